@@ -1,6 +1,6 @@
 //! Adds a tensor to a file: `cargo run --example append -- FILE NAME BYTES`.
 //!
-//! Whenever this is stopped, `FILE` is what it was, or has the tensor and all that it had.
+//! Whenever the program is stopped, `FILE` is either unchanged, or has all old tensors and the new one.
 
 use zten::Writer;
 

@@ -1,4 +1,4 @@
-//! Makes `f32` of quantized weights: `cargo run --example dequantize -- FILE NAME`.
+//! Dequantizes weights to `f32`: `cargo run --example dequantize -- FILE NAME`.
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -6,7 +6,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let archive = zten::open(path)?;
     let quantized = archive.tensor(name)?.quantized()?;
     let (inputs, outputs) = (quantized.inputs(), quantized.outputs());
-    // The shape is what a small file claims: ask for no more memory than you are ready to give.
+    // A small file can claim any shape, so bound the memory before you allocate it.
     let count = inputs.checked_mul(outputs).filter(|count| *count <= 1 << 28);
     let mut weights = vec![0.0; usize::try_from(count.ok_or("too many weights")?)?];
     quantized.dequantize(&mut weights)?;

@@ -1,4 +1,4 @@
-//! Answers a client that has uploaded a file, with an HTTP status and a text:
+//! Returns an HTTP status and a text for a client that has uploaded a file:
 //! `cargo run --example http_status -- FILE`.
 
 use zten::{Archive, Error, ErrorKind, Limits, OpenOptions};
@@ -19,18 +19,18 @@ fn validate(file: Vec<u8>) -> Result<usize, Error> {
     Ok(archive.len())
 }
 
-/// Returns the HTTP status of an error, which says who is to blame.
+/// Returns the HTTP status for `error`: 4xx if the file is the cause, 5xx if the server is.
 fn status(error: &Error) -> u16 {
     match error.kind() {
         ErrorKind::Malformed(_) | ErrorKind::Format(_) => 422, // Unprocessable Content
         ErrorKind::Unsupported(_) => 415,                      // Unsupported Media Type
         ErrorKind::Limit(_) => 413,                            // Content Too Large
-        ErrorKind::OutOfMemory => 503, // Service Unavailable: it may be had later
+        ErrorKind::OutOfMemory => 503, // Service Unavailable: memory may be free later
         _ => 500,                      // this program (`Misuse`) or the library (`Internal`)
     }
 }
 
-/// Facts that are safe to send: our own sentences, ids and numbers, and no text of the file.
+/// Returns a text that is safe to send: only sentences, ids and numbers of zten, and no text of the file.
 fn text(error: &Error) -> String {
     let Some(rule) = error.rule() else { return "internal error".to_owned() };
     let at = error.offset().map_or(String::new(), |offset| format!(" at byte {offset}"));

@@ -1,5 +1,5 @@
-//! Reads the first row of a tensor in a file that is elsewhere, by requests for ranges of its bytes.
-//! `Remote` stands for an HTTP client: `GET` with `Range: bytes=START-END`.
+//! Reads the first row of a tensor in a remote file, by requests for ranges of its bytes.
+//! `Remote` is a substitute for an HTTP client: `GET` with `Range: bytes=START-END`.
 //! `cargo run --example ranges -- FILE NAME`.
 
 use std::fs::File;
@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use zten::{Error, Limits, OpenOptions, ReadAt};
 
-/// A file of which ranges are read, and the number of requests.
+/// A file whose ranges are requested, and the number of requests so far.
 struct Remote {
     file: File,
     requests: AtomicU64,
@@ -25,10 +25,9 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let [path, name] = arguments.as_slice() else { return Err("FILE NAME".into()) };
     let (file, requests) = (File::open(path)?, AtomicU64::new(0));
     let length = file.metadata()?.len();
-    // A manifest may claim to be as long as the limit: this is what the memory for it follows.
+    // A file can claim a manifest as long as the limit, and memory for the manifest is allocated. So lower the limit.
     let options = OpenOptions::default().limits(Limits::default().with_manifest(64 << 20));
-    // Three requests: header, footer, manifest. `zten::open::Opening` asks for the same ranges where requests are
-    // asynchronous.
+    // Opening makes three requests: header, footer and manifest. `zten::open::Opening` is the same for asynchronous requests.
     let archive = options.open_source(Remote { file, requests }, length)?;
     let row: Vec<f32> = archive.tensor(name)?.slice(0..1)?.to_vec()?;
     println!("{row:?}, {} requests", archive.source().requests.load(Relaxed));

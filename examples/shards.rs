@@ -1,9 +1,9 @@
-//! Writes tensors into shards, each into one of its own, and reads them again:
+//! Writes each tensor into its own shard, and reads the tensors again:
 //! `cargo run --example shards -- FILE NAME=BYTES...`.
 //!
-//! Shards are published before the file that lists them: whenever this is stopped, there is a file whose
-//! shards are all there, or none. Beside `model.zt` they are `model-00001.zt` and so on, where `zten` and
-//! the reference library look for them.
+//! The shards are published before the file that lists them. Whenever the program is stopped, there is either no such file, or
+//! one with all its shards. The shards of `model.zt` are `model-00001.zt` and so on in the same folder, where `zten` and the
+//! reference library look for them.
 
 use std::path::Path;
 

@@ -1,4 +1,4 @@
-//! Verifies all of a file, and lists what is in it: `cargo run --example verify -- FILE`.
+//! Verifies a whole file, and lists its tensors: `cargo run --example verify -- FILE`.
 
 use zten::Error;
 
@@ -11,7 +11,7 @@ fn list(path: &std::path::Path) -> Result<(), Error> {
     let archive = zten::open(path)?;
     let verified = archive.verify()?;
     for tensor in &archive {
-        // Names are any UTF-8: `{:?}` escapes what a terminal should not be sent.
+        // A name is any UTF-8. `{:?}` escapes control characters, which could control the terminal.
         println!("{:?} {} {} {:?}", tensor.name(), tensor.layout(), tensor.dtype(), tensor.shape());
         for component in tensor.components() {
             println!(

@@ -1,4 +1,4 @@
-//! Any bytes as a file that is appended to. The last two bytes are what, and with which limit.
+//! Appends to any bytes as a file. The last two bytes of the input choose the appended objects and a limit.
 #![no_main]
 
 libfuzzer_sys::fuzz_target!(init: zten_fuzz::measure_heap(), |input: &[u8]| {

@@ -1,4 +1,4 @@
-//! Any bytes as the value of an attribute: our decoder of CBOR beside two others.
+//! Compares zten's CBOR decoder with two others on any bytes as the value of an attribute.
 #![no_main]
 
 libfuzzer_sys::fuzz_target!(init: zten_fuzz::measure_heap(), |item: &[u8]| {

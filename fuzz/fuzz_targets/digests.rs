@@ -1,4 +1,4 @@
-//! Lists of digests.
+//! Parses and writes lists of digests.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

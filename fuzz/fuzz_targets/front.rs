@@ -1,4 +1,5 @@
-//! Front ends: an archive is what was pushed, and nothing is read beyond the file.
+//! Opens archives through the interface for front ends: an archive has exactly the pushed tensors, and reads stay within the
+//! file.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

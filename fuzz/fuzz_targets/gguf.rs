@@ -1,4 +1,4 @@
-//! GGUF: whole files, or what one is made of.
+//! Opens GGUF files: the input is a whole file, or the parts of one.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

@@ -1,4 +1,4 @@
-//! Indices of safetensors files, and the files beside them.
+//! Opens indices of safetensors files, with the files that they list.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

@@ -1,4 +1,4 @@
-//! Models of a file, which is written, read again, and damaged.
+//! Writes the file of a generated model, reads the file again, and damages it.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

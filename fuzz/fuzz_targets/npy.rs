@@ -1,4 +1,4 @@
-//! NumPy arrays: whole files, or a header and data.
+//! Opens `.npy` files: the input is a whole file, or a header and data.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

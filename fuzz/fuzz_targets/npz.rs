@@ -1,4 +1,4 @@
-//! Archives of NumPy arrays: whole files, or members.
+//! Opens `.npz` archives: the input is a whole file, or its members.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

@@ -1,4 +1,4 @@
-//! Any bytes as a file: what opens it, and what can be read of it.
+//! Opens any bytes as a file, in all ways, and reads all content.
 #![no_main]
 
 libfuzzer_sys::fuzz_target!(init: zten_fuzz::measure_heap(), |file: &[u8]| {

@@ -1,4 +1,4 @@
-//! Safetensors: whole files, or a header and data.
+//! Opens safetensors files: the input is a whole file, or a header and data.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

@@ -1,5 +1,5 @@
-//! Any bytes as a file, which comes whole, in pieces, and from a source that lies. The last four
-//! bytes are the pieces and the lies.
+//! Opens any bytes as a file: as a whole, in pieces, and from a source whose bytes differ between reads. The last four bytes of
+//! the input choose the pieces and the differences.
 #![no_main]
 
 libfuzzer_sys::fuzz_target!(init: zten_fuzz::measure_heap(), |input: &[u8]| {

@@ -1,4 +1,4 @@
-//! Checkpoints of PyTorch: whole files, or archives of tensors and other values.
+//! Opens checkpoints of PyTorch: the input is a whole file, or an archive of tensors and other values.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

@@ -1,4 +1,4 @@
-//! Frames and content: `zten-zstd` beside libzstd and `ruzstd`.
+//! Compares `zten-zstd` with libzstd and `ruzstd` on frames and on content.
 #![no_main]
 
 libfuzzer_sys::fuzz_target!(|input: &[u8]| {

@@ -141,7 +141,8 @@ def raw(tensor: torch.Tensor) -> bytes:
 
 
 def convert(zten: str, path: pathlib.Path, out: pathlib.Path) -> bool:
-    """Converts a checkpoint to safetensors, and returns whether that format has all its types."""
+    """Converts the checkpoint `path` to the safetensors file `out`, and returns whether that succeeded. It fails if safetensors
+    does not have a dtype of the checkpoint."""
     command = [zten, "convert", "--force", "--drop-attributes", "--tied", "copy", path, out]
     return subprocess.run(command, capture_output=True, check=False).returncode == 0
 
@@ -157,7 +158,7 @@ def compare_tensors(path: pathlib.Path, out: pathlib.Path, value: object) -> Non
 
 
 def compare(zten: str, folder: pathlib.Path) -> list[bytes]:
-    """Checks that files are read as they were written, and returns them."""
+    """Checks that zten reads files of PyTorch in `folder` bit by bit as they were written, and returns the small ones."""
     files = []
     for name, value in written().items():
         for protocol in range(2, 6):
@@ -172,7 +173,7 @@ def compare(zten: str, folder: pathlib.Path) -> list[bytes]:
 
 
 def damage(file: bytes, chance: random.Random) -> bytes:
-    """Changes some bytes of the pickle, and writes the archive again, with right checksums."""
+    """Changes some bytes of the pickle in `file`, and writes the archive again, with correct checksums."""
     out = io.BytesIO()
     with zipfile.ZipFile(io.BytesIO(file)) as old, zipfile.ZipFile(out, "w") as new:
         for name in old.namelist():
@@ -195,12 +196,13 @@ def damage(file: bytes, chance: random.Random) -> bytes:
 
 
 def keep(path: pathlib.Path, what: str) -> SystemExit:
-    """Keeps a file that is read wrongly, and returns the end of the program."""
+    """Moves the file `path` to the current folder, and returns the exception that ends the program with the fault `what`."""
     return SystemExit(f"{what}: {path.rename(f'{os.getcwd()}/wrong.pt')}")
 
 
 def check_valid(zten: str, path: pathlib.Path) -> bool:
-    """Checks that PyTorch loads a file that is valid, with equal tensors, and returns whether tensors were compared."""
+    """Checks that PyTorch loads the file `path`, which zten calls valid, with the same tensors as zten. Returns whether tensors
+    were compared: a file that cannot be converted to safetensors is only loaded."""
     try:
         value = torch.load(path, weights_only=True, map_location="cpu")
     except Exception as error:  # noqa: BLE001: any is a rejection
@@ -229,7 +231,7 @@ def main() -> None:
         folder = pathlib.Path(name)
         files = compare(options.zten, folder)
         compare_others(options.zten, folder)
-        # PyTorch knows few instructions of later protocols.
+        # PyTorch's safe unpickler rejects most opcodes of later protocols, so damaged files of protocol 2 test more.
         files = [file for file in files if b"data.pkl" in file and b"\x80\x02" in file]
         for first in range(0, options.files, 500):
             paths = [folder / f"{at}.pt" for at in range(first, min(first + 500, options.files))]

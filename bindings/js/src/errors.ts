@@ -1,10 +1,10 @@
-/** A note on a file: a known loader may stumble over it, or something was left out. */
+/** A note on a valid file: a known loader may fail to read the file, or zten did not check a part of it. */
 export interface Note {
   /** The id of the rule. */
   rule: string | null
   /** The source of the rule. */
   clause: string | null
-  /** The byte that the note is about. */
+  /** The offset of the byte that the note is about. */
   offset: number | bigint | null
   object: string | null
   component: string | null
@@ -39,9 +39,9 @@ export interface Report {
   more: number | null
   /** The finding in a sentence, or what is in a valid file. */
   message: string
-  /** Advice for whoever has the file. */
+  /** What the owner of the file can do. */
   advice: string | null
-  /** The notes on the file, which is valid all the same unless it has a finding. */
+  /** The notes on the file. A valid file can have notes. */
   notes: Note[]
 }
 
@@ -79,19 +79,19 @@ export class ZtenError extends Error implements Omit<Report, 'schema' | 'file'> 
   }
 }
 
-/** The report that an error was made of, or that is in what the guest says. */
+/** Makes the full report from an error, or from the answer of a guest. */
 export const report = (
   { verdict, level, format, rule, clause, offset, object, component, shard, more, message, advice, notes }: Omit<Report, 'schema' | 'file'>,
 ): Report =>
   ({ schema: 2, file: null, verdict, level, format, rule, clause, offset, object, component, shard, more, message, advice, notes })
 
-/** A report of what no rule describes. */
+/** Makes the report of an error that breaks no rule, such as a failed request. */
 export const trouble = (message: string): Report => ({
   schema: 2, file: null, verdict: 'error', level: 'error', format: null, rule: null, clause: null, offset: null,
   object: null, component: null, shard: null, more: null, message, advice: null, notes: [],
 })
 
-/** The sentence of an error of any kind. */
+/** Returns the message of an error, or of any other thrown value. */
 export const reason = (error: unknown): string => {
   if (!(error instanceof Error)) return String(error)
   return error.cause instanceof Error ? `${error.message}: ${error.cause.message}` : error.message

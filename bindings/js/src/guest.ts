@@ -1,12 +1,12 @@
-/** An instance with the file that it serves, whose bytes may have to be waited for. */
+/** An instance and its file, whose bytes may arrive asynchronously. */
 import { Instance, type Host } from './instance.ts'
 import { ZtenError, failure, parse, problem, type Report } from './errors.ts'
 import { START, compiled, moduleFor } from './module.ts'
 import type { Reader } from './sources.ts'
 
-/** Bytes of the file that are read at a time. */
+/** The number of bytes of the file that are read at a time. */
 export const WINDOW = 4 << 20
-/** Bytes that are read beyond what was missed, the first time: twice as many each time after. */
+/** The number of bytes that are read beyond the missing ones the first time; the number doubles each time. */
 const AHEAD = 64 << 10
 
 interface Held {
@@ -14,26 +14,26 @@ interface Held {
   bytes: Uint8Array
 }
 
-/** The result of a call. */
+/** The result of a call: the report of an error, or the answer. */
 export type Answer = { report: Report } | { said: unknown }
 
 /** The inputs and outputs of a call besides its arguments and its answer. */
 export interface With {
   input?: Uint8Array
   take?: (piece: Uint8Array<ArrayBuffer>) => void
-  /** Forgets what `take` was given: the call is made again. */
+  /** Drops the data that `take` received, because the call is repeated. */
   restart?: () => void
-  /** Throws if `length` bytes of the file are more than may be held. */
+  /** Throws if holding `length` bytes of the file exceeds the limit of memory. */
   bound?: (length: number) => void
 }
 
 export class Guest implements Host {
   private readonly instance: Instance
-  /** Bytes of the file that are there for the next calls. */
+  /** The bytes of the file in memory, which the next calls can read. */
   private held: Held[] = []
   private missed: number | undefined
   private failed: unknown
-  /** True if its module opens all formats and dequantizes. */
+  /** True if the module is `full.wasm`, which opens all formats and dequantizes. */
   isFull = false
   private take: (piece: Uint8Array<ArrayBuffer>) => void = () => {}
 
@@ -41,7 +41,7 @@ export class Guest implements Host {
     this.instance = new Instance(this)
   }
 
-  /** Opens the file, of that name: what is wrong with it, if anything is. */
+  /** Opens the file, whose name is `name`. Returns the report if the file is rejected. */
   async open(name: string, isFull = false): Promise<Report | undefined> {
     const { size } = this.reader
     const start = await this.reader.read(0, Math.min(START, size))
@@ -57,7 +57,7 @@ export class Guest implements Host {
     return problem(answer)
   }
 
-  /** Asks for bytes. */
+  /** Calls the export `name`, and returns the data that it hands out. */
   bytes(name: string, args: number[]): Uint8Array<ArrayBuffer> {
     return this.instance.call(name, args)
   }
@@ -96,23 +96,23 @@ export class Guest implements Host {
     this.take(piece)
   }
 
-  /** Reads part of the file ahead, in the place of what has been. */
+  /** Reads the bytes from `start` to before `end` ahead, and drops the bytes that were read ahead before. */
   async hold(start: number, end: number): Promise<void> {
     this.held = []
     await this.holdMore(start, end)
   }
 
-  /** The same, beside what has been. */
+  /** Reads the bytes from `start` to before `end` ahead, and keeps the bytes that were read ahead before. */
   async holdMore(start: number, end: number): Promise<void> {
     if (start < end) this.held.push({ start, bytes: await this.reader.read(start, end) })
   }
 
-  /** Lets go of what was read ahead. */
+  /** Drops all bytes that were read ahead. */
   drop(): void {
     this.held = []
   }
 
-  /** Calls an export that reads nothing that is not held. */
+  /** Calls the export `name`, which may read only bytes in memory. */
   call(name: string, args: (number | bigint)[], { input, take }: With = {}): Answer {
     this.failed = this.missed = undefined
     this.take = take ?? (() => {})
@@ -124,7 +124,7 @@ export class Guest implements Host {
     return { said: answer.length === 0 ? undefined : parse(answer) }
   }
 
-  /** Calls it again and again until what it reads is held. */
+  /** Calls the export `name`, reads the bytes that were missing, and repeats the call until none are missing. */
   async replay(name: string, args: number[], by: With): Promise<Answer> {
     this.held = []
     for (let [ahead, length] = [AHEAD, 0]; ; ahead *= 2) {
@@ -141,7 +141,7 @@ export class Guest implements Host {
     }
   }
 
-  /** Asks for a document; what is wrong is thrown. */
+  /** Calls the export `name`, and returns its JSON document. Throws the error if the call fails. */
   ask<T>(name: string, args: (number | bigint)[], by?: With): T {
     const answer = this.call(name, args, by)
     if ('report' in answer) throw new ZtenError(answer.report)

@@ -1,5 +1,5 @@
 /// <reference lib="esnext.disposable" preserve="true" />
-/** Reading zTensor, safetensors, GGUF, `.npy`, `.npz` and PyTorch files, which are validated as the command `zten` validates them. */
+/** Reads zTensor, safetensors, GGUF, `.npy`, `.npz` and PyTorch files, and validates them as the command `zten` does. */
 import { attributes, Simple, Tagged, type Attribute, type Attributes } from './attributes.ts'
 import { elements, toFloat32, type Elements } from './elements.ts'
 import { ZtenError, failure, report, trouble, wrapped, type Note, type Report } from './errors.ts'
@@ -21,19 +21,19 @@ export interface Component {
   role: string
   /** The type of an element: `f32`, `bf16`, `f8_e4m3fn`, `complex64`, `Q4_K`. */
   dtype: string
-  /** The storage type; null where the type is unknown. */
+  /** The storage type; null if it is unknown. */
   storage: string | null
   dtype_known: boolean
-  /** The range of its bytes in the file, or in the shard. */
+  /** The offset of the component in the file, or in the shard. */
   offset: number | bigint
   length: number | bigint
-  /** The number of decoded bytes, where the manifest gives it. */
+  /** The number of decoded bytes; null if the manifest does not state it. */
   decoded_length: number | bigint | null
   encoding: string
   encoding_known: boolean
   byte_order: 'little' | 'big'
   digest: Digest | null
-  /** The name of the file beside this one that it is in; null where it is in this one. */
+  /** The name of the sibling file with the component; null if the component is in this file. */
   shard: string | null
 }
 
@@ -41,11 +41,11 @@ export interface Component {
 export interface Digest {
   algorithm: string
   text: string
-  /** False where it cannot be verified. */
+  /** False if the package cannot verify the digest. */
   verifiable: boolean
 }
 
-/** An object of a file: one of `zten ls --json`. */
+/** An object of a file, as `zten ls --json` lists it. */
 export interface Listed {
   name: string
   ordinal: number
@@ -54,11 +54,11 @@ export interface Listed {
   layout_known: boolean
   /** A dimension from 2^53 on is a `bigint`. */
   shape: (number | bigint)[]
-  /** Bits of each code of a quantized object. */
+  /** The number of bits of a code of a quantized object. */
   bits: number | bigint | null
-  /** Elements of a quantized object that have a scale in common: 0 for all of a lane. */
+  /** The number of elements of a quantized object that share a scale; 0 if all elements of a lane do. */
   group_size: number | bigint | null
-  /** Null where it has no map of them. */
+  /** The attributes; null if the object has no map of attributes. */
   attributes: Attributes | null
   components: Component[]
 }
@@ -66,42 +66,42 @@ export interface Listed {
 /** The elements of a component, or of a part of one. */
 export interface Tensor {
   name: string
-  /** The role of the component; null where the elements were computed of several. */
+  /** The role of the component; null if the elements were computed from several components. */
   component: string | null
   dtype: string
-  /** The shape of a dense object, in row-major order; else the number of elements of `data`. */
+  /** The shape of a dense object, in row-major order; otherwise the number of elements of `data`. */
   shape: number[]
-  /** 64-bit integers as `bigint`, `f16` as `Float16Array` where there is one, types without a typed array as their bits. */
+  /** The elements: 64-bit integers as `bigint`, `f16` as `Float16Array` if the platform has it, and types without a typed array as their bits. */
   data: Elements
-  /** True if there was a digest and it has been verified. */
+  /** True if the content has a digest, which was verified. */
   verified: boolean
-  /** The elements as 32-bit floats: 64 bits rounded, complex ones as pairs, packed ones one by one. */
+  /** Converts the elements to 32-bit floats: 64-bit numbers are rounded, complex numbers become pairs, packed elements are unpacked. */
   toFloat32(): Float32Array<ArrayBuffer>
 }
 
 export interface OpenOptions extends UrlOptions {
   /**
-   * The name of the file. A `File` and a `URL` have one. The array of an `.npy` file has the name of the file (`arr_0` without one), and
-   * an index of safetensors files and the first of several GGUF files are known by it.
+   * The name of the file, if the source is not a `File` or a `URL`, which have names. The array of an `.npy` file is named after the
+   * file (`arr_0` without a name). An index of safetensors files and the first of several GGUF files are recognized by their names.
    */
   name?: string
-  /** Bytes of the file that may be held at a time, where they have to be waited for: 1 GiB if not given. */
+  /** The largest number of bytes of an asynchronous source that are held in memory at the same time; 1 GiB by default. */
   memory?: number
 }
 
 export interface GetOptions {
-  /** False leaves out the digest of what is stored as it is. */
+  /** False skips the digest of an uncompressed component. */
   verify?: boolean
 }
 
 /** The way to read a component. */
 interface Reading {
   elements: number | bigint | null
-  /** True if its bytes are its elements in order, of which any part can be read without a later one. */
+  /** True if the stored bytes are the elements in order, so that a part can be read without later bytes. */
   windowed: boolean
-  /** The offset of the first byte that is read for its content. */
+  /** The offset of the first byte that is read for the component. */
   start: number | bigint
-  /** The offset behind the last one. */
+  /** The offset after the last byte that is read. */
   end: number | bigint
 }
 
@@ -109,7 +109,7 @@ type Part = Component & Reading
 
 interface Answer {
   object: Described & { attributes: null }
-  /** True if its components are valid where each is by itself. */
+  /** True if validating each component by itself validates the object. */
   independent: boolean
   components: Reading[]
 }
@@ -124,21 +124,21 @@ interface Found extends Described {
 const found = ({ object: { attributes: _, ...object }, independent, components }: Answer): Found =>
   ({ ...object, independent, components: object.components.map((component, place) => ({ ...component, ...components[place]! })) })
 
-/** Objects that are listed at a time. */
+/** The number of objects that one call lists. */
 const PAGE = 1024
-/** The ordinal that stands for the file itself when its attributes are read. */
+/** The ordinal with which the attributes of the file itself are read. */
 const FILE = 2 ** 32 - 1
 
 const abandoned = new FinalizationRegistry<Reader>(reader => quietly(reader))
 
-/** Closes a source where an error of its own would hide another one. */
+/** Closes `reader`, and ignores an error of closing, which would replace the error that is being thrown. */
 const quietly = (reader: Reader | undefined): void => {
   try {
     reader?.close()
   } catch {}
 }
 
-/** Throws a `TypeError` where a value is of another type. */
+/** Throws a `TypeError` if `value`, which is the argument `what`, is not of the type `type`. */
 const requireType = (what: string, value: unknown, type: string): void => {
   if (typeof value !== type) throw new TypeError(`${what} is of the type ${value === null ? 'null' : typeof value}, expected a ${type}`)
 }
@@ -150,10 +150,10 @@ const requireArguments = (source: AnySource, { name = '', memory = 0 }: OpenOpti
 }
 
 /**
- * Opens a file: its manifest is read and validated.
+ * Opens a file: reads and validates its manifest.
  *
- * @throws {ZtenError} where that breaks a rule, the source fails, or a module cannot be loaded.
- * @throws {TypeError} where an argument is of another type.
+ * @throws {ZtenError} if the manifest breaks a rule, the source fails, or a module cannot be loaded.
+ * @throws {TypeError} if an argument has a wrong type.
  */
 export const open = async (source: AnySource, options: OpenOptions = {}): Promise<ZtenFile> => {
   requireArguments(source, options)
@@ -172,9 +172,9 @@ export const open = async (source: AnySource, options: OpenOptions = {}): Promis
 }
 
 /**
- * Opens a file and validates all of it: what `zten check --json` says, also of one that cannot be read.
+ * Opens a file, validates all of it, and returns the report of `zten check --json`. A file that cannot be read has a report, too.
  *
- * @throws {TypeError} where an argument is of another type.
+ * @throws {TypeError} if an argument has a wrong type.
  */
 export const check = async (source: AnySource, options: OpenOptions = {}): Promise<Report> => {
   requireArguments(source, options)
@@ -192,18 +192,18 @@ export const check = async (source: AnySource, options: OpenOptions = {}): Promi
 
 const reported = (error: unknown): Report => report(wrapped(error))
 
-/** A file that was opened. `close` it, or declare it with `using`; what is collected is closed, too. */
+/** An open file. Call `close`, or declare the file with `using`. A garbage-collected file is closed, too. */
 export class ZtenFile {
   /** The format: `ztensor`, `safetensors`, `safetensors-index`, `gguf`, `npy`, `npz` or `torch`. */
   readonly format: string
   /** The generation of a zTensor file: `0.1`, `1.1`, `1.2` or `2`. */
   readonly generation: string | null
-  /** The version that the file names. */
+  /** The version of the format that the file states. */
   readonly version: string | null
   /** The number of objects. */
   readonly size: number
   #guest: Guest | undefined
-  /** The same file in the module that dequantizes, once that was asked for. */
+  /** The same file in the module that dequantizes, after the first call of `dequantize`. */
   #full: Promise<Guest> | undefined
   #attributes: Attributes | null | undefined
   #last: Promise<unknown> = Promise.resolve()
@@ -223,12 +223,12 @@ export class ZtenFile {
     abandoned.register(this, guest.reader, this)
   }
 
-  /** The attributes of the file: metadata of safetensors and GGUF. Null where it has no map of them. */
+  /** The attributes of the file, such as the metadata of safetensors and GGUF; null if the file has no map of attributes. */
   get attributes(): Attributes | null {
     return this.#attributes ??= this.#guarded(() => attributes(this.#open().bytes('attributes', [FILE])))
   }
 
-  /** The objects of the file, in the order of the file. */
+  /** Returns all objects, in the order of the file. */
   list(): Listed[] {
     return this.#guarded(() => {
       const all: Listed[] = []
@@ -246,11 +246,11 @@ export class ZtenFile {
   }
 
   /**
-   * The elements of a component: of the only one, or of the one that is named.
+   * Reads the elements of the component `component` of the object `name`, or of its only component.
    *
-   * Verifies the digest, and all else that only data can show of a component.
+   * Verifies the digest of the component, and validates all rules about its data.
    *
-   * @throws {ZtenError} where a rule is broken, it is not supported, the source fails, or there is no such object or component.
+   * @throws {ZtenError} if the data breaks a rule or is unsupported, the source fails, or the object or component does not exist.
    */
   async get(name: string, component?: string, options: GetOptions = {}): Promise<Tensor> {
     requireType('the name', name, 'string')
@@ -266,11 +266,11 @@ export class ZtenFile {
   }
 
   /**
-   * A part of a dense object: from the first to before the second index of each dimension. Dimensions
-   * for which nothing is given are taken whole. Of what is stored as it is, only that is read, and
-   * no digest is verified, which is over all of it.
+   * Reads a part of a dense object: `ranges` has the first index and the index after the last one for each dimension. Further dimensions
+   * are read as a whole. Of an uncompressed component only the bytes of the part are read, and the digest, which is over all bytes, is
+   * not verified.
    *
-   * @throws {ZtenError} as `get`; where the object is not dense, has no such part, or two elements share a byte.
+   * @throws {ZtenError} as `get`; if the object is not dense, a range is outside its shape, or two elements share a byte.
    */
   async slice(name: string, ranges: (readonly [number, number])[]): Promise<Tensor> {
     requireType('the name', name, 'string')
@@ -304,10 +304,10 @@ export class ZtenFile {
   }
 
   /**
-   * The elements of a quantized object as 32-bit floats: of blocks of GGUF, `zt.mx/1` and `quantized_group`. The module that does
-   * this is loaded by the first call, and opens the file again.
+   * Dequantizes an object to 32-bit floats: blocks of GGUF, `zt.mx/1` and `quantized_group`. The first call loads the module `full.wasm`,
+   * which opens the file again.
    *
-   * @throws {ZtenError} as `get`; where the object is not quantized, or in a way that is not known.
+   * @throws {ZtenError} as `get`; if the object is not quantized, or its quantization is unknown.
    */
   async dequantize(name: string): Promise<Tensor> {
     requireType('the name', name, 'string')
@@ -332,7 +332,7 @@ export class ZtenFile {
     })
   }
 
-  /** Validates all of the file: what `zten check --json` says of it. */
+  /** Validates all of the file, and returns the report of `zten check --json`. */
   check(): Promise<Report> {
     return this.#turn(null, async guest => {
       const begun = guest.call('check_begin', [])
@@ -348,7 +348,7 @@ export class ZtenFile {
     }).catch(reported)
   }
 
-  /** Closes the file. What is being read fails, and its memory can be collected. */
+  /** Closes the file. Pending reads fail, and the memory of the file can be garbage-collected. */
   close(): void {
     if (!this.#guest) return
     abandoned.unregister(this)
@@ -366,7 +366,7 @@ export class ZtenFile {
     return this.#guest
   }
 
-  /** The file in a guest that dequantizes. */
+  /** Returns a guest with `full.wasm` that has opened the file. */
   async #reopened(): Promise<Guest> {
     const guest = this.#open()
     if (guest.isFull) return guest
@@ -376,7 +376,7 @@ export class ZtenFile {
     return full
   }
 
-  /** Does work that throws nothing but a `ZtenError`. */
+  /** Does `work`, and converts each exception to a `ZtenError`. */
   #guarded<T>(work: () => T): T {
     try {
       return work()
@@ -385,7 +385,7 @@ export class ZtenFile {
     }
   }
 
-  /** One at a time: a guest reads one component. What fails is a `ZtenError`, about the object of that name. */
+  /** Does `work` after the pending work has ended, because a guest reads one component at a time. Errors become `ZtenError`s about the object `name`. */
   #turn<T>(name: string | null, work: (guest: Guest) => Promise<T>): Promise<T> {
     const turn = this.#last.then(async () => {
       try {
@@ -409,7 +409,7 @@ export class ZtenFile {
 
   #find(guest: Guest, name: string): Found {
     const input = new TextEncoder().encode(name)
-    // A text that is not Unicode has no bytes of its own.
+    // `TextEncoder` replaces lone surrogates, so the name of another object could match.
     if (new TextDecoder('utf-8', { ignoreBOM: true }).decode(input) !== name) throw about(name, `no tensor named ${JSON.stringify(name)}`)
     const answer = guest.call('find', [], { input })
     if ('report' in answer) throw new ZtenError({ ...answer.report, object: name })
@@ -425,14 +425,14 @@ export class ZtenFile {
     return place
   }
 
-  /** The decoded content of a component. */
+  /** Reads the decoded content of component `place` of `object`. */
   async #content(guest: Guest, object: Found, place: number, verify: boolean): Promise<{ bytes: Uint8Array<ArrayBuffer>; verified: boolean }> {
     const part = object.components[place]!
     const pieces: Uint8Array<ArrayBuffer>[] = []
     const isWindowed = part.windowed && part.shard === null
     let take = (piece: Uint8Array<ArrayBuffer>): void => { pieces.push(piece) }
     if (isWindowed) {
-      // All of it is in the file, so that there is no more than is there.
+      // An uncompressed component lies within the file, so the allocation is at most as large as the file.
       const whole = new Uint8Array(safe(part.length))
       pieces.push(whole)
       let at = 0
@@ -477,14 +477,14 @@ export class ZtenFile {
     }
   }
 
-  /** The error of an object that breaks a rule. */
+  /** Validates `object`, and returns the report if it breaks a rule. */
   async #checkObject(guest: Guest, object: Found): Promise<Report | undefined> {
     const parts = inFile(object)
     const streams = object.independent && parts.every(part => part.windowed && part.digest?.verifiable !== false)
     if (!guest.isSync && streams && heldBy(parts) > WINDOW) {
       let report: Report | undefined
       for (const place of object.components.keys()) report ??= (await this.#stream(guest, object, place)).report
-      // An unsupported object does not keep the rest from being validated, and is reported later.
+      // The guest reports an unsupported object at the end, if no other object breaks a rule.
       if (report?.verdict !== 'unsupported') return report
     }
     await this.#holdAll(guest, object)
@@ -492,7 +492,7 @@ export class ZtenFile {
     return 'report' in answer ? answer.report : undefined
   }
 
-  /** Holds all of an object, where it has to be waited for. */
+  /** Reads all bytes of `object` into memory if the source is asynchronous. */
   async #holdAll(guest: Guest, object: Found): Promise<void> {
     guest.drop()
     if (!guest.isSync) {
@@ -513,14 +513,14 @@ export class ZtenFile {
   }
 }
 
-/** The error of what was asked for of an object, and is not there. */
+/** Makes the error `message` about the object `object`. */
 const about = (object: string, message: string): ZtenError => new ZtenError({ ...trouble(message), object })
 
 const inFile = (object: Found): Part[] => object.components.filter(part => part.shard === null)
-/** The number of bytes to read for components: those around a blob that its checksum covers are more than its length. */
+/** Returns the number of bytes to read for `parts`. It can exceed their lengths: a checksum may cover bytes around a blob. */
 const heldBy = (parts: Part[]): number => parts.reduce((sum, part) => sum + safe(part.end) - safe(part.start), 0)
 
-/** The facts that come with elements. */
+/** The description of elements: their dtypes, number and role. */
 type Typed = Pick<Part, 'dtype' | 'storage' | 'elements'> & { role: string | null }
 
 const tensor = (object: Found, part: Typed, bytes: Uint8Array<ArrayBuffer>, shape: number[] | undefined, verified: boolean): Tensor => {
@@ -532,7 +532,7 @@ const tensor = (object: Found, part: Typed, bytes: Uint8Array<ArrayBuffer>, shap
   }
 }
 
-/** A number that is exact; what is larger has no place in a typed array. */
+/** Converts `number` to an exact `number`. Throws if it is too large, which no typed array can hold. */
 const safe = (number: number | bigint): number => {
   if (typeof number === 'bigint' || !Number.isSafeInteger(number)) throw new RangeError(`${number} is beyond 2^53 - 1`)
   return number

@@ -1,4 +1,4 @@
-/** An instance of a wasm module over `zten`, which serves one file: the other side of its border. */
+/** An instance of a wasm module of `zten`, which serves one file: the host's side of the interface. */
 
 interface Exports {
   memory: WebAssembly.Memory
@@ -11,9 +11,9 @@ interface Exports {
 
 /** The functions that an instance requires of its host. */
 export interface Host {
-  /** Fills `buffer` with the bytes of the file from `offset` on: whether it could. */
+  /** Fills `buffer` with the bytes of the file from `offset` on. Returns false if that failed. */
   readAt(offset: number, buffer: Uint8Array): boolean
-  /** Takes a piece of data, which it may keep. */
+  /** Takes a piece of data. The host may keep the piece. */
   data(piece: Uint8Array<ArrayBuffer>): void
 }
 
@@ -38,28 +38,28 @@ export class Instance {
 
   constructor(private readonly host: Host) {}
 
-  /** Takes what the module exports, before anything is called. */
+  /** Sets the instantiated module, before the first call. */
   attach({ exports }: WebAssembly.Instance): void {
     this.exports = exports as unknown as Exports
   }
 
-  /** Begins with a file of that size, whose name is empty if it is not known. The answer is empty, or what is wrong with it. */
+  /** Begins a file of `size` bytes, whose name is empty if it is unknown. The answer is empty, or the report of a rejected file. */
   begin(size: number, name = ''): Uint8Array<ArrayBuffer> {
     return this.call('begin', [BigInt(size)], new TextEncoder().encode(name))
   }
 
-  /** The bytes that opening asks for next, be they none; `undefined` when it has ended. */
+  /** Returns the range that opening needs next, which may be empty; `undefined` after the end of opening. */
   needs(): { start: number; end: number } | undefined {
     if (this.exports.needs() !== 1) return undefined
     return { start: Number(this.exports.needs_start()), end: Number(this.exports.needs_end()) }
   }
 
-  /** Takes them. The answer is empty, or what is wrong with the file. */
+  /** Supplies the bytes of the range that `needs` returned. The answer is empty, or the report of a rejected file. */
   supply(bytes: Uint8Array): Uint8Array<ArrayBuffer> {
     return this.call('supply', [], bytes)
   }
 
-  /** Calls an export, and gives its answer. `input` comes with the call, its length as the last argument. */
+  /** Calls the export `name`, and returns its answer. The length of `input` is the last argument of the call. */
   call(name: string, args: (number | bigint)[], input?: Uint8Array): Uint8Array<ArrayBuffer> {
     const called = this.exports[name]
     if (typeof called !== 'function') throw new Error(`there is no ${name}`)
@@ -77,7 +77,7 @@ export class Instance {
     return this.answered(call())
   }
 
-  /** The answer to a call that ended with that status. */
+  /** Returns the answer to a call that returned `status`. Throws if the call failed. */
   protected answered(status: number): Uint8Array<ArrayBuffer> {
     switch (status) {
       case 1: break
@@ -89,13 +89,13 @@ export class Instance {
     return answer
   }
 
-  /** Bytes of its memory, by pointers that may come as negative numbers. */
+  /** Returns `length` bytes of the memory of the instance from `at` on. Pointers from 2 GiB on arrive as negative numbers. */
   protected memory(at: number, length: number): Uint8Array<ArrayBuffer> {
     return new Uint8Array(this.exports.memory.buffer as ArrayBuffer, at >>> 0, length >>> 0)
   }
 }
 
-/** Pieces as one. */
+/** Concatenates `pieces`. */
 export const join = (pieces: Uint8Array<ArrayBuffer>[]): Uint8Array<ArrayBuffer> => {
   if (pieces.length === 1) return pieces[0]!
   const whole = new Uint8Array(pieces.reduce((sum, piece) => sum + piece.length, 0))

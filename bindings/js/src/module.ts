@@ -1,8 +1,8 @@
-/** The wasm modules: one for zTensor files, one for safetensors and GGUF, one for everything. Each is compiled once, when it is needed. */
+/** The wasm modules: one for zTensor, one for safetensors and GGUF, one for all formats. Each is compiled once, when it is first needed. */
 import { failure, reason } from './errors.ts'
 import { bytesOf, classOf } from './sources.ts'
 
-/** A module: where it is, its bytes, or what is compiled of them. A text is a URL, relative to the page. */
+/** A module: its URL, its bytes, or the compiled module. A string is a URL, relative to the page. */
 export type Wasm = URL | string | BufferSource | WebAssembly.Module
 
 /** The modules of the package: `zten.wasm`, `formats.wasm` and `full.wasm`. */
@@ -12,7 +12,7 @@ export interface WasmModules {
   full?: Wasm
 }
 
-// Bundlers look for such URLs. In a script that is no module there are none, until they are given.
+// Bundlers recognize `new URL` with `import.meta.url`, and copy the files. A classic script has no `import.meta.url`, and needs `setWasm`.
 const URLS = {
   zten: () => new URL('./zten.wasm', import.meta.url),
   formats: () => new URL('./formats.wasm', import.meta.url),
@@ -24,12 +24,12 @@ let fetched = (url: URL): Promise<BufferSource> =>
 const given: WasmModules = {}
 const modules = new Map<keyof WasmModules, Promise<WebAssembly.Module>>()
 
-/** Says how the bytes of a module are read. */
+/** Sets the function that reads the bytes of a module. */
 export const load = (by: (url: URL) => Promise<BufferSource>): void => {
   fetched = by
 }
 
-/** Says where the modules are, for bundlers that do not copy them: files that are opened from then on are served by these. */
+/** Sets the modules, for bundlers that do not copy them. Files that are opened later use these modules. */
 export const setWasm = (wasm: WasmModules): void => {
   const checked = Object.entries(wasm).map(([name, module]: [string, unknown]) => {
     if (!(name in URLS)) throw new TypeError(`the module is called ${JSON.stringify(name)}, expected "zten", "formats" or "full"`)
@@ -50,16 +50,16 @@ const loaded = async (name: keyof WasmModules): Promise<WebAssembly.Module> => {
     const bytes = bytesOf(wasm) as BufferSource | undefined
     return await WebAssembly.compile(bytes ?? await fetched(new URL(wasm as URL | string, globalThis.location?.href)))
   } catch (error) {
-    // It is tried again the next time.
+    // A failure is not kept, so the next file tries again to load the module.
     modules.delete(name)
     throw failure(`the module ${name}.wasm could not be loaded: ${reason(error)}; \`setWasm\` says where it is`, error)
   }
 }
 
-/** Bytes of the start of a file by which its format is told. */
+/** The number of first bytes of a file by which the module is chosen. */
 export const START = 512
 
-/** Chooses the module for a file by its first bytes. Only the one for everything tells what any other file is. */
+/** Chooses the module for a file by its first bytes: `full.wasm` unless they are the magic of zTensor, safetensors or GGUF. */
 export const moduleFor = (start: Uint8Array): keyof WasmModules => {
   const begins = (...magics: number[][]) => magics.some(magic => magic.every((byte, at) => start[at] === byte))
   if (begins([0x5a, 0x54, 0x45, 0x4e], [0x89, 0x5a, 0x54])) return 'zten'
@@ -67,7 +67,7 @@ export const moduleFor = (start: Uint8Array): keyof WasmModules => {
   return isSafetensors || begins([0x47, 0x47, 0x55, 0x46]) ? 'formats' : 'full'
 }
 
-/** A module, as it was compiled. */
+/** Returns the compiled module. */
 export const compiled = (name: keyof WasmModules): Promise<WebAssembly.Module> => {
   const module = modules.get(name) ?? loaded(name)
   modules.set(name, module)

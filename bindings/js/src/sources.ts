@@ -1,31 +1,31 @@
-/** The source of the bytes of a file. */
+/** Sources of the bytes of a file. */
 import { ZtenError, failure, reason } from './errors.ts'
 
-/** A file that is read at positions. */
+/** A source of the bytes of a file, with random access. */
 export interface Source {
-  /** Bytes of the file. */
+  /** The number of bytes of the file. */
   readonly size: number
-  /** The bytes from `start` to before `end`: as many as that, neither fewer nor more. */
+  /** Returns exactly the bytes from `start` to before `end`. */
   read(start: number, end: number): BytesLike | Promise<BytesLike>
-  /** The same at once. Where it is given, everything is read by it, and nothing is held ahead. */
+  /** Returns the same bytes synchronously. If a source has this method, all reads use it, and no bytes are read ahead. */
   readSync?(start: number, end: number): BytesLike
-  /** Called once, when the file is closed or has been collected. */
+  /** Called once, when the file is closed or garbage-collected. */
   close?(): void
 }
 
-/** Bytes: a buffer, or a view of one, such as a `Uint8Array` or a `Buffer`. */
+/** Bytes in memory: a buffer, or a view of a buffer, such as a `Uint8Array` or a `Buffer`. */
 export type BytesLike = ArrayBufferView | ArrayBuffer | SharedArrayBuffer
 
-/** The name of the class of a value, also of one of another realm. */
+/** Returns the name of the class of `value`, which may come from another realm, where `instanceof` fails. */
 export const classOf = (value: unknown): string => Object.prototype.toString.call(value).slice(8, -1)
 
-/** The bytes of a buffer or of a view of one; nothing of anything else. */
+/** Returns the bytes of a buffer or of a view; `undefined` for any other value. */
 export const bytesOf = (value: unknown): Uint8Array | undefined => {
   if (ArrayBuffer.isView(value)) return new Uint8Array(value.buffer, value.byteOffset, value.byteLength)
   return /^(Shared)?ArrayBuffer$/.test(classOf(value)) ? new Uint8Array(value as ArrayBuffer) : undefined
 }
 
-/** A source that has been looked at: whatever it gives has the size that was asked for. */
+/** A checked source: each read returns exactly the requested number of bytes, or throws. */
 export interface Reader {
   readonly size: number
   read(start: number, end: number): Promise<Uint8Array>
@@ -77,7 +77,7 @@ export const ofBytes = (bytes: Uint8Array): Source => {
 
 export const ofBlob = (blob: Blob): Source => {
   const read = (start: number, end: number) => blob.slice(start, end).arrayBuffer()
-  // In workers of browsers, files can be read at once.
+  // In workers of browsers, a `Blob` can be read synchronously.
   const Sync = (globalThis as { FileReaderSync?: new () => { readAsArrayBuffer(blob: Blob): ArrayBuffer } }).FileReaderSync
   if (!Sync) return { size: blob.size, read }
   const files = new Sync()

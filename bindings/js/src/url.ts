@@ -1,4 +1,4 @@
-/** Files that are fetched by ranges, from servers that may be wrong about them. */
+/** Fetches ranges of remote files, and checks the replies: a server may be faulty or malicious. */
 import { ZtenError, failure, reason } from './errors.ts'
 import type { Source } from './sources.ts'
 
@@ -7,15 +7,15 @@ export interface UrlOptions {
   credentials?: 'omit' | 'same-origin' | 'include'
   /** Headers that are sent with each request. */
   headers?: Record<string, string>
-  /** Milliseconds that a request may take. Without it, 30 seconds, and a second for each 64 KiB. */
+  /** The time limit for a request in milliseconds. By default 30 seconds, and a second for each 64 KiB. */
   timeout?: number
-  /** Ends what is being fetched from a URL, and all that is asked for later. */
+  /** Aborts all pending and later requests for the file. */
   signal?: AbortSignal
   /** A function to call instead of the global `fetch`. */
   fetch?: typeof globalThis.fetch
 }
 
-/** The facts that must be the same in every reply. */
+/** The facts about a version of a file, which must be equal in all replies. */
 export interface Version {
   size: number
   etag: string | null
@@ -24,19 +24,19 @@ export interface Version {
 
 /** The options for opening a file. */
 export interface Beginning {
-  /** Bytes of its beginning that are asked for with its size: 8 or more. */
+  /** The number of first bytes that are requested together with the size: 8 or more. */
   head: number
-  /** The facts of the file that was opened before: any other is rejected. */
+  /** The version that was opened before. Any other version is rejected. */
   version?: Version | undefined
 }
 
 export interface UrlSource extends Source {
   readonly version: Version
-  /** The beginning of the file. */
+  /** The first bytes of the file. */
   readonly head: Uint8Array<ArrayBuffer>
 }
 
-/** Bytes that are asked for; the first request may go beyond the end of the file. */
+/** The range of a request. The first request may go beyond the end of the file. */
 interface Range {
   start: number
   end: number
@@ -48,7 +48,7 @@ interface Part {
   version: Version
 }
 
-/** The longest that a timer waits. */
+/** The longest delay of a timer in milliseconds. */
 const LONGEST = 2 ** 31 - 1
 
 export const ofUrl = async (url: URL, options: UrlOptions, { head, version }: Beginning): Promise<UrlSource> => {
@@ -79,7 +79,7 @@ const same = (now: Version, opened: Version): void => {
   }
 }
 
-/** Does work that ends with its signal: when it takes too long, or one of others aborts it. What it throws is a `ZtenError`. */
+/** Does work with an abort signal, which is set after the time limit, or if the caller's signal aborts. Throws only `ZtenError`s. */
 const limited = async <T>(
   others: (AbortSignal | undefined)[], timeout: number, work: (signal: AbortSignal) => Promise<T>,
 ): Promise<T> => {
@@ -102,7 +102,7 @@ const limited = async <T>(
   } finally {
     clearTimeout(timer)
     others.forEach(other => other?.removeEventListener('abort', end))
-    // Whatever is still on its way is not wanted.
+    // Stops receiving the rest of the reply.
     request.abort()
   }
 }
@@ -129,22 +129,22 @@ const fetched = async (
   return { bytes: await body(response, length), version }
 }
 
-/** A tag by which versions are told apart; an empty one tells none. */
+/** Checks an `ETag`, which identifies a version of the file. Returns null if there is none, or it is empty. */
 const tag = (text: string | null): string | null => {
   if (text === null || /^(W\/)?("")?$/.test(text)) return null
-  // `fetch` joins several headers with commas.
+  // `fetch` joins several headers of the same name with commas.
   if (!/^(W\/)?"[^"]*"$|^[^",]*$/.test(text)) throw failure('the server gave more than one ETag')
   return text
 }
 
-/** The same for a date, which has one comma at most. */
+/** Checks a `Last-Modified` date, which helps to identify a version of the file. A single date has at most one comma. Returns null if the date is missing or invalid. */
 const date = (text: string | null): string | null => {
   if (text === null) return null
   if (text.split(',').length > 2) throw failure('the server gave more than one Last-Modified')
   return Date.parse(text) > 0 ? text : null
 }
 
-/** Bytes of the reply and of the file, where the reply is of the range that was asked for. */
+/** Checks that a reply has the requested range, and returns the number of its bytes and the size of the file. */
 const admitted = (response: Response, given: string | null, { start, end, first }: Range): { length: number; size: number } => {
   if (response.status === 200) throw failure('the server ignores ranges: it answered with all of the file')
   if (response.status !== 206) throw failure(`the server answered with status ${response.status}, expected 206`)
@@ -162,7 +162,7 @@ const admitted = (response: Response, given: string | null, { start, end, first 
   return { length: to + 1 - from, size }
 }
 
-/** The body of a reply, of so many bytes and no more. It takes twice the memory of what has come, in however small pieces. */
+/** Reads the body of a reply, which must have exactly `length` bytes. Memory is at most twice the received bytes, however small the pieces are. */
 const body = async (response: Response, length: number): Promise<Uint8Array<ArrayBuffer>> => {
   const stream = response.body?.getReader()
   let bytes = new Uint8Array()

@@ -1,4 +1,4 @@
-//! Writing files of other formats than zTensor: safetensors, `.npy` and `.npz`.
+//! Writes safetensors, `.npy` and `.npz` files. The sibling module `write` writes zTensor files.
 
 use std::collections::HashSet;
 use std::fs::File;
@@ -24,7 +24,11 @@ use crate::error::{Failure, exception};
 use crate::interrupt::{self, Cancel};
 use crate::write::{Part, copied};
 
-/// Returns the format that a path's suffix tells, or that is given by its suffix: the suffix.
+/// Returns the suffix, without its dot, of the format to write: `format` if it is given, otherwise the suffix of `path`. If
+/// neither is given, the format is zTensor.
+///
+/// # Errors
+/// A `ValueError` if zten does not write the format.
 #[pyfunction]
 #[pyo3(signature = (path, format))]
 pub(crate) fn written_format(
@@ -54,13 +58,13 @@ fn quoted(words: &[&str]) -> String {
     words.iter().map(|word| format!("{word:?}")).collect::<Vec<_>>().join(", ")
 }
 
-/// The format of a suffix that [`written_format`] returned.
+/// Returns the format whose files have `suffix`, which [`written_format`] returned.
 pub(crate) fn format(suffix: &str) -> PyResult<WrittenFormat> {
     let found = WrittenFormat::from_suffix(suffix);
     found.ok_or_else(|| PyValueError::new_err(format!("unknown format {suffix:?}")))
 }
 
-/// Names, types and shapes of arrays, and the attributes of their file.
+/// The names, dtypes and shapes of all arrays of a file, and the file's attributes.
 #[derive(Default)]
 struct Declared {
     arrays: Vec<(String, Array)>,
@@ -88,23 +92,26 @@ impl ArrayList for Declared {
     }
 }
 
-/// The place that a file goes to.
+/// The destination of a new file.
 enum Place {
+    /// A file on disk, which gets its name when it is published, and a buffered handle to it.
     File(FileSink, BufWriter<File>),
+    /// A file in memory, whose bytes are returned to Python.
     Memory(Cursor<Vec<u8>>),
 }
 
-/// Bytes that are gathered before they are written.
+/// The size of the write buffer, in bytes.
 const BUFFER: usize = 64 << 10;
 
 impl Place {
+    /// Creates a file on disk that replaces the file at `path` when it is published.
     fn file(path: &Path) -> Result<Self, Error> {
         let sink = FileSink::create(path)?;
         let file = sink.file().try_clone().map_err(Error::from_write)?;
         Ok(Self::File(sink, BufWriter::with_capacity(BUFFER, file)))
     }
 
-    /// Gives the file its name, or returns its bytes.
+    /// Gives a file on disk its name, or returns the bytes of a file in memory.
     fn publish(self) -> Result<Option<Vec<u8>>, Error> {
         match self {
             Self::File(sink, out) => {
@@ -121,6 +128,7 @@ impl Write for Place {
         match self {
             Self::File(_, out) => out.write(bytes),
             Self::Memory(out) => {
+                // `Cursor` would abort the process of Python if the allocation failed.
                 let room = out.get_mut().try_reserve(bytes.len());
                 room.map_err(|_| io::ErrorKind::OutOfMemory)?;
                 out.write(bytes)
@@ -145,11 +153,12 @@ impl Seek for Place {
     }
 }
 
-/// Returns the exception for a file that was not written.
+/// Returns the exception to raise for the `failure` to write a file at `path`, which is `None` for a file in memory.
 pub(crate) fn raised(py: Python<'_>, failure: write::Failure<Error>, path: Option<&Path>) -> PyErr {
     match failure {
         write::Failure::Source(error) => Failure::from(error).at(py, path),
-        // A bool that is neither 0 nor 1, or an array that has changed.
+        // The writer returns `InvalidData` for a bool that is neither 0 nor 1, and for an array whose size has changed since it
+        // was declared.
         write::Failure::Output(error) if error.kind() == io::ErrorKind::InvalidData => {
             PyValueError::new_err(error.to_string())
         }
@@ -164,30 +173,34 @@ pub(crate) fn raised(py: Python<'_>, failure: write::Failure<Error>, path: Optio
     }
 }
 
-/// The type of elements by the names of their storage and of themselves.
+/// Returns the dtype that is named `element`.
 fn dtype(element: &str) -> PyResult<DType> {
     let found = DType::ALL.into_iter().find(|dtype| dtype.name() == element);
     found.ok_or_else(|| PyValueError::new_err(format!("unknown type {element:?}")))
 }
 
-/// The value in a lock, taken out.
+/// Takes the value out of `lock`. Until [`put_back`] returns it, each other call of the writer fails: two threads cannot write
+/// one file.
 fn taken<T>(lock: &Mutex<Option<T>>) -> PyResult<T> {
     let open = lock.lock().unwrap_or_else(PoisonError::into_inner).take();
     open.ok_or_else(|| PyValueError::new_err("the writer is closed, or another thread writes"))
 }
 
+/// Puts `value` back into `lock` for the next call.
 fn put_back<T>(lock: &Mutex<Option<T>>, value: T) {
     *lock.lock().unwrap_or_else(PoisonError::into_inner) = Some(value);
 }
 
-/// A file all of whose arrays are declared before the first is written. `_zten.pyi` describes it.
+/// A file that is being written, all of whose arrays were declared at its beginning. `_zten.pyi` has the signatures.
 #[pyclass(frozen, module = "zten._zten")]
 pub(crate) struct ArrayWriter {
+    /// `None` during a call, and after the file was finished or aborted.
     open: Mutex<Option<Begun>>,
+    /// `None` for a file in memory.
     path: Option<PathBuf>,
 }
 
-/// A file whose header has been written, and the memory that arrays are copied through.
+/// A file whose header has been written, and the buffer through which arrays are copied.
 struct Begun {
     list: Declared,
     draft: Draft,
@@ -196,7 +209,7 @@ struct Begun {
 }
 
 impl Begun {
-    /// Writes the next array.
+    /// Writes the next array, whose elements are `bytes`.
     fn write(&mut self, bytes: &[u8], cancel: &Cancel) -> Result<(), write::Failure<Error>> {
         let Self { list, draft, out, buffer } = self;
         draft.begin_array(list, out)?;
@@ -208,7 +221,7 @@ impl Begun {
 
 #[pymethods]
 impl ArrayWriter {
-    /// Begins a file at a path, or in memory.
+    /// Begins a file at `path`, or in memory if it is `None`. `arrays` has the name, dtype and shape of each array.
     #[new]
     #[pyo3(signature = (path, format, arrays, attributes))]
     fn new(
@@ -237,7 +250,8 @@ impl ArrayWriter {
         Ok(Self { open, path })
     }
 
-    /// Returns the array that is written next, by its place in the list; None if all have been written.
+    /// Returns the index in `arrays` of the array to write next: safetensors files sort arrays by their dtypes. Returns `None`
+    /// after the last array.
     fn next(&self) -> PyResult<Option<usize>> {
         let open = taken(&self.open)?;
         let next = open.draft.next();
@@ -245,7 +259,7 @@ impl ArrayWriter {
         Ok(next)
     }
 
-    /// Writes the next array.
+    /// Writes the elements of the array that [`next`](Self::next) returned.
     fn write(&self, py: Python<'_>, array: PyReadonlyArray1<'_, u8>) -> PyResult<()> {
         let (bytes, mut open) = (array.as_slice()?, taken(&self.open)?);
         let (open, written) = interrupt::run(py, u64::try_from(bytes.len())?, |cancel| {
@@ -256,7 +270,7 @@ impl ArrayWriter {
         written.map_err(|failure| raised(py, failure, self.path.as_deref()))
     }
 
-    /// Ends the file: it has its name then, or is returned.
+    /// Ends the file: a file on disk gets its name, and the bytes of a file in memory are returned.
     fn finish<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyBytes>>> {
         let Begun { list, draft, mut out, .. } = taken(&self.open)?;
         let finished = py.detach(|| {
@@ -267,36 +281,39 @@ impl ArrayWriter {
         Ok(finished.map_err(failed)?.map(|bytes| PyBytes::new(py, &bytes)))
     }
 
-    /// Gives the file up: what was at its path stays.
+    /// Deletes the unfinished file. A file that was at the path stays as it was.
     fn abort(&self) {
         drop(taken(&self.open));
     }
 }
 
-/// A file whose arrays come one by one. Their bytes go to a file without a name beside the target, and are copied from it
-/// when all sizes are known. `_zten.pyi` describes it.
+/// A file that is being written, whose arrays are added one by one. The header, which comes first, has the sizes of all arrays,
+/// so their bytes are first written to an unnamed file in the folder of the target. `_zten.pyi` has the signatures.
 #[pyclass(frozen, module = "zten._zten")]
 pub(crate) struct SpoolWriter {
+    /// `None` during a call, and after the file was finished or aborted, or an array was written in part.
     open: Mutex<Option<Spool>>,
     path: PathBuf,
     format: WrittenFormat,
 }
 
-/// The arrays so far.
+/// The arrays that have been added, and the unnamed file with their bytes.
 struct Spool {
     list: Declared,
+    /// The names of the arrays, by which a second array of the same name is rejected.
     names: HashSet<String>,
-    /// The offset of the first byte of each array.
+    /// The offset of the first byte of each array in the unnamed file.
     starts: Vec<u64>,
+    /// The number of bytes in the unnamed file.
     end: u64,
-    /// Never published, so that it disappears with this.
+    /// The unnamed file. It is never published, so the system deletes it when the last handle is closed.
     sink: FileSink,
     out: BufWriter<File>,
     buffer: Vec<u8>,
 }
 
 impl Spool {
-    /// Copies all arrays to a file at `path`.
+    /// Writes a file of `format` with all arrays at `path`, in place of the file there.
     fn publish(
         self,
         format: WrittenFormat,
@@ -313,9 +330,10 @@ impl Spool {
     }
 }
 
-/// Arrays whose bytes are in a file.
+/// Arrays whose bytes are read from the unnamed file of a [`Spool`].
 struct Spooled<'c> {
     list: Declared,
+    /// The offset of the first byte of each array in the unnamed file.
     starts: Vec<u64>,
     sink: FileSink,
     buffer: Vec<u8>,
@@ -340,7 +358,7 @@ impl ArrayList for Spooled<'_> {
     }
 }
 
-/// Bytes that are read at once.
+/// The number of bytes that are read from the unnamed file at once.
 const PIECE: u64 = 256 << 10;
 
 impl ArraySource for Spooled<'_> {
@@ -371,7 +389,7 @@ impl ArraySource for Spooled<'_> {
 
 #[pymethods]
 impl SpoolWriter {
-    /// Begins a file at a path.
+    /// Creates the unnamed file for arrays of a file of `format`, which will be at `path`.
     #[new]
     #[pyo3(signature = (path, format))]
     fn new(py: Python<'_>, path: PathBuf, format: &str) -> PyResult<Self> {
@@ -388,7 +406,11 @@ impl SpoolWriter {
         Ok(Self { open: Mutex::new(Some(spool)), path, format })
     }
 
-    /// Writes an array.
+    /// Adds an array, the only one of `parts`. Its bytes are written to the unnamed file.
+    ///
+    /// # Errors
+    /// `zten.Unsupported` if the object is not dense, has attributes, or has a name or dtype that the file's format lacks; a
+    /// `ValueError` if an array of that name was added before.
     #[pyo3(signature = (name, format, shape, parts, attributes))]
     fn add(
         &self,
@@ -436,13 +458,13 @@ impl SpoolWriter {
             }
             (open, written)
         })?;
-        // Behind bytes that were not all written nothing else has its place: the file is given up.
+        // After a failed write the end of the unnamed file is unknown, so the writer stays closed.
         written.map_err(|error| Failure::from(error).at(py, Some(&self.path)))?;
         put_back(&self.open, open);
         Ok(())
     }
 
-    /// Gives the file attributes.
+    /// Sets the attributes of the file.
     fn attributes(&self, py: Python<'_>, attributes: &Bound<'_, PyDict>) -> PyResult<()> {
         let attributes = cbor::attributes(attributes)?;
         check_attributes(self.format, &attributes.entries())
@@ -453,7 +475,7 @@ impl SpoolWriter {
         Ok(())
     }
 
-    /// Ends the file: it has its name then.
+    /// Copies all arrays to a new file, which then replaces the file at the path.
     fn finish(&self, py: Python<'_>) -> PyResult<()> {
         let open = taken(&self.open)?;
         let (format, path, bytes) = (self.format, &self.path, open.end);
@@ -461,7 +483,7 @@ impl SpoolWriter {
         published.map_err(|failure| raised(py, failure, Some(path)))
     }
 
-    /// Gives the file up: what was at its path stays.
+    /// Deletes the unfinished file. A file that was at the path stays as it was.
     fn abort(&self) {
         drop(taken(&self.open));
     }

@@ -1,4 +1,4 @@
-//! Python's values as attributes, whose validity the writer checks.
+//! Encodes Python values as CBOR attributes. The writer validates the attributes.
 
 use pyo3::exceptions::{PyMemoryError, PyOverflowError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
@@ -9,10 +9,14 @@ use zten::attributes::Encoder;
 use zten::error::OutOfMemory;
 use zten::write::Encoded;
 
-/// Levels of nesting, at most: as many as readers allow.
+/// The largest number of nested levels in an attribute. Readers reject deeper values, so they are rejected before a file
+/// exists.
 const DEPTH: u8 = 64;
 
-/// A dictionary as attributes. Whether they can be attributes is validated where they are written.
+/// Encodes the dictionary `value` as a map of attributes.
+///
+/// # Errors
+/// A key is not text, or a value cannot be encoded: the exception names the attribute.
 pub(crate) fn attributes(value: &Bound<'_, PyDict>) -> PyResult<Encoded> {
     let mut out = Encoder::default();
     out.map(u64::try_from(value.len())?).map_err(memory)?;
@@ -28,7 +32,7 @@ pub(crate) fn attributes(value: &Bound<'_, PyDict>) -> PyResult<Encoded> {
     Ok(Encoded::from_cbor(out.into_bytes()))
 }
 
-/// An error of a value, with the name of its attribute.
+/// Prefixes the message of `error` with the name `key` of the attribute, if the error is about the value.
 fn named(key: &Bound<'_, PyAny>, error: PyErr) -> PyErr {
     let py = key.py();
     let name = key.repr().map(|name| name.to_string()).unwrap_or_default();
@@ -44,6 +48,7 @@ fn named(key: &Bound<'_, PyAny>, error: PyErr) -> PyErr {
     }
 }
 
+/// Appends `value`, which is nested in `depth` levels, to `out`.
 fn encode(out: &mut Encoder, value: &Bound<'_, PyAny>, depth: u8) -> PyResult<()> {
     if depth >= DEPTH {
         return Err(PyValueError::new_err("attributes nest deeper than 64 levels"));
@@ -56,7 +61,7 @@ fn encode(out: &mut Encoder, value: &Bound<'_, PyAny>, depth: u8) -> PyResult<()
     } else if value.is_instance_of::<PyInt>() {
         integer(out, value)?;
     } else if let Ok(number) = value.cast::<PyFloat>() {
-        // A double always, as Python has it.
+        // A Python float is a double. The shortest encoding would lose its type for readers that distinguish widths.
         out.raw(&[0xfb]).map_err(memory)?;
         out.raw(&number.value().to_be_bytes()).map_err(memory)?;
     } else if let Ok(text) = value.cast::<PyString>() {
@@ -76,7 +81,7 @@ fn encode(out: &mut Encoder, value: &Bound<'_, PyAny>, depth: u8) -> PyResult<()
             encode(out, &item, deeper)?;
         }
     } else if value.hasattr("item")? && value.hasattr("dtype")? {
-        // A scalar of NumPy's.
+        // A scalar of NumPy, such as `np.float32(1)`.
         encode(out, &value.call_method0("item")?, deeper)?;
     } else {
         let kind = value.get_type();
@@ -85,13 +90,14 @@ fn encode(out: &mut Encoder, value: &Bound<'_, PyAny>, depth: u8) -> PyResult<()
     Ok(())
 }
 
-/// The classes of the package that stand for what Python has no value for.
+/// The classes of this package for CBOR values that Python cannot express.
 enum Own {
     Tag,
     Simple,
     Entries,
 }
 
+/// Returns the class of this package of which `value` is an instance, if there is one.
 fn own(value: &Bound<'_, PyAny>) -> PyResult<Option<Own>> {
     let values = value.py().import("zten._values")?;
     for (name, kind) in [("Tag", Own::Tag), ("Simple", Own::Simple), ("Entries", Own::Entries)] {
@@ -103,6 +109,7 @@ fn own(value: &Bound<'_, PyAny>) -> PyResult<Option<Own>> {
 }
 
 impl Own {
+    /// Appends `value`, an instance of this class, to `out`.
     fn encode(&self, out: &mut Encoder, value: &Bound<'_, PyAny>, depth: u8) -> PyResult<()> {
         match self {
             Self::Tag => {
@@ -115,11 +122,12 @@ impl Own {
     }
 }
 
+/// Appends the dictionary `map` to `out`, as a map.
 fn dictionary(out: &mut Encoder, map: &Bound<'_, PyDict>, depth: u8) -> PyResult<()> {
     entries(out, &map.items(), depth)
 }
 
-/// A sequence of pairs as a map.
+/// Appends a sequence of `pairs` of key and value to `out`, as a map.
 fn entries(out: &mut Encoder, pairs: &Bound<'_, PyAny>, depth: u8) -> PyResult<()> {
     let pairs = items(pairs)?;
     out.map(u64::try_from(pairs.len())?).map_err(memory)?;
@@ -131,17 +139,18 @@ fn entries(out: &mut Encoder, pairs: &Bound<'_, PyAny>, depth: u8) -> PyResult<(
     Ok(())
 }
 
-/// The items of a list, of which there may be others once one of them has been encoded.
+/// Returns the items of `list`. They are collected first, because encoding an item may run Python code that changes the list.
 fn items<'py>(list: &Bound<'py, PyAny>) -> PyResult<Vec<Bound<'py, PyAny>>> {
     list.try_iter()?.collect()
 }
 
+/// Appends the integer `value` to `out`.
 fn integer(out: &mut Encoder, value: &Bound<'_, PyAny>) -> PyResult<()> {
     let beyond = || PyOverflowError::new_err("integer out of range: expected -2**64 to 2**64 - 1");
     let number: i128 = value.extract().map_err(|_| beyond())?;
     match u64::try_from(number) {
         Ok(number) => out.uint(number).map_err(memory),
-        // −1 − n of a negative number is its complement.
+        // CBOR stores a negative number `n` as −1 − n, which is the complement of `n`.
         Err(_) => out.negative(u64::try_from(!number).map_err(|_| beyond())?).map_err(memory),
     }
 }

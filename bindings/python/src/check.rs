@@ -1,4 +1,4 @@
-//! Checking files: what is said of each is what the command says.
+//! Checks files. The reports are those of the command `zten check`.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -20,7 +20,7 @@ use crate::options::{Opening, Strictness};
 use crate::read;
 use crate::source::{Given, Open};
 
-/// The fields of `docs/json.md`, but for the file.
+/// A report with the fields of `docs/json.md`, except for `file`.
 #[derive(IntoPyObject)]
 pub(crate) struct Found {
     verdict: &'static str,
@@ -37,7 +37,7 @@ pub(crate) struct Found {
     notes: Vec<FoundNote>,
 }
 
-/// The fields of a note.
+/// A note of a report, with the fields of `docs/json.md`.
 #[derive(IntoPyObject)]
 pub(crate) struct FoundNote {
     rule: Option<&'static str>,
@@ -98,7 +98,7 @@ impl From<Failure> for Found {
     }
 }
 
-/// The way to check.
+/// The options of a check.
 #[derive(Clone, Copy)]
 struct Plan {
     opening: Opening,
@@ -107,18 +107,21 @@ struct Plan {
 }
 
 impl Plan {
+    /// Makes the options of a check from the arguments of the call.
     fn new(strictness: &Strictness, manifest_only: bool) -> PyResult<Self> {
         let scope = if manifest_only { Scope::Manifest } else { Scope::All };
         let canonical = strictness.canonical();
         Ok(Self { opening: strictness.opening()?, scope, canonical })
     }
 
-    /// Checks a file. What is found is what is valid about it.
+    /// Checks the file `given`, and returns its report. Most faults of the file are returned as a [`Failure`], which also
+    /// converts into a report.
     fn check(&self, given: Given, cancel: &Cancel) -> Result<Found, Failure> {
         let misnamed = given.find_misnamed(cancel)?;
         let open = match (Open::new(given, &self.opening, cancel), misnamed) {
             (Ok(_), Some(misnamed)) => return Ok(misnamed.into()),
-            // What the file breaks by itself says more than its name.
+            // A rule that the bytes break says more than the wrong suffix; an unsupported feature says less, because the file
+            // may not even be of the format that zten took it for.
             (Err(failure), Some(misnamed)) if failure.finding.verdict == Verdict::Unsupported => {
                 return Ok(misnamed.into());
             }
@@ -141,8 +144,10 @@ impl Plan {
     }
 }
 
-/// Checks one file. Whatever is wrong with it is what is returned; what is wrong with the call is
-/// raised, and so is what a Python object raises that is read from.
+/// Checks one file, and returns its report.
+///
+/// # Errors
+/// Wrong arguments, and exceptions of the Python object from which the file is read. Faults of the file are in the report.
 #[pyfunction]
 pub(crate) fn check(
     py: Python<'_>,
@@ -152,7 +157,7 @@ pub(crate) fn check(
 ) -> PyResult<Found> {
     let plan = Plan::new(&strictness, manifest_only)?;
     let found = if let Ok(path) = file.extract::<PathBuf>() {
-        // A file that cannot be opened has a report, too.
+        // The path is opened as part of the check: a file that cannot be opened has a report, too.
         let check = move |cancel: &_| plan.check(Given::from_path(&path)?, cancel);
         interrupt::run_or_abandon(py, u64::MAX, check)?
     } else {
@@ -166,7 +171,7 @@ pub(crate) fn check(
     }
 }
 
-/// Checks many files on as many threads: a report of each, in their order.
+/// Checks `files` on up to `threads` threads, and returns their reports in the order of `files`.
 #[pyfunction]
 pub(crate) fn check_batch(
     py: Python<'_>,
@@ -190,7 +195,7 @@ pub(crate) fn check_batch(
         };
         thread::scope(|scope| {
             for _ in 1..threads.min(files.len()) {
-                // Where no thread can be had, those that there are do the work.
+                // If the system refuses another thread, the running threads check all files.
                 let _ = thread::Builder::new().spawn_scoped(scope, work);
             }
             work();
@@ -201,19 +206,19 @@ pub(crate) fn check_batch(
     Ok(done.into_iter().map(|(_, found)| found).collect())
 }
 
-/// Returns the name of a file as it is shown: of a URL without what may be secret.
+/// Returns `path` for messages: a URL without user, password and query, which may be secret.
 #[pyfunction]
 pub(crate) fn shown(path: PathBuf) -> OsString {
     network::shown(&path).into_owned().into_os_string()
 }
 
-/// Parses a number of bytes as the command takes it: `8GiB`.
+/// Parses a size as the command takes it, such as `8GiB`, and returns the number of bytes.
 #[pyfunction]
 pub(crate) fn size(text: &str) -> PyResult<u64> {
     zten_report::size::parse(text).map_err(PyValueError::new_err)
 }
 
-/// Returns the facts about a rule, limit or unsupported feature, if there is one of that id.
+/// Returns the facts about the rule, limit or unsupported feature `id`, or `None` if the id is unknown.
 #[pyfunction]
 pub(crate) fn explain<'py>(py: Python<'py>, id: &str) -> PyResult<Option<Bound<'py, PyDict>>> {
     let listed = Difference::ALL.iter().map(|difference| difference.row());

@@ -1,4 +1,4 @@
-//! Lists of digests that the content of a file has to have.
+//! Compares the content of a file with a list of digests that the caller gave.
 
 use std::collections::{HashMap, HashSet};
 use std::io::{self, Read as _};
@@ -16,10 +16,10 @@ use zten_report::digests::{self, Difference, Digests, Entry, Mismatch};
 use crate::error::Failure;
 use crate::interrupt::Cancel;
 
-/// Bytes that are hashed between two looks at whether the work is to end.
+/// The number of bytes that are hashed between two checks for cancellation.
 const PIECE: usize = 1 << 20;
 
-/// A list, as Python gives it: its text, digests by name, or the path of a file.
+/// A list of digests, as Python passes it: its text, digests by the names of tensors, or the path of a file.
 #[derive(FromPyObject)]
 pub(crate) enum GivenList {
     Text(PyBackedBytes),
@@ -27,22 +27,23 @@ pub(crate) enum GivenList {
     Path(PathBuf),
 }
 
-/// The digest of a tensor that has one component, or digests by role.
+/// The digest of a tensor with one component, or the digests of its components by role.
 #[derive(FromPyObject)]
 pub(crate) enum GivenSums {
     One(String),
     Roles(HashMap<String, String>),
 }
 
-/// The list that the content of a file is compared with.
+/// The list of digests with which the content of a file is compared.
 pub(crate) struct Enforced {
     list: Digests,
-    /// The tensors that have been found to have their digests, of which parts may be read.
+    /// The ordinals of the tensors whose digests have been compared. A part of such a tensor is read without reading the whole
+    /// tensor again.
     verified: Mutex<HashSet<u32>>,
 }
 
 impl Enforced {
-    /// Reads the list for a file, of at most as many bytes as a manifest may have.
+    /// Reads and parses the list `given` for the file with `manifest`. The list may be as long as the limit for manifests.
     pub(crate) fn new(
         py: Python<'_>,
         given: GivenList,
@@ -80,7 +81,7 @@ impl Enforced {
         Ok(Self { list, verified: Mutex::default() })
     }
 
-    /// Finds a component that is listed and not in the file, all of whose components are listed.
+    /// Checks that the file has each listed component. Components that are not listed are detected when they are compared.
     pub(crate) fn compare_names(&self, manifest: &Manifest<impl AsRef<[u8]>>) -> Result<(), Error> {
         let components = manifest.tensors().flat_map(|tensor| {
             tensor.components().map(move |component| (tensor.name(), component.role()))
@@ -90,7 +91,7 @@ impl Enforced {
         mismatch(missing.map(|entry| (Difference::Missing, entry)))
     }
 
-    /// Compares one component, all of whose decoded bytes these are.
+    /// Compares the digest of `component`, whose decoded bytes are `bytes`.
     pub(crate) fn compare(
         &self,
         component: &Component<'_>,
@@ -105,20 +106,23 @@ impl Enforced {
         self.compare_entry(&entry(component, u64_from_usize(bytes.len()), sum))
     }
 
+    /// Compares `entry`, which was computed from the content, with the list.
     fn compare_entry(&self, entry: &Entry<'_>) -> Result<(), Error> {
         mismatch(self.list.compare(entry).map(|difference| (difference, entry)))
     }
 
-    /// Returns whether a tensor has been compared.
+    /// Returns whether the digests of tensor `ordinal` have been compared.
     pub(crate) fn has_verified(&self, ordinal: u32) -> bool {
         self.verified.lock().unwrap_or_else(PoisonError::into_inner).contains(&ordinal)
     }
 
+    /// Notes that the digests of tensor `ordinal` have been compared.
     fn note_verified(&self, ordinal: u32) {
         self.verified.lock().unwrap_or_else(PoisonError::into_inner).insert(ordinal);
     }
 }
 
+/// Returns the error for a difference between an entry and the list, if there is one.
 fn mismatch(found: Option<(Difference, &Entry<'_>)>) -> Result<(), Error> {
     match found {
         Some((difference, entry)) => Err(Mismatch::new(difference, entry).into()),
@@ -127,7 +131,10 @@ fn mismatch(found: Option<(Difference, &Entry<'_>)>) -> Result<(), Error> {
 }
 
 impl GivenSums {
-    /// Adds the entries of a tensor: of one digest, with the role of its only component.
+    /// Appends to `entries` those of the tensor `name`. A digest without a role is that of its only component.
+    ///
+    /// # Errors
+    /// A digest without a role for a tensor with several components; text that is not a SHA-256.
     fn add_to(
         self,
         entries: &mut Vec<Entry<'static>>,
@@ -162,6 +169,7 @@ impl GivenSums {
     }
 }
 
+/// Returns the list entry of `component`, whose `bytes` decoded bytes have been hashed in `sum`.
 fn entry<'a>(component: &Component<'a>, bytes: u64, sum: Sha256) -> Entry<'a> {
     let tensor = component.tensor();
     Entry {
@@ -173,19 +181,20 @@ fn entry<'a>(component: &Component<'a>, bytes: u64, sum: Sha256) -> Entry<'a> {
     }
 }
 
-/// The sums of the components of one tensor, as they are read.
+/// The running hashes of the components of one tensor.
 pub(crate) struct Sums<'a> {
+    /// Each component with the number of hashed bytes and their hash.
     components: Vec<(Component<'a>, u64, Sha256)>,
 }
 
 impl<'a> Sums<'a> {
-    /// Returns the sums of a tensor of which nothing is read.
+    /// Returns the hashes of `tensor`, before any byte is hashed.
     pub(crate) fn new(tensor: &Tensor<'a>) -> Self {
         let components = tensor.components().map(|component| (component, 0, Sha256::new()));
         Self { components: components.collect() }
     }
 
-    /// Adds a chunk of a component.
+    /// Hashes `chunk`, the next bytes of `component`.
     pub(crate) fn update(&mut self, component: &Component<'_>, chunk: &[u8]) {
         let place = component.location().component().and_then(|place| usize::try_from(place).ok());
         if let Some((_, bytes, sum)) = place.and_then(|place| self.components.get_mut(place)) {
@@ -194,7 +203,7 @@ impl<'a> Sums<'a> {
         }
     }
 
-    /// Compares the whole tensor, all of which has been read.
+    /// Compares the digests of the tensor, all of whose bytes have been hashed, with `list`.
     pub(crate) fn compare(self, list: &Enforced) -> Result<(), Error> {
         let Some((first, ..)) = self.components.first() else { return Ok(()) };
         let ordinal = first.tensor().ordinal();

@@ -1,4 +1,4 @@
-//! Errors of the library as Python's.
+//! Turns errors of the library into Python exceptions.
 
 use std::error::Error as _;
 use std::io;
@@ -16,7 +16,7 @@ use zten_formats::FormatError;
 use zten_report::digests::Mismatch;
 use zten_report::finding::{Finding, Verdict};
 
-/// The reason why a call failed, before it is Python's. It needs no lock of the interpreter.
+/// The error of a failed call, before it becomes a Python exception: it can be made without the interpreter's lock.
 #[derive(Debug)]
 pub(crate) struct Failure {
     error: Error,
@@ -34,20 +34,20 @@ impl Failure {
     fn new(mut finding: Finding, error: Error) -> Self {
         if let ErrorKind::Misuse(Misuse::Quantization) | ErrorKind::Inexpressible(_) = error.kind()
         {
-            // What is in the file cannot be read or written as it should be.
+            // The call was right, but the content of the file cannot be read or written in that way.
             finding.verdict = Verdict::Unsupported;
         }
         Self { error, finding: Box::new(finding) }
     }
 
-    /// The failure to open a file, which is of that format, as far as it is known.
+    /// Makes the failure to open a file. `format` is the name of its format, or `None` if it is unknown.
     pub(crate) fn opening(format_error: FormatError, format: Option<&'static str>) -> Self {
         let mut finding = format_error.finding();
         finding.format = format.or(finding.format);
         Self::new(finding, format_error.into())
     }
 
-    /// The failure to read or copy a file that was opened.
+    /// Makes the failure to read or copy an open file with the manifest `manifest`.
     pub(crate) fn reading(manifest: &Manifest<impl AsRef<[u8]>>, error: Error) -> Self {
         let mut finding = Finding::reading(manifest, &error);
         if let Some(feature) = unserved(error.kind()) {
@@ -57,12 +57,12 @@ impl Failure {
         Self::new(finding, error)
     }
 
-    /// Returns whether it was raised by a Python object that was read from.
+    /// Returns whether the cause is an exception of the Python object from which the file is read.
     pub(crate) fn was_raised(&self) -> bool {
         cause::<PyErr>(&self.error).is_some()
     }
 
-    /// Returns the exception of Python's, about the file at the path.
+    /// Returns the Python exception for this failure, about the file at `path`, which is `None` for a file without a path.
     pub(crate) fn at(self, py: Python<'_>, path: Option<&Path>) -> PyErr {
         let Self { error, finding } = self;
         if let Some(mismatch) = cause::<Mismatch>(&error) {
@@ -88,7 +88,7 @@ impl Failure {
     }
 }
 
-/// The row for what a file holds that a call does not serve.
+/// Returns the unsupported feature of the file that made a call fail with `kind`, or `None` if the call itself was wrong.
 fn unserved(kind: ErrorKind) -> Option<Unsupported> {
     let ErrorKind::Misuse(misuse) = kind else { return None };
     match misuse {
@@ -99,13 +99,14 @@ fn unserved(kind: ErrorKind) -> Option<Unsupported> {
     }
 }
 
-/// The error of that type that a source of bytes failed with.
+/// Returns the error of type `E` with which the source of bytes failed, if it did.
 fn cause<E: std::error::Error + 'static>(error: &Error) -> Option<&E> {
     let system = error.source().and_then(|error| error.downcast_ref::<io::Error>());
     system.and_then(io::Error::get_ref).and_then(|error| error.downcast_ref())
 }
 
-/// The error of the system for the file at the path, with the path. What a Python object has raised stays as it is.
+/// Returns the `OSError` for `error`, with its `errno` and `path`. An exception that a Python object raised is returned
+/// unchanged.
 fn io_error(py: Python<'_>, error: io::Error, path: Option<&Path>) -> PyErr {
     let number = error.raw_os_error();
     let was_raised = error.get_ref().and_then(|inner| inner.downcast_ref::<PyErr>()).is_some();
@@ -116,7 +117,7 @@ fn io_error(py: Python<'_>, error: io::Error, path: Option<&Path>) -> PyErr {
     let sentence = sentence.split(" (os error").next().unwrap_or_default().to_owned();
     match (number, path) {
         _ if was_raised => error.into(),
-        // Which subclass of `OSError` it is, its constructor finds out.
+        // The constructor of `OSError` returns the subclass for the number, such as `FileNotFoundError`.
         (Some(number), Some(path)) => {
             PyOSError::new_err((number, sentence, path.as_os_str().to_owned()))
         }
@@ -131,8 +132,8 @@ fn io_error(py: Python<'_>, error: io::Error, path: Option<&Path>) -> PyErr {
     }
 }
 
-/// Returns the number of the system for an error that this library has made, so that `errno` agrees with the class of the
-/// exception. These numbers are the same on all systems; the rest is a failure of input or output.
+/// Returns the `errno` for an error of `kind` that zten made itself, so that `errno` agrees with the subclass of `OSError`.
+/// These numbers are the same on all systems. All other kinds are `EIO`.
 fn errno(kind: io::ErrorKind) -> i32 {
     match kind {
         io::ErrorKind::NotFound => 2,
@@ -148,7 +149,7 @@ fn errno(kind: io::ErrorKind) -> i32 {
     }
 }
 
-/// One of the package's exceptions, with the fields of the finding.
+/// Returns the exception of this package for the verdict of `finding`, with the fields of `finding`, about the file at `path`.
 pub(crate) fn exception(py: Python<'_>, finding: &Finding, path: Option<&Path>) -> PyErr {
     let kind = match finding.verdict {
         Verdict::Invalid => "Invalid",

@@ -1,4 +1,4 @@
-//! Long work without the interpreter's lock, which a signal ends.
+//! Runs long work without the interpreter's lock, so that a signal can cancel it.
 
 use std::cell::Cell;
 use std::io;
@@ -11,28 +11,37 @@ use std::time::Duration;
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 
-/// Work on fewer bytes ends before an interrupt could.
+/// The number of bytes from which work gets a thread of its own. Work on fewer bytes ends sooner than a user could interrupt
+/// it.
 const BRIEF: u64 = 4 << 20;
 
-/// The longest time that a signal waits.
+/// The interval at which signals are handled during long work.
 const PATIENCE: Duration = Duration::from_millis(20);
 
-/// A flag that is set once work is to end. Every read of a file looks at it. Clones are one flag.
+/// A flag that cancels work. Each read of a file checks the flag. Clones share one flag.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Cancel(Arc<AtomicBool>);
 
 impl Cancel {
-    /// Fails once the work is to end.
+    /// Checks that the work has not been cancelled.
+    ///
+    /// # Errors
+    /// [`io::ErrorKind::Interrupted`] if the work has been cancelled.
     pub(crate) fn check(&self) -> io::Result<()> {
         if self.is_set() { Err(io::ErrorKind::Interrupted.into()) } else { Ok(()) }
     }
 
+    /// Returns whether the work has been cancelled.
     pub(crate) fn is_set(&self) -> bool {
         self.0.load(Ordering::Relaxed)
     }
 }
 
-/// Fails where the object that a file is read from calls this package as it is read: it would wait for itself.
+/// Checks that this call does not come from the `seek` or `read` of a Python object that zten is reading: the call would wait
+/// for a lock that its own caller holds.
+///
+/// # Errors
+/// A `ValueError` if it does.
 pub(crate) fn check_reentry() -> PyResult<()> {
     if IS_READING.get() {
         return Err(PyValueError::new_err(
@@ -43,11 +52,11 @@ pub(crate) fn check_reentry() -> PyResult<()> {
 }
 
 thread_local! {
-    /// True while an object that a file is read from is called.
+    /// True while this thread calls the `seek` or `read` of a Python object.
     static IS_READING: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Calls the object that a file is read from.
+/// Calls `read`, which calls the `seek` or `read` of a Python object, and marks the thread meanwhile for [`check_reentry`].
 pub(crate) fn reading<T>(read: impl FnOnce() -> PyResult<T>) -> PyResult<T> {
     check_reentry()?;
     IS_READING.set(true);
@@ -56,7 +65,7 @@ pub(crate) fn reading<T>(read: impl FnOnce() -> PyResult<T>) -> PyResult<T> {
     outcome
 }
 
-/// Does work whose waits for the network end once it is cancelled.
+/// Does `work`, whose requests over the network are aborted when `cancel` is set.
 pub(crate) fn until<T>(cancel: &Cancel, work: impl FnOnce() -> T) -> T {
     #[cfg(feature = "remote")]
     return zten_remote::until(&cancel.0, work);
@@ -67,8 +76,9 @@ pub(crate) fn until<T>(cancel: &Cancel, work: impl FnOnce() -> T) -> T {
     }
 }
 
-/// Does `work` on `bytes` bytes without the interpreter's lock, and waits for its end. If there are many, signals are handled
-/// meanwhile. A signal whose handler raises cancels the work, and that exception is raised when the work has ended.
+/// Does `work`, which takes as long as reading `bytes` bytes, without the interpreter's lock, and waits for its end. Signals
+/// are handled during long work. A signal handler that raises cancels the work, and its exception is raised when the work has
+/// ended.
 pub(crate) fn run<T: Send>(
     py: Python<'_>,
     bytes: u64,
@@ -84,7 +94,7 @@ pub(crate) fn run<T: Send>(
             let (done, waiting) = mpsc::sync_channel(1);
             let cancel = &cancel;
             let worker = thread::Builder::new().spawn_scoped(scope, move || {
-                // The other end is there until this thread has ended.
+                // `send` cannot fail: the scope keeps the receiver until this thread has ended.
                 let _ = done.send(until(cancel, || work(cancel)));
             })?;
             receive(&waiting, cancel, Ending::Awaited).unwrap_or_else(|| panicked(worker.join()))
@@ -92,8 +102,9 @@ pub(crate) fn run<T: Send>(
     })
 }
 
-/// Does `work` as [`run`] does, but a signal whose handler raises is raised at once. Parsing a header of many MiB does not look
-/// at the flag, so its thread may go on until the header ends, and its outcome is dropped.
+/// Does `work` as [`run`] does, but raises the exception of a signal handler at once, without waiting for the end of the work.
+/// A parser does not check the flag between two reads, so its thread may go on until the end of a header of many MiB. The
+/// outcome is then dropped.
 pub(crate) fn run_or_abandon<T: Send + 'static>(
     py: Python<'_>,
     bytes: u64,
@@ -108,24 +119,28 @@ pub(crate) fn run_or_abandon<T: Send + 'static>(
         let (done, waiting) = mpsc::sync_channel(1);
         let own = cancel.clone();
         let worker = thread::Builder::new().spawn(move || {
-            // The other end is gone if the work has been abandoned.
+            // `send` fails if the work was abandoned: the receiver is gone, and the outcome is dropped.
             let _ = done.send(until(&own, || work(&own)));
         })?;
         receive(&waiting, &cancel, Ending::Abandoned).unwrap_or_else(|| panicked(worker.join()))
     })
 }
 
-/// The end of work that has been cancelled.
+/// The way in which cancelled work ends.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Ending {
+    /// The caller waits until the work has ended.
     Awaited,
+    /// The caller returns at once, and the work ends later.
     Abandoned,
 }
 
-/// Receives the outcome of work in another thread, and handles signals meanwhile. Returns `None` if that thread has panicked.
+/// Receives the outcome of the work in another thread from `waiting`, and handles signals until the outcome comes. Sets
+/// `cancel` when a signal handler raises; `ending` says whether its exception is returned at once. Returns `None` if the thread
+/// panicked.
 #[expect(
     clippy::redundant_closure_for_method_calls,
-    reason = "the method is one of a lifetime that is not any"
+    reason = "a path to the method does not have the lifetime that `attach` needs"
 )]
 fn receive<T>(waiting: &Receiver<T>, cancel: &Cancel, ending: Ending) -> Option<PyResult<T>> {
     let mut signals = Ok(());
@@ -147,7 +162,7 @@ fn receive<T>(waiting: &Receiver<T>, cancel: &Cancel, ending: Ending) -> Option<
     }
 }
 
-/// Goes on with the panic of a thread that has sent no outcome.
+/// Resumes the panic of a thread that ended without sending an outcome.
 fn panicked<T>(joined: thread::Result<()>) -> PyResult<T> {
     match joined {
         Err(panic) => std::panic::resume_unwind(panic),

@@ -1,8 +1,11 @@
-//! zten as Python calls it: what the package `zten` is a typed layer over. All that is validated,
-//! and every message, is the library's.
+//! The native module of the Python package `zten`, which wraps it in a typed interface. The library validates all files, and
+//! words all messages about files.
 
 #![forbid(unsafe_code)]
-#![expect(clippy::needless_pass_by_value, reason = "what Python gives is extracted, and owned")]
+#![expect(
+    clippy::needless_pass_by_value,
+    reason = "arguments from Python are extracted into owned values"
+)]
 
 mod arrays;
 mod cbor;
@@ -18,7 +21,7 @@ mod source;
 mod value;
 mod write;
 
-/// The native part of the package: `python/zten/_zten.pyi` says what is in it.
+/// The native module `zten._zten`. `python/zten/_zten.pyi` has the signatures.
 #[pyo3::pymodule(gil_used = true)]
 mod _zten {
     #[pymodule_export]

@@ -1,4 +1,4 @@
-//! The options for opening a file, as Python gives them.
+//! Converts the options for opening a file from Python.
 
 use std::collections::HashMap;
 
@@ -9,25 +9,28 @@ use zten::{Limits, OpenOptions, Tolerance};
 /// The options with which a file is opened.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Opening {
-    /// The limits and tolerances, and whether the canonical form is asked for.
+    /// The limits and tolerances, and whether the file has to be canonical.
     pub(crate) options: OpenOptions,
-    /// True if files are looked for that are not named.
+    /// True if the shards and sibling files that the file lists are opened.
     pub(crate) shards: bool,
 }
 
-/// `limits`, `tolerate`, `canonical`, `shards`.
+/// The arguments `limits`, `tolerate`, `canonical` and `shards` of a call.
 #[derive(FromPyObject)]
 pub(crate) struct Strictness(HashMap<String, u64>, Vec<String>, bool, bool);
 
 impl Strictness {
     /// Returns the options with which a file is opened.
+    ///
+    /// # Errors
+    /// A `ValueError` for an unknown limit or tolerance, and for a limit that is out of range.
     pub(crate) fn opening(&self) -> PyResult<Opening> {
         let opening = self.any_form()?;
         let options = if self.2 { opening.options.canonical() } else { opening.options };
         Ok(Opening { options, ..opening })
     }
 
-    /// The same, accepting any form.
+    /// Returns the same options as [`opening`](Self::opening), but for a file that need not be canonical.
     pub(crate) fn any_form(&self) -> PyResult<Opening> {
         let mut limits = Limits::default();
         for (name, value) in &self.0 {
@@ -52,7 +55,7 @@ impl Strictness {
         Ok(Opening { options, shards: self.3 })
     }
 
-    /// Returns whether the canonical form is asked for.
+    /// Returns whether the file has to be canonical.
     pub(crate) fn canonical(&self) -> bool {
         self.2
     }

@@ -1,27 +1,27 @@
-//! The parts of an array that common indices mean: integers, and slices without a step.
+//! Computes the part of an array that a common Python index selects: integers, and slices without a step.
 
 use std::ops::Range;
 
 use pyo3::prelude::*;
 use pyo3::types::{PyInt, PySlice, PyTuple};
 
-/// The most bytes of a part that is read by one call. For more, the calls from Python no longer count, and memory that is
-/// not cleared first is faster.
+/// The largest part that one native call allocates and reads, in bytes. For larger parts the overhead of several calls does not
+/// matter, and reading into NumPy memory that is not cleared first is faster.
 const LARGEST: u64 = 1 << 20;
 
 /// A part of an array.
 pub(crate) struct Part {
-    /// The range of each dimension that the index names.
+    /// The range of the part in each dimension.
     pub(crate) ranges: Vec<Range<u64>>,
-    /// The dimensions of the part.
+    /// The shape of the part, without the dimensions that an integer selects.
     pub(crate) shape: Vec<u64>,
 }
 
-/// Returns the part of an array of that shape that an index means: an integer or a slice without a step, or a tuple of
-/// them. Any other index has none here, nor has one that is out of range: `_index.py` reads these, or has an error for them.
+/// Returns the part of an array of the shape `dimensions` that `index` selects: an integer or a slice without a step, or a
+/// tuple of these. Returns `None` for any other index, and if the index is out of range: `_index.py` handles these or raises.
 pub(crate) fn of_index(dimensions: Vec<u64>, index: Option<&Bound<'_, PyAny>>) -> Option<Part> {
     let mut part = Part { ranges: Vec::new(), shape: Vec::new() };
-    // Old versions of NumPy have arrays of no more dimensions.
+    // NumPy 1 has arrays of at most 32 dimensions.
     if dimensions.len() > 32 {
         return None;
     }
@@ -34,7 +34,7 @@ pub(crate) fn of_index(dimensions: Vec<u64>, index: Option<&Bound<'_, PyAny>>) -
             part.shape.push(range.end.checked_sub(range.start)?);
             range
         } else {
-            // No bool, which is a subclass: it would be a mask.
+            // `cast_exact` rejects a bool, which is a subclass of int: NumPy takes it for a mask.
             let place: isize = item.cast_exact::<PyInt>().ok()?.extract().ok()?;
             let place = if place < 0 { place.checked_add(length)? } else { place };
             let place = u64::try_from(place).ok().filter(|_| place < length)?;
@@ -49,7 +49,7 @@ pub(crate) fn of_index(dimensions: Vec<u64>, index: Option<&Bound<'_, PyAny>>) -
             Err(_) => take(index)?,
         }
     }
-    // What is not named is whole.
+    // Dimensions after those of the index are selected as a whole.
     for length in rest {
         part.ranges.push(0..length);
         part.shape.push(length);
@@ -57,7 +57,8 @@ pub(crate) fn of_index(dimensions: Vec<u64>, index: Option<&Bound<'_, PyAny>>) -
     Some(part)
 }
 
-/// Returns the length of a part in bytes, from the size of an element, if it is neither empty nor large.
+/// Returns the length in bytes of the part `ranges`, whose elements have `size` bytes. Returns `None` for an empty part, and
+/// for a part that is larger than one call reads.
 pub(crate) fn length(ranges: &[Range<u64>], size: u64) -> Option<usize> {
     let counts = ranges.iter().map(|range| range.end.saturating_sub(range.start));
     let bytes = counts.fold(size, u64::saturating_mul);

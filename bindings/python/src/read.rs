@@ -1,4 +1,4 @@
-//! Reading and validating content, without the interpreter's lock.
+//! Reads and validates content, without the interpreter's lock.
 
 use std::iter;
 use std::mem;
@@ -15,7 +15,7 @@ use crate::digests::Sums;
 use crate::interrupt::Cancel;
 use crate::source::Open;
 
-/// Validates all of a file.
+/// Validates the whole file, and compares it with the list of digests, if there is one.
 pub(crate) fn verify(open: &Open, cancel: &Cancel) -> Result<Summary, Error> {
     let mut shards = open.all_shards(cancel)?;
     open.plan_components(open.manifest().tensors().flat_map(|tensor| tensor.components()))?;
@@ -36,12 +36,12 @@ pub(crate) fn verify(open: &Open, cancel: &Cancel) -> Result<Summary, Error> {
     Ok(summary)
 }
 
-/// Validates all of a tensor.
+/// Validates all components of tensor `ordinal`.
 pub(crate) fn verify_object(open: &Open, ordinal: u32, cancel: &Cancel) -> Result<(), Error> {
     tapped(open, ordinal, cancel, |_, _| ())
 }
 
-/// Validates all of a tensor. `tap` sees its content.
+/// Validates all components of tensor `ordinal`, and calls `tap` with each component and each of its decoded chunks.
 fn tapped(
     open: &Open,
     ordinal: u32,
@@ -60,7 +60,8 @@ fn tapped(
     })
 }
 
-/// Compares a tensor of which a part is to be read with the list of digests, if there is one: once, as a whole.
+/// Compares tensor `ordinal` with the list of digests, if there is one, before a part of the tensor is read: a digest covers
+/// the whole tensor. It is compared only once.
 fn require_listed(open: &Open, ordinal: u32, cancel: &Cancel) -> Result<(), Error> {
     match &open.digests {
         Some(list) if !list.has_verified(ordinal) => verify_object(open, ordinal, cancel),
@@ -68,11 +69,13 @@ fn require_listed(open: &Open, ordinal: u32, cancel: &Cancel) -> Result<(), Erro
     }
 }
 
+/// Returns a verifier for `open`, with the sizes of its shards.
 fn verifier(open: &Open) -> Verifier {
     Verifier::new(open.manifest()).with_shard_bytes(open.shard_bytes())
 }
 
-/// Reads and verifies components on several threads, each into a buffer of its decoded length.
+/// Reads and verifies components on several threads. `places` has the ordinals of tensor and component, and `buffers` a buffer
+/// of its decoded length for each component.
 pub(crate) fn components(
     open: &Open,
     places: &[(u32, u32)],
@@ -83,7 +86,7 @@ pub(crate) fn components(
     for (place, buffer) in places.iter().zip(buffers) {
         targets.push((open.component(*place)?, buffer));
     }
-    // What is fetched comes file by file.
+    // Remote bytes are fetched in the announced order, which is file by file.
     targets.sort_by_key(|(component, _)| component.shard());
     let components = targets.iter().map(|(component, _)| *component);
     let shards = open.shards_for(components.clone(), cancel)?;
@@ -97,21 +100,23 @@ pub(crate) fn components(
     targets.iter().try_for_each(|(component, bytes)| list.compare(component, bytes, cancel))
 }
 
-/// Threads for a file that is there; what is fetched comes in one order.
+/// Returns a loader for `open`: on several threads for local files, on one thread for remote files, which are fetched in one
+/// order.
 fn loader(open: &Open) -> Loader {
     let loader = Loader::new(open.manifest()).with_shard_bytes(open.manifest(), open.shard_bytes());
     if open.is_remote() { loader.threads(1) } else { loader }
 }
 
-/// The place that the content of a component goes to.
+/// The destination of the content of a component.
 enum Slot<'b> {
-    /// The rest of a buffer.
+    /// The rest of the caller's buffer.
     Given(&'b mut [u8]),
     /// Memory that grows as bytes come.
     Grown(Vec<u8>),
 }
 
-/// Reads and validates a tensor as a whole. Components without a buffer are returned.
+/// Reads and validates all components of tensor `ordinal`, into `buffers` in the order of the components. Returns the content
+/// of components whose buffer is `None`.
 pub(crate) fn object(
     open: &Open,
     ordinal: u32,
@@ -141,6 +146,7 @@ pub(crate) fn object(
 }
 
 impl Slot<'_> {
+    /// Appends `chunk`.
     fn put(&mut self, chunk: &[u8]) -> Result<(), Error> {
         match self {
             Self::Given(left) => *left = fill(mem::take(left), chunk)?,
@@ -153,7 +159,7 @@ impl Slot<'_> {
     }
 }
 
-/// Copies items to the front of a buffer, and returns what is behind them.
+/// Copies `items` to the front of `buffer`, and returns the rest of the buffer.
 fn fill<'b, T: Copy>(buffer: &'b mut [T], items: &[T]) -> Result<&'b mut [T], Error> {
     let split = buffer.split_at_mut_checked(items.len());
     let (room, behind) = split.ok_or(Misuse::Buffer)?;
@@ -161,8 +167,8 @@ fn fill<'b, T: Copy>(buffer: &'b mut [T], items: &[T]) -> Result<&'b mut [T], Er
     Ok(behind)
 }
 
-/// Reads a part of a dense tensor, and where it is not compressed no other byte. No digest is of a part:
-/// only one of what is compressed is verified, as that is read whole.
+/// Reads the part `ranges` of a dense tensor into `buffer`. Of an uncompressed component only the bytes of the part are read,
+/// so its digest is not verified. A compressed component is read as a whole and verified.
 pub(crate) fn slice(
     open: &Open,
     ordinal: u32,
@@ -177,7 +183,7 @@ pub(crate) fn slice(
         let (component, slice) = (tensor.dense()?, tensor.slice(ranges)?);
         if component.encoding() == Encoding::Raw {
             if component.is_strided() || open.is_compared(&component) {
-                // More is read, to be put in order or compared.
+                // All bytes are read: elements with strides are scattered, and a digest of the shard covers all bytes.
                 open.plan_components([component])?;
             } else {
                 open.plan(component.shard(), slice.file_ranges()?)?;
@@ -191,7 +197,7 @@ pub(crate) fn slice(
     })
 }
 
-/// Decodes and verifies one component.
+/// Reads, decodes and verifies the component at `place`, the ordinals of tensor and component.
 pub(crate) fn bytes(open: &Open, place: (u32, u32), cancel: &Cancel) -> Result<Decoded, Error> {
     let component = open.component(place)?;
     let shards = open.shards_for(iter::once(component), cancel)?;
@@ -205,7 +211,7 @@ pub(crate) fn bytes(open: &Open, place: (u32, u32), cancel: &Cancel) -> Result<D
     Ok(decoded)
 }
 
-/// Fills a buffer with the values of a quantized tensor, in row-major order.
+/// Fills `values` with the dequantized elements of tensor `ordinal`, in row-major order.
 pub(crate) fn dequantize(
     open: &Open,
     ordinal: u32,
@@ -231,11 +237,12 @@ pub(crate) fn dequantize(
         };
         Ok(verified.iter().all(|it| matches!(it, Some(Verified::Digest | Verified::NoDigest))))
     })?;
-    // What is borrowed has not been; and of a digest that cannot be, this says which it is.
+    // Borrowed content has not been compared with its digest, so the tensor is verified now. For an unsupported digest this
+    // returns the error that names the digest.
     if is_verified { Ok(()) } else { verify_object(open, ordinal, cancel) }
 }
 
-/// Fills a buffer with the elements of blocks.
+/// Fills `values` with the dequantized elements of the blocks that `reader` returns.
 fn dequantize_blocks(
     block: &'static Block,
     reader: &mut Reader<'_>,
@@ -251,7 +258,7 @@ fn dequantize_blocks(
     if values.is_empty() { Ok(()) } else { Err(Misuse::Buffer.into()) }
 }
 
-/// Reads a tensor where it lies: in the file, and in the shards that its components are in.
+/// Calls `read` with tensor `ordinal`, bound to the file and to the shards of its components.
 fn bound<T>(
     open: &Open,
     ordinal: u32,

@@ -1,4 +1,4 @@
-//! An open file: what it lists, and its bytes on demand.
+//! The native class of an open file, which lists its objects and reads their content.
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
@@ -27,21 +27,26 @@ use crate::read;
 use crate::source::{Given, Open};
 use crate::value;
 
-/// An open file. `_zten.pyi` describes it.
+/// An open file. `_zten.pyi` has the signatures.
 #[pyclass(frozen, module = "zten._zten")]
 pub(crate) struct Reader {
-    /// None once it is closed. Work that has begun goes on with what it has.
+    /// `None` after the file was closed. A call that runs meanwhile keeps its own reference.
     open: RwLock<Option<Arc<Open>>>,
+    /// The path or URL for messages; `None` for `bytes` and objects.
     path: Option<PathBuf>,
 }
 
 impl Reader {
+    /// Returns the open file.
+    ///
+    /// # Errors
+    /// A `ValueError` if the file is closed.
     fn open(&self) -> PyResult<Arc<Open>> {
         let open = self.open.read().unwrap_or_else(PoisonError::into_inner);
         open.clone().ok_or_else(|| PyValueError::new_err("the file is closed"))
     }
 
-    /// Does work on so many bytes of the file, without the interpreter's lock.
+    /// Does `work`, which reads `bytes` bytes of the file, without the interpreter's lock. A signal can cancel it.
     fn work<T: Send>(
         &self,
         py: Python<'_>,
@@ -54,7 +59,7 @@ impl Reader {
         outcome.map_err(|error| self.failed(py, &open, error))
     }
 
-    /// The error of reading the file, as Python's.
+    /// Returns the exception for `error`, which reading the file returned.
     fn failed(&self, py: Python<'_>, open: &Open, error: Error) -> PyErr {
         Failure::reading(open.manifest(), error).at(py, self.path.as_deref())
     }
@@ -94,13 +99,13 @@ impl Reader {
         Ok(self.open()?.manifest().generation().map(Generation::as_str))
     }
 
-    /// The path or URL as it is shown, where there is one. Not as a `Path`, which no URL is.
+    /// Returns the path or URL for messages, as text: a URL is not a `Path`.
     #[getter]
     fn path(&self) -> Option<&OsStr> {
         self.path.as_deref().map(Path::as_os_str)
     }
 
-    /// The name of the format, as JSON gives it.
+    /// Returns the name of the format, as in the JSON of the command.
     #[getter]
     fn format(&self) -> PyResult<&'static str> {
         Ok(format_name(self.open()?.manifest()))
@@ -121,7 +126,7 @@ impl Reader {
         Ok(self.open()?.length())
     }
 
-    /// Bytes that a compressed component may decode to, and all of them together.
+    /// Returns the largest size in bytes to which one compressed component may decode, and all of them together.
     #[getter]
     fn decoded_limits(&self) -> PyResult<(u64, u64)> {
         let open = self.open()?;
@@ -147,7 +152,10 @@ impl Reader {
         PyList::new(py, self.open()?.manifest().tensors().map(|tensor| tensor.name()))
     }
 
-    /// The places of the objects whose names a pattern matches, in the order of the file. Each pattern matches one or more.
+    /// Returns the ordinals of the objects whose names match one of `patterns`, in the order of the file.
+    ///
+    /// # Errors
+    /// A `KeyError` if a pattern matches no name.
     fn select(&self, patterns: Vec<String>) -> PyResult<Vec<u32>> {
         let (open, mut selected) = (self.open()?, Vec::new());
         let mut globs: Vec<_> = patterns.iter().map(|text| (Glob::new(text), false)).collect();
@@ -168,7 +176,7 @@ impl Reader {
         }
     }
 
-    /// The shards that the file lists: name, bytes, and digest if the file gives one.
+    /// Returns the shards that the file lists: the name, the number of bytes, and the digest if there is one.
     fn shards(&self) -> PyResult<Vec<(String, u64, Option<String>)>> {
         let open = self.open()?;
         let shards = open.manifest().shards();
@@ -180,14 +188,17 @@ impl Reader {
         Ok(self.open()?.manifest().get(name).is_some())
     }
 
-    /// The place of an object in the manifest.
+    /// Returns the ordinal of the object `name`.
+    ///
+    /// # Errors
+    /// A `KeyError` if the file has no such object.
     fn require(&self, name: &str) -> PyResult<u32> {
         let open = self.open()?;
         let found = open.manifest().tensor(name).map(|tensor| tensor.ordinal());
         found.map_err(|missing| PyKeyError::new_err(missing.to_string()))
     }
 
-    /// Name, format, shape and components of an object.
+    /// Returns the name, layout, shape and components of object `ordinal`.
     fn object<'py>(&self, py: Python<'py>, ordinal: u32) -> PyResult<Bound<'py, PyTuple>> {
         let open = self.open()?;
         let object = object(&open, ordinal)?;
@@ -198,9 +209,9 @@ impl Reader {
         (object.name(), object.layout_name(), shape(py, &object)?, components).into_pyobject(py)
     }
 
-    /// Lists each object: name, shape, and if it is dense the type of its elements, where its blob lies,
-    /// its decoded bytes, whether these are compressed, whether the blob is the elements as they are, and whether it has a digest
-    /// or checksum.
+    /// Returns the name and shape of each object. For a dense object it adds the dtype, the ordinal and offset of the
+    /// component, the number of decoded bytes, whether the component is compressed, whether its stored bytes are the elements
+    /// as they are read, and whether it has a digest or checksum.
     fn listing<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
         let open = self.open()?;
         let list = PyList::empty(py);
@@ -224,7 +235,7 @@ impl Reader {
         Ok(list)
     }
 
-    /// The attributes of an object, or of the file.
+    /// Returns the attributes of object `ordinal`, or of the file if it is `None`.
     #[pyo3(signature = (ordinal=None))]
     fn attributes<'py>(
         &self,
@@ -239,7 +250,8 @@ impl Reader {
         value::attributes(py, attributes)
     }
 
-    /// The attributes of the file as texts: what is none, as JSON.
+    /// Returns the attributes of the file as text. Values that are not text are converted to JSON. Returns `None` if the file
+    /// has no map of attributes.
     fn metadata<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyDict>>> {
         let open = self.open()?;
         let Some(attributes) = open.manifest().own_attributes() else { return Ok(None) };
@@ -260,20 +272,20 @@ impl Reader {
         Ok(Some(dictionary))
     }
 
-    /// Validates an object as a whole.
+    /// Validates all components of object `ordinal`.
     fn verify_object(&self, py: Python<'_>, ordinal: u32) -> PyResult<()> {
         let bytes = stored_of(&object(&*self.open()?, ordinal)?);
         self.work(py, bytes, |open, cancel| read::verify_object(open, ordinal, cancel))
     }
 
-    /// Validates the file as a whole: how many components it has, and how many of them digests.
+    /// Validates the whole file. Returns the number of its components, and the number of components with a digest.
     fn verify(&self, py: Python<'_>) -> PyResult<(u64, u64)> {
         let bytes = stored(self.open()?.manifest());
         let summary = self.work(py, bytes, read::verify)?;
         Ok((summary.components(), summary.digests()))
     }
 
-    /// Reads and verifies components, each into an array of as many bytes.
+    /// Reads and verifies components into `arrays` of their decoded lengths. `places` has the ordinals of object and component.
     fn read(
         &self,
         py: Python<'_>,
@@ -288,8 +300,8 @@ impl Reader {
         self.work(py, bytes, |open, cancel| read::components(open, &places, buffers, cancel))
     }
 
-    /// Reads and validates an object as a whole: its components into arrays, or, where there is none,
-    /// into `bytes`, which are returned.
+    /// Reads and validates all components of object `ordinal` into `arrays`. Components whose array is `None` are returned as
+    /// `bytes`.
     fn read_object<'py>(
         &self,
         py: Python<'py>,
@@ -306,7 +318,8 @@ impl Reader {
         Ok(grown.into_iter().map(|bytes| bytes.map(|bytes| PyBytes::new(py, &bytes))).collect())
     }
 
-    /// Reads a part of a dense object: a range of each dimension, for as many as are given.
+    /// Reads a part of a dense object into `array`. `ranges` has the start and end in each of the first dimensions; the other
+    /// dimensions are read as a whole.
     fn read_slice(
         &self,
         py: Python<'_>,
@@ -318,7 +331,7 @@ impl Reader {
         let ranges: Vec<_> = ranges.into_iter().map(|(start, end)| start..end).collect();
         let open = self.open()?;
         let own = object(&open, ordinal)?;
-        // Of what lies as it is no other byte is read.
+        // If the elements are stored as they are read, only the bytes of the part are read, otherwise the whole component.
         let bytes = match own.components().next() {
             Some(data) if is_direct(&data) => u64::try_from(buffer.len())?,
             _ => stored_of(&own),
@@ -326,7 +339,8 @@ impl Reader {
         self.work(py, bytes, |open, cancel| read::slice(open, ordinal, &ranges, buffer, cancel))
     }
 
-    /// Returns the shape of the part that an index means, if [`part`](Self::part) reads such an index.
+    /// Returns the shape of the part of object `ordinal` that `index` selects. Returns `None` if [`part`](Self::part) does not
+    /// support the index.
     fn part_shape<'py>(
         &self,
         py: Python<'py>,
@@ -338,11 +352,11 @@ impl Reader {
         part.map(|part| PyTuple::new(py, part.shape)).transpose()
     }
 
-    /// Reads a dense object, or the part that an index means, into memory of its own, and returns the bytes, the shape and the
-    /// type of the elements. `verify` compares digests, which only whole objects have. Returns None if the part is large,
-    /// the index is of another kind, or the elements are not stored as they are read: the general calls read these.
+    /// Reads a dense object, or the part that `index` selects, into new memory, and returns the bytes, the shape and the dtype.
+    /// If `verify` is true, the digest of a whole object is compared; a part has no digest. Returns `None` if the part is empty
+    /// or large, the index is not supported, or the elements are not stored as they are read: the general calls read these.
     ///
-    /// One call does it all, because for a small tensor each call from Python takes longer than the read.
+    /// This is a single call because for a small tensor each call from Python takes longer than the read.
     #[pyo3(signature = (ordinal, index, verify))]
     fn part<'py>(
         &self,
@@ -372,7 +386,7 @@ impl Reader {
         Ok(Some((bytes, PyTuple::new(py, shape)?, element)))
     }
 
-    /// Decodes and verifies one component of any object.
+    /// Reads, decodes and verifies component `component` of object `ordinal`.
     fn read_bytes<'py>(
         &self,
         py: Python<'py>,
@@ -387,7 +401,7 @@ impl Reader {
         Ok(PyBytes::new(py, &decoded))
     }
 
-    /// Fills an array with the values of a quantized object.
+    /// Fills `array` with the dequantized elements of object `ordinal`.
     fn dequantize(
         &self,
         py: Python<'_>,
@@ -398,7 +412,7 @@ impl Reader {
         let bytes = u64::try_from(values.len())?.saturating_mul(4);
         self.work(py, bytes, |open, cancel| {
             let read = read::dequantize(open, ordinal, values, cancel);
-            // The array is as long as the shape says.
+            // The caller made the array from the shape, so a wrong length means that the components do not fit the shape.
             read.map_err(|error| match error.kind() {
                 ErrorKind::Misuse(Misuse::Buffer) => Misuse::Quantization.into(),
                 _ => error,
@@ -406,8 +420,9 @@ impl Reader {
         })
     }
 
-    /// Bits, group size and packing of a `quantized_group`; axis and block size of a `zt.mx/1`; type, elements and bytes
-    /// of the blocks of GGUF.
+    /// Returns the parameters of a quantized object: the bits, group size and packing of a `quantized_group`; the axis and
+    /// block size of a `zt.mx/1`; the ggml type and the elements and bytes of a block of GGUF. Returns `None` for any other
+    /// object.
     fn quantization<'py>(
         &self,
         py: Python<'py>,
@@ -440,12 +455,16 @@ impl Reader {
     }
 }
 
+/// Returns object `ordinal` of `open`.
+///
+/// # Errors
+/// An `IndexError` if the file has no such object.
 fn object(open: &Open, ordinal: u32) -> PyResult<Tensor<'_>> {
     let object = open.manifest().tensor_at(ordinal);
     object.ok_or_else(|| PyIndexError::new_err("no such object in the file"))
 }
 
-/// Stored bytes of all components of an object.
+/// Returns the number of stored bytes of all components of `object`.
 fn stored_of(object: &Tensor<'_>) -> u64 {
     let lengths = object.components().map(|component| component.extent().length());
     lengths.fold(0, u64::saturating_add)
@@ -456,10 +475,11 @@ fn shape<'py>(py: Python<'py>, object: &Tensor<'_>) -> PyResult<Bound<'py, PyTup
     PyTuple::new(py, shape)
 }
 
-/// Bytes, shape, and the type of the elements.
+/// The bytes, the shape and the dtype of a part.
 type PartBytes<'py> = (Bound<'py, PyByteArray>, Bound<'py, PyTuple>, &'static str);
 
-/// Returns whether the blob is the elements as they are read, aligned, and in this file.
+/// Returns whether the stored bytes of `component` are its elements as they are read, aligned, and in this file, so that a
+/// memory map can show them.
 fn is_direct(component: &Component<'_>) -> bool {
     let size = component.element_size().unwrap_or(1);
     is_plain(component)
@@ -467,8 +487,8 @@ fn is_direct(component: &Component<'_>) -> bool {
         && component.shard().is_none()
 }
 
-/// Returns whether the blob is the elements as they are read: raw, in row-major order, little-endian. Bools are not, for
-/// every byte has to be 0 or 1.
+/// Returns whether the stored bytes of `component` are its elements as they are read: uncompressed, in row-major order and
+/// little-endian. Bools do not count, because each byte has to be checked for 0 or 1.
 fn is_plain(component: &Component<'_>) -> bool {
     component.encoding() == Encoding::Raw
         && !component.is_strided()
@@ -476,7 +496,8 @@ fn is_plain(component: &Component<'_>) -> bool {
         && component.storage_type() != Some(StorageType::Bool)
 }
 
-/// Returns the place of the elements of a dense object, their type and the size of one, if they are stored as they are read.
+/// Returns the ordinals of a dense `object` and of its component, the dtype, and the bytes of an element. Returns `None` if the
+/// elements are not stored as they are read.
 fn plain_element(object: &Tensor<'_>) -> Option<((u32, u32), &'static str, u64)> {
     let data = object.component("data").filter(|_| object.layout() == Layout::Dense)?;
     let element = data.dtype();
@@ -485,19 +506,19 @@ fn plain_element(object: &Tensor<'_>) -> Option<((u32, u32), &'static str, u64)>
     is_known.then(|| Some((place, element.name(), data.element_size()?)))?
 }
 
-/// Returns whether there is a digest or checksum that its bytes may not have.
+/// Returns whether the bytes of `component` can be verified: by a list of digests, or by a digest or checksum in the file.
 fn is_verifiable(open: &Open, component: &Component<'_>) -> bool {
     open.digests.is_some() || component.digest().is_some() || component.has_checksum()
 }
 
-/// Describes a component, as `Component` in `_zten.pyi` says.
+/// Returns `component` as the tuple `_Component` of `_zten.pyi`.
 fn described<'py>(
     py: Python<'py>,
     open: &Open,
     component: &Component<'_>,
 ) -> PyResult<Bound<'py, PyTuple>> {
     let element = component.element_type();
-    // What the elements can be read as, whether that is all that they mean or not.
+    // Elements of an unknown logical type can still be read as elements of its storage type.
     let read_as = match element {
         ElementType::UnknownLogical(_, storage) => Some(storage.name()),
         ElementType::UnknownOnLogical(_, logical) => Some(logical.name()),

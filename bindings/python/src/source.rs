@@ -1,4 +1,4 @@
-//! Sources of the bytes of a file: a file, `bytes`, or a Python object that reads and seeks.
+//! Opens files from Python: a path or URL, `bytes`, or an object with `seek` and `read`.
 
 mod shards;
 
@@ -25,7 +25,7 @@ use crate::interrupt::{self, Cancel};
 use crate::options::Opening;
 use shards::{Found, Listed};
 
-/// The bytes of a file.
+/// The bytes of a file that is read.
 pub(crate) enum Source {
     File(File),
     Bytes(PyBackedBytes),
@@ -34,15 +34,16 @@ pub(crate) enum Source {
     Remote(Box<zten_remote::RemoteFile>),
 }
 
-/// A Python object with `seek` and `read`: one thread at a time calls it.
+/// A Python object with `seek` and `read`, which one thread at a time calls: the two calls of a read belong together.
 pub(crate) struct PythonFile {
     object: Py<PyAny>,
     turn: Mutex<()>,
 }
 
-/// The file to open, as it was given.
+/// A file that the caller passed, before its header is read.
 pub(crate) struct Given {
     source: Arc<Source>,
+    /// The number of bytes of the file.
     length: u64,
     /// The path or URL of the file; empty for bytes and objects.
     name: PathBuf,
@@ -53,7 +54,8 @@ impl Given {
         Self { source: Arc::new(source), length, name }
     }
 
-    /// Returns the finding that the file's name promises another format than its bytes hold, if that is so.
+    /// Returns the finding of a file whose name has the suffix of another format than its bytes. Returns `None` if the name
+    /// fits the bytes, or is unknown.
     pub(crate) fn find_misnamed(&self, cancel: &Cancel) -> Result<Option<Finding>, Failure> {
         let watched = Watched::new(&self.source, cancel);
         let recognized = zten_formats::recognize(&watched, self.length, &self.name);
@@ -62,7 +64,10 @@ impl Given {
         Ok(misnamed.map(|error| Finding { format: recognized.format(), ..error.finding() }))
     }
 
-    /// A path, `bytes`, or an object that reads and seeks. Nothing is read yet but its length.
+    /// Takes a path, `bytes`, or an object with `seek` and `read`. Only the length of the file is determined.
+    ///
+    /// # Errors
+    /// A `TypeError` for any other object; the errors of opening the path, and of `seek`.
     pub(crate) fn from_python(given: &Bound<'_, PyAny>) -> PyResult<Self> {
         if given.is_instance_of::<PyBytes>() {
             let bytes: PyBackedBytes = given.extract()?;
@@ -84,18 +89,18 @@ impl Given {
         opened.map_err(|error| Failure::from(error).at(given.py(), Some(&shown(&path))))
     }
 
-    /// Opens the file, without the interpreter's lock.
+    /// Reads and validates the header of the file, without the interpreter's lock.
     pub(crate) fn open(self, py: Python<'_>, opening: &Opening) -> PyResult<Open> {
         let path = self.path();
-        // No header is longer than its file.
+        // The length of the header is unknown, but it is at most the length of the file.
         let (bytes, opening) = (self.length.max(opening_effort(&self.name)), *opening);
         let opened =
             self.run(py, bytes, move |given, cancel| Open::new(given, &opening, cancel))?;
         opened.map_err(|failure| failure.at(py, path.as_deref()))
     }
 
-    /// Does `work` on this file, of `bytes` bytes, until a signal ends it. A Python object is not read any more when the
-    /// exception of the signal is raised: its owner may then read it.
+    /// Does `work` on this file, which takes as long as reading `bytes` bytes, until a signal handler raises. For a Python
+    /// object the exception is raised only after the work has ended, because the caller may then read the object.
     pub(crate) fn run<T: Send + 'static>(
         self,
         py: Python<'_>,
@@ -108,7 +113,10 @@ impl Given {
         }
     }
 
-    /// The regular file at a path, or a file over the network.
+    /// Opens the regular file at `path`, the model in the folder `path`, or the remote file at the URL `path`.
+    ///
+    /// # Errors
+    /// The file cannot be opened, or is not regular; the folder has no model, or several.
     pub(crate) fn from_path(path: &Path) -> io::Result<Self> {
         if is_remote(path) {
             return Self::from_network(path);
@@ -119,12 +127,13 @@ impl Given {
         Ok(Self::new(Source::File(file), length, path.to_owned()))
     }
 
-    /// The path or URL of a file, as it is shown; none of what has none.
+    /// Returns the path or URL of the file for messages: a URL without credentials and query. Returns `None` for `bytes` and
+    /// objects.
     pub(crate) fn path(&self) -> Option<PathBuf> {
         (!self.name.as_os_str().is_empty()).then(|| shown(&self.name).into_owned())
     }
 
-    /// A file over the network, of which the last bytes are fetched.
+    /// Opens the remote file at the URL `path`, which fetches its last bytes.
     #[cfg(feature = "remote")]
     fn from_network(path: &Path) -> io::Result<Self> {
         use zten_remote::{RemoteError, RemoteFile, RemoteName, RemoteOptions};
@@ -139,7 +148,7 @@ impl Given {
         Ok(Self::new(Source::Remote(Box::new(file)), length, path.to_owned()))
     }
 
-    /// Says how to have it.
+    /// Returns the error that this build does not read remote files, with advice.
     #[cfg(not(feature = "remote"))]
     fn from_network(_: &Path) -> io::Result<Self> {
         Err(io::Error::new(
@@ -149,24 +158,27 @@ impl Given {
     }
 }
 
-/// Returns the number of bytes that stands for the work of opening a file: over the network it may take any time.
+/// Returns the effort of opening the file at `path`, as the number of bytes that [`interrupt::run`] takes: a request over the
+/// network may take any time.
 fn opening_effort(path: &Path) -> u64 {
     if is_remote(path) { u64::MAX } else { 0 }
 }
 
 /// An open file of any format, and the files that may be its shards.
 pub(crate) struct Open {
-    /// Read until opening is to end: content is read from [`root`](Self::root).
+    /// The file with its validated header. Its source belongs to the call that opened it; each later call reads through a
+    /// [`root`](Self::root) with its own flag for cancellation.
     archive: Archive<Watched>,
+    /// The shards that the header lists.
     shards: Vec<Listed>,
-    /// The list that content is compared with, if there is one.
+    /// The list of digests that content is compared with, if the caller gave one.
     pub(crate) digests: Option<Enforced>,
 }
 
 impl Open {
-    /// Reads and validates the manifest or header. Shards are looked for beside a file that has a path; over the network
-    /// when they are read. The files that an index or the first of several GGUF files names are found here, and their
-    /// headers read.
+    /// Reads and validates the header of `given`. The shards of a file with a path are opened now, those of a remote file when
+    /// they are read. The files that an index or the first of several GGUF files names are opened now, and their headers are
+    /// read.
     pub(crate) fn new(given: Given, opening: &Opening, cancel: &Cancel) -> Result<Self, Failure> {
         let Given { source, length, name } = given;
         let options = &opening.options;
@@ -221,48 +233,51 @@ impl Open {
         }
     }
 
+    /// Returns the manifest of the file.
     pub(crate) fn manifest(&self) -> &Manifest<impl AsRef<[u8]>> {
         self.archive.manifest()
     }
 
-    /// The tensor at that place, to be bound to what it is read from.
+    /// Returns tensor `ordinal`, which is not bound to a source of bytes.
     pub(crate) fn tensor(&self, ordinal: u32) -> Result<Tensor<'_>, Error> {
         self.manifest().tensor_at(ordinal).ok_or(Misuse::NoTensor.into())
     }
 
-    /// The component at that place: of its tensor, and in that.
+    /// Returns the component from the ordinal of its tensor and its ordinal in the tensor.
     pub(crate) fn component(&self, (tensor, ordinal): (u32, u32)) -> Result<Component<'_>, Error> {
         self.tensor(tensor)?.component_at(ordinal).ok_or(Misuse::NoTensor.into())
     }
 
-    /// Bytes of the file.
+    /// Returns the number of bytes of the file, without its shards.
     pub(crate) fn length(&self) -> u64 {
         self.archive.file_len()
     }
 
-    /// Bytes of all files that have been found to be its shards, as far as these have been looked for.
+    /// Returns the number of bytes of all shards that have been opened so far.
     pub(crate) fn shard_bytes(&self) -> u64 {
         let found = self.shards.iter().filter_map(|listed| listed.found.get()?.as_ref());
         found.fold(0, |sum, found| sum.saturating_add(found.length))
     }
 
+    /// Returns the source of the bytes of the file.
     fn source(&self) -> &Arc<Source> {
         &self.archive.source().source
     }
 
-    /// The file itself, as it is read until it is cancelled.
+    /// Returns the bytes of the file, which can be read until `cancel` is set.
     pub(crate) fn root(&self, cancel: &Cancel) -> Watched {
         Watched::new(self.source(), cancel)
     }
 
-    /// Returns whether the shard that a component is in is compared with its digest before the component is read.
+    /// Returns whether `component` is verified by the digest of its whole shard: the component has no digest, and is in a shard
+    /// that has one.
     pub(crate) fn is_compared(&self, component: &Component<'_>) -> bool {
         let mut shards = self.manifest().shards();
         let shard = shards.find(|shard| Some(shard.name()) == component.shard());
         component.digest().is_none() && shard.is_some_and(|shard| shard.digest().is_some())
     }
 
-    /// Returns whether bytes are fetched, in the order in which they are read.
+    /// Returns whether the file is read over the network.
     pub(crate) fn is_remote(&self) -> bool {
         match **self.source() {
             Source::File(_) | Source::Bytes(_) | Source::Object(_) => false,
@@ -271,13 +286,14 @@ impl Open {
         }
     }
 
-    /// Returns the number of bytes that stands for the work of reading so many: over the network it may take any time.
+    /// Returns the effort of reading `bytes` bytes, as the number of bytes that [`interrupt::run`] takes: a request over the
+    /// network may take any time.
     pub(crate) fn effort(&self, bytes: u64) -> u64 {
         if self.is_remote() { u64::MAX } else { bytes }
     }
 
-    /// Says which bytes of the file, or of that shard, will be read, in that order: over the network they are fetched
-    /// ahead.
+    /// Announces the `ranges` of the file, or of `shard`, that will be read next, in their order, so that a remote file fetches
+    /// them ahead.
     pub(crate) fn plan(
         &self,
         shard: Option<&str>,
@@ -289,7 +305,7 @@ impl Open {
         self.plan_runs(HashMap::from([(shard, vec![ranges.into_iter().collect()])]))
     }
 
-    /// Does the same as [`plan`](Self::plan) for components, all of which will be read.
+    /// Announces as [`plan`](Self::plan) does that all bytes of `components` will be read.
     pub(crate) fn plan_components<'a>(
         &self,
         components: impl IntoIterator<Item = Component<'a>>,
@@ -300,7 +316,8 @@ impl Open {
         self.plan_runs(zten_formats::shards::runs(components))
     }
 
-    /// Does the same as [`plan`](Self::plan) for several files. Of others nothing that was fetched ahead is held any longer.
+    /// Announces as [`plan`](Self::plan) does the ranges of several files: `runs` has them by the name of the shard, `None` for
+    /// the file itself. Bytes of other shards that were fetched ahead are dropped.
     fn plan_runs<'s>(&'s self, mut runs: HashMap<Option<&'s str>, Runs>) -> io::Result<()> {
         self.source().plan(runs.remove(&None))?;
         for listed in &self.shards {
@@ -317,13 +334,13 @@ impl Open {
         Ok(())
     }
 
-    /// Returns whether it was opened by its path.
+    /// Returns whether the file was opened by its path.
     pub(crate) fn is_file(&self) -> bool {
         matches!(**self.source(), Source::File(_))
     }
 
-    /// Another descriptor of a file that was opened by its path, which the caller has to close: no
-    /// thread that closes this one can make it another file's.
+    /// Duplicates the descriptor of a file that was opened by its path. Returns `None` for other sources. The caller has to
+    /// close the duplicate. If another thread closed the original instead, its number could become that of another file.
     #[cfg(unix)]
     pub(crate) fn descriptor(&self) -> io::Result<Option<i32>> {
         use std::os::fd::IntoRawFd as _;
@@ -333,14 +350,14 @@ impl Open {
         }
     }
 
-    /// The descriptor of a file: none of this system.
+    /// Returns `None`: this system has no descriptors.
     #[cfg(not(unix))]
     pub(crate) fn descriptor(&self) -> io::Result<Option<i32>> {
         Ok(None)
     }
 }
 
-/// The bytes of a file, which are read until the work is to end.
+/// The bytes of a file, whose reads fail after `cancel` was set.
 pub(crate) struct Watched {
     source: Arc<Source>,
     cancel: Cancel,
@@ -375,7 +392,7 @@ impl ReadAt for Watched {
 
     fn bytes_at(&self, offset: u64, length: usize) -> Option<&[u8]> {
         match &*self.source {
-            // What is not lent is read, which then fails.
+            // After cancellation nothing is lent, so the caller turns to `read_at`, which fails.
             Source::Bytes(bytes) if !self.cancel.is_set() => bytes.bytes_at(offset, length),
             _ => None,
         }
@@ -391,7 +408,8 @@ impl ReadAt for Watched {
 
 #[cfg(feature = "remote")]
 impl Source {
-    /// Finds a file that this one names, if it is read over the network.
+    /// Opens the shard or sibling file `want` of a remote file. Returns `None` if it does not exist, or this file is not
+    /// remote.
     fn find(&self, want: &Want) -> io::Result<Option<Found>> {
         let Self::Remote(file) = self else { return Ok(None) };
         let found = file.find(want).map_err(io::Error::from)?;
@@ -401,7 +419,7 @@ impl Source {
         }))
     }
 
-    /// Says what will be read over the network; nothing, if nothing is said.
+    /// Fetches the ranges `runs` of a remote file ahead. `None` stops fetching.
     fn plan(&self, runs: Option<Runs>) -> io::Result<()> {
         let Self::Remote(file) = self else { return Ok(()) };
         if let Some(runs) = runs {
@@ -417,24 +435,29 @@ impl Source {
 #[expect(
     clippy::unused_self,
     clippy::unnecessary_wraps,
-    reason = "with the network, both are needed"
+    reason = "with the feature `remote`, both are needed"
 )]
 impl Source {
-    /// Finds nothing: there is no network.
+    /// Returns `None`: this build does not read remote files.
     fn find(&self, _: &Want) -> io::Result<Option<Found>> {
         Ok(None)
     }
 
-    /// Fetches nothing.
+    /// Does nothing: this build does not read remote files.
     fn plan(&self, _: Option<Runs>) -> io::Result<()> {
         Ok(())
     }
 }
 
 impl PythonFile {
+    /// Fills `buffer` with the bytes of the object from `offset` on.
+    ///
+    /// # Errors
+    /// The exceptions of the object; the object ends too early, or returns more bytes than it was asked for.
     fn read_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<()> {
         interrupt::check_reentry()?;
-        // A thread that waits for its turn does not hold the interpreter's lock.
+        // The lock of the object is taken before the lock of the interpreter. In the other order, two threads could wait for
+        // each other.
         let _turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
         let read = Python::attach(|py| -> PyResult<()> {
             let object = self.object.bind(py);

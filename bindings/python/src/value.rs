@@ -1,4 +1,4 @@
-//! Attributes as Python's values.
+//! Converts attributes to Python values.
 
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList, PyTuple};
@@ -7,7 +7,7 @@ use zten_report::finding::{Finding, Verdict};
 
 use crate::error::exception;
 
-/// A dictionary of attributes, whose keys have been found to stand there once.
+/// Returns `attributes` as a dictionary. The keys are unique, which was validated when the file was opened.
 pub(crate) fn attributes<'py>(
     py: Python<'py>,
     attributes: Attributes<'_>,
@@ -19,7 +19,7 @@ pub(crate) fn attributes<'py>(
     Ok(dictionary)
 }
 
-/// A value, which no reader lets nest deeper than 64 levels.
+/// Converts `item` to a Python value. The recursion is at most 64 levels deep, a limit of every reader.
 fn value<'py>(py: Python<'py>, item: &Item<'_>) -> PyResult<Bound<'py, PyAny>> {
     Ok(match item.value() {
         Value::Uint(number) => number.into_pyobject(py)?.into_any(),
@@ -48,13 +48,13 @@ fn value<'py>(py: Python<'py>, item: &Item<'_>) -> PyResult<Bound<'py, PyAny>> {
                 Finding::new(Verdict::Error, "internal error: a value is not CBOR".into());
             return Err(exception(py, &finding, None));
         }
-        // `undefined`, which is one of the simple values.
+        // `undefined` is the simple value 23.
         _ => own(py, "Simple", (23,))?,
     })
 }
 
-/// A dictionary; or, where Python takes two keys for equal or a key may not be hashed, all entries in
-/// order.
+/// Converts `map` to a dictionary, or to an `Entries` with all entries in their order if two keys are equal in Python, such as
+/// 1 and 1.0, or a key must not be hashed.
 fn map<'py>(py: Python<'py>, map: Map<'_>) -> PyResult<Bound<'py, PyAny>> {
     let (dictionary, entries) = (PyDict::new(py), PyList::empty(py));
     let mut is_dictionary = true;
@@ -72,16 +72,15 @@ fn map<'py>(py: Python<'py>, map: Map<'_>) -> PyResult<Bound<'py, PyAny>> {
     own(py, "Entries", (entries,))
 }
 
-/// Returns whether a key may be one of a dictionary. Hashes of text and bytes are seeded, and few numbers share
-/// one. Those of tuples are neither: nested keys of one hash can be made in any number, and a
-/// dictionary of them is quadratic.
+/// Returns whether `key` may be a key of a dictionary. Python seeds the hashes of text and bytes, and few numbers share a hash.
+/// An attacker could make any number of nested keys with the same hash, and a dictionary of these takes quadratic time.
 fn is_hashed(key: &Value<'_>) -> bool {
     let is_text = matches!(key, Value::Text(_) | Value::Bytes(_) | Value::Null);
     let is_number = matches!(key, Value::Uint(_) | Value::Negative(_) | Value::Float(_));
     is_text || is_number || matches!(key, Value::Bool(_))
 }
 
-/// A value of a class of the package's.
+/// Returns an instance of the class `class` of this package.
 fn own<'py>(
     py: Python<'py>,
     class: &str,
@@ -90,7 +89,7 @@ fn own<'py>(
     py.import("zten._values")?.getattr(class)?.call1(arguments)
 }
 
-/// All of a string, no longer than the manifest that it stands in.
+/// Joins the chunks of a string. They are part of the manifest, which bounds their length.
 fn joined(chunks: &Chunks<'_>) -> Vec<u8> {
     let mut whole = Vec::new();
     chunks.pieces().for_each(|piece| whole.extend_from_slice(piece));

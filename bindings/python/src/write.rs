@@ -1,4 +1,4 @@
-//! Writing files, and copying files of any generation.
+//! Writes zTensor files from Python arrays, and converts files of any format.
 
 use std::cmp::Ordering;
 use std::io::{self, BufWriter};
@@ -31,14 +31,14 @@ use crate::options::Strictness;
 use crate::read;
 use crate::source::Given;
 
-/// The place that a file goes to.
+/// The destination of a new zTensor file: a file on disk, or bytes in memory.
 enum Out {
     File(FileSink),
     Memory(Vec<u8>),
 }
 
 impl Sink for Out {
-    /// The bytes of a file in memory.
+    /// The bytes of a file in memory; `None` for a file on disk.
     type Output = Option<Vec<u8>>;
 
     fn write(&mut self, bytes: &[u8]) -> Result<(), Error> {
@@ -56,13 +56,16 @@ impl Sink for Out {
     }
 }
 
-/// The form of a new file, as Python gives it: `generation`, `digest`, `canonical`, and whether components that are announced
-/// share their bytes.
+/// The form of a new zTensor file, as Python passes it: `generation`, `digest`, `canonical`, and whether components with equal
+/// bytes are stored once.
 #[derive(FromPyObject)]
 pub(crate) struct Form(String, Option<String>, bool, bool);
 
 impl Form {
-    /// Returns the options that the library takes.
+    /// Returns the write options of the library for this form.
+    ///
+    /// # Errors
+    /// A `ValueError` for an unknown generation, and for a digest that the generation does not have.
     fn options(&self) -> PyResult<WriteOptions> {
         let Self(generation, digest, canonical, shares) = self;
         let generation = match generation.as_str() {
@@ -88,41 +91,44 @@ impl Form {
         let options = WriteOptions::default().generation(generation);
         let options = checksum.into_iter().fold(options, WriteOptions::checksum);
         let options = if *shares { options.sharing() } else { options };
-        // The canonical form has digests of its own.
+        // The canonical form prescribes the digests, so it comes last and overrides `digest`.
         Ok(if *canonical { options.canonical() } else { options })
     }
 }
 
-/// Returns the ways in which codes are packed into words: name, codes in a word, type of a word, bits of a code.
+/// Returns all packings of quantized codes into words: the name, the number of codes in a word, the dtype of a word, and the
+/// number of bits of a code.
 #[pyfunction]
 pub(crate) fn packings() -> Vec<(&'static str, u8, &'static str, u8)> {
     let facts = |p: Packing| (p.name(), p.codes(), p.word().name(), p.bits());
     Packing::ALL.into_iter().map(facts).collect()
 }
 
-/// A level of compression.
+/// Returns the compression level `zstd`, which is `None` for no compression.
 fn level(zstd: Option<u8>) -> PyResult<Option<Level>> {
     let level = zstd.map(Level::new).transpose();
     level.map_err(|error| PyValueError::new_err(error.sentence().to_string()))
 }
 
-/// One component: role, type, elements, its bytes, and whether others may have the same, which are then stored once.
+/// One component: its role, storage dtype, dtype, number of elements and bytes, and whether another component may have equal
+/// bytes, which are then stored once.
 pub(crate) type Part<'py> = (String, String, String, u64, PyReadonlyArray1<'py, u8>, bool);
 
-/// A file that is being written. `_zten.pyi` describes it.
+/// A zTensor file that is being written. `_zten.pyi` has the signatures.
 #[pyclass(frozen, module = "zten._zten")]
 pub(crate) struct Writer {
-    /// None once it is finished or given up, and while a call is at work.
+    /// `None` during a call, and after the file was finished or aborted.
     open: Mutex<Option<Unfinished>>,
+    /// `None` for a file in memory.
     path: Option<PathBuf>,
     level: Option<Level>,
-    /// The order of roles that the canonical form asks for.
+    /// The order of the roles of an object in the canonical form.
     order: fn(&str, &str) -> Ordering,
-    /// True if components of equal bytes share them, so that digests have to be known before.
+    /// True if components with equal bytes are stored once. Their digests are then computed before they are written.
     shares: bool,
 }
 
-/// A file that has not been finished, and the memory that arrays are copied through.
+/// An unfinished file, and the buffer through which arrays are copied.
 struct Unfinished {
     writer: zten::Writer<Out>,
     buffer: Vec<u8>,
@@ -135,15 +141,19 @@ impl From<zten::Writer<Out>> for Unfinished {
 }
 
 impl Writer {
+    /// Takes the unfinished file. Until [`put_back`](Self::put_back) returns it, each other call fails: two threads cannot
+    /// write one file.
     fn take(&self) -> PyResult<Unfinished> {
         let open = self.open.lock().unwrap_or_else(PoisonError::into_inner).take();
         open.ok_or_else(|| PyValueError::new_err("the writer is closed, or another thread writes"))
     }
 
+    /// Keeps the unfinished file for the next call.
     fn put_back(&self, open: Unfinished) {
         *self.open.lock().unwrap_or_else(PoisonError::into_inner) = Some(open);
     }
 
+    /// Returns the exception for `error`, with the path of the file.
     fn failed(&self, py: Python<'_>, error: Error) -> PyErr {
         Failure::from(error).at(py, self.path.as_deref())
     }
@@ -151,7 +161,7 @@ impl Writer {
 
 #[pymethods]
 impl Writer {
-    /// Begins a file at a path, or in memory.
+    /// Begins a file at `path`, or in memory if it is `None`.
     #[new]
     #[pyo3(signature = (path, form, zstd))]
     fn new(py: Python<'_>, path: Option<PathBuf>, form: Form, zstd: Option<u8>) -> PyResult<Self> {
@@ -170,7 +180,7 @@ impl Writer {
         Ok(Self { open: Mutex::new(Some(writer.into())), path, level, order, shares })
     }
 
-    /// Goes on with the file at a path.
+    /// Begins a new edition of the file at `path`, to which objects are appended.
     #[staticmethod]
     #[pyo3(signature = (path, form, zstd))]
     fn append(py: Python<'_>, path: PathBuf, form: Form, zstd: Option<u8>) -> PyResult<Self> {
@@ -186,7 +196,7 @@ impl Writer {
         Ok(Self { open, path: Some(path), level, order, shares: false })
     }
 
-    /// Writes an object.
+    /// Writes an object, whose components are `parts`.
     #[pyo3(signature = (name, format, shape, parts, attributes))]
     fn add(
         &self,
@@ -197,7 +207,7 @@ impl Writer {
         mut parts: Vec<Part<'_>>,
         attributes: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<()> {
-        // Canonical form asks for an order, and no other form for another.
+        // The canonical form prescribes the order of roles. Other forms allow any order, this one too.
         parts.sort_by(|(a, ..), (b, ..)| (self.order)(a, b));
         let attributes = attributes.map(cbor::attributes).transpose()?;
         let (mut components, mut contents, mut all) = (Vec::new(), Vec::new(), 0_u64);
@@ -252,7 +262,7 @@ impl Writer {
         written.map_err(|error| self.failed(py, error))
     }
 
-    /// Gives the file attributes.
+    /// Sets the attributes of the file.
     fn attributes(&self, py: Python<'_>, attributes: &Bound<'_, PyDict>) -> PyResult<()> {
         let attributes = cbor::attributes(attributes)?;
         let mut open = self.take()?;
@@ -261,7 +271,7 @@ impl Writer {
         outcome.map_err(|error| self.failed(py, error))
     }
 
-    /// Ends the file: it has its name then, or is returned.
+    /// Ends the file: a file on disk gets its name, and the bytes of a file in memory are returned.
     fn finish<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyBytes>>> {
         let Unfinished { writer, .. } = self.take()?;
         let finished = py.detach(|| writer.finish());
@@ -269,22 +279,23 @@ impl Writer {
         Ok(bytes.map(|bytes| PyBytes::new(py, &bytes)))
     }
 
-    /// Gives the file up: what was at its path stays.
+    /// Deletes the unfinished file. A file that was at the path stays as it was.
     fn abort(&self) {
         drop(self.open.lock().unwrap_or_else(PoisonError::into_inner).take());
     }
 }
 
-/// Bytes that are copied at a time.
+/// The number of bytes that are copied at a time.
 const PIECE: usize = 256 << 10;
 
-/// The alignment of copies: into and out of memory so aligned, copying takes half the time.
+/// The alignment of copies, in bytes: copying into and out of memory that starts at a page takes half the time.
 const ALIGNMENT: usize = 4096;
 
-/// Hands out copies of the bytes of an array, piece by piece, and sees signals in between.
+/// Calls `take` with copies of the pieces of `bytes`, in their order, and fails between two pieces if `cancel` is set. The
+/// copies are made in `buffer`.
 ///
-/// Another thread of Python may write to the array at any moment. Each byte is read once, so what is
-/// validated, hashed and written is the same.
+/// Another Python thread may write to the array at any moment. Each byte is read once, so the bytes that are validated, hashed
+/// and written are the same.
 pub(crate) fn copied(
     bytes: &[u8],
     buffer: &mut Vec<u8>,
@@ -304,7 +315,7 @@ pub(crate) fn copied(
     Ok(())
 }
 
-/// The sha256 of the bytes of an array.
+/// Returns the SHA-256 of `bytes`, which are copied as [`copied`] does.
 fn sha256(bytes: &[u8], buffer: &mut Vec<u8>, cancel: &Cancel) -> Result<[u8; 32], Error> {
     let mut sum = Sha256::new();
     copied(bytes, buffer, cancel, |copy| {
@@ -314,7 +325,7 @@ fn sha256(bytes: &[u8], buffer: &mut Vec<u8>, cancel: &Cancel) -> Result<[u8; 32
     Ok(sum.finalize().into())
 }
 
-/// The type of elements that are stored as that, and are called so.
+/// Returns the element type with the storage dtype `storage` and the name `element`, which may be unknown to the library.
 fn element_type<'a>(storage: &str, element: &'a str) -> PyResult<ElementType<'a>> {
     let known = StorageType::ALL.into_iter().find(|known| known.name() == storage);
     let storage =
@@ -326,13 +337,13 @@ fn element_type<'a>(storage: &str, element: &'a str) -> PyResult<ElementType<'a>
     Ok(logical.map_or(ElementType::UnknownLogical(element, storage), Into::into))
 }
 
-/// Writes what a file of any format holds as a file of zTensor or another format: how many objects.
+/// Converts the file `source`, of any format that zten reads, and returns the number of objects that were written.
 #[pyfunction]
 #[pyo3(signature = (source, target, strictness, form, zstd))]
 pub(crate) fn convert(
     py: Python<'_>,
     source: &Bound<'_, PyAny>,
-    // The path, the format, and whether a file there is replaced.
+    // The path, the suffix of the format, and whether an existing file is replaced.
     target: (PathBuf, String, bool),
     strictness: Strictness,
     form: Form,
@@ -341,7 +352,7 @@ pub(crate) fn convert(
     let (target, format, overwrite) = target;
     let (options, format) = (form.options()?, arrays::format(&format)?);
     let level = level(zstd)?;
-    // The canonical form is asked of what is written, and not of what is read.
+    // The option `canonical` is about the target. The source may have any form.
     let opening = strictness.any_form()?;
     let given = Given::from_python(source)?;
     let path = given.path();
@@ -384,7 +395,8 @@ pub(crate) fn convert(
         return Err(exception(py, &finding, path.as_deref()));
     }
     let copied = interrupt::run(py, open.effort(stored(manifest)), |cancel| {
-        // Files of generation 2 have equal blobs once.
+        // Generation 2 can store tied tensors once. The writer finds them by the SHA-256 of all bytes, which is computed only
+        // if the source has ties.
         let options =
             if is_second && write::has_ties(manifest)? { options.sharing() } else { options };
         let mut sink = FileSink::create(&target)?;
@@ -401,7 +413,7 @@ pub(crate) fn convert(
             }
             copier.file(manifest, &files, &mut sink, &options)
         };
-        // A file that is invalid is called so, whatever in it is not supported.
+        // Copying stops at the first unsupported object. A rule that is broken elsewhere in the file is the better report.
         copy().map_err(|error| match error.kind() {
             ErrorKind::Unsupported(_) => read::verify(&open, cancel).err().unwrap_or(error),
             _ => error,

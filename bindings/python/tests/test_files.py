@@ -139,7 +139,7 @@ def test_a_closed_file_cannot_be_read_and_arrays_outlive_it() -> None:
 
 @linux
 def test_no_descriptor_is_left_open() -> None:
-    # Errors that other tests have caught refer to files.
+    # Errors that other tests have caught still refer to open files.
     gc.collect()
     before = descriptors()
     with zten.open(DENSE) as file:
@@ -231,17 +231,17 @@ def test_the_lock_is_released(large: Path) -> None:
         took = time.monotonic() - start
         done.set()
         thread.join()
-        # Held, the lock would leave one or two.
+        # If the call held the interpreter's lock, the counter would reach only one or two.
         assert ticks > min(5, took / 0.02), (ticks, took)
 
 
 @pytest.mark.parametrize("call", ["check", "check_batch", "load_file", "verify", "convert", "save"])
 def test_an_interrupt_ends_long_work(call: str, large: Path, tmp_path: Path) -> None:
-    # An interrupt that is seen only when the work has ended comes after most of its time.
+    # If the interrupt was noticed only at the end of the work, it would take most of the time of the work.
     script = f"""
 import signal, sys, threading, os, time
 import numpy as np, zten
-# Where tests run in the background, interrupts are ignored.
+# A process in the background ignores SIGINT.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 path, complete, target = sys.argv[1:]
 calls = {{
@@ -281,7 +281,7 @@ except KeyboardInterrupt:
 
 @pytest.mark.parametrize("call", ["check", "open"])
 def test_an_interrupt_does_not_wait_for_a_large_header(call: str, tmp_path: Path) -> None:
-    """A pickle of 32 MiB, during whose parsing nothing is read."""
+    """Parsing a pickle of 32 MiB takes long and does not read the file, so no read can notice the interrupt."""
     path = tmp_path / "large.pt"
     items = b"K\x01" * (16 << 20)
     with zipfile.ZipFile(path, "w") as archive:

@@ -27,7 +27,7 @@ WAYS: list[dict[str, Any]] = [{}, {"map": True}, {"verify": False}, {"map": True
 
 
 def said(paths: list[Path], *options: str) -> list[dict[str, Any]]:
-    """The lines that the command prints of files."""
+    """Returns the reports that the command prints for files."""
     lines = subprocess.run(
         [str(ZTEN), "check", "--json", *options, "--", *map(str, paths)],
         capture_output=True, text=True, check=False,
@@ -65,7 +65,7 @@ def test_bytes_and_objects_are_files_without_a_name(tmp_path: Path) -> None:
     for n, path in enumerate(ACCEPTED + REJECTED):
         folder = tmp_path / str(n)
         folder.mkdir()
-        # The array of an `.npy` file that has no name is called so.
+        # zten gives the array of an `.npy` file without a name this name.
         copies.append(folder / "arr_0")
         shutil.copy(path, copies[-1])
     for path, line in zip(copies, said(copies), strict=True):
@@ -86,7 +86,7 @@ def test_what_is_rejected_raises_its_rule() -> None:
 
 
 def calls(path: Path, target: Path) -> Iterator[Any]:
-    """All that reads a file, each of which raises at most a :class:`zten.Error`."""
+    """Yields calls of all functions that read a file. Each call may raise only a :class:`zten.Error`."""
     for how in WAYS:
         yield lambda how=how: zten.numpy.load_file(path, **how)
         yield lambda how=how: [t.numpy() for t in zten.open(path, **how).values()]
@@ -141,7 +141,7 @@ def equal(one: Any, other: Any, of: object) -> None:
 
 
 def holds(path: Path, arrays: dict[str, Any]) -> None:
-    """A file has these arrays, however they are read."""
+    """Checks that a file has these arrays in all ways of reading."""
     assert zten.check(path), zten.check(path)
     for how in WAYS:
         loaded = zten.numpy.load_file(path, **how)
@@ -164,7 +164,7 @@ def holds(path: Path, arrays: dict[str, Any]) -> None:
 
 
 def native(array: Any) -> Any:
-    """An array as it is read: little-endian and in row-major order."""
+    """Converts an array to the form in which zten returns it: little-endian and in row-major order."""
     return np.ascontiguousarray(array, array.dtype.newbyteorder("<")).reshape(array.shape)
 
 
@@ -203,7 +203,7 @@ def test_elements_that_lie_there_are_viewed_and_no_others(tmp_path: Path) -> Non
         np.save(tmp_path / f"{name}.npy", ARRAYS[name])
         with zten.open(tmp_path / f"{name}.npy", map=True, verify=False) as file:
             assert file[name].numpy().flags.writeable, name
-    # Data that begins at an odd byte.
+    # The data begins at an odd offset, so that its elements are not aligned.
     header = b'{"w":{"dtype":"F32","shape":[2],"data_offsets":[0,8]}}'
     odd = (len(header)).to_bytes(8, "little") + header + np.arange(2, dtype=np.float32).tobytes()
     assert len(header) % 4
@@ -232,7 +232,7 @@ def test_a_checksum_of_npz_is_compared_as_a_digest_is(tmp_path: Path) -> None:
                 with pytest.raises(zten.Invalid) as raised:
                     read()
                 assert raised.value.rule == "zip-crc"
-        # A component that has to be reordered is read whole, and always compared.
+        # A component in another order is read as a whole, so its digest is always compared.
         assert file["w"].numpy(verify=False).sum() == 1
         assert file["w"][2:].numpy().sum() == 0
 
@@ -453,7 +453,7 @@ def test_checkpoints_of_pytorch(tmp_path: Path) -> None:
 
 
 def test_a_pickle_that_may_run_code_is_rejected(tmp_path: Path) -> None:
-    """None of the calls that read a file runs it, or writes another from it."""
+    """No call that reads a hostile file executes its code, or writes a converted file."""
     folder, ran = corpus.CORPUS / "other/torch/reject", tmp_path / "ran"
     hostile = tmp_path / "hostile.pt"
     command = f"touch {ran}".encode()

@@ -1,4 +1,4 @@
-"""Files that are rejected, and what is read of those that are not."""
+"""Rejected files, and the content of accepted files."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ def test_shards_are_found_beside_the_file() -> None:
 
 
 def copied(root: Path, folder: Path) -> Path:
-    """A root and its shard, where the shard may be changed."""
+    """Copies a file and its shard to a folder, where the shard can be changed."""
     target = folder / "m.zt"
     target.write_bytes(root.read_bytes())
     (folder / "m-s.zt").write_bytes(root.with_name(root.stem + "-s.zt").read_bytes())
@@ -104,7 +104,7 @@ def copied(root: Path, folder: Path) -> Path:
 
 
 def reads(path: Path, target: Path) -> list[Callable[[], object]]:
-    """All that hands out parts of a file."""
+    """Returns all calls that return content of a file."""
 
     def opened(read: Callable[[zten.Tensor], object]) -> Callable[[], object]:
         def run() -> object:
@@ -174,7 +174,7 @@ def test_what_is_handed_out_of_a_shard_is_what_was_verified(tmp_path: Path) -> N
 
 
 def test_a_file_is_invalid_to_every_function(tmp_path: Path) -> None:
-    """Unsupported features hide no invalid ones."""
+    """A file with an unsupported feature and a broken rule is invalid."""
     for root in corpus.sharded():
         if root.rule in ("-", "limit-shards"):
             continue

@@ -1,4 +1,4 @@
-"""Files over HTTP, where that was built in: ``ZTEN_REMOTE=1`` says that it was."""
+"""Files over HTTP. The tests run if ``ZTEN_REMOTE=1`` says that the extension was built with remote files."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ remote = pytest.mark.skipif(not REMOTE, reason="built without the feature remote
 
 
 class Server:
-    """Serves the files of a folder by ranges, and counts."""
+    """A server of ranges of the files in a folder, which counts its replies."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -73,7 +73,7 @@ class Server:
 
 
 class Liar:
-    """Answers as it is told to, and remembers the paths that it was asked for."""
+    """A server that replies as a test says, and records the requested paths."""
 
     def __init__(self, answer: Callable[[BaseHTTPRequestHandler], None]) -> None:
         self.paths: list[str] = []
@@ -193,11 +193,11 @@ def test_the_query_of_a_url_is_not_shown(tmp_path: Path, server: Server) -> None
 
 INTERRUPTED = """
 import os, signal, sys, threading, time, numpy as np, zten
-# A process that a shell starts in the background ignores it.
+# A process that a shell starts in the background ignores SIGINT.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 sent = []
 def call(name, do):
-    # Sent once the server holds its answer back.
+    # The signal is sent after the server has begun to delay its reply.
     def send():
         while not os.path.exists(sys.argv[2]):
             time.sleep(0.005)
@@ -249,7 +249,7 @@ def test_an_interrupt_ends_every_call(tmp_path: Path) -> None:
             request.wfile.write(part[: len(part) // 2])
             request.wfile.flush()
             waits.touch()
-            # Until the client is gone.
+            # Waits until the client has disconnected.
             request.connection.settimeout(60)
             try:
                 request.connection.recv(1)
@@ -267,7 +267,7 @@ def test_an_interrupt_ends_every_call(tmp_path: Path) -> None:
     assert ended.returncode == 0, ended.stderr
     calls = [line.rsplit(" ", 1) for line in ended.stdout.splitlines()]
     assert len(calls) == 9, ended.stdout
-    # 50 ms, and what a busy machine adds.
+    # The limit is 50 ms, plus the delays of a busy machine.
     assert all(wait.isdigit() and int(wait) < 250 for _, wait in calls), ended.stdout
     assert sorted(int(wait) for _, wait in calls)[4] < 50, ended.stdout
 
@@ -299,7 +299,7 @@ def test_files_of_other_formats_are_what_they_are_here(server: Server) -> None:
     folder = server.folder = CORPUS / "other"
     for path in others("accept") + others("reject"):
         there, here = zten.check(server.name(str(path.relative_to(folder)))), zten.check(path)
-        # A server gives no bytes of a file that has none.
+        # A server cannot return a range of an empty file.
         if path.stat().st_size:
             assert replace(there, file=here.file) == here
     folder = server.folder = CORPUS / "other/index/accept"

@@ -1,4 +1,4 @@
-"""Saving, and what is said where it fails."""
+"""Saving tensors, and the errors of saving."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ needs_torch = pytest.mark.skipif(importlib.util.find_spec("torch") is None, reas
 
 
 class Frame:
-    """The interface of data frames."""
+    """An object with the interface of data frames."""
 
     def __dataframe__(self) -> None: ...
 

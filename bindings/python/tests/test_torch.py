@@ -59,7 +59,7 @@ def test_tensors_that_are_loaded_together_are_those_that_are_read_one_by_one() -
             try:
                 with zten.open(source) as file:
                     if any(size >> 31 for tensor in file.values() for size in tensor.shape):
-                        # PyTorch has no such tensors.
+                        # PyTorch does not have tensors with such large dimensions.
                         continue
                     alone = {name: tensor.torch() for name, tensor in file.items()}
             except zten.Error as error:

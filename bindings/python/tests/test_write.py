@@ -1,4 +1,4 @@
-"""Writing, converting, and reading it back."""
+"""Writing and converting files, and reading them back."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def test_every_type_comes_back_in_generation_2(tmp_path: Path) -> None:
 
 def test_sparse_comes_back_in_generation_2(tmp_path: Path) -> None:
     path = tmp_path / "w.zt"
-    # The sum of two values of a cell is written.
+    # If a cell has two values, their sum is written.
     coo = scipy.sparse.coo_array(([1.0, 2.0, 4.0], ([1, 0, 1], [2, 1, 2])), shape=(2, 3))
     csr = scipy.sparse.csr_array(([1.0, 2.0], [2, 0], [0, 2, 2]), shape=(2, 3))
     zten.numpy.save_file({"coo": coo, "csr": csr}, path, generation="2")
@@ -311,7 +311,7 @@ def test_canonical_files_are_equal(tmp_path: Path, generation: Any) -> None:
     backwards = dict(reversed(arrays.items()))
     zten.numpy.save_file(backwards, other, attributes={"y": [2], "x": 1}, **how)
     assert one.read_bytes() == other.read_bytes()
-    # In 2 equal arrays share their bytes.
+    # In generation 2, equal arrays are stored once.
     copies = 1 if generation == "2" else 2
     assert one.stat().st_size // (8 << 20) == copies
     assert list(zten.open(one)) == ["a", "ab", "bb", "cc"] and zten.check(one, canonical=True)
@@ -319,7 +319,7 @@ def test_canonical_files_are_equal(tmp_path: Path, generation: Any) -> None:
 
 @contextmanager
 def repeating(change: Callable[[], object]) -> Iterator[None]:
-    """Another thread does that again and again."""
+    """Calls a function repeatedly in another thread."""
     ended = threading.Event()
 
     def repeat() -> None:
@@ -352,7 +352,7 @@ def test_the_digest_of_a_changing_array_is_that_of_what_is_written(tmp_path: Pat
             try:
                 zten.numpy.save_file(tensors, path, **how)
             except ValueError as error:
-                # Where equal arrays share their bytes, those are read twice.
+                # If equal arrays are stored once, their bytes are read twice.
                 assert how == {"generation": "2", "canonical": True}
                 assert "changed while they were written" in str(error) and not path.exists()
                 continue

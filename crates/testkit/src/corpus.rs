@@ -1,4 +1,4 @@
-//! The corpus, as its indices list it: accepted and rejected files, and files with shards.
+//! Reads the corpus by its indices: accepted files, rejected files, and files with shards.
 
 use std::path::{Path, PathBuf};
 
@@ -11,7 +11,7 @@ pub fn corpus() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../corpus")
 }
 
-/// The files of other formats than zTensor that are in folders of that name, sorted: `accept`, or `reject`.
+/// Returns the paths of all files of other formats than zTensor in folders named `folder` (`accept` or `reject`), sorted.
 pub fn other_formats(folder: &str) -> Vec<PathBuf> {
     let formats = std::fs::read_dir(corpus().join("other")).expect("the corpus");
     let folders = formats.map(|format| format.expect("a folder").path().join(folder));
@@ -31,21 +31,21 @@ pub fn read_accepted(name: &str) -> Vec<u8> {
     read(&format!("accept/{name}"))
 }
 
-/// The error that a file should cause.
+/// The expected error of a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Expected {
     /// The id of the rule.
     pub rule: String,
-    /// The byte of the file that it points at.
+    /// The offset of the fault in the file, if the error has one.
     pub offset: Option<u64>,
-    /// The ordinal of the object.
+    /// The ordinal of the object, if the fault is in an object.
     pub object: Option<u32>,
-    /// The ordinal of the component in it.
+    /// The ordinal of the component in its object, if the fault is in a component.
     pub component: Option<u32>,
 }
 
 impl Expected {
-    /// Parses columns of an index: a rule; a byte, an object and a component, each a number or none.
+    /// Parses the columns of an index: the rule, and the offset, object and component, each a number or empty.
     pub(crate) fn parse(rule: &str, [offset, object, component]: [&str; 3]) -> Self {
         Self {
             rule: rule.to_owned(),
@@ -55,7 +55,7 @@ impl Expected {
         }
     }
 
-    /// Returns the rule and the position of an error.
+    /// Returns the rule and the position of `error`.
     pub fn from_error(error: &Error) -> Self {
         Self {
             rule: error.rule().unwrap_or("misuse").to_owned(),
@@ -81,7 +81,7 @@ pub struct Reject {
     pub given: String,
     /// The options.
     pub options: OpenOptions,
-    /// The accepted file that it differs from, relative to `corpus/accept`.
+    /// The most similar accepted file, relative to `corpus/accept`.
     pub neighbor: String,
 }
 
@@ -109,12 +109,13 @@ pub fn options(text: &str) -> OpenOptions {
     options.limits(limits)
 }
 
-/// Every line of the indices, under Miri a sample of them.
+/// Returns all lines of the indices of files before generation 2; under Miri a sample of them.
 pub fn reject_index() -> impl Iterator<Item = Reject> {
     reject_index_of(&["reject", "reject/interop"])
 }
 
-/// The same for generation 2. Neighbors are relative to `corpus/v2/accept`.
+/// Returns all lines of the index of files of generation 2, whose neighbors are relative to `corpus/v2/accept`; under Miri a
+/// sample of them.
 pub fn reject_index_v2() -> impl Iterator<Item = Reject> {
     reject_index_of(&["v2/reject"])
 }
@@ -160,17 +161,17 @@ pub struct Accepted {
     pub path: PathBuf,
     /// The bytes of the file.
     pub bytes: Vec<u8>,
-    /// The feature that keeps its content from being read, if one does.
+    /// The unsupported feature because of which the content cannot be read, if there is one.
     pub opens_only: Option<String>,
 }
 
-/// Every accepted file; under Miri a sample of them.
+/// Returns all accepted files before generation 2; under Miri a sample of them.
 pub fn accepted() -> impl Iterator<Item = Accepted> {
     let folders = ["", "0.1.0", "1.0.2", "1.1.1", "1.2.0", "1.2.3"];
     accepted_of(corpus().join("accept"), &folders)
 }
 
-/// The same for generation 2, relative to `corpus/v2/accept`.
+/// Returns all accepted files of generation 2, whose names are relative to `corpus/v2/accept`; under Miri a sample of them.
 pub fn accepted_v2() -> impl Iterator<Item = Accepted> {
     accepted_of(corpus().join("v2/accept"), &["", "../2.1"])
 }
@@ -209,7 +210,7 @@ fn accepted_of(root: PathBuf, folders: &[&str]) -> impl Iterator<Item = Accepted
     })
 }
 
-/// Validates all of a file by itself, as `zten check --no-shards` does.
+/// Validates all of `file` without its shards, as `zten check --no-shards` does.
 ///
 /// # Errors
 /// The faults of the file.
@@ -217,29 +218,29 @@ pub fn check(file: &[u8], options: &OpenOptions) -> Result<(), Error> {
     options.from_bytes(file)?.verify().map(drop)
 }
 
-/// Returns whether the feature `zstd-ruzstd` decodes invalid blocks of that file: four streams of fewer than six
-/// bytes, and Huffman trees that are too deep, deeper than their codes, or name weights above 11.
+/// Returns whether the feature `zstd-ruzstd` decodes the invalid blocks of the corpus file `file`: four streams of fewer than
+/// six bytes, and Huffman trees that are too deep, deeper than their codes, or name weights above 11.
 pub fn is_lax(file: &str) -> bool {
     let cases = ["huffman-of-4-of-4.zt", "tree-of-12-bits.zt", "tree-without-longest.zt"];
     cases.iter().any(|case| file.ends_with(case)) || file.contains("-weights-up-to-")
 }
 
-/// A root, and what it ends in when its shards are looked for beside it.
+/// A file with shards, and the expected result if its shards are looked for in the same folder.
 #[derive(Clone, Debug)]
 pub struct Sharded {
     /// The path of the file.
     pub path: PathBuf,
-    /// The rule that rejects it, or the feature that keeps it from being read; none if it is valid.
+    /// The rule that the file breaks, or the unsupported feature; `None` if the file is valid.
     pub expected: Option<Expected>,
     /// The options, as the index spells them.
     pub given: String,
     /// The options.
     pub options: OpenOptions,
-    /// The valid one that it differs from, if it breaks a rule.
+    /// The most similar valid file, if the file breaks a rule.
     pub neighbor: Option<PathBuf>,
 }
 
-/// Every line of the index.
+/// Returns all lines of the index of files with shards.
 pub fn sharded() -> impl Iterator<Item = Sharded> {
     let folder = corpus().join("v2/shards");
     let index = std::fs::read_to_string(folder.join("index.tsv")).unwrap();

@@ -1,21 +1,21 @@
-//! Files to open: realistic ones, and ones made to be expensive.
+//! Generates files to open: realistic files, and files that are expensive to open.
 
 use fastrand::Rng;
 use zten_corpus::base::{NONE, bare_object, component, dense_object, object, v1, zstd_component};
 use zten_corpus::cbor::{Item, fields, keyed, nested as levels, push_head, push_text, text, uint};
 
-/// A file around a manifest, its data all zeros and not there: only for opening.
+/// A file that can only be opened: its manifest is in memory, and its data, which would be zeros, is not.
 pub struct File {
     /// The manifest.
     pub manifest: Vec<u8>,
-    /// Bytes before it.
+    /// The number of bytes before the manifest.
     pub data: u64,
-    /// The number of the things that the file has many of: objects, levels or keys.
+    /// The number of objects, levels or keys: whatever the file has many of.
     pub objects: u64,
 }
 
 impl File {
-    /// Opens it without I/O.
+    /// Opens the file without I/O.
     ///
     /// # Errors
     /// The faults of the manifest.
@@ -29,7 +29,7 @@ impl File {
     }
 }
 
-/// The names of a transformer's tensors, as many as asked for.
+/// Returns `count` names of tensors of a transformer.
 pub fn names(count: usize) -> Vec<String> {
     const PARTS: [&str; 9] = [
         "input_layernorm.weight",
@@ -46,7 +46,7 @@ pub fn names(count: usize) -> Vec<String> {
     (0..count).map(name).collect()
 }
 
-/// Returns the items in a shuffled order, which is the same each time.
+/// Returns `items` in a shuffled order, which is the same in each run.
 pub fn shuffled<T>(mut items: Vec<T>) -> Vec<T> {
     Rng::with_seed(1).shuffle(&mut items);
     items
@@ -58,7 +58,7 @@ fn manifest<N: AsRef<str>>(
     indefinite: bool,
 ) -> Vec<u8> {
     let mut out = v1("1.2.0", NONE).take("").encode().bytes;
-    // The head of the empty map.
+    // Removes the head of the empty map.
     out.pop();
     if indefinite {
         out.push(0xbf);
@@ -73,10 +73,11 @@ fn manifest<N: AsRef<str>>(
     out
 }
 
-/// Bytes of an object of [`dense`].
+/// The size of an object of [`dense`] in bytes.
 const BLOB: u64 = 4096 * 32;
 
-/// A 1.2 file of dense objects.
+/// Returns a 1.2 file of dense objects with `names`. With `digests` they have digests, and with `disorder` their blobs are in a
+/// shuffled order.
 pub fn dense(names: &[String], digests: bool, disorder: bool) -> File {
     let mut places: Vec<u64> = (0..names.len() as u64).collect();
     if disorder {
@@ -85,7 +86,7 @@ pub fn dense(names: &[String], digests: bool, disorder: bool) -> File {
     placed(names, digests, &places)
 }
 
-/// The same, with blobs in the places of those numbers.
+/// Returns a 1.2 file of dense objects with `names`, whose blobs are at the indices `places` in the data.
 fn placed(names: &[String], digests: bool, places: &[u64]) -> File {
     let digest = text(&format!("sha256:{}", "0123456789abcdef".repeat(4)));
     let object = |(name, place): (&String, &u64)| {
@@ -100,8 +101,8 @@ fn placed(names: &[String], digests: bool, places: &[u64]) -> File {
     File { manifest, data: 64 + objects * BLOB, objects }
 }
 
-/// Objects as small as CBOR can spell them, with a component each or with none, in a map that
-/// claims how many there are or does not.
+/// Returns a file of `count` objects with the shortest possible CBOR, with one component each if `has_component`. The map of
+/// objects has an indefinite length if `indefinite`.
 pub fn smallest(count: u32, has_component: bool, indefinite: bool) -> File {
     let parts = has_component.then(|| ("", component("u8", 0, 0)));
     let own = object(&[], "", parts);
@@ -109,7 +110,7 @@ pub fn smallest(count: u32, has_component: bool, indefinite: bool) -> File {
     File { manifest: manifest(objects, indefinite), data: 64, objects: count.into() }
 }
 
-/// Short names that are not sorted.
+/// Returns the short name of object `i` of `count`. The names are not sorted.
 fn short_name(i: u32, count: u32) -> String {
     let mut n = (u64::from(i) * 7919 + 13) % u64::from(count.max(1));
     let mut name = String::new();
@@ -120,14 +121,14 @@ fn short_name(i: u32, count: u32) -> String {
     name
 }
 
-/// Objects that share one name, but for the first.
+/// Returns a file of `count` objects, all of which except the first have the same name.
 pub fn same_names(count: usize) -> File {
     let mut all = vec!["same".to_owned(); count];
     "other".clone_into(&mut all[0]);
     dense(&all, false, false)
 }
 
-/// Objects whose blobs all lie at the same place.
+/// Returns a file of `count` objects whose blobs have the same offset.
 pub fn same_blobs(count: usize) -> File {
     placed(&names(count), false, &vec![1; count])
 }
@@ -137,12 +138,12 @@ fn of_fields<const N: usize>(pairs: [(&str, Item); N], objects: u64) -> File {
     File { manifest: fields(pairs).encode().bytes, data: 64, objects }
 }
 
-/// Arrays in arrays, in an ignored field.
+/// Returns a file with `depth` nested arrays in an ignored field.
 pub fn nested(depth: usize) -> File {
     of_fields([("x", levels(depth, &[0x81], &[0], &[]))], depth as u64)
 }
 
-/// A container of each kind that claims 2^60 entries.
+/// Returns files with a container that claims 2^60 entries, one for each kind of container.
 pub fn claims() -> Vec<File> {
     let claim = |major: u8| [&[(major << 5) + 27][..], &(1_u64 << 60).to_be_bytes()].concat();
     let item = |major| Item::Raw([claim(major), vec![0; 1000]].concat());
@@ -151,7 +152,7 @@ pub fn claims() -> Vec<File> {
     kinds.flat_map(|kind| ["x", "objects", "attributes"].map(|field| file(kind, field))).collect()
 }
 
-/// One attribute map of `count` keys that are not sorted and differ in their last bytes only.
+/// Returns a file with `maps` attribute maps of `count` keys, which are not sorted and differ only in their last bytes.
 pub fn attributes(count: u32, maps: u32) -> File {
     let own = keyed((0..count).map(|key| (short_name(key, count), uint(0))));
     let mut object = bare_object();
@@ -161,7 +162,8 @@ pub fn attributes(count: u32, maps: u32) -> File {
     File { manifest: manifest(objects, false), data: 64, objects: all }
 }
 
-/// A file of one object `w` of unknown format with one zstd component; with `declared`, of 1.2.
+/// Returns a file of one object `w` of an unknown layout, whose only component is the zstd frame `frame`. With the decoded size
+/// `declared`, the file is of generation 1.2.
 pub fn packed(frame: &[u8], declared: Option<u64>) -> Vec<u8> {
     let component = zstd_component("u8", 64, frame.len() as u64, declared.unwrap_or_default());
     let version = if declared.is_some() { "1.2.0" } else { "1.1.0" };

@@ -1,9 +1,9 @@
-//! Objects that look like chance, and in which nothing is wrong: what every model of a file is made of.
+//! Generates pseudorandom valid objects for models of files.
 
 use arbitrary::{Result, Unstructured};
 use zten::tools::{LogicalType, StorageType};
 
-/// The type of elements.
+/// The element type of a part.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Type {
     /// The storage type.
@@ -25,7 +25,7 @@ impl From<LogicalType> for Type {
 }
 
 impl Type {
-    /// Any type, a third of them one of those logical types.
+    /// Chooses a type; in a third of the cases one of the types `logical`.
     ///
     /// # Errors
     /// None: zeros follow.
@@ -38,7 +38,7 @@ impl Type {
         })
     }
 
-    /// The bits of one element.
+    /// Returns the number of bits of an element.
     fn bits(self) -> u64 {
         match self.logical {
             Some(LogicalType::F4E2M1) => 4,
@@ -50,21 +50,21 @@ impl Type {
     }
 }
 
-/// One part of an object: its decoded little-endian elements.
+/// A part of an object, with its decoded little-endian elements.
 #[derive(Clone, Debug)]
 pub struct Part {
     /// The role.
     pub role: &'static str,
-    /// The type of its elements.
+    /// The type of the elements.
     pub of: Type,
-    /// The number of its elements.
+    /// The number of elements.
     pub elements: u64,
-    /// Their bytes.
+    /// The bytes of the elements.
     pub content: Vec<u8>,
 }
 
 impl Part {
-    /// A part of `elements` elements: 16 bytes of chance, over and over again.
+    /// Makes a part of `elements` elements, whose content repeats 16 pseudorandom bytes.
     ///
     /// # Errors
     /// None: zeros follow.
@@ -92,7 +92,7 @@ impl Part {
         Ok(Self { role, of, elements, content })
     }
 
-    /// A part of indices, as numbers of that type.
+    /// Makes a part of `indices`, stored as numbers of the type `storage`.
     pub fn indices(role: &'static str, storage: StorageType, indices: &[u64]) -> Self {
         let width = usize::from(storage.width());
         let number = |index: &u64| index.to_le_bytes().into_iter().take(width);
@@ -101,10 +101,10 @@ impl Part {
     }
 }
 
-/// A shape, and the parts of an object of it.
+/// The shape and the parts of an object.
 pub type Body = (Vec<u64>, Vec<Part>);
 
-/// A dense array of that shape.
+/// Makes a dense array of the shape `shape` with elements of the type `of`.
 ///
 /// # Errors
 /// None: zeros follow.
@@ -114,7 +114,7 @@ pub fn array(u: &mut Unstructured<'_>, shape: Vec<u64>, of: Type) -> Result<Body
     Ok((shape, vec![data]))
 }
 
-/// A small dense array.
+/// Makes a small dense array with elements of the type `of`.
 ///
 /// # Errors
 /// None: zeros follow.
@@ -124,7 +124,8 @@ pub fn dense(u: &mut Unstructured<'_>, of: Type) -> Result<Body> {
     array(u, shape, of)
 }
 
-/// Cells of so many, in their order; or some that may repeat, in no order.
+/// Chooses cells of an array of `of` cells: sorted and distinct if `in_order`, otherwise in any order, with possible
+/// repetitions.
 fn cells(u: &mut Unstructured<'_>, of: u64, in_order: bool) -> Result<Vec<u64>> {
     if in_order {
         let chosen = |cell| u.ratio(1, 3).map(|is| is.then_some(cell)).transpose();
@@ -134,7 +135,7 @@ fn cells(u: &mut Unstructured<'_>, of: u64, in_order: bool) -> Result<Vec<u64>> 
     (0..count).map(|_| u.int_in_range(0..=of - 1)).collect()
 }
 
-/// A matrix of compressed sparse rows: what its values are, its indices and its pointers.
+/// Makes a matrix of compressed sparse rows with values, indices and row pointers.
 ///
 /// # Errors
 /// None: zeros follow.
@@ -155,7 +156,7 @@ pub fn csr(
     Ok((vec![rows, columns], vec![Part::indices("indptr", pointer, &indptr), values, indices]))
 }
 
-/// A sparse tensor of coordinates: what its values are, and its coordinates.
+/// Makes a sparse tensor with values of the type `of` and coordinates of the type `index`.
 ///
 /// # Errors
 /// None: zeros follow.

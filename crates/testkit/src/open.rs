@@ -1,4 +1,4 @@
-//! Files that are opened, copied and written in memory.
+//! Opens, copies and writes files in memory.
 
 use std::ops::Range;
 
@@ -7,7 +7,7 @@ use zten::shards::{Candidate, Find, Shard};
 use zten::write::{Copier, WriteOptions, Writer};
 use zten::{Archive, Error, ErrorKind, OpenOptions, ReadAt, error::Misuse};
 
-/// Returns the misuse that an error is.
+/// Returns the misuse that `error` reports.
 pub fn misuse(error: impl Into<Error>) -> Misuse {
     match error.into().kind() {
         ErrorKind::Misuse(misuse) => misuse,
@@ -15,13 +15,13 @@ pub fn misuse(error: impl Into<Error>) -> Misuse {
     }
 }
 
-/// The bytes of a file in that range.
+/// Returns the bytes of `file` in `range`.
 pub fn slice(file: &[u8], range: Range<u64>) -> &[u8] {
     let [start, end] = [range.start, range.end].map(|at| usize::try_from(at).unwrap());
     &file[start..end]
 }
 
-/// Opens a file step by step: the state that takes the manifest, and the bytes that it takes.
+/// Opens `file` step by step up to its manifest, and returns the state that needs the manifest, and the bytes of the manifest.
 ///
 /// # Errors
 /// Any error in the header or the footer.
@@ -33,20 +33,20 @@ pub fn body<'f>(file: &'f [u8], options: &OpenOptions) -> Result<(Body, &'f [u8]
     Ok((body, manifest))
 }
 
-/// Copies a file, as it is compressed.
+/// Copies `file` without changing its compression.
 ///
 /// # Errors
-/// Any reason not to read or write it.
+/// The file cannot be read or written.
 pub fn copy(file: &[u8], options: &WriteOptions) -> Result<Vec<u8>, Error> {
     let archive = Archive::from_bytes(file).unwrap();
     let copier = Copier::new(archive.manifest());
     copier.file(archive.manifest(), archive.source(), Vec::new(), options)
 }
 
-/// Copies a file into the canonical form of 1.2.
+/// Copies `file` into the canonical form of 1.2.
 ///
 /// # Errors
-/// Any reason not to read or write it.
+/// The file cannot be read or written.
 pub fn canonical(file: &[u8]) -> Result<Vec<u8>, Error> {
     copy(file, &WriteOptions::default().canonical())
 }
@@ -64,7 +64,7 @@ pub fn write(
     writer.finish()
 }
 
-/// A file that lends nothing, so that all that is read of it is copied.
+/// A file in memory that does not lend its bytes, so that each read copies them.
 pub struct Far<B>(pub B);
 
 impl<B: AsRef<[u8]> + Sync> ReadAt for Far<B> {
@@ -73,7 +73,7 @@ impl<B: AsRef<[u8]> + Sync> ReadAt for Far<B> {
     }
 }
 
-/// Returns a source that is a function of the offset and the buffer to be filled.
+/// Returns a source that calls `read` with the offset and the buffer of each read.
 pub fn reads(read: impl Fn(u64, &mut [u8]) -> Result<(), Error> + Sync) -> impl ReadAt {
     struct Reads<F>(F);
 
@@ -86,7 +86,7 @@ pub fn reads(read: impl Fn(u64, &mut [u8]) -> Result<(), Error> + Sync) -> impl 
     Reads(read)
 }
 
-/// Finds shards by a function of their names, which gives a source and its length.
+/// A finder of shards that calls a function with the name of a shard, which returns a source and its length.
 pub struct Shards<F>(pub F);
 
 impl<S: ReadAt, F: Fn(&str) -> Option<(S, usize)>> Find for Shards<F> {

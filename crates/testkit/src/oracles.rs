@@ -1,25 +1,24 @@
-//! The promises of `zten` that hold for any input whatever.
+//! Oracles for the promises of `zten` that hold for any input.
 //!
-//! Each oracle is a function that panics where a promise does not hold. Fuzz targets call it with
-//! what the fuzzer makes, and ordinary tests with the corpus and with numbers that look like
-//! chance. What it returns says how far the input came, so that a test can tell whether it tested
-//! anything.
+//! Each oracle is a function that panics if a promise is broken. Fuzz targets call an oracle with inputs of the fuzzer, and
+//! ordinary tests with the corpus and with pseudorandom bytes. The result of an oracle says how far the input came, so that a
+//! test can check that its inputs are not all rejected early.
 //!
 //! | oracle | input | what must hold |
 //! | --- | --- | --- |
-//! | [`open`] | a file | heap while opening; everything can be read, and agrees with everything else, whichever way it is read |
-//! | [`steps`] | a file | the source of the bytes, and the pieces they come in, do not matter, nor whether an archive or a bare manifest is read from: the same file, or the same error |
-//! | [`canonical`] | a file | one content has one file |
-//! | [`append`] | a file | appended to, it opens as before, with every limit at its edge |
-//! | [`lies`] | a file | from a source that lies: nothing that was not there is verified, and of a verified shard nothing else is read |
-//! | [`cbor`] | an item | what we accept two other decoders accept, with the same meaning |
-//! | [`model`] | what to write | what the writer accepts the reader gives back; and damaged, the first two |
-//! | [`file_format`] | a file of another format, or what one is made of | memory follows its length; it is valid twice or rejected twice, by a rule; what tensors take lies in it; a safetensors file holds what the `safetensors` crate finds, and an index what its files hold |
-//! | [`front`] | what a front end says of a file | what opens is what was told, and within the file; after an error nothing opens; memory follows what was told |
-//! | [`digests`] | a list of digests | memory follows its length; written and parsed again it is the same, and what differs from it is found |
-//! | [`grammar`] | what to write | files of 2 that a grammar makes are valid; and damaged, the first two |
+//! | [`open`] | a file | opening stays within the heap bound; all content can be read, and all ways of reading agree |
+//! | [`steps`] | a file | all sources, all pieces of the bytes, and reading through an archive or a bare manifest have the same result or the same error |
+//! | [`canonical`] | a file | equal contents have one canonical file |
+//! | [`append`] | a file | after appending, the file opens with the same options, also with each limit at the smallest value that suffices |
+//! | [`lies`] | a file | if reads of the same bytes differ, verified content is content of the file, and a verified shard is not read again |
+//! | [`cbor`] | an item | two other decoders accept each item that zten accepts, with the same meaning |
+//! | [`model`] | a model of a file | the reader returns the content that the writer accepted; a damaged file keeps the promises of the first two oracles |
+//! | [`file_format`] | a file of another format, or its parts | memory is proportional to the length; all ways of opening agree, and an error has a rule; tensors lie within the file; the `safetensors` crate finds the same tensors, and an index has the tensors of its files |
+//! | [`front`] | the calls of a front end | the archive has exactly the pushed tensors, and lies within the file; after an error no archive opens; memory is proportional to the pushed bytes |
+//! | [`digests`] | a list of digests | memory is proportional to the length; a written list parses to the same list, and each difference is found |
+//! | [`grammar`] | choices of a grammar | generated files of generation 2 are valid; a damaged file keeps the promises of the first two oracles |
 
-/// Calls a macro with every type that elements are read as.
+/// Calls the macro `$run` with all Rust types as which elements can be read.
 macro_rules! every_element {
     ($run:ident) => {
         $run!(f64, f32, half::f16, half::bf16, i64, i32, i16, i8, u64, u32, u16, u8, bool);
@@ -79,17 +78,17 @@ use zten::{Archive, Limits, OpenOptions, Tolerance};
 /// An open file whose bytes are in memory.
 type InMemory<'d> = Archive<zten::InMemory<&'d [u8]>>;
 
-/// Bytes that a compressed component, and a window, may have here: more than one block, and few
-/// enough that bombs do not slow a fuzzer down.
+/// The limit for a decoded component and for a window, in bytes: more than one block, and small enough that decompression bombs
+/// do not slow down a fuzzer.
 const DECODED: u64 = 256 << 10;
 
-/// Bytes that all compressed components of a file may have together.
+/// The limit for all decoded components of a file together, in bytes.
 const DECODED_TOTAL: u64 = 4 * DECODED;
 
-/// Elements or entries that are looked at one by one.
+/// The largest number of elements or entries that are compared one by one.
 const FEW: usize = 1024;
 
-/// Limits that keep the work small.
+/// Returns limits that keep the work for one input small.
 fn limits() -> Limits {
     let limit =
         |limits: Limits, name, value| limits.with_named(name, value).expect("a known limit");
@@ -97,12 +96,12 @@ fn limits() -> Limits {
     limit(limit(limits, "window", DECODED), "decoded-total", DECODED_TOTAL)
 }
 
-/// The default options within those limits.
+/// Returns the default options with the [`limits`] of the oracles.
 fn options() -> OpenOptions {
     OpenOptions::default().limits(limits())
 }
 
-/// Returns those options with every tolerance.
+/// Returns `options` with all tolerances.
 fn tolerant(options: OpenOptions) -> OpenOptions {
     Tolerance::ALL.iter().fold(options, |options, more| options.tolerate(*more))
 }

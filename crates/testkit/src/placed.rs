@@ -1,17 +1,17 @@
-//! Bytes at addresses that tests choose, and what is borrowed from them.
+//! Places files at chosen addresses, to test alignment.
 
 use std::fmt::Debug;
 use std::ops::{Deref, Range};
 
 use zten::{Error, ErrorKind, element::ByteOrder, error::Misuse};
 
-/// A copy of a file, at an address of the test's choice.
+/// A copy of a file at a chosen address.
 pub struct Placed {
     buffer: Vec<u8>,
     range: Range<usize>,
 }
 
-/// Copies a file to where its first byte has that remainder by 64.
+/// Copies `file` to an address that is `remainder` modulo 64.
 pub fn placed(file: &[u8], remainder: usize) -> Placed {
     let mut buffer = vec![0; file.len() + 128];
     let start = (64 + remainder - buffer.as_ptr().addr() % 64) % 64;
@@ -28,8 +28,8 @@ impl Deref for Placed {
     }
 }
 
-/// Holds what was borrowed of aligned elements, of more than one byte each, against those that it
-/// should be: where their byte order is not the machine's, nothing can be.
+/// Checks that borrowing aligned elements of more than one byte returned `wanted`, or an error if the byte order `order` is not
+/// that of the machine.
 pub fn borrows<T: Debug + PartialEq>(found: Result<&[T], Error>, order: ByteOrder, wanted: &[T]) {
     match found {
         Ok(slice) => assert_eq!((slice, order), (wanted, ByteOrder::NATIVE)),

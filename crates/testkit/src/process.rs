@@ -1,4 +1,4 @@
-//! Running what Cargo has built, and having it build more.
+//! Runs programs that Cargo has built, and builds further packages.
 
 use std::env::{current_exe, var, var_os};
 use std::ffi::OsStr;
@@ -6,8 +6,8 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// A program as a command: by way of `ZTEN_TEST_RUNNER`, if that is set, words with blanks between
-/// them. So an emulator of another machine runs what its tests start, and not the tests alone.
+/// Returns the command that runs `program`. If `ZTEN_TEST_RUNNER` is set, its words, separated by blanks, come first: an
+/// emulator of another machine then runs the programs that tests start, too.
 pub fn command(program: impl AsRef<OsStr>) -> Command {
     let runner = var("ZTEN_TEST_RUNNER").unwrap_or_default();
     let mut words = runner.split_whitespace();
@@ -21,7 +21,7 @@ pub fn command(program: impl AsRef<OsStr>) -> Command {
     }
 }
 
-/// The folder that Cargo builds into, of which this program is in a profile's folder.
+/// Returns the target folder of Cargo, which contains the folder of the profile with this program.
 ///
 /// # Errors
 /// Fails if the system does not know the path of this program.
@@ -31,36 +31,36 @@ pub fn target_folder() -> io::Result<PathBuf> {
     folder.map(Path::to_owned).ok_or_else(|| io::Error::other("no target folder"))
 }
 
-/// A package to be built by Cargo, by what its lock file says.
+/// A package to build with Cargo, with the versions of its lock file.
 #[derive(Clone, Copy, Debug)]
 pub struct Build<'a> {
     /// The manifest of the package, or of its workspace.
     pub manifest: &'a Path,
-    /// The package.
+    /// The name of the package.
     pub package: &'a str,
-    /// The profile, of which the folder has the name.
+    /// The profile, which is also the name of the folder.
     pub profile: &'a str,
-    /// The machine that it is for, if not this one.
+    /// The target triple; `None` for this machine.
     pub target: Option<&'a str>,
-    /// Features, with commas between them.
+    /// The features, separated by commas.
     pub features: &'a str,
-    /// The flags of the compiler, separated by 0x1f; those of the environment if none.
+    /// The flags of the compiler, separated by 0x1f; `None` for the flags of the environment.
     pub flags: Option<&'a str>,
-    /// More arguments of Cargo.
+    /// Further arguments of Cargo.
     pub arguments: &'a [&'a str],
 }
 
 impl<'a> Build<'a> {
-    /// A package as it is released.
+    /// Describes a release build of `package`.
     pub fn released(manifest: &'a Path, package: &'a str) -> Self {
         let (profile, target, flags) = ("release", None, None);
         Self { manifest, package, profile, target, features: "", flags, arguments: &[] }
     }
 
-    /// Builds it into a folder: where what it makes is put.
+    /// Builds the package with the target folder `folder`, and returns the folder of the built files.
     ///
     /// # Errors
-    /// Fails if Cargo, which says why, cannot build it.
+    /// Cargo cannot build the package, and prints the reason.
     pub fn run(&self, folder: &Path) -> io::Result<PathBuf> {
         let mut cargo = Command::new(var_os("CARGO").unwrap_or_else(|| "cargo".into()));
         cargo

@@ -1,17 +1,17 @@
-//! Samples for tests under Miri, which takes thousands of times as long as the machine does.
-//! Elsewhere nothing is left out. A sample is the same in every run, and has no compressed
-//! components: one takes Miri minutes, for the buffers that are zeroed byte by byte.
+//! Chooses samples for tests under Miri, which is thousands of times slower than the machine. Other tests use all files. A
+//! sample is the same in each run, and has no compressed components: Miri needs minutes for each, because it zeroes their
+//! buffers byte by byte.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-/// The step of a sample: one of so many small files is in it, beside the smallest file of each group.
+/// The step of a sample, which has one of this many small files, and the smallest file of each group.
 const STEP: usize = 40;
 
-/// A file of more bytes is in a sample only if its group has no smaller one.
+/// The largest size in bytes of a file in a sample, unless it is the smallest file of its group.
 const SMALL: u64 = 1 << 10;
 
-/// The smallest file of each group, and some of the other small ones.
+/// Returns the smallest file of each group, and one of [`STEP`] further small files.
 pub(crate) fn smallest<T>(
     files: Vec<T>,
     group: impl Fn(&T) -> String,
@@ -35,14 +35,14 @@ pub(crate) fn smallest<T>(
     files.map(|(_, file)| file).filter(|file| !is_compressed(path(file))).collect()
 }
 
-/// Returns whether a component of a file is compressed with zstd, or any text is `zstd`.
+/// Returns whether the file at `path` contains the text `zstd`, as each file with a compressed component does.
 fn is_compressed(path: &Path) -> bool {
     let bytes = std::fs::read(path).unwrap();
     let manifest = &bytes[bytes.len().saturating_sub(4 << 10)..];
     manifest.windows(5).any(|text| text == b"\x64zstd")
 }
 
-/// The group of an accepted file: the folder it is in, or what its name begins with.
+/// Returns the group of the accepted file `name`: its folder, or the first part of its name.
 pub(crate) fn kind(name: &str) -> String {
     let path = Path::new(name);
     match path.parent() {
@@ -56,17 +56,17 @@ pub fn least<N: From<u8>>(count: N) -> N {
     if cfg!(miri) { 1.into() } else { count }
 }
 
-/// Returns the number of rounds of a randomized test: `count`, or one of 200 under Miri.
+/// Returns the number of rounds of a randomized test: `count`, or a 200th of it under Miri.
 pub fn rounds(count: usize) -> usize {
     if cfg!(miri) { count.div_ceil(200) } else { count }
 }
 
-/// The step from one place to the next, of places that would all be tried.
+/// Returns the distance between two positions that a test tries: `step`, or 199 times as far under Miri.
 pub fn stride(step: usize) -> usize {
     if cfg!(miri) { step * 199 } else { step }
 }
 
-/// Bytes that look like chance.
+/// Returns pseudorandom bytes for `seed`.
 pub fn chance(seed: u64) -> Vec<u8> {
     let mut rng = fastrand::Rng::with_seed(seed);
     std::iter::repeat_with(|| rng.u8(..)).take(1500).collect()

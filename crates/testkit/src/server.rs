@@ -1,4 +1,4 @@
-//! A server of HTTP that does what a test tells it to, and remembers what it was asked.
+//! An HTTP server for tests, which replies as a test says, and records all requests.
 
 use std::collections::HashMap;
 use std::fs;
@@ -19,7 +19,7 @@ pub struct Request {
 }
 
 impl Request {
-    /// The range that it asks for, of so many bytes.
+    /// Returns the range that the request asks for, in a file of `length` bytes.
     pub fn range(&self, length: u64) -> Option<std::ops::Range<u64>> {
         let (first, last) = self.headers.get("range")?.strip_prefix("bytes=")?.split_once('-')?;
         Some(match (first.parse::<u64>(), last.parse::<u64>()) {
@@ -39,20 +39,20 @@ pub struct Reply {
     pub headers: Vec<(&'static str, String)>,
     /// The body, which follows the head.
     pub body: Vec<u8>,
-    /// The number of bytes of the body that are sent before the connection is closed; all if none.
+    /// The number of bytes of the body that are sent before the connection is closed; `None` for the whole body.
     pub cut: Option<usize>,
-    /// True if nothing is sent and the connection stays.
+    /// True if the server sends no reply and keeps the connection open.
     pub silent: bool,
 }
 
 impl Reply {
-    /// No body, and a length that says so.
+    /// Returns a reply with an empty body, and a `Content-Length` of 0.
     pub fn status(status: u16) -> Self {
         let headers = vec![("Content-Length", "0".to_owned())];
         Self { status, headers, body: Vec::new(), cut: None, silent: false }
     }
 
-    /// A redirect to another URL.
+    /// Returns a redirect to the URL `to`.
     pub fn redirect(to: &str) -> Self {
         Self::status(302).with("Location", to)
     }
@@ -68,7 +68,7 @@ impl Reply {
     }
 }
 
-/// Returns the reply of an honest server.
+/// Returns the correct reply to `request` of a server whose file is `content`.
 pub fn honest(content: &[u8], request: &Request) -> Reply {
     let length = content.len() as u64;
     if request.headers.get("if-match").is_some_and(|tag| tag != "\"1\"") {
@@ -89,8 +89,8 @@ pub fn honest(content: &[u8], request: &Request) -> Reply {
         .with_body(body)
 }
 
-/// Replies of a server that claims a file of that length: of ranges it has what begins and ends the file, and zeros
-/// between; of those that are longer than 64 KiB no more than the claim.
+/// Returns the reply of a server that claims a file of `length` bytes, which begins with `begins`, ends with `ends`, and has
+/// zeros between them. For a range of more than 64 KiB it sends only the head.
 pub fn claimed(begins: &[u8], ends: &[u8], length: u64, request: &Request) -> Reply {
     let Some(range) = request.range(length) else { return Reply::status(200) };
     let bytes = range.end - range.start;
@@ -122,7 +122,7 @@ impl Reply {
 
 type Handler = dyn Fn(usize, &Request) -> Reply + Send + Sync;
 
-/// A server, until the process ends.
+/// A server that runs until the process ends.
 pub struct Server {
     /// The port at 127.0.0.1.
     pub port: u16,
@@ -131,7 +131,8 @@ pub struct Server {
 }
 
 impl Server {
-    /// Answers each request, by its number and what it says.
+    /// Starts a server that answers each request with the reply of `handler`, which is called with the number of the request
+    /// and the request.
     pub fn start(handler: impl Fn(usize, &Request) -> Reply + Send + Sync + 'static) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let port = listener.local_addr().unwrap().port();
@@ -148,12 +149,13 @@ impl Server {
         server
     }
 
-    /// Serves that content, honestly.
+    /// Starts a server of one file, `content`, with correct replies.
     pub fn of(content: Vec<u8>) -> Self {
         Self::start(move |_, request| honest(&content, request))
     }
 
-    /// Serves the files in that folder and below, honestly, whatever the query; `rejected` is the answer for others.
+    /// Starts a server of the files in `folder` and its subfolders, with correct replies, which ignores queries. The status for
+    /// other paths is `rejected`.
     pub fn of_folder(folder: &Path, rejected: u16) -> Self {
         let folder = folder.to_owned();
         Self::start(move |_, request| {
@@ -165,17 +167,17 @@ impl Server {
         })
     }
 
-    /// A name of a file on it.
+    /// Returns a URL of a file on the server.
     pub fn url(&self) -> String {
         self.at("file.zt")
     }
 
-    /// The URL of that path.
+    /// Returns the URL of `path` on the server.
     pub fn at(&self, path: &str) -> String {
         format!("http://127.0.0.1:{}/{path}", self.port)
     }
 
-    /// The paths that have been asked for, each once, in the order of the first requests.
+    /// Returns the requested paths, each once, in the order of the first requests.
     pub fn paths(&self) -> Vec<String> {
         let mut paths = Vec::new();
         for Request { path, .. } in self.asked() {
@@ -186,12 +188,12 @@ impl Server {
         paths
     }
 
-    /// All that has been asked.
+    /// Returns all requests so far.
     pub fn asked(&self) -> Vec<Request> {
         self.asked.lock().unwrap().clone()
     }
 
-    /// Bytes of bodies that were sent.
+    /// Returns the number of bytes of all bodies that were sent.
     pub fn sent(&self) -> u64 {
         self.sent.load(Ordering::SeqCst)
     }
@@ -203,7 +205,7 @@ fn serve(
     asked: &Mutex<Vec<Request>>,
     sent: &AtomicU64,
 ) -> Option<()> {
-    // Each answer is two writes.
+    // Each reply is two writes. Nagle's algorithm would delay the second one.
     stream.set_nodelay(true).ok()?;
     let mut lines = BufReader::new(stream);
     loop {

@@ -1,5 +1,5 @@
-//! The request to a worker, and its answer: eight bytes, little-endian, that give the length, and so much JSON. The
-//! memory file, if there is one, comes with the eight bytes.
+//! The answer of a worker: its length as eight little-endian bytes, and then JSON. The descriptor of the memory file, if there
+//! is one, comes with the eight bytes.
 
 use serde::{Deserialize, Serialize};
 use zten::Generation;
@@ -7,25 +7,25 @@ use zten::rules::Row;
 use zten_formats::{Detected, Format, KINDS, Rule, rules};
 use zten_report::finding::{Finding, Verdict, ZTENSOR};
 
-/// Components begin at multiples of so many bytes in the memory file: enough for any element.
+/// The alignment of components in the memory file, in bytes, which is enough for any element.
 pub const ALIGNMENT: u64 = 64;
 
-/// Status of a worker that cannot be confined, and so reads nothing.
+/// The exit status of a worker that could not be confined, and so read no byte of the file.
 pub(crate) const UNCONFINED: u8 = 3;
 
-/// The result that a caller asks for. All of the file is checked in any case.
+/// The result that a caller asks for. The whole file is checked in any case.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Want {
-    /// The verdict, and no more.
+    /// Only the verdict.
     Verdict,
-    /// The facts that the manifest states.
+    /// The names, dtypes and shapes of the manifest, too.
     Facts,
     /// The manifest and all decoded components.
     Content,
 }
 
 impl Want {
-    /// Returns the name that a worker is given.
+    /// Returns the name of this variant in the arguments of a worker.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Verdict => "verdict",
@@ -34,6 +34,7 @@ impl Want {
         }
     }
 
+    /// Returns the variant whose argument is `name`.
     pub(crate) fn named(name: &str) -> Option<Self> {
         [Self::Verdict, Self::Facts, Self::Content].into_iter().find(|want| want.name() == name)
     }
@@ -57,20 +58,20 @@ pub struct Facts {
     pub format: String,
     /// The version of zTensor: `1.2`. Empty for files of other formats.
     pub generation: String,
-    /// The sentence that `zten check` says of it.
+    /// The sentence that `zten check` prints for the file.
     pub summary: String,
     /// The notes on the file.
     #[serde(default)]
     pub notes: Vec<Rejection>,
-    /// The objects, in the order of the manifest; none where only the verdict was asked for.
+    /// The objects, in the order of the manifest; empty if only the verdict was asked for.
     pub objects: Vec<Object>,
 }
 
-/// One object.
+/// An object of the file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Object {
-    /// Any text.
+    /// The name: untrusted text, with any characters.
     pub name: String,
     /// The layout, as the file spells it.
     pub format: String,
@@ -80,18 +81,17 @@ pub struct Object {
     pub components: Vec<Component>,
 }
 
-/// One component.
+/// A component of an object.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Component {
-    /// `data`, `indices`, ...
+    /// The role: `data`, `indices`, ...
     pub role: String,
-    /// The type of its elements, as the file spells it.
+    /// The dtype, as the file spells it.
     pub dtype: String,
-    /// Bytes in the file.
+    /// The number of stored bytes in the file.
     pub stored: u64,
-    /// The offset and the number of its decoded little-endian bytes in the memory file; none where
-    /// only facts were asked for.
+    /// The offset and number of the decoded little-endian bytes in the memory file; `None` if content was not asked for.
     pub place: Option<(u64, u64)>,
 }
 
@@ -99,32 +99,31 @@ pub struct Component {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Rejection {
-    /// The rule, limit or unsupported feature, by its id. None where there is no memory for the
-    /// file, or it could not be read.
+    /// The id of the rule, limit or unsupported feature; `None` if the file could not be read, or memory ran out.
     pub rule: Option<String>,
-    /// The format, as `zten check --json` gives it, where that is known.
+    /// The format, as `zten check --json` gives it, if it is known.
     pub format: Option<String>,
-    /// The version of zTensor, where that is known.
+    /// The generation of zTensor, if it is known.
     pub generation: Option<String>,
-    /// The name of the object: any text.
+    /// The name of the object: untrusted text.
     pub object: Option<String>,
-    /// The role of the component: any text.
+    /// The role of the component: untrusted text.
     pub component: Option<String>,
-    /// The name of the shard: any text.
+    /// The name of the shard: untrusted text.
     pub shard: Option<String>,
-    /// The byte of the file, where there is one to point at.
+    /// The offset of the fault in the file, if it is at one byte.
     pub offset: Option<u64>,
-    /// The byte of the manifest, where it is in there.
+    /// The offset of the fault in the manifest, if it is in the manifest.
     pub manifest_offset: Option<u64>,
     /// The number of further places with the same finding.
     #[serde(default)]
     pub others: u64,
-    /// The fact, with the value: any text.
+    /// The sentence about the fault, with the value that was found: untrusted text.
     pub sentence: String,
-    /// True if the sentence begins with the name of the object or of the shard.
+    /// True if the sentence begins with the name of the object or shard, which is then not prefixed.
     #[serde(default)]
     pub is_named: bool,
-    /// Advice for the cause, in place of that of the rule.
+    /// The advice for the cause of the fault, which replaces the advice of the rule.
     pub advice: Option<String>,
 }
 
@@ -148,7 +147,8 @@ impl From<Finding> for Rejection {
 }
 
 impl From<Rejection> for Finding {
-    /// Converts a rejection. The verdict follows from the rule alone: the worker gives none.
+    /// Converts a rejection. The verdict is derived from the rule: the verdict of a compromised worker could contradict the
+    /// rule.
     fn from(rejection: Rejection) -> Self {
         let found = rejection.rule.as_deref().and_then(rule);
         let (row, verdict) = found.map_or((None, Verdict::Error), |(row, own)| (Some(row), own));
@@ -165,7 +165,7 @@ impl From<Rejection> for Finding {
             manifest_offset: rejection.manifest_offset,
             others: rejection.others,
             is_named: rejection.is_named,
-            // Only advice that zten gives is repeated.
+            // A compromised worker could send any text as advice, so only the sentences that zten has are accepted.
             advice: rejection
                 .advice
                 .and_then(|advice| rules::CAUSES.into_iter().find(|own| *own == advice)),
@@ -174,16 +174,17 @@ impl From<Rejection> for Finding {
     }
 }
 
+/// All generations of zTensor.
 const GENERATIONS: [Generation; 4] =
     [Generation::V0_1, Generation::V1_1, Generation::V1_2, Generation::V2];
 
-/// Finds the rule of that id, and the verdict on a file that breaks it.
+/// Returns the rule `id`, and the verdict on a file that breaks the rule.
 pub(crate) fn rule(id: &str) -> Option<(&'static Row, Verdict)> {
     let mut rows = zten::rules::rows().chain(rules::rows());
     rows.find(|row| row.id == id).map(|row| (row, rules::verdict(row)))
 }
 
-/// Finds the format of that name, among those that are read and those that are only named.
+/// Returns the name of the format `name`, if zten reads or recognizes such a format.
 pub(crate) fn format(name: &str) -> Option<&'static str> {
     let named = Rule::ALL.iter().filter_map(|rule| Detected::Named(*rule).name());
     let read = Format::ALL.map(Format::name);

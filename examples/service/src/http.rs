@@ -1,9 +1,7 @@
-//! The front of a service that is asked over HTTP: it takes files, has workers check them, and
-//! answers what has been found.
+//! An HTTP front end of the service, which receives files, has workers check them, and answers with the reports.
 //!
-//! This process never looks into a file: bytes go from the connection to a memory file, which is
-//! sealed and handed to a worker. What a file may cost is counted as it comes. Every wait has a
-//! time limit, and with them every connection.
+//! This process never parses a file: bytes go from the connection to a memory file, which is sealed and passed to a worker. The
+//! bytes of a file are counted as they arrive. Each wait has a time limit, and so has each connection.
 
 mod check;
 mod head;
@@ -38,36 +36,36 @@ use crate::service::{Service, Verdict};
 use head::Head;
 pub use health::probe;
 
-/// The time that a client has to take an answer, and again to close its side after that.
+/// The time limit for a client to receive an answer, and again to close its side of the connection.
 const FAREWELL: Duration = Duration::from_secs(2);
 
-/// The pause after a connection could not be accepted: there may be no descriptor.
+/// The pause after accepting a connection has failed, usually because no descriptor is free.
 const PAUSE: Duration = Duration::from_millis(50);
 
 /// The limits for the clients of a service.
 #[derive(Clone, Copy, Debug)]
 pub struct Quota {
-    /// Bytes of a file.
+    /// The largest size of a file in bytes.
     pub size: u64,
-    /// Files that are taken or checked at a time. Each takes as much memory as it has bytes.
+    /// The number of files that are received or checked at the same time. Each file is held in memory.
     pub files: usize,
-    /// Requests that wait for a place where there are so many files. Nothing of their bodies is read.
+    /// The number of requests that wait while `files` files are received or checked. Their bodies are not read meanwhile.
     pub queue: usize,
-    /// Files that are checked at a time, each by a worker.
+    /// The number of files that are checked at the same time, each by a worker.
     pub workers: usize,
-    /// Connections at a time. Others wait until they are accepted.
+    /// The number of open connections. Further clients wait until a connection is accepted.
     pub connections: usize,
     /// The time limit for the head of a request.
     pub head: Duration,
-    /// The time limit for its body.
+    /// The time limit for the body of a request.
     pub body: Duration,
-    /// The longest wait for a place among the files, and again for a free worker.
+    /// The time limit for waiting until a file may be received, and again until a worker is free.
     pub wait: Duration,
 }
 
 impl Default for Quota {
-    /// Files of 256 MiB; a worker for each processor, and twice as many files; 64 requests that wait; 256
-    /// connections; 5 s for the head, 60 s for the body, 10 s for a place and for a worker.
+    /// Returns limits of 256 MiB for a file, one worker for each processor, twice as many files, 64 waiting requests, 256
+    /// connections, 5 s for the head, 60 s for the body, and 10 s for each wait.
     fn default() -> Self {
         let workers = available_parallelism().map_or(1, usize::from);
         Self {
@@ -83,7 +81,7 @@ impl Default for Quota {
     }
 }
 
-/// A service, and what its clients may have.
+/// An HTTP front end of a service, with the limits for its clients.
 #[derive(Debug)]
 pub struct HttpFront {
     service: Service,
@@ -94,7 +92,7 @@ pub struct HttpFront {
 }
 
 impl HttpFront {
-    /// Returns a front with all places free.
+    /// Returns a front end of `service` that has no connections.
     pub fn new(service: Service, quota: Quota) -> Self {
         let places = |number: usize| Arc::new(Semaphore::new(number.min(Semaphore::MAX_PERMITS)));
         let Quota { files, queue, workers, .. } = quota;
@@ -102,11 +100,11 @@ impl HttpFront {
         Self { service, quota, files, queue, workers }
     }
 
-    /// Serves until `stop` is done; then no connection is accepted any more, and those that there
-    /// are are answered, which takes no longer than a connection may.
+    /// Serves until `stop` completes. Then it accepts no further connections, and returns when the open connections have been
+    /// answered or have reached their time limit.
     ///
     /// # Errors
-    /// The error that keeps it from beginning.
+    /// The service could not start.
     pub fn serve(self, listener: TcpListener, stop: impl Future<Output = ()>) -> io::Result<()> {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         listener.set_nonblocking(true)?;
@@ -141,19 +139,19 @@ impl HttpFront {
 
     async fn converse(self: Arc<Self>, stream: TcpStream) {
         let patience = self.patience();
-        // However it ends, there is no one to tell.
+        // A timeout needs no answer: the client is too slow to read one.
         let _ = timeout(patience, self.answer_one(stream)).await;
     }
 
-    /// The longest that a connection may take.
+    /// Returns the time limit for a connection, the sum of all limits of its parts.
     fn patience(&self) -> Duration {
         let Quota { head, body, wait, .. } = self.quota;
         let parts = [head, body, wait, wait, self.service.settings().time, FAREWELL, FAREWELL];
         parts.into_iter().fold(Duration::ZERO, Duration::saturating_add)
     }
 
-    /// Answers the one request of a connection. A second one would have to be bounded, too, and
-    /// a connection costs little beside a process.
+    /// Answers one request, and ends the connection. Keeping the connection would need limits for idle clients, and save
+    /// little: a request starts a process, which costs far more than a connection.
     async fn answer_one(self: Arc<Self>, stream: TcpStream) {
         let time = self.quota.head;
         let (mut input, output) = stream.into_split();
@@ -206,9 +204,10 @@ impl HttpFront {
         }
     }
 
-    /// Waits for a place among the files, not for long and not with many others. Nothing is read meanwhile.
+    /// Waits until one more file may be received. Returns `None` if too many requests are waiting, or after the time limit. The
+    /// body is not read meanwhile.
     async fn place(&self) -> Option<OwnedSemaphorePermit> {
-        // Places go to those that wait, in their order, before one can be taken so.
+        // The semaphore is fair: `try_acquire_owned` fails while other requests are waiting.
         if let Ok(place) = Arc::clone(&self.files).try_acquire_owned() {
             return Some(place);
         }
@@ -216,8 +215,8 @@ impl HttpFront {
         timeout(self.quota.wait, Arc::clone(&self.files).acquire_owned()).await.ok()?.ok()
     }
 
-    /// Checks a file in a worker. The places that are held for it are free again when that is
-    /// done, whether or not the client still waits.
+    /// Checks `file` in a worker. The permits `held` are released only after the check, even if the client has disconnected:
+    /// the file and the worker exist until then.
     async fn work(&self, name: &str, file: File, held: impl Send + 'static) -> io::Result<Verdict> {
         let (service, name) = (self.service.clone(), name.to_owned());
         let work = move || {
@@ -229,8 +228,8 @@ impl HttpFront {
     }
 }
 
-/// Ends a connection, not before the client has read the answer: closed while bytes of the request
-/// are on their way, it would be reset, and the answer lost.
+/// Ends a connection after the client has closed its side. Closing a connection while bytes of the request arrive would reset
+/// it, and the client would lose the answer.
 async fn take_leave(mut stream: impl AsyncRead + AsyncWrite + Unpin) {
     let mut rest = vec![0; 16 << 10];
     let _ = timeout(FAREWELL, async {

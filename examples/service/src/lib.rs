@@ -1,13 +1,12 @@
 //! A service that reads untrusted files.
 //!
-//! The service opens a file and starts a worker, a process that is there for this file alone. The
-//! worker confines itself, checks the file, and answers with what the manifest says; if the
-//! service asks for it, also with a memory file of all decoded components, sealed, so that the
-//! service can map it: it cannot be changed or cut short any more.
+//! The service opens a file and starts a worker, a process for this file only. The worker confines itself, checks the file, and
+//! answers with the names, dtypes and shapes of the manifest. If the service asks for content, the worker also sends a memory
+//! file of all decoded components. The memory file is sealed, so it can neither change nor shrink, and the service can map it.
 //!
-//! The worker has read the file, so the service believes it as little as the file: the answer is
-//! of bounded length, read in bounded time, and of one form only, and the memory file is validated
-//! before it is mapped. Whatever a file does to its worker, it costs that worker and nothing else.
+//! A malicious file may have taken over its worker, so the service trusts the worker as little as the file: the answer has a
+//! bounded length and time, and is parsed strictly, and the memory file is validated before it is mapped. A file can harm only
+//! its own worker.
 //!
 //! ```no_run
 //! use std::fs::File;
@@ -26,7 +25,7 @@
 //! # Ok::<(), std::io::Error>(())
 //! ```
 //!
-//! [`http`] is a service that is asked over HTTP.
+//! The module [`http`] offers the service over HTTP.
 #![cfg(target_os = "linux")]
 
 pub mod answer;

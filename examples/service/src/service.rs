@@ -1,4 +1,4 @@
-//! The service's side: starts workers, reads their answers, and ends them.
+//! Starts workers, reads and validates their answers, and kills them.
 
 use std::fmt;
 use std::fs::File;
@@ -18,18 +18,18 @@ use crate::sealed::Sealed;
 /// The limits for one file.
 #[derive(Clone, Copy, Debug)]
 pub struct Settings {
-    /// The time from the worker's start to the end of its answer.
+    /// The time limit from the start of the worker to the end of its answer.
     pub time: Duration,
-    /// Bytes of address space for a worker, beside what it starts with.
+    /// The address space that a worker may add after its start, in bytes.
     pub memory: u64,
-    /// Bytes of all decoded components, as far as they are asked for.
+    /// The largest total size of all decoded components in bytes, if they are asked for.
     pub content: u64,
-    /// Bytes of an answer.
+    /// The largest size of an answer in bytes.
     pub answer: u64,
 }
 
 impl Default for Settings {
-    /// Ten seconds, 512 MiB of memory, 1 GiB of content, and 16 MiB of facts.
+    /// Returns limits of ten seconds, 512 MiB of memory, 1 GiB of content, and 16 MiB for an answer.
     fn default() -> Self {
         Self {
             time: Duration::from_secs(10),
@@ -47,7 +47,7 @@ pub enum Verdict {
     Valid(Model),
     /// The file is invalid, or cannot be read.
     Rejected(Rejection),
-    /// The worker did not answer as it should: it is ended, and nothing is known of the file.
+    /// The worker gave no valid answer in time. It was killed, and the file may be valid or invalid.
     Lost(Loss),
 }
 
@@ -56,12 +56,13 @@ pub enum Verdict {
 pub struct Model {
     /// The facts that the manifest or header states.
     pub facts: Facts,
+    /// The memory file of all decoded components, if they were asked for.
     content: Option<Sealed>,
 }
 
 impl Model {
-    /// The decoded little-endian bytes of a component, if they were asked for; they begin at a
-    /// multiple of 64 bytes.
+    /// Returns the decoded little-endian bytes of `component`, which are aligned to 64 bytes. Returns `None` if content was not
+    /// asked for.
     pub fn bytes(&self, component: &Component) -> Option<&[u8]> {
         let (start, length) = component.place?;
         let end = start.checked_add(length)?;
@@ -69,14 +70,14 @@ impl Model {
     }
 }
 
-/// The reason that a worker was lost.
+/// The reason why a worker gave no valid answer.
 #[derive(Debug)]
 pub enum Loss {
-    /// The worker took longer than it may.
+    /// The worker exceeded the time limit.
     Time,
     /// The worker ended without an answer.
     Ended(ExitStatus),
-    /// The answer does not have the form of an answer.
+    /// The answer is invalid, for the given reason.
     Answer(String),
 }
 
@@ -93,23 +94,24 @@ impl fmt::Display for Loss {
     }
 }
 
-/// Starts a worker for each file. Any number of threads may use one at a time.
+/// A service that checks each file in a new worker. Any number of threads may use it at the same time.
 #[derive(Clone, Debug)]
 pub struct Service {
+    /// The path of the worker's program.
     worker: PathBuf,
-    /// The argument that a worker gets before all others.
+    /// The first argument of each worker, if there is one.
     first: Option<&'static str>,
     settings: Settings,
 }
 
 impl Service {
-    /// Workers are that program.
+    /// Returns a service whose workers run the program at the path `worker`.
     pub fn new(worker: impl Into<PathBuf>, settings: Settings) -> Self {
         Self { worker: worker.into(), first: None, settings }
     }
 
-    /// Workers are this program itself, which has to [`work`](crate::work) if its first argument is
-    /// that one. It is found by `/proc`, also if another has taken its name.
+    /// Returns a service whose workers run this program itself, which has to call [`work`](crate::work) if its first argument
+    /// is `first`. The program is started through `/proc/self/exe`, so replacing the file at its path has no effect.
     pub fn of_this_program(first: &'static str, settings: Settings) -> Self {
         Self { worker: "/proc/self/exe".into(), first: Some(first), settings }
     }
@@ -119,16 +121,16 @@ impl Service {
         &self.settings
     }
 
-    /// Checks a file that is open for reading, in a worker.
+    /// Checks `file`, which is open for reading, in a worker.
     ///
     /// # Errors
-    /// The error that keeps a worker from being started. A worker that ends is a verdict.
+    /// The worker could not be started or killed. A worker that crashes is a [`Verdict::Lost`].
     pub fn check(&self, file: File, want: Want) -> io::Result<Verdict> {
         self.check_named("", file, want)
     }
 
-    /// Checks a file in a worker. The name tells the format where the first bytes do not; nothing is opened
-    /// by it.
+    /// Checks `file` in a worker. The suffix of `name` decides the format if the first bytes do not. No file is opened by this
+    /// name.
     ///
     /// # Errors
     /// The errors of [`check`](Self::check).
@@ -138,7 +140,7 @@ impl Service {
         let mut worker =
             Worker(self.command(want).arg(name).stdin(file).stdout(OwnedFd::from(theirs)).spawn()?);
         let answer = self.answer(&own, until);
-        // It has nothing more to say. One that has ended already keeps its status.
+        // The answer is complete, so the worker is killed. A worker that has ended already keeps its exit status.
         let status = worker.end()?;
         let validated = match answer {
             Ok(None) => return Ok(Verdict::Lost(Loss::Ended(status))),
@@ -153,21 +155,26 @@ impl Service {
         }))
     }
 
+    /// Returns the command that starts a worker.
     fn command(&self, want: Want) -> Command {
         let Settings { time, memory, content, .. } = self.settings;
-        // Processor time runs no faster than time for a worker, which has one thread.
+        // A worker has one thread, so an honest worker cannot use more processor time than the time limit.
         let seconds = time.as_secs().saturating_add(1);
         let content = if want == Want::Content { content } else { 0 };
         let mut command = Command::new(&self.worker);
         command.args(self.first);
         command.args([memory, seconds, content].map(|number| number.to_string()));
         command.arg(want.name());
-        // It needs nothing of what the service knows.
+        // Environment variables of the service may be secrets, and a worker needs none.
         command.env_clear().stderr(Stdio::null());
         command
     }
 
-    /// The answer, and the descriptor that came with it. None where there is not all of it.
+    /// Reads the answer from `socket`, and the descriptor that comes with it. Returns `None` if the worker ends before the end
+    /// of its answer.
+    ///
+    /// # Errors
+    /// The answer is too long, does not come before `until`, or comes with several descriptors.
     fn answer(
         &self,
         socket: &UnixStream,
@@ -187,7 +194,7 @@ impl Service {
         }
         let length =
             usize::try_from(length).map_err(|_| invalid("it exceeds the maximum length"))?;
-        // Memory is taken as bytes come, not as they are announced.
+        // Memory is allocated as bytes arrive: a compromised worker could announce any length.
         let mut bytes = Vec::new();
         let mut piece = vec![0; length.min(64 << 10)];
         while bytes.len() < length {
@@ -200,7 +207,10 @@ impl Service {
         Ok(Some((bytes, content)))
     }
 
-    /// Believes of an answer what can be believed.
+    /// Parses and validates an answer of an untrusted worker.
+    ///
+    /// # Errors
+    /// The answer is not what an honest worker sends.
     fn validate(
         &self,
         bytes: Vec<u8>,
@@ -225,7 +235,7 @@ impl Service {
         if answer::format(&facts.format).is_none() {
             return Err(invalid("unknown format"));
         }
-        // A note whose rule rejects files would hide that.
+        // A compromised worker could pass a broken rule as a note, so that an invalid file would look valid.
         let is_note = |note: &Rejection| {
             let known = note.rule.as_deref().and_then(answer::rule);
             known.is_some_and(|(_, verdict)| verdict.is_valid())
@@ -254,10 +264,11 @@ impl Service {
     }
 }
 
-/// A worker, which does not outlive this.
+/// A worker process, which is killed when this is dropped.
 struct Worker(Child);
 
 impl Worker {
+    /// Kills the worker, and returns its exit status.
     fn end(&mut self) -> io::Result<ExitStatus> {
         self.0.kill()?;
         self.0.wait()
@@ -266,12 +277,15 @@ impl Worker {
 
 impl Drop for Worker {
     fn drop(&mut self) {
-        // A second time does nothing.
+        // Killing a worker whose exit status was read has no effect.
         let _ = self.end();
     }
 }
 
-/// Reads in what is left of the time: again, if the process was stopped and goes on.
+/// Calls `read` with the remaining time until `until` as the timeout of `socket`. A read that a signal interrupts is repeated.
+///
+/// # Errors
+/// The errors of `read`; [`io::ErrorKind::TimedOut`] and [`io::ErrorKind::WouldBlock`] if the time is over.
 fn in_time<T>(
     socket: &UnixStream,
     until: Instant,
@@ -290,7 +304,10 @@ fn in_time<T>(
     }
 }
 
-/// One message, and the one descriptor that may come with it.
+/// Receives one message into `bytes`, and the descriptor that may come with it.
+///
+/// # Errors
+/// The message comes with more than one descriptor.
 fn receive(socket: &UnixStream, bytes: &mut [u8]) -> io::Result<(usize, Option<OwnedFd>)> {
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
     let mut control = RecvAncillaryBuffer::new(&mut space);
@@ -302,7 +319,7 @@ fn receive(socket: &UnixStream, bytes: &mut [u8]) -> io::Result<(usize, Option<O
     });
     let mut files = files.flatten();
     let file = files.next();
-    // There may be room for another.
+    // The alignment of the buffer may leave room for a second descriptor.
     if files.next().is_some() || received.flags.contains(ReturnFlags::CTRUNC) {
         return Err(invalid("it comes with more than one descriptor"));
     }

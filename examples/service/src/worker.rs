@@ -1,4 +1,4 @@
-//! The worker's side: confines itself, reads the file, answers.
+//! The worker process: confines itself, checks the file, and answers.
 
 mod content;
 
@@ -21,23 +21,23 @@ use zten_sandbox::{Budget, Role, confine};
 use crate::answer::{self, Answer, Component, Facts, UNCONFINED, Want};
 use content::Content;
 
-/// A request of the service, from the arguments of the worker.
+/// The request of the service, parsed from the arguments of the worker.
 struct Order {
     budget: Budget,
     want: Want,
-    /// The name of the file; empty where it has none.
+    /// The name of the file; empty if it is unknown.
     name: PathBuf,
-    /// The memory file, if there is to be one.
+    /// The memory file for decoded components, if the service asked for content.
     content: Option<Content>,
 }
 
-/// Runs a worker, from its arguments to its exit.
+/// Runs the worker for its arguments, and returns its exit status.
 pub fn work(arguments: impl Iterator<Item = String>) -> ExitCode {
     zten_sandbox::without_backtraces();
     zten_sandbox::end_with_parent();
     let ready = order(arguments).and_then(|order| Ok((order, input()?)));
     let Ok((mut order, (file, length))) = ready else { return ExitCode::from(2) };
-    // Nothing of the file is read before this.
+    // The file is untrusted: no byte may be read before the worker is confined.
     if confine(Role::Sends, &order.budget, || ()).complete().is_err() {
         return ExitCode::from(UNCONFINED);
     }
@@ -73,7 +73,7 @@ fn order(arguments: impl Iterator<Item = String>) -> Result<Order, Box<dyn Error
     Ok(Order { budget, want, name: name.into(), content })
 }
 
-/// The file, and its length.
+/// Returns the file, which is the standard input, and its length.
 fn input() -> Result<(File, u64), Box<dyn Error>> {
     let file = File::from(io::stdin().as_fd().try_clone_to_owned()?);
     let metadata = file.metadata()?;
@@ -83,14 +83,14 @@ fn input() -> Result<(File, u64), Box<dyn Error>> {
     Ok((file, metadata.len()))
 }
 
-/// Reads and validates all of the file, and keeps what it decodes to if that is wanted.
+/// Reads and validates all of `file`, and appends its decoded components to the memory file of `order`, if there is one.
 fn check(file: File, length: u64, order: &mut Order) -> Result<Facts, Box<Finding>> {
     let archive = open(file, length, &order.name)?;
     let manifest = archive.manifest();
     let to_finding = |error| Box::new(Finding::reading(manifest, &error));
     let mut verifier = Verifier::new(manifest);
     let mut objects = Vec::new();
-    // An unsupported tensor does not keep the others from being found invalid.
+    // An unsupported tensor is reported only if no other tensor breaks a rule.
     let mut unsupported = None;
     for tensor in &archive {
         let mut facts = (order.want != Want::Verdict).then(|| facts(&tensor));
@@ -136,8 +136,8 @@ fn check(file: File, length: u64, order: &mut Order) -> Result<Facts, Box<Findin
     })
 }
 
-/// Opens the file as the command opens one of that name: of the format that its bytes or the name tell. A name that promises
-/// another format is an error, as in the command, unless the file breaks a rule by itself.
+/// Opens the `file` of `length` bytes as the command `zten` does. Its bytes decide the format, or its `name` if they do not. A
+/// name with the suffix of another format is an error, unless the bytes break a rule, which is the better report.
 fn open(file: File, length: u64, name: &Path) -> Result<Archive, Box<Finding>> {
     let options = OpenOptions::default();
     let rejected = |error: FormatError| Box::new(error.finding());
@@ -179,8 +179,8 @@ fn facts(tensor: &Tensor<'_>) -> answer::Object {
     }
 }
 
-/// The answer, and the memory file with its first bytes. The filter knows the socket by its
-/// number, which is that of standard output.
+/// Sends the answer, and the descriptor of the memory file with its first bytes. The socket has to be standard output: the
+/// system call filter allows sending on that descriptor number only.
 fn send(answer: &Answer, content: Option<BorrowedFd<'_>>) -> Result<(), Box<dyn Error>> {
     let text = serde_json::to_vec(answer)?;
     let head = u64::try_from(text.len())?.to_le_bytes();

@@ -1,7 +1,7 @@
-//! Opens a file without an operating system, and walks all that is in it.
+//! Opens a file without an operating system, and reads all its tensors.
 //!
-//! It is linked to be looked at: no panic may be in it. What it reads is not known when it is
-//! compiled, and what it finds is handed on, so that nothing of it is left out.
+//! The proof searches this linked image for panics. The bytes of the file are unknown to the compiler, and all results are
+//! used, so the compiler cannot remove any code.
 #![no_std]
 #![no_main]
 #![expect(unsafe_code, reason = "the entry has a name of its own, which is an unsafe attribute")]
@@ -30,7 +30,7 @@ pub extern "C" fn _start() -> u32 {
     black_box(walk(file).is_err()).into()
 }
 
-// A function of its own: what is inlined into it is seen to be.
+// The function is not inlined, so that the proof attributes the code that is inlined into it.
 #[inline(never)]
 fn walk(file: &[u8]) -> Result<(), zten::Error> {
     let options = black_box(zten::OpenOptions::default().limits(Limits::embedded()));

@@ -1,8 +1,8 @@
-//! Panics that are in an image, and why none is ever come to.
+//! Lists the calls of panics that remain in an image, with the reasons why they are never reached.
 
 use crate::proof::panics::Site;
 
-/// A site that may be there.
+/// A call of a panicking function that is allowed in an image.
 pub struct Allowed {
     /// The prefix of the name of the function that calls.
     pub caller: &'static str,
@@ -27,7 +27,7 @@ const COPIES: &[&str] = &[
     "core::panicking::panic_fmt",
 ];
 
-/// All of them.
+/// All allowed sites.
 pub const SITES: &[Allowed] = &[
     Allowed {
         caller: "zten",

@@ -1,5 +1,4 @@
-//! Makes a module count its own instructions: each stretch that is run as a whole adds its length
-//! to a global.
+//! Instruments a wasm module so that it counts its own instructions: each basic block adds its length to a global.
 
 use std::convert::Infallible;
 
@@ -10,17 +9,17 @@ use wasm_encoder::{
 };
 use wasmparser::{ExportSectionReader, FunctionBody, GlobalSectionReader, Parser};
 
-/// The name of the global that instructions are counted in, an `i64`.
+/// The name of the exported global with the number of executed instructions, an `i64`.
 pub const WORK: &str = "work";
 
-/// Bytes that `memory.copy` and `memory.fill` handle in one instruction, as `i64.store` does: the
-/// logarithm.
+/// The binary logarithm of the number of bytes that `memory.copy` and `memory.fill` are counted to handle in one instruction:
+/// 8, as for `i64.store`.
 const MOVED: i64 = 3;
 
-/// The module with its instructions counted.
+/// Returns `module` with instructions that count its work.
 ///
 /// # Errors
-/// Fails if it is not a module.
+/// The bytes are not a valid module.
 pub fn counting(module: &[u8]) -> Result<Vec<u8>, Error<Infallible>> {
     let mut counted = Module::new();
     utils::parse_core_module(&mut Counter::default(), &mut counted, Parser::new(0), module)?;
@@ -29,7 +28,7 @@ pub fn counting(module: &[u8]) -> Result<Vec<u8>, Error<Infallible>> {
 
 #[derive(Default)]
 struct Counter {
-    /// The global that work is counted in; after it, one for a length that is on the stack.
+    /// The index of the global with the number of instructions. The next global is a temporary for a length on the stack.
     work: u32,
 }
 
@@ -83,7 +82,7 @@ impl Reencode for Counter {
 }
 
 impl Counter {
-    /// Writes instructions that are run one after the other, counting them before.
+    /// Writes the basic block `stretch`, preceded by instructions that count it.
     fn write(&self, function: &mut Function, stretch: &[Instruction<'_>]) {
         let length = stretch.iter().filter(|instruction| is_work(instruction)).count();
         if length > 0 {
@@ -105,7 +104,7 @@ impl Counter {
         }
     }
 
-    /// Adds what is on the stack to the work.
+    /// Writes instructions that add the number on the stack to the work.
     fn add(&self, function: &mut Function) {
         function.instruction(&Instruction::GlobalGet(self.work));
         function.instruction(&Instruction::I64Add);

@@ -1,4 +1,4 @@
-//! Files made to be expensive, of any size: what costs most in each part of the library.
+//! Generates files of any size that are expensive for each part of the library.
 
 mod attributes;
 mod content;
@@ -10,11 +10,11 @@ mod packed;
 
 use crate::proof::search::Description;
 
-/// A file, and what it decodes to.
+/// A generated file, and the size of its decoded content.
 pub struct Made {
     /// The file.
     pub file: Vec<u8>,
-    /// Bytes that its compressed components decode to.
+    /// The number of decoded bytes of all compressed components.
     pub decoded: u64,
 }
 
@@ -27,20 +27,20 @@ impl From<Vec<u8>> for Made {
 /// An operation on a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Call {
-    /// Opening.
+    /// Opening the file.
     Open,
-    /// Opening, as the canonical form.
+    /// Opening the file as canonical.
     OpenCanonical,
-    /// Opening, and validating all content.
+    /// Opening the file, and validating all content.
     Check,
-    /// The same, as the canonical form.
+    /// Opening the file as canonical, and validating all content.
     CheckCanonical,
-    /// Opening, and copying it into canonical form.
+    /// Opening the file, and copying it into the canonical form.
     Copy,
 }
 
 impl Call {
-    /// The guest's name for it, and whether it is told that the file is canonical.
+    /// Returns the name of the guest's function, and whether the guest opens the file as canonical.
     pub fn guest(self) -> (&'static str, bool) {
         match self {
             Self::Open => ("open", false),
@@ -69,7 +69,7 @@ pub struct Wanted {
     pub call: Call,
     /// The rule that the file breaks, if it breaks one.
     pub rule: &'static str,
-    /// Instructions for a byte, at most.
+    /// The largest number of instructions for each byte.
     pub ceiling: u64,
 }
 
@@ -77,9 +77,9 @@ pub struct Wanted {
 pub struct Generator {
     /// The name in the table.
     pub name: &'static str,
-    /// Makes one of about so many bytes.
+    /// Makes a file of about the given number of bytes.
     pub make: Box<dyn Fn(usize) -> Made + Sync>,
-    /// The size to begin with, in KiB.
+    /// The smallest measured size in KiB.
     pub from: usize,
     /// The calls to make, with their expected outcomes.
     pub wanted: Vec<Wanted>,
@@ -102,7 +102,7 @@ impl Generator {
     }
 }
 
-/// A kind of file of that name.
+/// Describes the kind of file `name`.
 fn kind<M: Into<Made>>(
     name: &'static str,
     make: impl Fn(usize) -> M + Sync + 'static,
@@ -110,7 +110,7 @@ fn kind<M: Into<Made>>(
     Generator { name, make: Box::new(move |size| make(size).into()), from: 32, wanted: Vec::new() }
 }
 
-/// All kinds of files.
+/// Returns all kinds of files.
 pub fn all() -> Vec<Generator> {
     [names_and_blobs(), ignored(), attributes(), found(), content(), packed()]
         .into_iter()
@@ -118,7 +118,7 @@ pub fn all() -> Vec<Generator> {
         .collect()
 }
 
-/// Names, and where blobs lie.
+/// Returns files with expensive names and offsets of blobs.
 fn names_and_blobs() -> Vec<Generator> {
     use Call::{Check, Copy, Open};
     let names = |order, name| kind(name, move |size| names::objects(size, order));
@@ -159,7 +159,7 @@ fn names_and_blobs() -> Vec<Generator> {
     ]
 }
 
-/// CBOR that is ignored.
+/// Returns files with expensive CBOR in ignored fields.
 fn ignored() -> Vec<Generator> {
     use Call::Open;
     let item =
@@ -181,7 +181,7 @@ fn ignored() -> Vec<Generator> {
     ]
 }
 
-/// Attributes, and fields among many.
+/// Returns files with expensive attributes and fields.
 fn attributes() -> Vec<Generator> {
     use Call::{Check, Copy, Open, OpenCanonical};
     let value =
@@ -231,7 +231,7 @@ fn attributes() -> Vec<Generator> {
     ]
 }
 
-/// The worst of each kind that a search has found: `src/bin/worst.rs`.
+/// Returns the most expensive file of each kind that the search of `src/bin/worst.rs` has found.
 fn found() -> Vec<Generator> {
     use Call::Open;
     let kind = |name, text: &str| {
@@ -270,7 +270,7 @@ fn found() -> Vec<Generator> {
     ]
 }
 
-/// Raw content.
+/// Returns files with expensive uncompressed content.
 fn content() -> Vec<Generator> {
     use Call::{Check, CheckCanonical, Copy, Open};
     vec![
@@ -301,7 +301,7 @@ fn content() -> Vec<Generator> {
     ]
 }
 
-/// Compressed content, and 0.1.
+/// Returns files with expensive compressed content, and files of generation 0.1.
 fn packed() -> Vec<Generator> {
     use Call::{Check, Copy, Open};
     let zstd = |name, frame: fn(usize) -> packed::Content| {

@@ -1,4 +1,4 @@
-//! A machine that runs a guest and says how many instructions that took.
+//! Runs a guest in an interpreter, and counts its instructions.
 
 use wasmi::{
     CompilationMode, Config, Engine, Global, Instance, Linker, Memory, Module, Store, Val,
@@ -11,11 +11,11 @@ use crate::proof::count::WORK;
 pub struct Outcome {
     /// The rule that the file breaks; empty if it breaks none.
     pub rule: String,
-    /// Instructions.
+    /// The number of executed instructions.
     pub work: u64,
 }
 
-/// A guest with a file.
+/// An instance of the guest, with a file in its memory.
 pub struct Machine {
     store: Store<()>,
     instance: Instance,
@@ -23,27 +23,27 @@ pub struct Machine {
     work: Global,
 }
 
-/// Makes machines that are alike.
+/// A factory of equal machines.
 pub struct Maker {
     engine: Engine,
     module: Module,
 }
 
 impl Maker {
-    /// Returns a machine for a module that counts its instructions.
+    /// Makes a factory for `module`, which counts its own instructions.
     ///
     /// # Errors
-    /// Fails if it is not a module.
+    /// The bytes are not a valid module.
     pub fn new(module: &[u8]) -> Result<Self, wasmi::Error> {
         let engine = Engine::new(Config::default().compilation_mode(CompilationMode::Eager));
         let module = Module::new(&engine, module)?;
         Ok(Self { engine, module })
     }
 
-    /// A machine on which nothing has run.
+    /// Makes a new machine.
     ///
     /// # Errors
-    /// Fails if the module asks its host for anything.
+    /// The module has imports.
     pub fn machine(&self) -> Result<Machine, wasmi::Error> {
         let mut store = Store::new(&self.engine, ());
         let linker = Linker::new(&self.engine);
@@ -55,10 +55,10 @@ impl Maker {
 }
 
 impl Machine {
-    /// Hands it a file.
+    /// Copies `file` into the memory of the guest.
     ///
     /// # Errors
-    /// Fails if the guest traps: it has no room.
+    /// The guest traps, because it has no memory for the file.
     pub fn file(&mut self, file: &[u8]) -> Result<(), wasmi::Error> {
         let length = u32::try_from(file.len()).expect("a small file");
         let reserve = self.instance.get_typed_func::<u32, u32>(&self.store, "reserve")?;
@@ -68,10 +68,10 @@ impl Machine {
         Ok(())
     }
 
-    /// Calls one of the guest's functions.
+    /// Calls the function `name` of the guest; `canonical` says whether it opens the file as canonical.
     ///
     /// # Errors
-    /// Fails if the guest traps, which is how it panics.
+    /// The guest traps, which is the effect of a panic.
     pub fn call(&mut self, name: &str, canonical: bool) -> Result<Outcome, wasmi::Error> {
         let function = self.instance.get_typed_func::<u32, u64>(&self.store, name)?;
         let before = self.work();

@@ -1,4 +1,4 @@
-//! Files by descriptions that can be changed at random: a kind, and a number for each of its traits.
+//! Describes generated files by a kind and a number for each of its traits, which a search changes at random.
 
 pub(crate) mod known;
 mod maps;
@@ -15,11 +15,11 @@ use fastrand::Rng;
 #[derive(Clone, Copy, Debug)]
 pub struct Trait {
     name: &'static str,
-    /// The greatest.
+    /// The largest number of the trait.
     most: u64,
 }
 
-/// The traits of those names and greatest numbers.
+/// Returns traits from pairs of a name and the largest number.
 const fn traits<const N: usize>(pairs: [(&'static str, u64); N]) -> [Trait; N] {
     let mut traits = [Trait { name: "", most: 0 }; N];
     let mut at = 0;
@@ -38,7 +38,7 @@ pub struct Kind {
     make: fn(&Description) -> Vec<u8>,
 }
 
-/// All kinds.
+/// All kinds of files.
 pub const KINDS: &[Kind] = &[
     maps::ATTRIBUTES,
     maps::FIELDS,
@@ -57,10 +57,10 @@ pub const KINDS: &[Kind] = &[
 const SIZE: Trait = Trait { name: "kib", most: 64 };
 
 impl Kind {
-    /// The kind of that name.
+    /// Returns the kind named `name`.
     ///
     /// # Errors
-    /// Fails if there is none.
+    /// No kind has this name.
     pub fn named(name: &str) -> Result<Self, String> {
         let kind = KINDS.iter().find(|kind| kind.name == name);
         kind.copied().ok_or_else(|| format!("no kind is called {name}"))
@@ -75,7 +75,7 @@ impl Kind {
         self.traits.iter().copied().flatten().copied().chain([SIZE])
     }
 
-    /// Any description of this kind, at 32 KiB.
+    /// Returns a random description of this kind, for a file of 32 KiB.
     pub fn any(&self, rng: &mut Rng) -> Description {
         let numbers = self.all_traits().map(|one| any(one, rng)).collect();
         let mut description = Description { kind: *self, numbers };
@@ -84,15 +84,15 @@ impl Kind {
     }
 }
 
-/// Any number that the trait may be: half of them of any size, half of any length.
+/// Returns a random number for a trait: in half of the cases uniform, and in the other half with a uniform number of bits.
 fn any(one: Trait, rng: &mut Rng) -> u64 {
     let most = if rng.bool() { one.most } else { one.most >> rng.u32(..=one.most.max(1).ilog2()) };
     rng.u64(..=most)
 }
 
-/// A file by its kind, and by a number for each trait.
+/// The description of a file: its kind, and a number for each trait.
 ///
-/// It is written as the name of the kind, and behind it each trait that is not 0 with its number:
+/// Its text is the name of the kind, followed by each trait that is not 0:
 /// `attributes count=4095 order=2 kib=32`.
 #[derive(Clone)]
 pub struct Description {
@@ -101,30 +101,30 @@ pub struct Description {
 }
 
 impl Description {
-    /// The kind.
+    /// Returns the kind of file.
     pub fn kind(&self) -> &Kind {
         &self.kind
     }
 
-    /// The file.
+    /// Generates the file.
     pub fn file(&self) -> Vec<u8> {
         (self.kind.make)(self)
     }
 
-    /// The same of about so many bytes.
+    /// Returns the same description for a file of about the given number of bytes.
     #[must_use]
     pub fn sized(mut self, bytes: usize) -> Self {
         self.put(SIZE.name, (bytes >> 10) as u64);
         self
     }
 
-    /// One of the next descriptions: a trait or a few are other ones.
+    /// Returns a similar description, in which one or a few traits have other numbers.
     #[must_use]
     pub fn changed(&self, rng: &mut Rng) -> Self {
         let mut changed = self.clone();
         let traits: Vec<Trait> = self.kind.all_traits().collect();
         for _ in 0..=[0, 0, 0, 1, 1, 2, 4][rng.usize(..7)] {
-            // The size is left: work is linear in it.
+            // The size is never changed, because the work is proportional to the size.
             let at = rng.usize(..traits.len() - 1);
             let (number, one) = (&mut changed.numbers[at], traits[at]);
             *number = match rng.u8(..6) {
@@ -140,7 +140,7 @@ impl Description {
         changed
     }
 
-    /// The number of a trait.
+    /// Returns the number of the trait `name`.
     fn get(&self, name: &str) -> usize {
         let at = self.kind.all_traits().position(|one| one.name == name);
         let number =
@@ -153,7 +153,7 @@ impl Description {
         self.numbers[at.unwrap_or_else(|| panic!("{} have no {name}", self.kind.name))] = number;
     }
 
-    /// About how many bytes it is to have.
+    /// Returns the approximate number of bytes of the file.
     fn size(&self) -> usize {
         self.get(SIZE.name) << 10
     }

@@ -1,4 +1,4 @@
-//! The crate `safetensors`.
+//! Reads files with the crate `safetensors`.
 
 use std::fs;
 use std::path::Path;
@@ -7,7 +7,7 @@ use super::subject::Report;
 use safetensors::tensor::{Dtype, Metadata, TensorView};
 use safetensors::{SafeTensorError, SafeTensors, serialize_to_file};
 
-/// Every tensor.
+/// Reads all tensors of the file at `path`, and reports them.
 pub fn read(path: &Path, report: &mut Report) {
     let file = fs::read(path).unwrap_or_default();
     let Some(tensors) = report.opened(deserialize(&file)) else { return };
@@ -16,7 +16,7 @@ pub fn read(path: &Path, report: &mut Report) {
     }
 }
 
-/// Opens a file that is in memory: its header alone.
+/// Parses the header of `file`, which is in memory.
 ///
 /// # Errors
 /// The errors of `safetensors`.
@@ -24,7 +24,7 @@ pub fn open(file: &[u8]) -> Result<(usize, Metadata), SafeTensorError> {
     SafeTensors::read_metadata(file)
 }
 
-/// Opens a file that is in memory, to look up what is in it.
+/// Opens `file`, which is in memory, so that its tensors can be looked up.
 ///
 /// # Errors
 /// The errors of `safetensors`.
@@ -32,7 +32,7 @@ pub fn deserialize(file: &[u8]) -> Result<SafeTensors<'_>, SafeTensorError> {
     SafeTensors::deserialize(file)
 }
 
-/// Writes vectors of `f32` to a file.
+/// Writes `tensors`, which are vectors of `f32`, to a file at `path`.
 ///
 /// # Errors
 /// The errors of `safetensors`.

@@ -1,4 +1,4 @@
-//! The border with the host: imports, the exports by which a file is opened, and what they share.
+//! The interface to the host: imports, the exports that open a file, and the state that exports share.
 //!
 //! The host reads and fills buffers of the module during a call only. It may pass any arguments: an object or component that
 //! does not exist is an error in the answer, and a call during a call returns 0.
@@ -19,14 +19,14 @@ mod host {
     extern "C" {
         /// Fills `buffer` with the bytes of the file from `offset` on. Returns false if it failed.
         pub(super) fn read_at(offset: u64, buffer: &mut [u8]) -> bool;
-        /// Fills `buffer` with the bytes that come with the call, which has stated their number.
+        /// Fills `buffer` with the input of the current call. The length of the input was an argument of the call.
         pub(super) fn input(buffer: &mut [u8]);
-        /// Takes bytes: of the answer (0), or of data (1).
+        /// Hands `bytes` to the host: a piece of the answer (channel 0), or of data (channel 1).
         pub(super) fn take(channel: u32, bytes: &[u8]);
     }
 }
 
-/// The file, as the host reads it.
+/// The bytes of the file, which the host reads.
 #[derive(Clone, Copy, Debug)]
 struct Source;
 
@@ -39,9 +39,9 @@ impl ReadAt for Source {
 /// A channel to the host.
 #[derive(Clone, Copy, Debug)]
 pub enum Out {
-    /// The answer to a call.
+    /// The answer to a call: a JSON document, or nothing.
     Answer,
-    /// Data.
+    /// Decoded elements, attributes and other binary data.
     Data,
 }
 
@@ -60,19 +60,19 @@ impl Write for Out {
     }
 }
 
-/// The answer to a call, on its way.
+/// A buffered writer of the answer to a call.
 pub type Answer = BufWriter<Out>;
 
 /// The one file of an instance.
 static SESSION: Mutex<Session> = Mutex::new(Session::Empty);
 
-/// The name of that file; empty if it is not known.
+/// The name of the file of this instance; empty if it is unknown.
 static NAME: Mutex<String> = Mutex::new(String::new());
 
-/// The bytes that come with a call.
+/// Returns the input of the current call, which has `length` bytes.
 ///
 /// # Errors
-/// Running out of memory for them.
+/// Out of memory.
 pub fn input(length: usize) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     bytes.try_reserve_exact(length)?;
@@ -81,8 +81,8 @@ pub fn input(length: usize) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// Calls `work` and hands its answer to the host. Returns 1 if that succeeded; 2 if there is no memory for the bytes that
-/// come with the call; 0 if this call is not possible now.
+/// Calls `work` and hands its answer to the host. Returns 1 if the call succeeded, 2 if it ran out of memory, and 0 if the call
+/// is not possible in the current state.
 pub fn with(work: impl FnOnce(&mut Session, &mut Answer) -> io::Result<()>) -> u32 {
     let Ok(mut session) = SESSION.try_lock() else { return 0 };
     let mut out = BufWriter::with_capacity(1 << 16, Out::Answer);
@@ -93,7 +93,7 @@ pub fn with(work: impl FnOnce(&mut Session, &mut Answer) -> io::Result<()>) -> u
     }
 }
 
-/// Calls `work` with the open file, as [`with`] does.
+/// Calls `work` with the open file, and returns the status as [`with`] does: 0 if no file is open.
 pub fn on_file(work: impl FnOnce(&'static File, &mut Answer) -> io::Result<()>) -> u32 {
     with(|session, out| match session {
         Session::Open(file) => work(file, out),
@@ -101,7 +101,7 @@ pub fn on_file(work: impl FnOnce(&'static File, &mut Answer) -> io::Result<()>) 
     })
 }
 
-/// Checks the name of the open file, as [`name::check`] does.
+/// Checks that the name of the instance's `file` fits its format, as [`name::check`] does.
 ///
 /// # Errors
 /// The errors of `out`.
@@ -110,7 +110,7 @@ pub fn check_name(file: &File, out: &mut Answer) -> io::Result<bool> {
     name::check(file, &name, out)
 }
 
-/// Begins to open a file of `length` bytes. Its name, which may be empty, comes with the call.
+/// Begins to open a file of `length` bytes. The input of the call is the name of the file, of `name` bytes: 0 if it is unknown.
 #[wasm_bindgen]
 pub fn begin(length: u64, name: usize) -> u32 {
     with(|session, out| {
@@ -121,7 +121,7 @@ pub fn begin(length: u64, name: usize) -> u32 {
     })
 }
 
-/// Returns true if opening needs bytes next, possibly none.
+/// Returns whether opening waits for a call of [`supply`], even for an empty range.
 #[wasm_bindgen]
 pub fn needs() -> bool {
     needed().is_some()
@@ -133,13 +133,14 @@ pub fn needs_start() -> u64 {
     needed().unwrap_or_default().start
 }
 
-/// Returns the offset behind the last byte that is needed.
+/// Returns the offset after the last byte that is needed.
 #[wasm_bindgen]
 pub fn needs_end() -> u64 {
     needed().unwrap_or_default().end
 }
 
-/// Takes the bytes that were needed. The answer is empty, or the error of the file.
+/// Takes the bytes that are needed, which are the input of the call, of `length` bytes. The answer is empty, or the error of
+/// the file.
 #[wasm_bindgen]
 pub fn supply(length: usize) -> u32 {
     with(|session, out| session.supply(input(length)?, &Source, out))

@@ -1,4 +1,4 @@
-//! Opening files of any format: the first bytes and the name of a file tell which it is.
+//! Opens files of any format, which is recognized by the first bytes and the name of the file.
 
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -14,25 +14,26 @@ use zten_report::finding::Finding;
 
 use crate::session::{Rejection, Session};
 
-/// A file of which the first bytes are to come.
+/// A file whose first bytes the host has not yet supplied.
 #[derive(Debug)]
 pub struct Start {
+    /// The name of the file; empty if it is unknown.
     name: String,
     length: u64,
 }
 
 impl Start {
-    /// A file of that name, which is empty if it is not known, and of so many bytes.
+    /// Begins a file of `length` bytes. `name` is empty if it is unknown, and ignored if it is not UTF-8.
     pub(crate) fn new(name: Vec<u8>, length: u64) -> Self {
         Self { name: String::from_utf8(name).unwrap_or_default(), length }
     }
 
-    /// The first bytes.
+    /// Returns the range of the first bytes, which are needed to recognize the format.
     pub(crate) fn needs(&self) -> Range<u64> {
         0..self.length.min(u64::try_from(START).unwrap_or(u64::MAX))
     }
 
-    /// Takes the first bytes.
+    /// Takes the first `bytes` of the file, and returns the next state. Later bytes are read from `source`.
     pub(crate) fn supply(
         self,
         bytes: Vec<u8>,
@@ -47,15 +48,15 @@ impl Start {
         }
     }
 
-    /// Takes the header of a zTensor file.
+    /// Takes the header of a zTensor file from its first bytes `start`.
     fn header(&self, start: &[u8]) -> Result<Footer, Error> {
         let opening = open::Opening::new(self.length, &OpenOptions::default())?;
         let end = usize::try_from(opening.needs().end).unwrap_or(usize::MAX);
         opening.header(start.get(..end).unwrap_or(start))
     }
 
-    /// Returns the file as one of another format than zTensor that begins so; none if it is a zTensor file, or is called so
-    /// and nothing tells another format.
+    /// Begins to open the file, whose first bytes are `start`, as a file of another format than zTensor. Returns `None` if it
+    /// begins like a zTensor file, or if it has the suffix of zTensor and its format is not recognized.
     fn other(&self, start: &[u8]) -> Option<Other> {
         if is_ztensor(start) {
             return None;
@@ -77,29 +78,30 @@ fn ztensor(footer: Footer) -> Result<Session, Error> {
     Ok(Session::Footer(footer))
 }
 
-/// Another module opens zTensor files.
+/// Returns an error: this module does not open zTensor files.
 #[cfg(not(feature = "ztensor"))]
 fn ztensor(_: Footer) -> Result<Session, Error> {
     Err(Misuse::Layout.into())
 }
 
-/// A file of another format than zTensor, of which more is to come.
+/// A file of another format than zTensor that is being opened, and needs further bytes.
 #[derive(Debug)]
 pub struct Other {
     opening: Opening,
-    /// The name of the format, where that is known.
+    /// The name of the format, if it is known.
     format: Option<&'static str>,
-    /// The ranges that are to come, one after another.
+    /// The ranges that the host has to supply, in this order.
     wanted: VecDeque<Wanted>,
 }
 
 impl Other {
-    /// The bytes that are asked for.
+    /// Returns the range that the host has to supply next.
     pub(crate) fn needs(&self) -> Option<Range<u64>> {
         Some(self.wanted.front()?.range.clone())
     }
 
-    /// Takes the bytes that were asked for. Once it is open, it is read from `source`.
+    /// Takes the `bytes` of the range that [`needs`](Self::needs) returned, and returns the next state. An open file is read
+    /// from `source`.
     pub(crate) fn supply(
         mut self: Box<Self>,
         bytes: Vec<u8>,
@@ -117,7 +119,7 @@ impl Other {
                 .map_err(|format_error| self.rejected(&format_error))?
             {
                 Step::Read(wanted) => self.wanted = wanted.into(),
-                // The host has no other file.
+                // The host has only this file, so all sibling files are missing.
                 Step::Open(names) => {
                     for name in names {
                         self.opening.opened(name, None);
@@ -129,6 +131,7 @@ impl Other {
         Ok(Session::Other(self))
     }
 
+    /// Returns the rejection of the file for `format_error`, with the name of its format.
     fn rejected(&self, format_error: &FormatError) -> Rejection {
         let format = self.opening.format_or(self.format);
         let finding = Finding { format, ..format_error.finding() };

@@ -1,10 +1,10 @@
-//! The wasm modules over `zten`: opening a file, describing what is not valid, the border with the host,
-//! and the functions that the package for JavaScript or the page calls.
+//! The wasm modules of `zten`: opening a file, reporting findings, the interface to the host, and the exports for the
+//! JavaScript package or the page.
 //!
-//! An instance serves one file. What belongs to a file is never freed, and goes with the
-//! instance: the host makes a new one for each file, so that no file meets what another left.
+//! An instance serves one file, and never frees the state of the file. The host makes a new instance for each file, so that a
+//! file cannot influence another one.
 #![forbid(unsafe_code)]
-// Beyond the lints of the workspace: a module that panics answers nothing.
+// Stricter than the lints of the workspace: a module cannot answer after a panic.
 #![cfg_attr(
     not(test),
     deny(

@@ -1,4 +1,4 @@
-//! The name of a file, which says what the file is to programs that go by names.
+//! Checks that the suffix of a file's name fits its format: programs that choose a reader by the suffix would misread the file.
 
 use std::io::{self, Write};
 use std::path::Path;
@@ -9,8 +9,9 @@ use zten_report::finding::{Finding, format_name};
 use crate::problem;
 use crate::session::File;
 
-/// Checks that `name`, which is empty if it is not known, is not that of another format than `file` has. Returns whether that
-/// is so, and otherwise writes the finding, of the rule `format-name`.
+/// Checks that the suffix of `name` is not the suffix of another format than that of `file`. An empty name stands for an
+/// unknown name, and fits each format. Returns true if the name fits; otherwise writes a finding of the rule `format-name` to
+/// `out`, and returns false.
 ///
 /// # Errors
 /// The errors of `out`.

@@ -1,5 +1,5 @@
-//! The functions that the package for JavaScript calls: each answers with one JSON document, and bytes
-//! are handed to the host as they come.
+//! The exports that the JavaScript package calls. Each answers with one JSON document; decoded bytes are handed to the host in
+//! pieces.
 #![deny(clippy::arithmetic_side_effects, clippy::as_conversions)]
 
 mod check;
@@ -11,7 +11,7 @@ mod read;
 use crate::border::{input, on_file};
 use wasm_bindgen::prelude::wasm_bindgen;
 
-/// Says what the file is.
+/// Answers with the format, generation, version and number of objects of the file.
 #[wasm_bindgen]
 pub fn file() -> u32 {
     on_file(list::file)
@@ -23,13 +23,14 @@ pub fn list(first: u32, count: u32) -> u32 {
     on_file(|file, out| list::objects(file, first, count, out))
 }
 
-/// Hands out the attributes of an object, or of the file (2^32 - 1), as CBOR; nothing where there is no map of them.
+/// Hands out the attributes of an object, or of the file if `object` is 2^32 - 1, as CBOR. Hands out nothing if there is no map
+/// of attributes.
 #[wasm_bindgen]
 pub fn attributes(object: u32) -> u32 {
     on_file(|file, out| list::attributes(file, object, out))
 }
 
-/// Lists the object whose name comes with the call, or says which name is near.
+/// Answers with the object whose name is the input of the call, or with an error that suggests a similar name.
 #[wasm_bindgen]
 pub fn find(length: usize) -> u32 {
     on_file(|file, out| list::find(file, &input(length)?, out))
@@ -41,15 +42,15 @@ pub fn stream(object: u32, component: u32) -> u32 {
     on_file(|file, out| read::stream(file, object, component, out))
 }
 
-/// Reads so many decoded bytes of it, or some more, and hands them to the host where `hand` says
-/// so. The answer is empty as long as there may be more.
+/// Reads about `bytes` further decoded bytes of the component that [`stream`] began, and hands them to the host if `hand` is
+/// true. The answer is empty until the end of the component.
 #[wasm_bindgen]
 pub fn advance(bytes: u64, hand: bool) -> u32 {
     on_file(|file, out| read::advance(file, bytes, hand, out))
 }
 
-/// Reads the part of a dense object whose ranges come with the call: a start and an end for each
-/// dimension, `u64`, little-endian.
+/// Reads a part of a dense object. The input of the call is the start and the end of the part in each dimension, as
+/// little-endian `u64`.
 #[wasm_bindgen]
 pub fn slice(object: u32, length: usize) -> u32 {
     on_file(|file, out| read::slice(file, object, &input(length)?, out))
@@ -62,19 +63,19 @@ pub fn dequantize(object: u32) -> u32 {
     on_file(|file, out| dequantize::object(file, object, out))
 }
 
-/// Begins to validate the file. The answer is empty unless its name is that of another format.
+/// Begins to validate the file. The answer is empty, or the report of a file whose name has the suffix of another format.
 #[wasm_bindgen]
 pub fn check_begin() -> u32 {
     on_file(check::begin)
 }
 
-/// Validates one object. The answer is empty as long as no rule is broken.
+/// Validates one object. The answer is empty, or the report of the rule that the object breaks.
 #[wasm_bindgen]
 pub fn check_object(object: u32) -> u32 {
     on_file(|file, out| check::object(file, object, out))
 }
 
-/// Says what has been found of the file, all of whose objects have been validated.
+/// Answers with the report on the file, after all its objects have been validated.
 #[wasm_bindgen]
 pub fn check_end() -> u32 {
     on_file(check::end)

@@ -1,4 +1,4 @@
-//! Findings as answers: verdict, rule, and place.
+//! Writes findings as answers: the verdict, the rule and the position.
 
 use std::io::{self, Write};
 use std::ops::Range;
@@ -12,7 +12,7 @@ use zten_report::json::to_writer;
 
 use crate::session::File;
 
-/// Says why the content of an open file could not be read.
+/// Writes the finding for `error`, with which reading the content of `file` failed.
 ///
 /// # Errors
 /// The errors of `out`.
@@ -25,8 +25,8 @@ pub fn reading(file: &File, error: &Error, out: &mut impl Write) -> io::Result<(
     write(&finding, Some(&file.manifest().extent()), out)
 }
 
-/// Writes what has been found: the document of `zten check --json`, without the name of the file,
-/// and with the feature `page` also what only the page shows. `manifest` is the range of the manifest.
+/// Writes `finding` as the document of `zten check --json`, without the name of the file. With the feature `page` it has
+/// further fields for the page. `manifest` is the range of the manifest in the file.
 ///
 /// # Errors
 /// The errors of `out`.
@@ -43,7 +43,7 @@ pub fn write(
     }
 }
 
-/// The rule, the place and the range, each by itself.
+/// The document for the page, in which the rule, the position and the range are fields of their own.
 #[derive(Serialize)]
 struct Detailed<'a> {
     #[serde(flatten)]
@@ -58,7 +58,7 @@ struct Detailed<'a> {
     part: Option<u32>,
     manifest_start: Option<u64>,
     manifest_end: Option<u64>,
-    /// The names as they are shown: nothing in them is hidden.
+    /// The names with escaped control and invisible characters, so that the page shows all characters.
     object_shown: Option<String>,
     component_shown: Option<String>,
 }

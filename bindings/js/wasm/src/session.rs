@@ -1,4 +1,4 @@
-//! Opening: which bytes come next, and what they lead to.
+//! Opens a file from bytes that the host supplies step by step.
 
 use std::io::{self, Write};
 use std::mem;
@@ -23,31 +23,31 @@ pub enum Session {
     /// No file.
     #[default]
     Empty,
-    /// A file whose first bytes are to come, which tell the format.
+    /// A file whose first bytes are needed to recognize the format.
     #[cfg(feature = "formats")]
     Start(Start),
-    /// A file of another format than zTensor, of whose header more is to come.
+    /// A file of another format than zTensor, which needs further bytes of its header.
     #[cfg(feature = "formats")]
     Other(Box<Other>),
-    /// A file whose header is to come.
+    /// A zTensor file whose header is needed.
     #[cfg(not(feature = "formats"))]
     Header(Opening),
-    /// A file whose footer is to come.
+    /// A zTensor file whose footer is needed.
     #[cfg(feature = "ztensor")]
     Footer(Footer),
-    /// A file whose manifest is to come.
+    /// A zTensor file whose manifest is needed.
     #[cfg(feature = "ztensor")]
     Manifest(Body),
-    /// An open file. It is never freed, so that reading it can go on from call to call.
+    /// An open file. It is leaked, so that a reader can borrow it from call to call.
     Open(&'static File),
 }
 
-/// A file that was opened, and what it is read from.
+/// An open file and the source of its bytes.
 pub type File = Archive<&'static dyn ReadAt>;
 
 impl Session {
-    /// Begins with a file of so many bytes, whose name is empty if it is not known. A file that can only be of zTensor is
-    /// rejected where it is too short to be one.
+    /// Begins a file of `length` bytes, whose `name` is empty if it is unknown. A module that opens only zTensor files rejects
+    /// a file that is too short, and writes the finding to `out`.
     ///
     /// # Errors
     /// The errors of `out`.
@@ -62,7 +62,7 @@ impl Session {
         self.go_on(begun, out)
     }
 
-    /// The bytes of the file that are asked for.
+    /// Returns the range of the file that is needed next; `None` if no bytes are needed.
     pub fn needs(&self) -> Option<Range<u64>> {
         match self {
             #[cfg(feature = "formats")]
@@ -79,8 +79,8 @@ impl Session {
         }
     }
 
-    /// Takes the bytes that were asked for. Says what is wrong with the file, if anything is. Once it is open, `source`
-    /// is what it is read from.
+    /// Takes the bytes of the range that [`needs`](Self::needs) returned. Writes the finding to `out` if the file is rejected.
+    /// An open file is read from `source`.
     ///
     /// # Errors
     /// The errors of `out`.
@@ -110,7 +110,7 @@ impl Session {
         })
     }
 
-    /// A file that was opened.
+    /// Keeps the open `file`.
     pub(crate) fn open(file: File) -> Self {
         Self::Open(Box::leak(Box::new(file)))
     }
@@ -128,11 +128,11 @@ impl Session {
     }
 }
 
-/// The reason why a file is not opened.
+/// The reason why a file was rejected while it was opened.
 #[derive(Debug)]
 pub(crate) struct Rejection {
     pub(crate) finding: Box<Finding>,
-    /// The range of the manifest, if that is rejected.
+    /// The range of the manifest, if the fault is in the manifest.
     pub(crate) manifest: Option<Range<u64>>,
 }
 
@@ -142,38 +142,38 @@ impl From<Error> for Rejection {
     }
 }
 
-/// Up to `count` tensors of a file, from the one at `first` on.
+/// Returns up to `count` tensors of `file`, from tensor `first` on.
 pub fn tensors(file: &File, first: u32, count: u32) -> impl Iterator<Item = Tensor<'_>> {
     let end = first.saturating_add(count);
     (first..end).map_while(|ordinal| Some(read_from(file, file.manifest().tensor_at(ordinal)?)))
 }
 
-/// The tensor of that name.
+/// Returns the tensor `name` of `file`.
 ///
 /// # Errors
-/// There is none; the error tells which name is near.
+/// The file has no such tensor; the error suggests a similar name.
 pub fn find<'f>(file: &'f File, name: &str) -> Result<Tensor<'f>, Error> {
     Ok(read_from(file, file.manifest().tensor(name)?))
 }
 
-/// The tensor, which is read from the file. The archive itself would also read from shards, which no host has: modules
-/// would have all that takes.
+/// Binds `tensor` to the bytes of `file`. Tensors of the archive itself can be read from shards, too. No host has shards, and
+/// the code for them would make the modules larger.
 fn read_from<'f>(file: &'f File, tensor: Tensor<'f>) -> Tensor<'f> {
     tensor.read_from(file.source())
 }
 
-/// The tensor at that place in a file.
+/// Returns tensor `ordinal` of `file`.
 ///
 /// # Errors
-/// [`Misuse::Layout`] where there is none.
+/// [`Misuse::Layout`] if the file has no such tensor.
 pub fn tensor(file: &File, ordinal: u32) -> Result<Tensor<'_>, Error> {
     tensors(file, ordinal, 1).next().ok_or(Misuse::Layout.into())
 }
 
-/// The component at that place in a file: that of its tensor, and its own in that.
+/// Returns component `component` of tensor `object` of `file`.
 ///
 /// # Errors
-/// [`Misuse::Layout`] where there is none.
+/// [`Misuse::Layout`] if the file has no such component.
 pub fn component(file: &File, (object, component): (u32, u32)) -> Result<Component<'_>, Error> {
     tensor(file, object)?.component_at(component).ok_or(Misuse::Layout.into())
 }

@@ -1,5 +1,5 @@
-"""A strict reader of zTensor, safetensors, GGUF, NumPy and PyTorch files, and writer of zTensor files (``.zt``),
-for untrusted input.
+"""A strict reader of zTensor, safetensors, GGUF, NumPy and PyTorch files from untrusted sources, and a writer of zTensor
+(``.zt``), safetensors and NumPy files.
 
     import zten
 
@@ -13,22 +13,24 @@ for untrusted input.
     file["adjacency"].scipy()                  # sparse: csr_array, coo_array
     file["q_proj"].dequantize()                # quantized, blocks of GGUF too: float32
 
-    zten.numpy.load_file("model.zt")           # all of it; so zten.torch
+    zten.numpy.load_file("model.zt")           # all tensors; zten.torch has the same function
     zten.numpy.save_file({"w": array}, "new.zt")
 
     zten.check("model.zt")                     # a Report, true if the file is valid
     zten.check_batch(paths)                    # columns; never raises
-    zten.explain(error.rule)                   # what it asks for, and what to do
-    zten.convert("model.gguf", "new.zt")       # any format, as zTensor, safetensors or NumPy files
+    zten.explain(error.rule)                   # what the rule requires, and what to do
+    zten.convert("model.gguf", "new.zt")       # any format to zTensor, safetensors or NumPy files
 
-zTensor files of all generations are read: 0.1, 1.1, 1.2 and 2; 1.2 is written, and 2 where
-``generation="2"`` asks for it. So are safetensors, also in several files with an index, GGUF, ``.npy``,
-``.npz`` and checkpoints of PyTorch, of which nothing is executed, by every function that takes a file. A file that
-breaks a rule is :class:`Invalid`, with the rule, the object and the byte; one that may be valid for another reader is
-:class:`Unsupported`; one that asks for more than a limit allows has :class:`LimitExceeded`.
+Every function that takes a file reads zTensor files of the generations 0.1, 1.1, 1.2 and 2, safetensors, also in several
+files with an index, GGUF, ``.npy``, ``.npz`` and checkpoints of PyTorch, whose pickles are parsed without executing them.
+zTensor files are written as 1.2, or as 2 with ``generation="2"``.
 
-All that is validated is validated by the library ``zten``, which is written in Rust without ``unsafe``:
-the verdict on a file is that of the command ``zten check``, which ``pip install zten[cli]`` installs.
+A file that breaks a rule raises :class:`Invalid`, with the rule, the object and the offset. A file that zten does not
+interpret, but that may be valid, raises :class:`Unsupported`. A file that needs more than a limit allows raises
+:class:`LimitExceeded`.
+
+The library ``zten``, which is written in Rust without ``unsafe``, validates all files. The verdict on a file is the verdict of
+the command ``zten check``, which ``pip install zten[cli]`` installs.
 """
 
 from __future__ import annotations
@@ -84,7 +86,7 @@ __version__ = "0.1.0"
 
 
 def __getattr__(name: str) -> object:
-    # PyTorch is imported when it is asked for.
+    # Importing PyTorch takes seconds, so it happens only when `zten.torch` is used.
     if name == "torch":
         import importlib
 

@@ -13,7 +13,7 @@ from ._file import Limits, Source, frozen, strictness
 
 @dataclass(frozen=True)
 class Note:
-    """A note on a file: a known loader may stumble over it, or something was left out."""
+    """A note on a valid file: a known loader may fail to read the file, or zten did not check or convert a part of it."""
 
     rule: str | None
     """The id of the rule."""
@@ -32,24 +32,24 @@ class Note:
     message: str
     """The sentence, the rule with its clause, and the place."""
     advice: str | None
-    """The advice for whoever has the file."""
+    """What the owner of the file can do."""
 
 
 @dataclass(frozen=True)
 class Report:
-    """The report on a file: the keys of ``zten check --json``. It is true if
-    nothing is wrong. It can be pickled."""
+    """The report on a file, with the keys of ``zten check --json``. ``bool(report)`` is true for a valid file. A report can
+    be pickled."""
 
     file: str | None
-    """The path, of a URL without user, password and query; None of what has none."""
+    """The path or URL of the file, without user, password and query; None for bytes and objects."""
     verdict: str
-    """``"valid"``; ``"manifest-valid"``, where no data was looked at; ``"invalid"``: it breaks a rule;
-    ``"unsupported"``: it may be valid; ``"limit"``: it asks for more than a limit allows; ``"error"``:
-    it could not be read."""
+    """``"valid"``; ``"manifest-valid"``: the header is valid, and the data was not read; ``"invalid"``: the file breaks a
+    rule; ``"unsupported"``: zten does not interpret the file, which may be valid; ``"limit"``: the file needs more than a
+    limit allows; ``"error"``: the file could not be read."""
     level: str | None
-    """``"error"``, or ``"warning"``, where the file may be valid for another reader; None of a valid file."""
+    """``"error"``; ``"warning"`` if the file may be valid for another reader; None for a valid file."""
     format: str | None
-    """The format: ``"ztensor"``, ``"safetensors"``, ``"gguf"``, ...; None where it is not known."""
+    """The format: ``"ztensor"``, ``"safetensors"``, ``"gguf"``, ...; None if it is unknown."""
     rule: str | None
     """The id of the rule, limit or unsupported feature."""
     clause: str | None
@@ -65,9 +65,9 @@ class Report:
     message: str
     """The sentence, the rule with its clause, and the place. Names in it are escaped."""
     advice: str | None
-    """The advice for whoever has the file."""
+    """What the owner of the file can do."""
     notes: list[Note]
-    """The notes on the file, which is valid all the same unless it has a finding."""
+    """The notes on the file. A valid file can have notes."""
 
     def __bool__(self) -> bool:
         return self.verdict in ("valid", "manifest-valid")
@@ -76,7 +76,7 @@ class Report:
         return self.message if self.file is None else f"{self.file}: {self.message}"
 
     def as_dict(self) -> dict[str, Any]:
-        """The fields by their names."""
+        """Returns the fields as a dictionary, by their names."""
         return asdict(self)
 
 
@@ -89,26 +89,26 @@ class Rule:
     holds: str
     """The sentence that is true of a valid file."""
     message: str
-    """The fault of a file that breaks it; ``{}`` stands for the number that was found."""
+    """The fault of a file that breaks the rule; ``{}`` is the place of the number in the file."""
     clause: str
-    """The clause that it comes from: ``"v1.2 §4"``."""
+    """The clause of the specification: ``"v1.2 §4"``."""
     scope: str
-    """The generations, or other formats, that it holds for."""
+    """The generations of zTensor, or the other formats, that have the rule."""
     advice: str
-    """The advice for whoever has such a file."""
+    """What the owner of a file that breaks the rule can do."""
 
     def __str__(self) -> str:
         return f"{self.id} ({self.clause})\n{self.holds}\n{self.advice}"
 
 
 def explain(rule: str) -> Rule:
-    """Looks up a rule: what it requires, the clause that it comes from, and the advice.
+    """Looks up a rule, and returns its requirement, its clause in the specification, and its advice.
 
     Args:
         rule: the id of a rule, limit or unsupported feature: ``error.rule``, ``report.rule``.
 
     Raises:
-        KeyError: there is none of that id.
+        KeyError: no rule has that id.
     """
     if not isinstance(rule, str):
         raise TypeError(f"rule is {rule!r}, expected the id of a rule, such as \"digest-mismatch\"")
@@ -119,8 +119,8 @@ def explain(rule: str) -> Rule:
 
 
 class Columns(TypedDict):
-    """The reports on many files, as columns: those of :class:`Report`. Data frames take them,
-    ``pandas.DataFrame(columns)``, and so does Arrow."""
+    """The reports on many files: one list for each field of :class:`Report`. ``pandas.DataFrame(columns)`` and Arrow make
+    a table of them."""
 
     file: list[str]
     verdict: list[str]
@@ -146,14 +146,14 @@ def check(
     tolerate: Iterable[str] = (),
     shards: bool = True,
 ) -> Report:
-    """Checks a file: reads all of it, and validates every rule. What is wrong with the file
-    is reported, not raised; so is a file that cannot be read.
+    """Reads all of a file, validates every rule, and returns a report. Faults of the file are in the report and raise no
+    exception, even if the file cannot be read.
 
     Args:
-        source: as of :func:`zten.open`.
-        manifest_only: read no data.
-        canonical: ask for the canonical form, too.
-        limits, tolerate, shards: as of :func:`zten.open`.
+        source: the file, as for :func:`zten.open`.
+        manifest_only: validate only the header, and read no data.
+        canonical: require the canonical form, too.
+        limits, tolerate, shards: as for :func:`zten.open`.
     """
     how = strictness(limits, tolerate, canonical, shards)
     found = _zten.check(frozen(source), how, manifest_only)
@@ -173,16 +173,16 @@ def check_batch(
     shards: bool = True,
     threads: int | None = None,
 ) -> Columns:
-    """Checks many files on several threads. It raises nothing for whatever is wrong with any of them:
-    a file that is not there has the verdict ``"error"``. The order is that of the paths.
+    """Checks many files on several threads. Faults of the files raise no exception: a missing file has the verdict
+    ``"error"``.
 
     Args:
         paths: the files.
-        threads: how many files are read at a time; as many as there are processors by default.
-        manifest_only, canonical, limits, tolerate, shards: as of :func:`check`.
+        threads: the number of files that are read at the same time; the number of processors by default.
+        manifest_only, canonical, limits, tolerate, shards: as for :func:`check`.
 
     Returns:
-        Columns, each as long as there are paths.
+        Columns with one row for each path, in the order of the paths.
     """
     if isinstance(paths, (str, bytes, os.PathLike)):
         raise TypeError(f"paths is {type(paths).__name__}, expected an iterable of paths; check() takes one")

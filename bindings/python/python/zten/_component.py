@@ -1,4 +1,4 @@
-"""One component of an object, and what its elements become."""
+"""Components of objects, and the conversion of their elements."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class Component:
-    """One blob of an object, and how it is stored."""
+    """A component of an object: a blob, and the way in which it is stored."""
 
     __slots__ = (
         "_direct",
@@ -38,21 +38,19 @@ class Component:
     role: str
     """The role in the object: ``"data"``, ``"values"``, ..."""
     dtype: str
-    """The type of the elements, by the name that zTensor 1.2 has for it: ``"f32"``. Any text of the
-    file where the type is not known."""
+    """The dtype of the elements, by its name in zTensor 1.2: ``"f32"``. An unknown dtype is untrusted text of the file."""
     encoding: str
-    """``"raw"``, ``"zstd"``, ``"zt.zstd-seekable/1"``, ``"deflate"`` (of ``.npz``), or a name that is not
-    known."""
+    """The encoding: ``"raw"``, ``"zstd"``, ``"zt.zstd-seekable/1"``, ``"deflate"`` (of ``.npz``), or an unknown name."""
     offset: int
-    """The first byte of its blob, in the file or in the shard."""
+    """The offset of the blob in the file or in the shard."""
     stored: int
-    """The bytes of its blob."""
+    """The number of stored bytes."""
     nbytes: int | None
-    """The number of decoded bytes. None where only decoding tells."""
+    """The number of decoded bytes; None if it is unknown before decoding."""
     digest: str | None
-    """The digest, as written in the file."""
+    """The digest, as it is written in the file."""
     shard: str | None
-    """The name of the other file that its blob is in."""
+    """The name of the shard with the blob; None if the blob is in the file itself."""
 
     def __init__(self, file: File, place: tuple[int, int], described: _Component) -> None:
         (self.role, self.dtype, self._read_as) = described[0]
@@ -73,12 +71,12 @@ class Component:
         return self._file._reader.read_bytes(*self._place)
 
     def numpy(self) -> Array:
-        """Returns the elements, in one dimension: decoded and verified. For an unknown type, those
-        that it is stored as. Two to a byte (``f4_e2m1``) are unpacked, all that there are room for.
+        """Returns the elements, decoded and verified, as an array of one dimension. Elements of an unknown dtype are returned
+        with their storage dtype. ``f4_e2m1`` is unpacked, two elements from each byte.
 
         Raises:
-            Invalid, Unsupported, LimitExceeded: as the content asks for; Unsupported also where its bytes are
-                no multiple of those of an element, which layouts that are not known allow.
+            Invalid, Unsupported, LimitExceeded: the content breaks a rule, or cannot be read; Unsupported also if the number
+                of bytes is not a multiple of the size of an element, which unknown layouts allow.
         """
         content = np.frombuffer(self.tobytes(), np.uint8)
         if self._read_as is None:
@@ -101,14 +99,14 @@ class Component:
         return unserved(sentence, name, rule, component=self.role, file=self._file._reader.path)
 
     def _admit(self) -> None:
-        """Has what asks for more than the limit allows rejected, before there is memory for it."""
+        """Raises the error of a component that exceeds the limit ``decoded``, before memory is allocated for its content."""
         if self.encoding == "raw" or self.nbytes is None:
             return
         if self.nbytes > self._file._reader.decoded_limits[0]:
             self._file._reader.verify_object(self._place[0])
 
     def _raw(self) -> Bytes:
-        """Returns the content, decoded and verified, in an array of its own."""
+        """Returns the content, decoded and verified, as a new array of bytes."""
         if self.nbytes is None:
             return np.frombuffer(bytearray(self.tobytes()), np.uint8)
         content = self._room(self.nbytes)
@@ -116,7 +114,7 @@ class Component:
         return content
 
     def _room(self, nbytes: int) -> Bytes:
-        """Memory for its content, which the limits allow."""
+        """Allocates memory for the content, after the limits have been checked."""
         self._admit()
         try:
             return np.empty(nbytes, np.uint8)
@@ -127,14 +125,14 @@ class Component:
 
 
 def converted(array: Array, dtype: npt.DTypeLike | None, copy: bool | None) -> Array:
-    """Returns a new array for ``np.asarray``, which need not copy it."""
+    """Converts the new ``array`` for ``np.asarray``. It was just read, so it is copied only if the dtype differs."""
     if copy is False:
         raise ValueError("the elements have to be read into memory: copy=False is not possible")
     return array if dtype is None else array.astype(dtype, copy=False)
 
 
 def truth(array: Array) -> None:
-    """Makes 1 of what is not 0: bools of 0.1 are any byte."""
+    """Sets each element that is not 0 to 1, in place: in generation 0.1, a bool is any byte."""
     codes = array.view(np.uint8)
     np.not_equal(codes, 0, out=array)
 
@@ -149,7 +147,7 @@ def to_torch(dtype: Any, array: Array) -> Any:
 
 
 def scipy_indices(element: str, content: Bytes) -> Array:
-    """Indices as SciPy takes them. They have been found to be less than 2**63, and not negative."""
+    """Converts indices for SciPy, which takes signed integers. Validated indices are below 2**63 and not negative."""
     array = content.view(_types.numpy_dtype(element))
     if element in ("i32", "i64"):
         return array
@@ -157,7 +155,7 @@ def scipy_indices(element: str, content: Bytes) -> Array:
 
 
 def scipy_values(element: str, content: Bytes, *, count: int) -> Array:
-    """Values as SciPy takes them."""
+    """Converts ``count`` values for SciPy, which has no sparse arrays of small floats."""
     if element == "f4_e2m1":
         return _types.unpack(content, count).astype(np.float32)
     if element == "bool":

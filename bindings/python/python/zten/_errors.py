@@ -1,4 +1,4 @@
-"""Exceptions that a file causes."""
+"""Exceptions about the content of a file."""
 
 from __future__ import annotations
 
@@ -9,31 +9,30 @@ from . import _zten
 
 
 class Error(Exception):
-    """A file could not be read for what is in it. Its kinds are :class:`Invalid`,
-    :class:`Unsupported` and :class:`LimitExceeded`; ``except zten.Error`` catches all of them.
+    """A file could not be read because of its content. The subclasses are :class:`Invalid`, :class:`Unsupported` and
+    :class:`LimitExceeded`; ``except zten.Error`` catches all of them.
 
-    What the system fails with is an :class:`OSError`, and a wrong call is a :class:`ValueError`,
-    :class:`TypeError`, :class:`KeyError` or :class:`IndexError`, as everywhere in Python. A call that does
-    not serve what is in a file, such as :meth:`Tensor.numpy` of blocks of GGUF, is :class:`Unsupported`.
+    An error of the system is an :class:`OSError`, and a wrong call is a :class:`ValueError`, :class:`TypeError`,
+    :class:`KeyError` or :class:`IndexError`, as usual in Python. A call that does not support the content of the file, such as
+    :meth:`Tensor.numpy` for blocks of GGUF, is :class:`Unsupported`.
     """
 
     message: str
     """The sentence, the rule with its clause, and the place. Names in it are escaped."""
     rule: str | None
-    """The id of the rule, limit or unsupported feature: ``"digest-mismatch"``. ``zten explain RULE``
-    says more."""
+    """The id of the rule, limit or unsupported feature: ``"digest-mismatch"``. ``zten explain RULE`` explains it."""
     clause: str | None
     """The source of the rule: ``"v1.2 §4"``."""
     object: str | None
-    """The name of the object that the error is in: any text, as the file has it."""
+    """The name of the object with the fault: untrusted text of the file."""
     component: str | None
     """The role of the component."""
     shard: str | None
-    """The name of the shard that the offset is in."""
+    """The name of the shard in which the offset is."""
     offset: int | None
-    """The byte of the file. None where the bytes are compressed, or the whole file is meant."""
+    """The offset of the fault in the file; None if it is in compressed bytes, or about the whole file."""
     file: str | None
-    """The path, where there is one."""
+    """The path or URL; None for bytes and objects."""
 
     def __init__(
         self,
@@ -69,16 +68,16 @@ class Error(Exception):
 
 
 class Invalid(Error):
-    """The file breaks a rule: it is damaged, or its writer is at fault."""
+    """The file breaks a rule: it is damaged, or its writer has a fault."""
 
 
 class Unsupported(Error):
-    """The file may be valid, and holds what this reader does not read, or the call does not serve."""
+    """The file may be valid, but has content that zten does not interpret, or that the call does not support."""
 
 
 class LimitExceeded(Error):
-    """The file asks for more than a limit allows. ``limits={name: value}`` changes the limit, whose
-    name is that of the rule without ``limit-``."""
+    """The file needs more than a limit allows. ``limits={name: value}`` changes the limit, whose name is the rule without the
+    prefix ``limit-``."""
 
 
 def _clause(rule: str) -> str | None:
@@ -87,12 +86,12 @@ def _clause(rule: str) -> str | None:
 
 
 def unserved(sentence: str, name: str, rule: str = "unsupported-format", **fields: Any) -> Unsupported:
-    """The error for an object that a call does not serve."""
+    """Returns the error for the object ``name``, which the call does not support."""
     return Unsupported(f"{name!r}: {sentence}", object=name, rule=rule, clause=_clause(rule), **fields)
 
 
 def no_array_error(error: Exception, what: str, name: str, file: str | None) -> Error:
-    """The error for an object that a library or the machine has no array for, which is what it says."""
+    """Returns the error for the object ``name``, for which a library cannot make an array, or memory is short."""
     if isinstance(error, MemoryError):
         sentence = f"{name!r}: there is no memory for it: {what}"
         rule = "limit-decoded"
@@ -101,7 +100,7 @@ def no_array_error(error: Exception, what: str, name: str, file: str | None) -> 
 
 
 NO_ARRAY = (ValueError, TypeError, OverflowError, RuntimeError, MemoryError)
-"""The errors of NumPy, SciPy and PyTorch for shapes that they have no arrays of."""
+"""The exceptions that NumPy, SciPy and PyTorch raise for shapes that they do not support."""
 
 
 def _again(kind: type[Error], message: str, fields: dict[str, Any]) -> Error:

@@ -21,10 +21,10 @@ if TYPE_CHECKING:
     from ._zten import _Digests, _Strictness
 
 Source: TypeAlias = str | os.PathLike[str] | bytes | bytearray | memoryview | IO[bytes]
-"""The types that a file is read from."""
+"""The types of sources from which a file can be read."""
 
 Limits: TypeAlias = Mapping[str, int | str]
-"""Limits by their names: numbers, or sizes as text: ``{"decoded": "8GiB"}``."""
+"""Limits by their names, as numbers or sizes: ``{"decoded": "8GiB"}``."""
 
 Digests: TypeAlias = str | os.PathLike[str] | bytes | Mapping[str, str | Mapping[str, str]]
 """A list of digests: its path, its text, or SHA-256 digests by the names of tensors."""
@@ -36,7 +36,7 @@ def strictness(
     canonical: bool = False,
     shards: bool = True,
 ) -> _Strictness:
-    """The strictness, as the native module takes it."""
+    """Converts the options for opening a file to the form of the native module."""
     if isinstance(tolerate, str):
         tolerate = [tolerate]
     if limits is not None and not isinstance(limits, Mapping):
@@ -46,7 +46,7 @@ def strictness(
 
 
 def _size(name: str, value: int | str) -> int:
-    """A limit, as the native part takes it."""
+    """Converts the limit ``name`` to a number."""
     if isinstance(value, str):
         try:
             return _zten.size(value)
@@ -61,14 +61,14 @@ def _size(name: str, value: int | str) -> int:
 
 
 def frozen(source: Source) -> Any:
-    """Returns an immutable source: a buffer that may change is copied."""
+    """Returns an immutable source: a buffer that may change while it is read is copied."""
     if isinstance(source, (bytearray, memoryview)):
         return bytes(source)
     return source
 
 
 def listed(digests: Digests | None) -> _Digests | None:
-    """A list of digests, as the native part takes it."""
+    """Converts a list of digests to the form of the native module."""
     if isinstance(digests, Mapping):
         return {n: d if isinstance(d, str) else dict(d) for n, d in digests.items()}
     if isinstance(digests, str) and digests.startswith("# zten digests "):
@@ -77,7 +77,7 @@ def listed(digests: Digests | None) -> _Digests | None:
 
 
 class _Names(KeysView[str]):
-    """The names of the objects, which are made all at once."""
+    """The names of the objects. Iteration creates all of them at once, which is faster than one by one."""
 
     _mapping: Mapping[str, Any]
 
@@ -88,11 +88,10 @@ class _Names(KeysView[str]):
 class File(Mapping[str, Tensor]):
     """An open file: a mapping from the names of its objects to :class:`Tensor`.
 
-    Made by :func:`zten.open`. Opening has validated every rule that the manifest can be validated by,
-    and read no data. It is a context manager; arrays that have been read, and views of a map, outlive
-    it. It may be used by several threads at a time, and the interpreter's lock is released while
-    bytes are read, verified and decoded. One that was opened by its path can be pickled: it is opened
-    again where it is unpickled.
+    :func:`zten.open` returns a file after it has validated all rules about the manifest, without reading data. A file is a
+    context manager. Arrays that have been read, and views of a map, stay valid after the file is closed. Several threads may
+    use a file at the same time, and the interpreter's lock is released while bytes are read, verified and decoded. A file that
+    was opened by its path can be pickled: unpickling opens the path again.
     """
 
     __slots__ = ("_digests", "_map", "_maps", "_reader", "_source", "_strictness", "_verify")
@@ -108,7 +107,7 @@ class File(Mapping[str, Tensor]):
         self._source = frozen(source)
         self._strictness = how
         self._map = map
-        # Listed components are always compared.
+        # With a list of digests, components are always compared.
         self._verify = verify or digests is not None
         self._digests = digests
         self._maps: dict[bool, mmap.mmap | bytes | bytearray] = {}
@@ -118,7 +117,7 @@ class File(Mapping[str, Tensor]):
             raise ValueError("map=True maps files that are opened by their path, or views bytes")
 
     def __getitem__(self, name: str) -> Tensor:
-        """The object of that name. A :class:`KeyError` says which name is nearest."""
+        """Returns the object ``name``. The :class:`KeyError` for an unknown name suggests the most similar name."""
         if not isinstance(name, str):
             raise TypeError(f"file[{name!r}]: expected the name of a tensor; list(file) has all names")
         return Tensor(self, self._reader.require(name))
@@ -161,8 +160,8 @@ class File(Mapping[str, Tensor]):
         return File, (source, self._strictness, map, verify, self._digests)
 
     def close(self) -> None:
-        """Closes the file. Arrays stay; tensors of it can no longer be read. A map, and with it the
-        file's descriptor before Python 3.13, goes with the last array that is a view of it."""
+        """Closes the file. Arrays stay valid, and tensors of the file can no longer be read. A map is released with the last
+        array that is a view of it, and so is the file's descriptor before Python 3.13."""
         self._reader.close()
         self._maps.clear()
 
@@ -179,49 +178,51 @@ class File(Mapping[str, Tensor]):
 
     @property
     def generation(self) -> str | None:
-        """The generation of zTensor that it follows: ``"0.1"``, ``"1.1"``, ``"1.2"`` or ``"2"``.
+        """The generation of a zTensor file: ``"0.1"``, ``"1.1"``, ``"1.2"`` or ``"2"``.
         None for a file of another format."""
         return self._reader.generation
 
     @property
     def version(self) -> str | None:
-        """The version that a file of 1.x names."""
+        """The version that a zTensor file of 1.x states."""
         return self._reader.version
 
     @property
     def attributes(self) -> dict[str, Any]:
-        """The attributes of the file, as :attr:`Tensor.attributes`: of safetensors its ``__metadata__``, of GGUF
-        its metadata."""
+        """The attributes of the file, with the types of :attr:`Tensor.attributes`: the ``__metadata__`` of safetensors, and
+        the metadata of GGUF."""
         return self._reader.attributes()
 
     @property
     def is_data_shard(self) -> bool:
-        """True for a file of generation 2 that holds blobs for other files, and lists nothing."""
+        """True for a file of generation 2 that has blobs for other files, and no objects."""
         return self._reader.is_data_shard
 
     @property
     def shards(self) -> list[tuple[str, int, str | None]]:
-        """The other files that parts of it are in, each with its bytes and digest; those that an index of
-        safetensors names have no digest. They are looked for beside it, of a zTensor file as
-        ``STEM-NAME.zt``, unless it was opened with ``shards=False``."""
+        """The shards of the file: the name, the number of bytes and the digest of each. Files that an index of safetensors
+        lists have no digest. Shards are looked for in the folder of the file, those of a zTensor file as ``STEM-NAME.zt``,
+        unless it was opened with ``shards=False``."""
         return self._reader.shards()
 
     def verify(self) -> tuple[int, int]:
-        """Reads all of it, its shards too, and validates what opening does not. How many components
-        were read, and how many of them have a digest, all of which match. With a list of digests, all is
-        compared with that.
+        """Reads all of the file and its shards, and validates all rules about data. With a list of digests, all components
+        are compared with the list.
+
+        Returns:
+            The number of components, and the number of components with a digest. All digests match.
 
         Raises:
-            Invalid, Unsupported, LimitExceeded: as the content asks for.
+            Invalid, Unsupported, LimitExceeded: the content breaks a rule, or cannot be read.
         """
         return self._reader.verify()
 
     def _verifies(self, verify: bool | None) -> bool:
-        """Returns True if a tensor is verified as it is read, if ``verify`` is set."""
+        """Returns whether a call with the argument ``verify`` verifies a tensor: the option of the file if it is None."""
         return self._verify if verify is None or self._digests is not None else verify
 
     def _buffer(self, *, writable: bool = False) -> mmap.mmap | bytes | bytearray:
-        """All bytes of the file, as they lie."""
+        """Returns all bytes of the file: a memory map, or the bytes of the source. A writable map is copy-on-write."""
         buffer = self._maps.get(writable)
         if buffer is None:
             buffer = self._mapped(writable)
@@ -239,15 +240,15 @@ class File(Mapping[str, Tensor]):
         assert descriptor is not None
         try:
             if sys.version_info >= (3, 13):
-                # The map needs the file no longer.
+                # Without `trackfd` the map does not keep a duplicate of the descriptor.
                 return mmap.mmap(descriptor, 0, access=access, trackfd=False)
             return mmap.mmap(descriptor, 0, access=access)
         finally:
             os.close(descriptor)
 
     def _view(self, name: str, shape: tuple[int, ...], element: str, offset: int) -> Array:
-        """Elements of an object where they lie, which opening has shown to be in the file: NumPy holds them
-        against the buffer again."""
+        """Returns a view of elements in the map. Opening has validated that they are in the file, and NumPy checks them against
+        the length of the map again."""
         buffer = self._buffer()
         try:
             return np.ndarray(shape, _types.numpy_dtype(element), buffer, offset)
@@ -267,43 +268,39 @@ def open(
     shards: bool = True,
     digests: Digests | None = None,
 ) -> File:
-    """Opens a file of any format that is read: zTensor of any generation (0.1, 1.1, 1.2 or 2), safetensors,
-    an index of several safetensors files, whose files lie beside it (``*.index.json``), GGUF, ``.npy``, ``.npz`` or a
-    checkpoint of PyTorch, of which nothing is executed.
-    The first bytes tell the format, and only where they do not, the name; ``bytes`` and objects have none.
+    """Opens a file of any format that zten reads: zTensor of the generations 0.1, 1.1, 1.2 and 2, safetensors, an index of
+    several safetensors files in the same folder (``*.index.json``), GGUF, ``.npy``, ``.npz``, or a checkpoint of PyTorch, whose
+    pickle is parsed without executing it. The first bytes decide the format, and the name of the file if they do not; ``bytes``
+    and objects have no name.
 
-    Every rule that the manifest or header can be validated by is validated, and no data is read: names, types,
-    shapes, sizes, and that every blob lies in the file. Data is read, verified and decoded when it is
-    asked for.
+    All rules about the manifest or header are validated: names, dtypes, shapes, sizes, and that each blob is within the file.
+    No data is read before a tensor is.
 
     Args:
-        source: a path, or a name that begins with ``http://``, ``https://`` or ``s3://``, where that was
-            built in (``docs/remote.md``); ``bytes``; a ``bytearray`` or ``memoryview``, which is copied; or an object
-            with ``read`` and ``seek``.
-        map: dense arrays are views of a memory map, where elements lie there as they are. This is for
-            files that no other process changes: an array changes when its file does, whatever was
-            verified before, and a file that is cut kills the process that touches what was there. Of
-            ``bytes``, arrays are views of them.
-        verify: whether :meth:`Tensor.numpy` and :meth:`Tensor.torch` compare digests. With
-            ``map=True`` this reads all of a tensor once; ``verify=False`` reads nothing before it is
-            used.
-        limits: what to change of the limits: ``manifest``, ``depth``, ``rank``, ``keys``,
-            ``shards``, ``window``, ``decoded``, ``decoded-total``; sizes also as text, ``"8GiB"``.
-        tolerate: kinds of files to accept that are rejected by default: ``narrow-indices``,
-            ``shared-blobs``, ``missing-zeros``.
-        canonical: accept no other than the canonical form.
-        shards: look for the shards of a file of generation 2 beside it, and for the files of an index.
-        digests: a list that ``zten hash`` has printed (``docs/digests.md``): its path; its text, as ``bytes``, or as
-            a ``str`` that begins with its first line; or a mapping of names to SHA-256 digests, of a tensor with
-            several components by their roles. Every tensor that is read is compared with it, whatever ``verify``
-            says: of a part, or of a view of a map, the whole tensor is read and compared before, once.
-            :class:`Invalid` has the tensor and the rule: ``list-changed``, or ``list-added`` for one that is
-            not listed. :meth:`File.verify` compares all, and finds what is missing (``list-missing``), too.
+        source: a path of a file, or of a folder with one model; a URL that begins with ``http://``, ``https://`` or ``s3://``,
+            if the package was built with remote files (``docs/remote.md``); ``bytes``; a ``bytearray`` or ``memoryview``,
+            which is copied; or an object with ``read`` and ``seek``.
+        map: return dense arrays as views of a memory map, or of ``bytes``, if their elements are stored as they are read. Use
+            it only for files that no other process changes: an array changes with its file even after verification, and
+            reading beyond the end of a truncated file kills the process.
+        verify: whether :meth:`Tensor.numpy` and :meth:`Tensor.torch` compare digests. With ``map=True`` each tensor is then
+            read once as a whole; with ``verify=False`` only the pages that are used are read.
+        limits: the limits that differ from their defaults: ``manifest``, ``depth``, ``rank``, ``keys``, ``shards``, ``window``,
+            ``decoded``, ``decoded-total``. Sizes may be text: ``"8GiB"``.
+        tolerate: faults to accept that are rejected by default: ``narrow-indices``, ``shared-blobs``, ``missing-zeros``.
+        canonical: reject a file that is not in the canonical form.
+        shards: look for the shards of a file of generation 2, and for the files of an index, in the same folder.
+        digests: a list of digests that ``zten hash`` has printed (``docs/digests.md``): its path; its text, as ``bytes``, or as
+            a ``str`` that begins with the first line of the list; or a mapping of names to SHA-256 digests, by role for a
+            tensor with several components. Each tensor that is read is compared with the list, whatever ``verify`` is. Before
+            a part of a tensor, or a view of a map, is returned, the whole tensor is read and compared once. :class:`Invalid`
+            has the tensor and the rule ``list-changed``, or ``list-added`` for a tensor that is not in the list.
+            :meth:`File.verify` also finds tensors that are missing in the file (``list-missing``).
 
     Raises:
-        Invalid, Unsupported, LimitExceeded: as the manifest asks for.
+        Invalid, Unsupported, LimitExceeded: the manifest or header breaks a rule, or cannot be read.
         OSError: the file cannot be read.
-        ValueError: ``digests`` is no list of digests.
+        ValueError: ``digests`` is not a list of digests.
     """
     how = strictness(limits, tolerate, canonical, shards)
     return File(source, how, map, verify, listed(digests))

@@ -20,23 +20,23 @@ class Selection(NamedTuple):
     """A part of an array."""
 
     ranges: list[tuple[int, int]]
-    """The range to read of each dimension."""
+    """The range to read in each dimension."""
     rest: tuple[int | slice, ...]
-    """The index of the part in what is read."""
+    """The index of the part in the array that is read."""
     shape: tuple[int, ...]
-    """The dimensions of the part."""
+    """The shape of the part."""
     rows: npt.NDArray[np.int64] | None = None
-    """The rows that are taken, in their order, if they are given one by one."""
+    """The selected rows in their order, if the index has a list or mask of rows."""
 
     @property
     def read_shape(self) -> tuple[int, ...]:
-        """The dimensions of what is read."""
+        """The shape of the array that is read."""
         return tuple(end - start for start, end in self.ranges)
 
 
 def select(index: Index, shape: tuple[int, ...]) -> Selection:
-    """The part that an index is: integers, slices and an ellipsis, as NumPy has them. The first may be a list or array of
-    integers, or of as many booleans as there are rows."""
+    """Returns the part of an array of ``shape`` that ``index`` selects: integers, slices and an ellipsis with the meaning of
+    NumPy. The first item may be a list or array of integers, or of one boolean for each row."""
     items: tuple[Any, ...] = index if isinstance(index, tuple) else (index,)
     if items and isinstance(items[0], (list, np.ndarray)) and np.ndim(items[0]) > 0:
         if not shape:
@@ -60,7 +60,7 @@ def select(index: Index, shape: tuple[int, ...]) -> Selection:
     for item, size in zip(items, shape, strict=True):
         if isinstance(item, slice):
             places = range(size)[item]
-            # Not `len`, which takes no dimension of 2**63 or more.
+            # `len` raises for a dimension of 2**63 or more.
             count = max(0, -((places.start - places.stop) // places.step))
             if count == 0:
                 ranges.append((0, 0))
@@ -85,7 +85,7 @@ def select(index: Index, shape: tuple[int, ...]) -> Selection:
 
 
 def _rows(given: Sequence[Any] | npt.NDArray[Any], size: int) -> npt.NDArray[np.int64]:
-    """The rows of a list or mask."""
+    """Returns the rows that a list or mask selects, of ``size`` rows."""
     rows = np.asarray(given if isinstance(given, np.ndarray) or given else np.empty(0, np.int64))
     if rows.ndim != 1 or rows.dtype.kind not in "biu":
         raise TypeError("rows are a list of integers, or of booleans, in one dimension")

@@ -1,4 +1,4 @@
-"""All tensors of a file at once."""
+"""Loading all tensors of a file."""
 
 from __future__ import annotations
 
@@ -14,24 +14,24 @@ from ._types import Array, Bytes
 
 
 Names: TypeAlias = str | Iterable[str]
-"""Names of tensors, or patterns of them: ``"layers.0.*"``."""
+"""Names of tensors, or patterns such as ``"layers.0.*"``."""
 
 Progress: TypeAlias = Callable[[int, int], object]
-"""Called with the bytes that have been read, and those that there are."""
+"""A function that is called with the number of bytes read, and the number of all bytes."""
 
-# Bytes that are read between two calls of `progress`.
+# The number of bytes that are read between two calls of `progress`, unless a single tensor is larger.
 _STEP = 64 << 20
 
 
 def selected(file: File, names: Names | None) -> list[int] | None:
-    """The places of the tensors of these names, if only some are asked for."""
+    """Returns the ordinals of the tensors that match ``names``; None for all tensors."""
     if names is None:
         return None
     return file._reader.select([names] if isinstance(names, str) else list(names))
 
 
 def verify(file: File, selection: list[int] | None) -> None:
-    """Validates all of a file, or those tensors of it."""
+    """Validates the tensors ``selection`` of a file, or the whole file if it is None."""
     if selection is None:
         file.verify()
     for ordinal in selection or ():
@@ -50,7 +50,7 @@ def load(
     names: Names | None = None,
     progress: Progress | None = None,
 ) -> dict[str, Any]:
-    """All tensors by their names, in the order of the file: as arrays, if no other ``kind`` is given."""
+    """Returns all tensors by their names, in the order of the file, as arrays of NumPy or as ``kind`` creates them."""
     with open(
         source, map=map, verify=verify, limits=limits, tolerate=tolerate, digests=digests
     ) as file:
@@ -58,7 +58,7 @@ def load(
 
 
 class _Arrays:
-    """Arrays of a file, most of which are filled together."""
+    """Loads tensors as arrays of NumPy. Dense arrays are allocated first, and then filled by one parallel read."""
 
     def __init__(self, file: File, progress: Progress | None) -> None:
         self.file = file
@@ -77,7 +77,7 @@ class _Arrays:
         one, total = file._reader.decoded_limits
         compressed = [d[3] or 0 for _, _, d in listing if d is not None and d[4]]
         if max(compressed, default=0) > one or sum(compressed) > total:
-            # It says which limit that is, before there is memory for anything.
+            # `verify` raises the error for the exceeded limit, before memory for the arrays is allocated.
             file.verify()
         elif file._map and file._verify and any(d[6] for _, _, d in listing if d is not None):
             verify(file, selection)
@@ -96,15 +96,15 @@ class _Arrays:
         return tensors
 
     def viewed(self, name: str, shape: tuple[int, ...], element: str, offset: int) -> Any:
-        """Elements where they lie in the map."""
+        """Returns a view of a dense tensor in the map."""
         return self.file._view(name, shape, element, offset)
 
     def filled(self, name: str, shape: tuple[int, ...], element: str) -> Any:
-        """Elements that are going to be filled."""
+        """Returns a dense tensor whose elements :meth:`read` will fill."""
         return self.empty(name, shape, element)
 
     def empty(self, name: str, shape: tuple[int, ...], element: str) -> Array:
-        """An array that is going to be filled."""
+        """Allocates an array whose elements :meth:`read` will fill."""
         array = _types.empty(name, shape, _types.numpy_dtype(element), self.file._reader)
         self.contents.append(_types.as_bytes(array))
         if element == "bool":
@@ -112,7 +112,7 @@ class _Arrays:
         return array
 
     def other(self, tensor: Tensor) -> Any:
-        """Reads a tensor that is not dense, is of an unknown type, or has to be unpacked."""
+        """Reads a tensor that is not dense, has an unknown dtype, or has to be unpacked."""
         return tensor.scipy() if tensor.is_sparse else tensor.numpy()
 
     def read(self) -> None:
@@ -132,7 +132,7 @@ class _Arrays:
                 np.not_equal(array.view(np.uint8), 0, out=array)
 
     def verified(self) -> None:
-        """Reads all at once, or in steps between which progress is told."""
+        """Reads and verifies all tensors at once, or in steps between which ``progress`` is called."""
         if self.progress is None:
             self.file._reader.read(self.places, self.contents)
             return
@@ -149,7 +149,7 @@ class _Arrays:
 
 
 class Torch(_Arrays):
-    """Tensors of PyTorch of a file, most of which are filled together."""
+    """Loads tensors as tensors of PyTorch."""
 
     def viewed(self, name: str, shape: tuple[int, ...], element: str, offset: int) -> Any:
         import torch
@@ -167,7 +167,7 @@ class Torch(_Arrays):
 
         dtype = _types.torch_dtype(element)
         if dtype is None:
-            # It says so.
+            # The call raises the error that PyTorch does not have this dtype.
             return self.file[name].torch()
         content = _types.as_bytes(self.empty(name, shape, element))
 

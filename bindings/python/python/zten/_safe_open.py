@@ -1,4 +1,4 @@
-"""The interface of ``safetensors.safe_open``, for files of every format that is read."""
+"""The interface of ``safetensors.safe_open``, for files of all formats that zten reads."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _FRAMEWORKS = {"np": False, "numpy": False, "pt": True, "torch": True, "pytorch"
 
 
 class SafeSlice:
-    """A tensor that is read by parts, as ``safetensors`` gives it: ``get_slice(name)[0:10]``."""
+    """A tensor that is read in parts, with the interface of ``safetensors``: ``get_slice(name)[0:10]``."""
 
     __slots__ = ("_is_torch", "_owner", "_tensor")
 
@@ -24,11 +24,11 @@ class SafeSlice:
         tensor._elements()
 
     def get_shape(self) -> list[int]:
-        """The dimensions of the tensor."""
+        """Returns the shape of the tensor."""
         return list(self._tensor.shape)
 
     def get_dtype(self) -> str:
-        """The type of its elements, as safetensors calls it: ``"BF16"``."""
+        """Returns the dtype by its name in safetensors: ``"BF16"``."""
         return _types.safetensors_dtype(str(self._tensor.dtype))
 
     def __repr__(self) -> str:
@@ -38,21 +38,21 @@ class SafeSlice:
         return len(self._tensor)
 
     def __getitem__(self, index: Index) -> Any:
-        """Reads a part, and no other byte. No digest is of a part."""
+        """Reads only the bytes of a part. A part has no digest, so it is not verified."""
         if self._owner.is_torch:
             return self._tensor[index].torch(device=self._owner.device)
         return self._tensor._sliced(index, verify=False)
 
 
 class safe_open:
-    """A file of any format that is read, by the interface of ``safetensors.safe_open``.
+    """An open file of any format that zten reads, with the interface of ``safetensors.safe_open``.
 
     Args:
-        filename: as of :func:`zten.open`.
+        filename: the file, as for :func:`zten.open`.
         framework: ``"np"`` or ``"pt"``.
-        device: where tensors of PyTorch go.
-        verify: compare digests of tensors that are read whole.
-        digests: as of :func:`zten.open`.
+        device: the device to which tensors of PyTorch are moved.
+        verify: compare digests of tensors that are read as a whole.
+        digests: as for :func:`zten.open`.
     """
 
     def __init__(
@@ -83,27 +83,27 @@ class safe_open:
         return len(self._file)
 
     def keys(self) -> list[str]:
-        """The names of the tensors."""
+        """Returns the names of the tensors."""
         return list(self._file)
 
     def offset_keys(self) -> list[str]:
-        """The names of the tensors, in the order of their bytes, one file after another."""
+        """Returns the names of the tensors in the order of their offsets, shard by shard."""
         placed = [(min(((c.shard or "", c.offset) for c in t.components.values()), default=("", 0)), name)
                   for name, t in self._file.items()]
-        # Empty tensors lie where others begin: these stay in the order of the file.
+        # An empty tensor can have the offset of another tensor. The sort is stable, so both stay in the order of the file.
         return [name for _, name in sorted(placed, key=lambda one: one[0])]
 
     def metadata(self) -> dict[str, str] | None:
-        """The attributes of the file: what is no text, as JSON. None if it has none."""
+        """Returns the attributes of the file as text; values that are not text become JSON. None if the file has none."""
         return self._file._reader.metadata()
 
     def get_tensor(self, name: str) -> Any:
-        """The tensor of that name, whole: an array, or a :class:`torch.Tensor`."""
+        """Reads the tensor ``name`` as an array, or as a :class:`torch.Tensor`."""
         tensor = self._file[name]
         return tensor.torch(device=self.device) if self.is_torch else tensor.numpy()
 
     def get_slice(self, name: str) -> SafeSlice:
-        """The tensor of that name, to be read by parts."""
+        """Returns the tensor ``name``, which can be read in parts."""
         return SafeSlice(self, self._file[name])
 
     def __enter__(self) -> Self:

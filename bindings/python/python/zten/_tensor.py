@@ -1,4 +1,4 @@
-"""Objects of a file, and ranges of them."""
+"""Objects of a file, and parts of objects."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class Slice:
-    """A part of a dense tensor, of which nothing is read yet: ``tensor[0:10]``."""
+    """A part of a dense tensor, ``tensor[0:10]``, which has not been read yet."""
 
     __slots__ = ("_index", "_tensor", "shape")
 
@@ -36,24 +36,24 @@ class Slice:
 
     @property
     def dtype(self) -> str:
-        """The type of its elements, as :attr:`Tensor.dtype`."""
+        """The dtype, as :attr:`Tensor.dtype`."""
         return str(self._tensor.dtype)
 
     def __repr__(self) -> str:
         return f"<Slice of {self._tensor.name!r} {self.dtype} {self.shape}>"
 
     def numpy(self, *, verify: bool = False) -> Array:
-        """The part as an array. Only its bytes are read, and where a step is left out those between.
+        """Reads the part as an array. Only the bytes of the part are read, and the skipped elements of a slice with a step.
 
-        No digest is of a part. With ``verify=True`` the whole tensor is read and verified first.
+        A part has no digest. With ``verify=True`` the whole tensor is read and verified first.
 
         Raises:
-            Invalid, Unsupported, LimitExceeded: as the content asks for.
+            Invalid, Unsupported, LimitExceeded: the content breaks a rule, or cannot be read.
         """
         return self._tensor._sliced(self._index, verify)
 
     def torch(self, *, verify: bool = False, device: Any = "cpu") -> Any:
-        """The part as a :class:`torch.Tensor`. As :meth:`numpy`."""
+        """Reads the part as a :class:`torch.Tensor`, as :meth:`numpy` does."""
         tensor, dtype = self._tensor, self._tensor._torch_dtype()
         if self.dtype == "f4_e2m1":
             sentence = "PyTorch has f4_e2m1 in pairs, of which there are no slices; NumPy has single ones"
@@ -67,7 +67,7 @@ class Slice:
         return converted(self.numpy(), dtype, copy)
 
 
-# The most rows that are iterated if they have no elements: no byte of the file is behind their number.
+# The largest number of empty rows that are iterated: a small file can claim any number of rows without elements.
 _EMPTY_ROWS = 1 << 16
 
 _CSR = ("sparse_csr", "zt.sparse_csr/1")
@@ -75,7 +75,7 @@ _COO = ("sparse_coo", "zt.sparse_coo/1")
 
 
 class Tensor:
-    """One object of a file, of which nothing is read yet.
+    """An object of a file, whose data has not been read yet.
 
     ======================== ============== =====================================================
     ``format``               call           gives
@@ -88,13 +88,13 @@ class Tensor:
     any                      `components`   each :class:`Component`, as it is stored
     ======================== ============== =====================================================
 
-    The formats of generation 2 are called ``zt.sparse_csr/1`` and ``zt.sparse_coo/1``.
+    In generation 2 the sparse formats are called ``zt.sparse_csr/1`` and ``zt.sparse_coo/1``.
     """
 
     __slots__ = ("_described", "_element", "_file", "_listed", "_ordinal", "format", "name", "shape")
 
     name: str
-    """The name: any text, the empty one and control characters included."""
+    """The name: untrusted text, which may be empty or have control characters."""
     format: str
     """The layout of the components."""
     shape: tuple[int, ...]
@@ -115,7 +115,7 @@ class Tensor:
 
     @property
     def _components(self) -> list[Component]:
-        """The components, made when they are first used: a small tensor is read without them."""
+        """The components. They are created at the first use, because small tensors are read faster without them."""
         if self._listed is None:
             self._listed = [
                 Component(self._file, (self._ordinal, place), described)
@@ -130,8 +130,8 @@ class Tensor:
 
     @property
     def dtype(self) -> str | None:
-        """The type of the elements: ``"f32"``, ``"bf16"``, ``"f8_e4m3fn"``, ``"complex64"``, ... Of a
-        sparse tensor, its values. None where components are not elements of the tensor."""
+        """The dtype of the elements: ``"f32"``, ``"bf16"``, ``"f8_e4m3fn"``, ``"complex64"``, ... For a sparse tensor, the
+        dtype of its values. None if the components are not elements, as in quantized tensors."""
         if self.format.startswith("gguf."):
             return None
         return next((c.dtype for c in self._components if c.role in ("data", "values")), None)
@@ -143,60 +143,60 @@ class Tensor:
 
     @property
     def size(self) -> int:
-        """The number of elements, zeros that are not stored included."""
+        """The number of elements, including zeros that a sparse tensor does not store."""
         return _types.product(self.shape)
 
     @property
     def nbytes(self) -> int | None:
-        """Bytes of its components once decoded. None where only decoding tells."""
+        """The number of decoded bytes of all components; None if it is unknown before decoding."""
         lengths = [component.nbytes for component in self._components]
         return sum(length for length in lengths if length is not None) if None not in lengths else None
 
     @property
     def attributes(self) -> dict[str, Any]:
-        """The attributes. Integers, floats, texts, bytes, lists, dictionaries, ``True``, ``False`` and
-        ``None`` are Python's; :class:`zten.Tag`, :class:`zten.Simple` and :class:`zten.Entries` stand
-        for the rest of CBOR."""
+        """The attributes. Values are integers, floats, texts, bytes, lists, dictionaries, ``True``, ``False`` and ``None``;
+        :class:`zten.Tag`, :class:`zten.Simple` and :class:`zten.Entries` represent all other values of CBOR."""
         return self._file._reader.attributes(self._ordinal)
 
     @property
     def is_sparse(self) -> bool:
-        """True if :meth:`scipy` reads it."""
+        """True if the layout is sparse, so that :meth:`scipy` reads the tensor."""
         return self.format in _CSR or self.format in _COO
 
     @property
     def quantization(self) -> dict[str, Any] | None:
-        """``bits``, ``group_size`` and ``packing`` of a ``quantized_group``; ``axis`` and
-        ``block_size`` of a ``zt.mx/1``; ``ggml_type``, ``block_elements`` and ``block_bytes`` of blocks of GGUF;
-        None of anything else.
+        """The parameters of a quantized tensor: ``bits``, ``group_size`` and ``packing`` of a ``quantized_group``; ``axis`` and
+        ``block_size`` of a ``zt.mx/1``; ``ggml_type``, ``block_elements`` and ``block_bytes`` of blocks of GGUF. None for any
+        other tensor.
 
         Raises:
-            Unsupported: the attributes are missing or not known.
+            Unsupported: the attributes are missing or unknown.
         """
         return self._file._reader.quantization(self._ordinal)
 
     def verify(self) -> None:
-        """Reads all of it, and validates what opening does not: digests, compression, bools, indices.
+        """Reads all components, and validates all rules about data: digests, compression, bools, indices.
 
         Raises:
-            Invalid, Unsupported, LimitExceeded: as the content asks for.
+            Invalid, Unsupported, LimitExceeded: the content breaks a rule, or cannot be read.
         """
         self._file._reader.verify_object(self._ordinal)
 
     def numpy(self, *, verify: bool | None = None) -> Array:
-        """A dense tensor as an array, in row-major order.
+        """Reads a dense tensor as an array, in row-major order.
 
-        The array has memory of its own and can be written to, unless the file was opened with ``map=True``:
-        then it is a read-only view of the map, where the elements lie there as they are (raw, in row-major
-        order, little-endian, aligned, no bools, not two to a byte, in this file).
+        The array is new and writable, unless the file was opened with ``map=True``. Then it is a read-only view of the map if
+        the elements are stored as they are read: uncompressed, in row-major order, little-endian, aligned, in this file, and
+        neither bools nor FP4.
 
-        ``verify`` is what the file was opened with, by default true. With ``verify=False`` digests of
-        raw components are not compared; what is compressed is verified always.
+        The default of ``verify`` is the option of the file. With ``verify=False`` digests of uncompressed components are not
+        compared; compressed components are always verified.
 
         bf16, FP8 and FP4 have the dtypes of :mod:`ml_dtypes`.
 
         Raises:
-            Invalid, Unsupported, LimitExceeded: as the content asks for; Unsupported also where it is not dense.
+            Invalid, Unsupported, LimitExceeded: the content breaks a rule, or cannot be read; Unsupported also if the tensor is
+                not dense.
         """
         verify = self._file._verifies(verify)
         if not self._file._map and (part := self._part(None, verify)) is not None:
@@ -217,17 +217,17 @@ class Tensor:
         return array
 
     def torch(self, *, verify: bool | None = None, device: Any = "cpu") -> Any:
-        """A dense tensor as a :class:`torch.Tensor`, in memory of its own. As :meth:`numpy`.
+        """Reads a dense tensor as a new :class:`torch.Tensor`, as :meth:`numpy` does.
 
-        Of a file that was opened with ``map=True`` it is a view of a map whose pages are copied when
-        they are written to: what is written never reaches the file.
+        If the file was opened with ``map=True``, the tensor is a view of a copy-on-write map: writing to it does not change the
+        file.
 
-        ``f4_e2m1`` becomes ``float4_e2m1fn_x2``, an element of which is two, so that the last dimension is half as
-        long; where that is odd, :meth:`numpy` unpacks it.
+        ``f4_e2m1`` becomes ``float4_e2m1fn_x2``, whose elements are pairs, so the last dimension is halved. If it is odd, use
+        :meth:`numpy`, which unpacks the elements.
 
         Raises:
-            Invalid, Unsupported, LimitExceeded: as the content asks for; Unsupported also where it is not dense, or
-                this version of PyTorch has no such type.
+            Invalid, Unsupported, LimitExceeded: the content breaks a rule, or cannot be read; Unsupported also if the tensor is
+                not dense, or this version of PyTorch does not have the dtype.
         """
         import torch
 
@@ -240,7 +240,7 @@ class Tensor:
         element = self._elements()
         data = self._data
         if element == "f4_e2m1":
-            # Two to an element of PyTorch.
+            # An element of PyTorch is a pair of elements.
             shape = (*shape[:-1], shape[-1] // 2)
         count = _types.product(shape)
         if not count:
@@ -258,15 +258,14 @@ class Tensor:
         return self._in_torch(lambda: flat.reshape(shape)).to(device)
 
     def scipy(self) -> Any:
-        """A sparse tensor as :class:`scipy.sparse.csr_array` or :class:`scipy.sparse.coo_array`: all
-        of it read, its indices validated, and verified by its digests.
+        """Reads a sparse tensor as :class:`scipy.sparse.csr_array` or :class:`scipy.sparse.coo_array`. All components are read
+        and verified by their digests, and all indices are validated.
 
-        Values of f16, bf16, FP8 and FP4 become ``float32``, which holds all of them: SciPy has no
-        arrays of these types.
+        Values of f16, bf16, FP8 and FP4 become ``float32``, which represents them exactly: SciPy has no arrays of these dtypes.
 
         Raises:
-            Invalid, Unsupported, LimitExceeded: as the content asks for; Unsupported also where it is not sparse, or
-                a dimension is 2**63 or more.
+            Invalid, Unsupported, LimitExceeded: the content breaks a rule, or cannot be read; Unsupported also if the tensor is
+                not sparse, or a dimension is 2**63 or more.
         """
         if not self.is_sparse:
             raise self._unserved(f"layout {self.format!r} is not sparse")
@@ -295,11 +294,11 @@ class Tensor:
             raise no_array_error(error, what, self.name, self._file._reader.path) from None
 
     def dequantize(self) -> npt.NDArray[np.float32]:
-        """The values of a quantized tensor as an array of ``float32``, in row-major order.
+        """Dequantizes a tensor to an array of ``float32``, in row-major order.
 
         Raises:
-            Invalid, Unsupported, LimitExceeded: as the content asks for; Unsupported also where it is of another
-                layout, or the attributes are missing or not known, or do not fit the components.
+            Invalid, Unsupported, LimitExceeded: the content breaks a rule, or cannot be read; Unsupported also if the tensor is
+                not quantized, or its attributes are missing, unknown, or do not fit the components.
         """
         if self.quantization is None:
             raise self._unserved(f"layout {self.format!r} is not quantized")
@@ -309,15 +308,16 @@ class Tensor:
         try:
             array = self._room(self.shape, np.float32)
         except Error:
-            # Components that do not fit the shape are what is wrong, if they do not.
+            # If the components do not fit the shape, that is the better error: the native call raises it for any buffer.
             reader.dequantize(self._ordinal, np.empty(0, np.float32))
             raise
         reader.dequantize(self._ordinal, array.reshape(-1))
         return array
 
     def __getitem__(self, index: Index) -> Slice:
-        """A part of a dense tensor: integers, slices and an ellipsis, as of an array. The first may be a list of rows
-        or a mask of them, ``tensor[[0, 5, 7]]``: of what is not compressed no others are read."""
+        """Returns a part of a dense tensor, which is not read yet. The index has integers, slices and an ellipsis, as for an
+        array. Its first item may be a list or mask of rows, ``tensor[[0, 5, 7]]``; of an uncompressed tensor only these rows
+        are read."""
         self._elements()
         return Slice(self, index)
 
@@ -329,7 +329,7 @@ class Tensor:
         return self.shape[0]
 
     def __iter__(self) -> Iterator[Any]:
-        """The rows of a dense tensor, as those of :meth:`numpy`."""
+        """Iterates over the rows of a dense tensor, as over those of :meth:`numpy`."""
         if len(self) > _EMPTY_ROWS and not self.size:
             raise self._unserved(f"it has {len(self)} rows without elements", "unsupported-feature")
         return iter(self.numpy())
@@ -340,7 +340,7 @@ class Tensor:
         return converted(self.numpy(), dtype, copy)
 
     def __dlpack__(self, **how: Any) -> Any:
-        """A dense tensor for any library that takes DLPack, in memory of its own."""
+        """Exports a new array of a dense tensor for libraries that take DLPack."""
         array = self.numpy()
         array = array if array.flags.writeable else array.copy()
         try:

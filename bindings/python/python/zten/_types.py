@@ -1,4 +1,4 @@
-"""Types of elements, by their names in zTensor, NumPy, PyTorch and safetensors."""
+"""Dtypes by their names in zTensor, NumPy, PyTorch and safetensors."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _NUMPY: dict[str, Any] = {
     "f8_e4m3fnuz": ml_dtypes.float8_e4m3fnuz,
     "f8_e5m2fnuz": ml_dtypes.float8_e5m2fnuz,
     "f8_e8m0": ml_dtypes.float8_e8m0fnu,
-    # One a byte in an array, two a byte in a file.
+    # An array has one element in each byte, and a file has two.
     "f4_e2m1": ml_dtypes.float4_e2m1fn,
 }
 
@@ -100,19 +100,19 @@ _STORAGE = {
     "f4_e2m1": "u8",
 }
 
-# Types without a name in 1.2.
+# Dtypes that 1.2 does not have.
 _SINCE_2 = ("f8_e8m0", "f4_e2m1")
 
 
 @cache
 def numpy_dtype(name: str) -> np.dtype[Any]:
-    """The NumPy dtype of a type that is known."""
+    """Returns the NumPy dtype for the known dtype ``name``."""
     dtype: np.dtype[Any] = np.dtype(_NUMPY[name])
     return dtype
 
 
 def torch_dtype(name: str) -> Any:
-    """The PyTorch dtype of a type that is known; None if this version has none."""
+    """Returns the PyTorch dtype for the known dtype ``name``; None if this version of PyTorch does not have it."""
     import torch
 
     own = "float4_e2m1fn_x2" if name == "f4_e2m1" else _TORCH.get(name, "")
@@ -120,13 +120,13 @@ def torch_dtype(name: str) -> Any:
 
 
 def safetensors_dtype(name: str) -> str:
-    """Returns the name of a type in safetensors; if it has none, our own in capitals."""
+    """Returns the name of a dtype in safetensors; if safetensors does not have it, the name in capitals."""
     return _SAFETENSORS.get(name, name.upper())
 
 
 @cache
 def from_numpy(dtype: np.dtype[Any], generation: str = "1.2") -> tuple[str, str]:
-    """Returns the storage type and the name of a NumPy dtype."""
+    """Returns the storage dtype and the name of a NumPy dtype in the given generation."""
     native = dtype.newbyteorder("<")
     for name in _NUMPY:
         if numpy_dtype(name) == native and (generation == "2" or name not in _SINCE_2):
@@ -135,7 +135,7 @@ def from_numpy(dtype: np.dtype[Any], generation: str = "1.2") -> tuple[str, str]
 
 
 def from_torch(dtype: Any, generation: str = "1.2") -> tuple[str, str]:
-    """Returns the storage type and the name of a PyTorch dtype."""
+    """Returns the storage dtype and the name of a PyTorch dtype in the given generation."""
     name = str(dtype).removeprefix("torch.")
     for own, torch_name in _TORCH.items():
         if torch_name == name and (generation == "2" or own not in _SINCE_2):
@@ -146,8 +146,8 @@ def from_torch(dtype: Any, generation: str = "1.2") -> tuple[str, str]:
 def empty(
     name: str, shape: Sequence[int], dtype: npt.DTypeLike, reader: Reader
 ) -> Array:
-    """An array whose elements are to be read of that object. NumPy has none with as many dimensions or as
-    long ones as a file may have."""
+    """Allocates an array for the object ``name``. Raises a :class:`zten.Error` if NumPy does not support the number or size
+    of the dimensions."""
     try:
         return np.empty(tuple(shape), dtype)
     except NO_ARRAY as error:
@@ -155,7 +155,8 @@ def empty(
 
 
 def reshaped(array: Array, name: str, shape: tuple[int, ...], reader: Reader) -> Array:
-    """An array in the shape of that object."""
+    """Reshapes ``array`` to the shape of the object ``name``. Raises a :class:`zten.Error` if NumPy does not support the
+    shape."""
     try:
         return array.reshape(shape)
     except NO_ARRAY as error:
@@ -163,7 +164,8 @@ def reshaped(array: Array, name: str, shape: tuple[int, ...], reader: Reader) ->
 
 
 def torch_tensor(make: Callable[[], Any], name: str, shape: Sequence[int], reader: Reader) -> Any:
-    """The tensor of PyTorch that ``make`` returns for that object."""
+    """Returns the result of ``make`` for the object ``name``. Raises a :class:`zten.Error` if PyTorch does not support the
+    shape."""
     try:
         return make()
     except NO_ARRAY as error:
@@ -172,17 +174,17 @@ def torch_tensor(make: Callable[[], Any], name: str, shape: Sequence[int], reade
 
 
 def as_bytes(array: Array) -> Bytes:
-    """The bytes of an array that is contiguous."""
+    """Returns the bytes of a contiguous array, as a view."""
     return array.reshape(-1).view(np.uint8)
 
 
 def truth(content: Bytes) -> Array:
-    """Bools: of 0.1 any byte that is not 0 is true."""
+    """Converts bytes to bools: in generation 0.1, each byte that is not 0 is true."""
     return np.not_equal(content, 0)
 
 
 def unpack(packed: Bytes, count: int) -> Array:
-    """Elements of ``f4_e2m1``, two of which share a byte, the first one in its low half."""
+    """Unpacks ``count`` elements of ``f4_e2m1``, two from each byte. The first element of a pair is in the low half."""
     codes = np.empty(count, np.uint8)
     np.bitwise_and(packed[: (count + 1) // 2], 15, out=codes[0::2])
     np.right_shift(packed[: count // 2], 4, out=codes[1::2])
@@ -190,7 +192,7 @@ def unpack(packed: Bytes, count: int) -> Array:
 
 
 def pack(codes: Bytes) -> Bytes:
-    """Elements of ``f4_e2m1``, one a byte, as a file has them: two a byte, the first one in its low half."""
+    """Packs elements of ``f4_e2m1`` from one to two in each byte. The first element of a pair is in the low half."""
     packed = np.bitwise_and(codes[0::2], np.uint8(15))
     high = np.left_shift(codes[1::2], np.uint8(4))
     packed[: len(high)] |= high
@@ -198,5 +200,5 @@ def pack(codes: Bytes) -> Bytes:
 
 
 def product(shape: Sequence[int]) -> int:
-    """Returns the number of elements of an array of that shape."""
+    """Returns the number of elements of an array of ``shape``."""
     return math.prod(shape)

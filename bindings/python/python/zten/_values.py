@@ -1,4 +1,4 @@
-"""Attribute values that Python has no type for."""
+"""Types for attribute values that Python cannot express."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Tag:
-    """A CBOR tag: a number that says how the value is meant. RFC 8949 §3.4."""
+    """A CBOR tag: a number that gives the value a meaning. RFC 8949 §3.4."""
 
     number: int
     value: Any
@@ -22,6 +22,6 @@ class Simple:
 
 
 class Entries(tuple[tuple[Any, Any], ...]):
-    """The entries of a map that is no :class:`dict`: ``(key, value)`` in the order of the file. Keys of
-    a :class:`dict` are text, bytes, numbers, booleans or None, no two of which Python takes for equal
-    (``1`` and ``True`` are)."""
+    """The entries ``(key, value)`` of a map that cannot be a :class:`dict`, in the order of the file. The keys of a
+    :class:`dict` are text, bytes, numbers, booleans or None, and no two keys may be equal in Python, as ``1`` and ``True``
+    are."""

@@ -19,27 +19,26 @@ from ._file import Limits, Source, frozen, open, strictness
 from ._types import Array, Bytes
 
 Digest: TypeAlias = Literal["auto", "sha256", "crc32c", "xxh3"]
-"""The digests that are written: ``"crc32c"`` in 1.2 alone, ``"xxh3"`` in 2 alone; ``"auto"`` is sha256 in 1.2, xxh3 in 2."""
+"""The digests that zten writes. ``"auto"`` is sha256 in 1.2 and xxh3 in 2; only 1.2 has ``"crc32c"``, and only 2 ``"xxh3"``."""
 
 Generation: TypeAlias = Literal["1.2", "2"]
-"""The generations that are written."""
+"""The generations of zTensor that zten writes."""
 
 Format: TypeAlias = Literal["zt", "safetensors", "npz", "npy"]
-"""The formats that are written, by the suffixes of their files."""
+"""The formats that zten writes, named by the suffixes of their files."""
 
 Path: TypeAlias = str | os.PathLike[str]
 
-# Role, storage type, type, elements, bytes, whether the bytes may be stored already.
+# Role, storage dtype, dtype, number of elements, bytes, and whether an earlier component may have stored the same bytes.
 Part: TypeAlias = tuple[str, str, str, int, Bytes, bool]
 
 
 class Writer:
-    """A file that is being written, object by object. Made by :func:`zten.create` and
-    :func:`zten.append`.
+    """A file that is being written, object by object. :func:`zten.create` and :func:`zten.append` return one.
 
-    As a context manager it publishes the file at the end, or, after an exception, gives it up:
-    whenever the program or the machine stops, what is at the path is what it was, or all new. What is
-    written is validated by what validates files that are read.
+    As a context manager it publishes the file at the end of the block, and deletes the unfinished file after an exception.
+    Whenever the program or the machine stops, the file at the path is either the old file or the complete new one. Objects
+    are validated by the same rules as when a file is read.
     """
 
     __slots__ = ("_format", "_generation", "_writer")
@@ -48,7 +47,7 @@ class Writer:
         self, writer: _zten.Writer | _zten.SpoolWriter, generation: str = "1.2", format: str = "zt"
     ) -> None:
         self._writer = writer
-        # The types of other formats are those of 2.
+        # The values are converted as for generation 2, which has all dtypes of the other formats.
         self._generation = generation if format == "zt" else "2"
         self._format = format
 
@@ -58,17 +57,20 @@ class Writer:
         return f"<Writer of generation {self._generation}>"
 
     def add(self, name: str, value: Any, *, attributes: Mapping[str, Any] | None = None) -> None:
-        """Writes a tensor: a NumPy array or scalar, a :class:`torch.Tensor`, also a sparse one (CSR and COO), or a
-        sparse array or matrix of SciPy (CSR and COO; others are made CSR). A ``float4_e2m1fn_x2`` of PyTorch is written as
-        what it is: twice as many elements of ``f4_e2m1``. The interpreter's lock is released while it is written. If another thread changes it meanwhile, old and new elements are mixed: what is
-        validated and hashed is what is written. The canonical form of 2 reads it twice, and rejects that.
+        """Writes the tensor ``value``: a NumPy array or scalar, a dense or sparse :class:`torch.Tensor` (CSR or COO), or a
+        sparse array or matrix of SciPy (CSR or COO; other layouts are converted to CSR). An element of PyTorch's
+        ``float4_e2m1fn_x2`` is written as two elements of ``f4_e2m1``.
+
+        The interpreter's lock is released meanwhile. If another thread changes the elements, the file has a mixture of old
+        and new elements, and a digest of exactly that mixture. The canonical form of 2 reads the elements twice, and detects
+        such a change.
 
         Raises:
-            TypeError: the generation has no type for the elements, or it is no tensor: a masked array, a data frame.
-            Unsupported: the format of the file, which is not zTensor, has no place for it: a sparse tensor, an attribute, a
-                type or a name that the format does not have.
+            TypeError: the generation has no dtype for the elements, or the value is a masked array or a data frame.
+            Unsupported: the file is not a zTensor file, and its format has no sparse tensors, no attributes of tensors, or
+                not this dtype or name.
             ValueError: the elements changed while they were written in the canonical form of 2.
-            Invalid: it breaks a rule; above all, there is an object of that name already.
+            Invalid: the tensor breaks a rule: most often, the file has an object of that name already.
         """
         self._add_value(name, value, attributes, False)
 
@@ -82,7 +84,7 @@ class Writer:
             self._add(name, format, shape, parts, attributes)
 
     def _parts(self, value: Any) -> tuple[Sequence[int], str, list[Part]]:
-        """The shape, format and components of a tensor."""
+        """Returns the shape, layout and components of a tensor."""
         if _is_torch(value) and str(value.layout) != "torch.strided":
             shape, kind, components = _sparse_torch(value)
         elif _is_sparse(value):
@@ -113,18 +115,19 @@ class Writer:
         packing: str,
         attributes: Mapping[str, Any] | None = None,
     ) -> None:
-        """Writes a ``quantized_group``: words of codes, and a scale and a zero point for each group.
+        """Writes a tensor of the layout ``quantized_group``: packed codes, and a scale and a zero point for each group.
 
         Args:
-            shape: inputs and outputs of the weights.
-            packed_weight: ``int32`` or ``uint8`` words of codes, ``[inputs / codes, outputs]``.
-            scales, zeros: ``float32``, ``float16`` or ``bfloat16``, ``[groups, outputs]``.
-            bits, group_size, packing: how codes are packed; written as attributes.
-            attributes: more attributes.
+            shape: the numbers of inputs and outputs of the weights.
+            packed_weight: words of codes, as ``int32`` or ``uint8`` of the shape ``[inputs / codes, outputs]``.
+            scales, zeros: ``float32``, ``float16`` or ``bfloat16`` of the shape ``[groups, outputs]``.
+            bits, group_size, packing: the number of bits of a code, the number of inputs in a group, and the name of the
+                packing. They are written as attributes.
+            attributes: further attributes of the tensor.
 
         Raises:
-            TypeError: the file is of generation 2, which has no such format.
-            ValueError: the packing is not known, or the components are not of the shape that it asks for.
+            TypeError: the file is of generation 2, which does not have this layout.
+            ValueError: the packing is unknown, or a component does not have the shape that the packing requires.
         """
         if self._generation == "2":
             raise TypeError(f"tensor {name!r}: generation 2 has no quantized_group")
@@ -143,23 +146,23 @@ class Writer:
         *,
         attributes: Mapping[str, Any] | None = None,
     ) -> None:
-        """Writes an object of any format, known or not, with its components by their roles. What a
-        known format asks for is validated."""
+        """Writes an object of the layout ``format``, with its components by their roles. The rules of a known layout are
+        validated; an unknown layout is written as it is."""
         with naming(f"tensor {name!r}"):
             self._add(name, format, shape, self._components(components), attributes)
 
     def attributes(self, attributes: Mapping[str, Any]) -> None:
-        """Gives the file attributes, in place of those that it has: integers, floats, texts, bytes,
-        lists, dictionaries, booleans and None, by keys that are text; :class:`zten.Tag`,
-        :class:`zten.Simple` and :class:`zten.Entries`."""
+        """Sets the attributes of the file, and replaces the attributes that were set before. Keys are text. Values are
+        integers, floats, texts, bytes, lists, dictionaries, booleans, None, :class:`zten.Tag`, :class:`zten.Simple` and
+        :class:`zten.Entries`."""
         self._writer.attributes(dict(attributes))
 
     def finish(self) -> None:
-        """Writes the manifest, and puts the file where it is to be."""
+        """Writes the manifest, and gives the file its path, in place of a file that was there."""
         self._writer.finish()
 
     def abort(self) -> None:
-        """Gives the file up. What was at the path stays."""
+        """Deletes the unfinished file. A file that was at the path stays as it was."""
         self._writer.abort()
 
     def __enter__(self) -> Self:
@@ -192,25 +195,25 @@ def create(
     zstd: int | None = None,
     canonical: bool = False,
 ) -> Writer:
-    """Begins a file that is to be at the path, in place of what is there.
+    """Begins a file, which replaces the file at ``path`` when it is finished.
 
-    The suffix of the path is the format: ``.zt``, ``.safetensors``, ``.npz`` or ``.npy``. The header of the last three
-    states the sizes of all tensors: tensors go to a file without a name first, and are copied once when it is finished.
+    The suffix of the path decides the format: ``.zt``, ``.safetensors``, ``.npz`` or ``.npy``. Files of the last three
+    formats begin with the sizes of all tensors, so tensors are first written to an unnamed file in the same folder, and
+    copied once when the writer is finished.
 
     Args:
-        path: where it is to be. A link there is rejected.
-        format: the format, whatever the suffix is.
-        generation, digest, zstd, canonical: of a ``.zt`` file alone.
-        generation: ``"1.2"``, or ``"2"``, which has more types (``f8_e8m0``, ``f4_e2m1``).
-        digest: what each component gets, over its stored bytes in 1.2, over its decoded ones in 2.
-            The canonical form has a sha256, in 2 an xxh3, whatever is given.
-        zstd: the level of compression, from 1 to 5; None does not compress.
-        canonical: write the canonical form, of which there is one for one content: objects then come in
-            the order of their names, in 1.2 shorter ones first, in 2 by their bytes, and are not
-            compressed.
+        path: the path of the new file. A symbolic link at the path is rejected.
+        format: the format, if the suffix of the path does not decide it.
+        generation: ``"1.2"``, or ``"2"``, which has more dtypes (``f8_e8m0``, ``f4_e2m1``). Only for ``.zt`` files, like all
+            following arguments.
+        digest: the digest of each component: over the stored bytes in 1.2, over the decoded bytes in 2. The canonical form
+            always has sha256 in 1.2 and xxh3 in 2.
+        zstd: the compression level, from 1 to 5; None does not compress.
+        canonical: write the canonical form, in which equal contents are equal files. Objects have to come in the order of
+            their names, in 1.2 shorter names first, in 2 by their bytes, and are not compressed.
 
     Raises:
-        ValueError: the suffix is not known, or the format has no such option.
+        ValueError: zten does not write files with this suffix, or the format does not have one of the options.
     """
     form = generation, digest, canonical, False
     suffix = _format(path, format, form, zstd)
@@ -220,11 +223,11 @@ def create(
 
 
 def append(path: Path, *, digest: Digest | None = "auto", zstd: int | None = None) -> Writer:
-    """Goes on with the file at the path, which stays as it is until the new edition is published. It
-    keeps its generation. Arguments are those of :func:`create`.
+    """Begins a new edition of the file at ``path``, to which objects are added. The file stays as it is until the new edition
+    is published, which has the same generation. The arguments are those of :func:`create`.
 
     Raises:
-        ValueError: it is of 0.1, a data shard, or canonical, which nothing can be added to.
+        ValueError: the file is of generation 0.1, a data shard, or canonical: objects cannot be added to such files.
     """
     _check_form("2", zstd)
     with open(path, shards=False) as file:
@@ -246,23 +249,24 @@ def convert(
     tolerate: Iterable[str] = (),
     shards: bool = True,
 ) -> int:
-    """Writes what a file of any format that :func:`zten.open` reads holds as a file of the format that the suffix of
-    the target tells: zTensor of 1.2 or 2, safetensors, ``.npz`` or ``.npy``. Validates all that it reads. Parts that
-    are in shards become parts of the one file. Blocks of GGUF stay as they are in a zTensor file.
+    """Converts a file of any format that :func:`zten.open` reads. The suffix of the target decides the new format: zTensor
+    1.2 or 2, safetensors, ``.npz`` or ``.npy``. All bytes that are read are validated. A model in several files becomes one
+    file. A zTensor file keeps the quantized blocks of GGUF as they are.
 
     Args:
-        source, limits, tolerate, shards: as of :func:`zten.open`.
-        target, format, generation, digest, zstd, canonical: as of :func:`create`.
-        overwrite: replace a file that is at the target, as all functions that write files do; False makes that an error.
+        source, limits, tolerate, shards: as for :func:`zten.open`.
+        target: the path of the new file. A symbolic link at the path is rejected.
+        format, generation, digest, zstd, canonical: as for :func:`create`.
+        overwrite: replace an existing file at the target. This is the default of all functions that write files.
 
     Returns:
-        How many objects were written.
+        The number of objects that were written.
 
     Raises:
-        FileExistsError: a file is at the target, and ``overwrite`` is False.
-        ValueError: the suffix is not known, or the format has no such option.
-        Invalid, Unsupported, LimitExceeded: as the content asks for; Unsupported also where it is
-            valid, and cannot be expressed in that format or generation.
+        FileExistsError: a file exists at the target, and ``overwrite`` is False.
+        ValueError: zten does not write files with this suffix, or the format does not have one of the options.
+        Invalid, Unsupported, LimitExceeded: the source cannot be read; Unsupported also if the new format or generation
+            cannot hold a tensor or attribute of a valid source.
     """
     form = generation, digest, canonical, False
     suffix = _format(target, format, form, zstd)
@@ -283,7 +287,7 @@ def save(
     zstd: int | None,
     canonical: bool,
 ) -> bytes | None:
-    """Writes all tensors at a path, or returns the file."""
+    """Writes a file of all tensors at ``path``, or returns its bytes if the path is None."""
     names = list(tensors)
     suffix = _format(path, format, (generation, digest, canonical, False), zstd)
     for name in names:
@@ -311,7 +315,8 @@ def save(
             if generation == "1.2":
                 names.sort(key=lambda name: len(name.encode()))
         for name in names:
-            # Data of a declared digest is stored once; the first of tied ones need not be.
+            # The writer stores a component once if its digest is declared before its bytes come. The first of several tied
+            # tensors needs no declared digest, which saves hashing it twice.
             writer._add_value(name, tensors[name], None, shares and name in ties)
         return native.finish()
     except BaseException:
@@ -322,8 +327,9 @@ def save(
 def _save_arrays(
     tensors: Mapping[str, Any], path: Path | None, suffix: str, attributes: Mapping[str, Any] | None
 ) -> bytes | None:
-    """Writes dense tensors as a file of another format than zTensor, or returns it. All are declared before the first is
-    written; only one that is not contiguous, or not in memory, is copied, and one at a time."""
+    """Writes dense tensors as a safetensors, ``.npz`` or ``.npy`` file at ``path``, or returns its bytes if the path is None.
+    All names, dtypes and shapes are declared before the first tensor is written. A tensor is copied to contiguous memory of
+    the CPU only when its turn comes, so that there is at most one such copy."""
     declared = []
     for name, value in tensors.items():
         with naming(f"tensor {name!r}"):
@@ -354,7 +360,8 @@ def _shown(path: Path | None) -> str | None:
 
 
 def _declared(value: Any) -> tuple[list[int], str]:
-    """The shape and type of a dense tensor, without a look at its elements where it has both."""
+    """Returns the shape and dtype of a dense tensor. If it has the attributes ``shape`` and ``dtype``, its elements are not
+    read: they may be on a device."""
     if not hasattr(value, "shape") or not hasattr(value, "dtype") or hasattr(value, "__dataframe__"):
         shape, part = _part("data", value, "2")
         return shape, part[2]
@@ -371,7 +378,8 @@ def _declared(value: Any) -> tuple[list[int], str]:
 
 
 def _format(path: Path | None, format: str | None, form: tuple[str, str | None, bool, bool], zstd: object) -> str:
-    """The suffix of the format that is written, which has all options that are given."""
+    """Returns the suffix of the format to write, as ``_zten.written_format`` does, and checks that the format has all options
+    that differ from their defaults."""
     generation, digest, canonical, _ = form
     _check_form(generation, zstd)
     suffix = _zten.written_format(path, format)
@@ -387,7 +395,7 @@ def _format(path: Path | None, format: str | None, form: tuple[str, str | None, 
 
 @contextmanager
 def naming(what: str) -> Iterator[None]:
-    """Has errors of a value say which it is."""
+    """Prefixes the messages of errors in the block with ``what``, which names the tensor or component."""
     try:
         yield
     except (TypeError, NotImplementedError) as error:
@@ -399,7 +407,8 @@ def naming(what: str) -> Iterator[None]:
 
 
 def tied(tensors: Mapping[str, Any]) -> dict[str, str]:
-    """The tensors that share all of their memory with one before them, and that one."""
+    """Returns the name of each tensor that is the same view of the same memory as an earlier tensor, with the name of the first
+    such tensor."""
     seen: dict[Any, str] = {}
     ties = {}
     for name, value in tensors.items():
@@ -423,11 +432,11 @@ def _is_sparse(value: Any) -> bool:
 
 
 def _sparse_scipy(value: Any, generation: str) -> tuple[Sequence[int], str, dict[str, Any]]:
-    """The shape of a sparse array of SciPy, its format, and its components."""
+    """Returns the shape, layout and components of a sparse array of SciPy."""
     is_coo = value.format == "coo"
     value = value if is_coo else value.tocsr()
     if generation == "2":
-        # No cell of it has two values, and the indices of a row are sorted.
+        # Generation 2 requires one value for each cell, and sorted indices in each row.
         value = value.copy()
         value.sum_duplicates()
     if is_coo:
@@ -439,7 +448,7 @@ def _sparse_scipy(value: Any, generation: str) -> tuple[Sequence[int], str, dict
 
 
 def _sparse_torch(value: Any) -> tuple[Sequence[int], str, dict[str, Any]]:
-    """The shape of a sparse tensor of PyTorch, its format, and its components."""
+    """Returns the shape, layout and components of a sparse tensor of PyTorch."""
     layout, value = str(value.layout).removeprefix("torch."), value.detach()
 
     def index(tensor: Any) -> Array:
@@ -460,7 +469,7 @@ def _sparse_torch(value: Any) -> tuple[Sequence[int], str, dict[str, Any]]:
 def _check_quantized(
     shape: Sequence[int], components: Mapping[str, Any], how: tuple[int, int, str]
 ) -> None:
-    """Holds the components of a ``quantized_group`` against its shape and attributes."""
+    """Checks the components of a ``quantized_group`` against its shape and its bits, group size and packing."""
     bits, group_size, packing = how
     known = {name: (codes, word, bits) for name, codes, word, bits in _zten.packings()}
     if packing not in known:
@@ -484,7 +493,7 @@ def _check_quantized(
 
 
 def _writer(path: Path | None, form: tuple[str, str | None, bool, bool], zstd: int | None) -> _zten.Writer:
-    """Begins a file, if there are such files."""
+    """Checks the options of a zTensor file, and begins the file."""
     _check_form(form[0], zstd)
     return _zten.Writer(path, form, zstd)
 
@@ -501,7 +510,7 @@ def _check_form(generation: object, zstd: object) -> None:
 def _part(
     role: str, value: Any, generation: str
 ) -> tuple[list[int], Part]:
-    """The shape of an array, and what is written of it."""
+    """Returns the shape of an array or dense tensor, and the component ``role`` that is written of it."""
     if _is_torch(value):
         return _torch_part(role, value, generation)
     if isinstance(value, np.ma.MaskedArray):
@@ -510,7 +519,7 @@ def _part(
         raise TypeError("a data frame is not a tensor: write its columns, or what to_numpy() gives")
     array: Array = np.asarray(value)
     storage, element = _types.from_numpy(array.dtype, generation)
-    # Little-endian and contiguous, as it is if it is that.
+    # Files hold little-endian, contiguous elements. Such an array is not copied.
     little = np.ascontiguousarray(array, array.dtype.newbyteorder("<"))
     content = _types.as_bytes(little)
     if element == "f4_e2m1":
@@ -533,12 +542,12 @@ def _torch_part(
         storage, element = "u8", "f4_e2m1"
     else:
         storage, element = _types.from_torch(value.dtype, generation)
-    # A view may conjugate or negate what is in memory.
+    # The conjugate and negative bits of a view are not applied to the elements in memory, which are written.
     value = value.detach().cpu()
     if value.is_conj() or value.is_neg():
         value = value.resolve_conj().resolve_neg()
-    # One element is contiguous whatever its stride is, and stays so when it is reshaped: a view of it as bytes needs a stride
-    # of 1.
+    # PyTorch considers a tensor of one element contiguous for any stride, so `contiguous` and `reshape` keep its stride. A view
+    # as bytes requires a stride of 1.
     flat = value.contiguous().as_strided((value.numel(),), (1,))
     content = flat.view(torch.uint8).numpy() if flat.numel() else np.empty(0, np.uint8)
     return shape, (role, storage, element, math.prod(shape), content, False)

@@ -1,4 +1,4 @@
-"""The native part of the package. Use :mod:`zten`: what is here may change in any release."""
+"""The native module of the package. Use :mod:`zten` instead: this module may change in any release."""
 
 import os
 from typing import Any, TypeAlias, TypedDict, final
@@ -7,21 +7,21 @@ import numpy as np
 import numpy.typing as npt
 
 _Bytes: TypeAlias = npt.NDArray[np.uint8]
-# Limits, tolerances, whether the canonical form is asked for, whether shards are looked for.
+# Limits, tolerances, whether the file has to be canonical, whether shards are opened.
 _Strictness: TypeAlias = tuple[dict[str, int], list[str], bool, bool]
-# The text of a list of digests, digests by name (of several components, by role), or the path of a list.
+# The text of a list of digests; digests by the names of tensors, or by name and role of a component; or the path of a list.
 _Digests: TypeAlias = bytes | dict[str, str | dict[str, str]] | str | os.PathLike[str]
-# Generation, digest, canonical, whether components that are announced share their bytes.
+# Generation, digest, canonical, whether components with equal bytes are stored once.
 _Form: TypeAlias = tuple[str, str | None, bool, bool]
-# Role, type, and what the elements can be read as; offset, stored bytes, and decoded ones; encoding,
-# digest, shard, whether the blob is the elements as they are read, and whether it has a digest or checksum.
+# Role, dtype, and the dtype as which the elements can be read; offset, number of stored bytes, number of decoded bytes;
+# encoding, digest, shard, whether the stored bytes are the elements as they are read, whether there is a digest or checksum.
 _Component: TypeAlias = tuple[
     tuple[str, str, str | None],
     tuple[int, int, int | None],
     tuple[str, str | None, str | None, bool, bool],
 ]
-# Type, place in the object, offset, decoded bytes, whether these are compressed, whether the blob is the elements as they
-# are read, whether it has a digest or checksum.
+# Dtype, ordinal in the object, offset, number of decoded bytes, whether the component is compressed, whether the stored bytes
+# are the elements as they are read, whether there is a digest or checksum.
 _Dense: TypeAlias = tuple[str, int, int, int | None, bool, bool, bool]
 
 class _Note(TypedDict):
@@ -55,7 +55,7 @@ def check_batch(
 ) -> list[_Found]: ...
 def convert(
     source: Any,
-    # The path, the format, and whether a file there is replaced.
+    # The path, the suffix of the format, and whether an existing file is replaced.
     target: tuple[str | os.PathLike[str], str, bool],
     strictness: _Strictness,
     form: _Form,
@@ -146,7 +146,7 @@ class ArrayWriter:
         self,
         path: str | os.PathLike[str] | None,
         format: str,
-        # Name, type, shape.
+        # Name, dtype, shape.
         arrays: list[tuple[str, str, list[int]]],
         attributes: dict[str, Any] | None,
     ) -> None: ...

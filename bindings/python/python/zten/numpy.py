@@ -31,25 +31,25 @@ def load_file(
     names: Names | None = None,
     progress: Progress | None = None,
 ) -> dict[str, Any]:
-    """All tensors of a file of any format by their names, in the order of the file, read on several threads.
+    """Reads all tensors of a file of any format on several threads, and returns them by their names, in the order of the file.
 
-    Dense tensors become arrays (bf16, FP8 and FP4 have the dtypes of :mod:`ml_dtypes`), sparse ones
-    sparse arrays of SciPy. Memory is that of the arrays, the manifest, and a few MiB.
+    Dense tensors become arrays (bf16, FP8 and FP4 have the dtypes of :mod:`ml_dtypes`), and sparse tensors become sparse
+    arrays of SciPy. Besides the arrays, memory is needed for the manifest and a few MiB of buffers.
 
     Args:
-        source: as of :func:`zten.open`.
-        verify: compare digests; with ``map=True``, of a file that has digests or checksums, validate all of it
-            first.
-        map: arrays are read-only views of a memory map. What :func:`zten.open` says of it holds here:
-            it is for files that no other process changes.
-        limits, tolerate, digests: as of :func:`zten.open`.
-        names: load these tensors alone: names or patterns (``"layers.[0-3].*"``), each of which has to match one.
-        progress: called with the bytes that have been read, and those that there are, after each 64 MiB or tensor.
+        source: the file, as for :func:`zten.open`.
+        verify: compare digests. With ``map=True``, a file with digests or checksums is validated as a whole first.
+        map: return read-only views of a memory map, as :func:`zten.open` describes: only for files that no other process
+            changes.
+        limits, tolerate, digests: as for :func:`zten.open`.
+        names: load only these tensors: names or patterns such as ``"layers.[0-3].*"``, each of which has to match a tensor.
+        progress: a function that is called with the number of bytes read and the number of all bytes, after each tensor, and
+            within a tensor after each 64 MiB.
 
     Raises:
-        KeyError: no tensor has a name that is asked for.
-        Invalid, Unsupported, LimitExceeded: as the file asks for; Unsupported also where an object is neither
-            dense nor sparse, such as blocks of GGUF: :func:`zten.open` reads it.
+        KeyError: a name or pattern matches no tensor.
+        Invalid, Unsupported, LimitExceeded: the file cannot be read; Unsupported also if a tensor is neither dense nor
+            sparse, such as quantized blocks of GGUF, which :func:`zten.open` reads.
     """
     return _load(
         source,
@@ -70,14 +70,14 @@ def load(
     limits: Limits | None = None,
     tolerate: Iterable[str] = (),
 ) -> dict[str, Any]:
-    """All tensors of a file that is in memory. As :func:`load_file`."""
+    """Reads all tensors of a file in memory, as :func:`load_file` does."""
     return _load(data, map=False, verify=verify, limits=limits, tolerate=tolerate)
 
 
 def _merged(
     metadata: Mapping[str, str] | None, attributes: Mapping[str, Any] | None
 ) -> Mapping[str, Any] | None:
-    """The attributes of a file, of which some may be given as metadata."""
+    """Merges the text attributes ``metadata`` and ``attributes``, which win if both have a key."""
     if metadata is None:
         return attributes
     for key, text in metadata.items():
@@ -98,17 +98,18 @@ def save_file(
     zstd: int | None = None,
     canonical: bool = False,
 ) -> None:
-    """Writes a file of the format that the suffix of the path tells: ``.zt`` (1.2 or 2), ``.safetensors``, ``.npz`` or
-    ``.npy``. Takes arrays and tensors of PyTorch by their names; in a ``.zt`` file also sparse arrays of SciPy.
+    """Writes a file of all ``tensors``. The suffix of the path decides the format: ``.zt`` (1.2 or 2), ``.safetensors``,
+    ``.npz`` or ``.npy``.
 
-    It is there, whole, or not at all. In canonical form objects are sorted.
+    The file at the path is replaced only when the new file is complete.
 
     Args:
-        tensors: what is written, in its order; in the order of their types in a ``.safetensors`` file.
-        metadata: attributes of the file that are text, as safetensors has them.
-        attributes: of the file. In a ``.safetensors`` file those that are not text become JSON text, which
-            :attr:`zten.File.attributes` decodes again; the other formats have none.
-        path, format, generation, digest, zstd, canonical: as of :func:`zten.create`.
+        tensors: arrays and tensors of PyTorch by their names; for a ``.zt`` file also sparse arrays of SciPy. They are written
+            in their order, but sorted by dtype in a ``.safetensors`` file, and by name in the canonical form.
+        metadata: attributes of the file whose values are text, as in safetensors.
+        attributes: attributes of the file. In a ``.safetensors`` file, values that are not text become JSON text, which
+            :attr:`zten.File.attributes` decodes. ``.npz`` and ``.npy`` files have no attributes.
+        path, format, generation, digest, zstd, canonical: as for :func:`zten.create`.
     """
     _save(
         tensors,
@@ -133,7 +134,7 @@ def save(
     zstd: int | None = None,
     canonical: bool = False,
 ) -> bytes:
-    """The same as ``bytes``, of a zTensor file or of that format. As :func:`save_file`."""
+    """Returns the bytes of the file that :func:`save_file` would write. Without ``format`` it is a zTensor file."""
     file = _save(
         tensors,
         None,

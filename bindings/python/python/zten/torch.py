@@ -5,8 +5,9 @@
 >>> zten.torch.load_file("model.zt")["weight"].dtype
 torch.bfloat16
 
-``save_file`` and ``save`` are those of :mod:`zten.numpy`, which take tensors, too: those on a device are
-copied from it. Tensors that share all of their memory are stored once in generation 2; in 1.2 each is, and a warning names them.
+``save_file`` and ``save`` are the functions of :mod:`zten.numpy`, which also take tensors, and copy tensors on a device to
+the CPU. Tensors that share all of their memory are stored once in a zTensor file of generation 2; other files store each of
+them, with a warning.
 """
 
 from __future__ import annotations
@@ -37,22 +38,22 @@ def load_file(
     names: Names | None = None,
     progress: Progress | None = None,
 ) -> dict[str, Any]:
-    """All tensors of a file of any format by their names, in the order of the file, read and verified on several threads,
-    and then sent to the device.
+    """Reads and verifies all tensors of a file of any format on several threads, moves them to ``device``, and returns them by
+    their names, in the order of the file.
 
     Args:
-        source: as of :func:`zten.open`.
-        device: where tensors go.
+        source: the file, as for :func:`zten.open`.
+        device: the device to which tensors are moved.
         verify: compare digests.
-        map: tensors are views of a memory map whose pages are copied when they are written to. What
-            :func:`zten.open` says of maps holds here: it is for files that no other process changes.
-        limits, tolerate, digests: as of :func:`zten.open`.
-        names, progress: as of :func:`zten.numpy.load_file`.
+        map: return views of a copy-on-write memory map, as :func:`zten.open` describes: only for files that no other process
+            changes.
+        limits, tolerate, digests: as for :func:`zten.open`.
+        names, progress: as for :func:`zten.numpy.load_file`.
 
     Raises:
-        KeyError: no tensor has a name that is asked for.
-        Invalid, Unsupported, LimitExceeded: as the file asks for; Unsupported also where an object is not dense,
-            such as blocks of GGUF: :func:`zten.open` reads it.
+        KeyError: a name or pattern matches no tensor.
+        Invalid, Unsupported, LimitExceeded: the file cannot be read; Unsupported also if a tensor is not dense, such as
+            quantized blocks of GGUF, which :func:`zten.open` reads.
     """
     tensors = _load(
         source,
@@ -76,7 +77,7 @@ def load(
     limits: Limits | None = None,
     tolerate: Iterable[str] = (),
 ) -> dict[str, Any]:
-    """All tensors of a file that is in memory. As :func:`load_file`."""
+    """Reads all tensors of a file in memory, as :func:`load_file` does."""
     return load_file(data, device=device, verify=verify, limits=limits, tolerate=tolerate)
 
 
@@ -90,15 +91,16 @@ def save_model(
     digest: Digest | None = "auto",
     zstd: int | None = None,
 ) -> None:
-    """Writes the parameters and buffers of a :class:`torch.nn.Module` as a file of the format that the suffix of the path
-    tells. Of those that share all of their memory, a zTensor file of generation 2 has all, stored once; other files have
-    the first alone. The metadata of a safetensors file then says for each of the others which one has its elements, as
-    ``safetensors.torch.save_model`` writes it.
+    """Writes the parameters and buffers of a :class:`torch.nn.Module`. The suffix of the path decides the format.
+
+    If several parameters share all of their memory, a zTensor file of generation 2 lists each, and stores their elements
+    once. Other files have only the first of them. The metadata of a safetensors file then maps the name of each omitted
+    parameter to the name of the first one, as ``safetensors.torch.save_model`` does.
 
     Args:
         model: the module.
-        path, format, generation, digest, zstd: as of :func:`zten.create`.
-        metadata: attributes of the file that are text.
+        path, format, generation, digest, zstd: as for :func:`zten.create`.
+        metadata: attributes of the file whose values are text.
     """
     state = model.state_dict()
     suffix = written_format(path, format)
@@ -120,21 +122,21 @@ def load_model(
     tolerate: Iterable[str] = (),
     digests: Digests | None = None,
 ) -> tuple[list[str], list[str]]:
-    """Loads the parameters and buffers of a :class:`torch.nn.Module` from a file of any format. One that the file does not
-    have, and that shares its memory with one that it has, is not missing.
+    """Loads the parameters and buffers of a :class:`torch.nn.Module` from a file of any format. A parameter that the file lacks
+    does not count as missing if it shares its memory with a parameter that the file has.
 
     Args:
         model: the module, whose parameters are changed in place.
-        source, limits, tolerate, digests: as of :func:`zten.open`.
-        strict: have the file hold what the module does, and nothing else.
-        device: where tensors are read to.
+        source, limits, tolerate, digests: as for :func:`zten.open`.
+        strict: raise if parameters are missing in the file, or the file has further tensors.
+        device: the device to which tensors are read.
 
     Returns:
-        The names that the file does not have, and those that the module does not have.
+        The names of the parameters that the file lacks, and the names of the tensors that the module lacks.
 
     Raises:
-        Invalid, Unsupported, LimitExceeded: as the file asks for; Unsupported also where the file has not the tensors of
-            the module, or they have other shapes.
+        Invalid, Unsupported, LimitExceeded: the file cannot be read; Unsupported also if a tensor has another shape than its
+            parameter, or for the reasons of ``strict``.
     """
     state = load_file(source, device, limits=limits, tolerate=tolerate, digests=digests)
     own = model.state_dict()

@@ -1,4 +1,4 @@
-//! The shards of a file: opened with it, or over the network found when they are read.
+//! Finds and verifies the shards of an open file. Shards on disk are opened with the file, remote shards when they are read.
 
 use std::collections::HashSet;
 use std::io;
@@ -14,20 +14,22 @@ use zten_report::escape;
 use super::{Open, Source, Watched};
 use crate::interrupt::Cancel;
 
-/// Shards of an open file.
+/// The shards of an open file, bound to their bytes.
 pub(crate) type OpenShards<'a> = Shards<'a, Watched>;
 
-/// A shard that is listed, and the file that may be it, if there is one: over the network none before it is asked for.
+/// A shard or sibling file that a header lists.
 pub(super) struct Listed {
     pub(super) want: Want,
+    /// The file with the name or digest of the shard, and `None` if no such file exists. Unset for a remote file until it is
+    /// looked for.
     pub(super) found: OnceLock<Option<Found>>,
 }
 
-/// A file that may be a shard.
+/// A file that was opened as a shard. Its digest may still be wrong.
 pub(super) struct Found {
     pub(super) source: Arc<Source>,
     pub(super) length: u64,
-    /// Set once its digest has been compared.
+    /// The blocks that were verified when the digest of the file was compared. Unset before.
     verified: OnceLock<VerifiedBlocks>,
 }
 
@@ -38,7 +40,7 @@ impl Found {
 }
 
 impl Listed {
-    /// A shard of the file `root`. Of one that was opened by its path the shard is opened, too.
+    /// Lists the shard `want` of the file `root`, and opens the shard if `root` was opened by its `path`.
     pub(super) fn open_sibling(want: Want, root: &Source, path: &Path) -> io::Result<Self> {
         let Source::File(_) = root else { return Ok(Self { want, found: OnceLock::new() }) };
         let found = want.open(path, Links::OfHub)?;
@@ -46,14 +48,14 @@ impl Listed {
         Ok(Self { want, found: OnceLock::from(found) })
     }
 
-    /// The file that may be it, which is looked for if it has not been.
+    /// Returns the file of the shard, which a remote file `root` looks for at the first call. Returns `None` if no file exists.
     pub(super) fn find(&self, root: &Source) -> io::Result<Option<&Found>> {
         if self.found.get().is_none() {
             let found = root.find(&self.want).map_err(|error| {
                 let name = escape::quoted(self.want.name());
                 io::Error::new(error.kind(), format!("{name}: {error}"))
             })?;
-            // Another thread may have found the same.
+            // `set` fails if another thread found the file meanwhile. The first result is kept.
             let _ = self.found.set(found);
         }
         Ok(self.found.get().and_then(Option::as_ref))
@@ -61,7 +63,8 @@ impl Listed {
 }
 
 impl Open {
-    /// All shards that are found. Their digests have been compared: [`Shards::verify`] tells the first that is wrong.
+    /// Opens all shards and compares their digests. A wrong digest is not an error here: [`Shards::verify`] of the returned
+    /// shards reports the first one.
     pub(crate) fn all_shards(&self, cancel: &Cancel) -> Result<OpenShards<'_>, Error> {
         let mut shards = self.bind(cancel, None)?;
         self.plan_whole(shards.bound().iter().map(BoundShard::shard))?;
@@ -73,8 +76,8 @@ impl Open {
         }
     }
 
-    /// The shards that components are in. Those of components without a digest have been verified; no other shard is
-    /// looked for.
+    /// Opens the shards of `components`, and no other shards. The digest of a whole shard is compared only if one of its
+    /// components has no digest.
     pub(crate) fn shards_for<'c>(
         &self,
         components: impl Iterator<Item = Component<'c>> + Clone,
@@ -95,7 +98,8 @@ impl Open {
         verified.map(|()| shards)
     }
 
-    /// Binds shards. What has been verified of this file before is not verified again.
+    /// Opens the shards with the names `only`, or all shards if it is `None`. Blocks of a shard that were verified by an
+    /// earlier call are not verified again.
     fn bind(&self, cancel: &Cancel, only: Option<HashSet<&str>>) -> Result<OpenShards<'_>, Error> {
         let mut shards = self.manifest().bind_shards(&Finder { open: self, cancel, only })?;
         for bound in shards.bound_mut() {
@@ -107,7 +111,7 @@ impl Open {
         Ok(shards)
     }
 
-    /// Keeps what has been verified.
+    /// Keeps the verified blocks of `shards` for later calls.
     fn keep(&self, shards: &OpenShards<'_>) {
         for bound in shards.bound() {
             if let Some(blocks) = bound.verified()
@@ -118,8 +122,7 @@ impl Open {
         }
     }
 
-    /// Says that those shards will be read from their first byte to the last, unless they have been verified or have no
-    /// digest.
+    /// Announces that all bytes of `shards` will be read, except for shards without a digest and shards that were verified.
     fn plan_whole<'s>(&self, shards: impl Iterator<Item = Shard<'s>>) -> io::Result<()> {
         for shard in shards.filter(|shard| shard.digest().is_some()) {
             if let Some(found) = self.known(shard.name())
@@ -132,13 +135,13 @@ impl Open {
         Ok(())
     }
 
-    /// The file that may be the shard of that name, if it has been looked for.
+    /// Returns the file of the shard `name`, if it has been opened.
     fn known(&self, name: &str) -> Option<&Found> {
         let listed = self.shards.iter().find(|listed| listed.want.name() == name)?;
         listed.found.get()?.as_ref()
     }
 
-    /// The file that may be the shard of that name, which is looked for if it has not been.
+    /// Returns the file of the shard `name`, which is looked for if it has not been opened. Returns `None` if no file exists.
     pub(super) fn found(&self, name: &str) -> io::Result<Option<&Found>> {
         match self.shards.iter().find(|listed| listed.want.name() == name) {
             Some(listed) => listed.find(self.source()),
@@ -147,11 +150,11 @@ impl Open {
     }
 }
 
-/// Takes the files that may be shards.
+/// Finds the files of the shards of `open`.
 struct Finder<'f> {
     open: &'f Open,
     cancel: &'f Cancel,
-    /// The names of those that are needed, if not all are.
+    /// The names of the shards to find; `None` for all shards.
     only: Option<HashSet<&'f str>>,
 }
 

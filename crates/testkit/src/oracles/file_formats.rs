@@ -20,21 +20,22 @@ use super::open::objects;
 use super::{InMemory, heap, options};
 use crate::heap_bound;
 
-/// Bytes of the header of a NumPy array, at most.
+/// The largest size of the header of a NumPy array in bytes.
 const NPY_HEADER: u64 = 12 + 0xffff;
 
-/// A file, and those beside it, by their names.
+/// A file and its sibling files, by their names.
 struct Files {
     path: &'static str,
     file: Vec<u8>,
     siblings: Vec<(&'static str, Vec<u8>)>,
 }
 
-/// Opens a file of a format and reads all of it: memory follows its length, all ways to open it end alike, and what
-/// tensors take lies within the file. The work on a pickle of PyTorch is counted, and follows its bytes. Returns whether it is valid.
+/// Opens a file of a format and reads all of it: memory follows its length, all ways to open it end alike, and what tensors
+/// take lies within the file. The number of steps to parse a pickle of PyTorch is bounded by its length. Returns whether the
+/// file is valid.
 ///
-/// The last byte of the input says what the others are. Even: the file as it is; of an index what comes before the first
-/// zero, and the rest the file `a.safetensors` beside it. Odd: what files are made of.
+/// The last byte of `input` says what the other bytes are. If it is even, they are the file; for an index, they are the index
+/// up to the first zero byte, and then its sibling `a.safetensors`. If it is odd, files are generated from them.
 ///
 /// # Panics
 /// Panics if a promise does not hold.
@@ -57,7 +58,7 @@ pub fn file_format(format: Format, input: &[u8]) -> bool {
     names.contains(&true)
 }
 
-/// Checks that the work on a pickle follows its bytes.
+/// Checks that the number of steps to parse `pickle` is at most proportional to its length.
 fn validate_steps(pickle: &[u8]) {
     let bytes = u64::try_from(pickle.len()).unwrap() + 1024;
     let steps = zten_formats::torch_steps(pickle);
@@ -146,7 +147,7 @@ fn archive(bytes: &[u8], path: &'static str, format: Option<Format>) -> bool {
                 Err(other) if one.finding().row == other.finding().row => {
                     assert_eq!(one.to_string(), other.to_string());
                 }
-                // Bytes alone have no name that tells what they should be, and may be a pickle by chance.
+                // A file in memory has no name, so its format may not be recognized, or taken for that of a pickle.
                 Err(other) => {
                     let row = other.finding().row.expect("a rule");
                     let is_other = row.id.starts_with("format-") || row.id.starts_with("torch-");

@@ -1,5 +1,5 @@
-//! A worker as an enemy would have it, for the tests: it does what the file, its standard input,
-//! says. It is confined as a worker is where that matters.
+//! A malicious worker for tests, which does what the file on its standard input says. It is confined like a worker if the test
+//! depends on that.
 
 use std::process::ExitCode;
 
@@ -27,7 +27,7 @@ mod liar {
     const REJECTED: &str = r#"{"rejected":{"rule":"file-size","format":"ztensor","generation":null,"object":null,"component":null,"shard":null,"offset":null,"manifest_offset":null,"sentence":""}}"#;
 
     pub(super) fn lie() {
-        // Whatever it is told: no process is left to end it when a test has been.
+        // This process ends with its parent whatever the file says: after a test no process is left that would kill it.
         zten_sandbox::end_with_parent();
         let mut behavior = String::new();
         let _ = io::stdin().take(100).read_to_string(&mut behavior);
@@ -140,7 +140,7 @@ mod liar {
         let head = length.to_le_bytes();
         let mut out = io::stdout().lock();
         let sent = sendmsg(&out, &[IoSlice::new(&head)], &mut control, SendFlags::empty());
-        // The service may have heard enough.
+        // Writing fails if the service has closed the socket.
         let _ = sent.map(|_| out.write_all(text.as_bytes()).and_then(|()| out.flush()));
     }
 }

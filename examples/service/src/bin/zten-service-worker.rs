@@ -1,8 +1,8 @@
-//! Checks one file, its standard input, and answers on the socket that is its standard output.
+//! Checks the file on its standard input, and answers on the socket that is its standard output.
 //!
-//! `zten-service-worker MEMORY SECONDS CONTENT verdict|facts|content`: bytes of address space, seconds of
-//! processor time, and bytes that all components may decode to. Ends 0 if it has answered, 3 if it
-//! cannot be confined.
+//! `zten-service-worker MEMORY SECONDS CONTENT verdict|facts|content NAME`: the limits are bytes of address space, seconds of
+//! processor time, and bytes of all decoded components. The exit status is 0 after an answer, and 3 if the worker cannot be
+//! confined.
 
 use std::process::ExitCode;
 

@@ -1,6 +1,6 @@
-//! Checks files that come over HTTP, each in a confined process of its own: `zten-service --help`.
+//! Checks files that clients upload over HTTP, each in its own confined process: `zten-service --help`.
 //!
-//! Ends 0 when it was told to, by SIGTERM or SIGINT, and 1 if it cannot begin.
+//! The exit status is 0 after SIGTERM or SIGINT, and 1 if the service cannot start.
 
 use std::process::ExitCode;
 
@@ -32,35 +32,35 @@ mod program {
 
     const MEBIBYTE: u64 = 1 << 20;
 
-    /// Checks tensor files that come over HTTP, each in a confined process of its own.
+    /// Check tensor files that clients upload over HTTP, each in its own confined process.
     #[derive(Parser)]
     #[command(version)]
     struct Arguments {
-        /// Address and port to listen on.
+        /// Listen on this address and port.
         #[arg(long, default_value = "127.0.0.1:8080")]
         listen: SocketAddr,
-        /// MiB that a file may have.
+        /// Reject files of more than this many MiB.
         #[arg(long, default_value_t = Quota::default().size / MEBIBYTE)]
         size: u64,
-        /// Files that are checked at a time.
+        /// Check up to this many files at the same time.
         #[arg(long, default_value_t = Quota::default().workers)]
         workers: usize,
-        /// Files that are taken or checked at a time: each takes as much memory as it has bytes.
+        /// Receive or check up to this many files at the same time; each file is held in memory.
         #[arg(long, default_value_t = Quota::default().files)]
         files: usize,
-        /// Requests that wait for a place while there are so many files.
+        /// Let up to this many requests wait while --files files are received or checked.
         #[arg(long, default_value_t = Quota::default().queue)]
         queue: usize,
-        /// Connections at a time.
+        /// Accept up to this many connections at the same time.
         #[arg(long, default_value_t = Quota::default().connections)]
         connections: usize,
-        /// MiB of address space for a worker.
+        /// Limit the address space of a worker to this many MiB.
         #[arg(long, default_value_t = Settings::default().memory / MEBIBYTE)]
         memory: u64,
-        /// Seconds for a file to come.
+        /// Limit the upload of a file to this many seconds.
         #[arg(long, default_value_t = Quota::default().body.as_secs())]
         body: u64,
-        /// Seconds for checking a file.
+        /// Limit the check of a file to this many seconds.
         #[arg(long, default_value_t = Settings::default().time.as_secs())]
         time: u64,
     }
@@ -109,14 +109,14 @@ mod program {
         Ok(HttpFront::new(service, arguments.quota()).serve(listener, told_to_stop(address))?)
     }
 
-    /// Says where the service listens, and is done when a signal has come. Where none can be waited
-    /// for, signals end the process.
+    /// Prints the `address` of the service, and returns after SIGTERM or SIGINT. If handlers cannot be installed, it never
+    /// returns, and a signal ends the process.
     async fn told_to_stop(address: SocketAddr) {
         let signals = (signal(SignalKind::terminate()), signal(SignalKind::interrupt()));
         let (Ok(mut terminate), Ok(mut interrupt)) = signals else {
             return std::future::pending().await;
         };
-        // It serves, whether or not anyone reads that.
+        // The service runs even if standard output is closed.
         let _ = writeln!(io::stdout(), "listening on http://{address}");
         tokio::select! {
             _ = terminate.recv() => {}

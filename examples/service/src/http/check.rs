@@ -1,4 +1,4 @@
-//! `PUT /check/NAME`, also without a name, and with `POST`: the body is the file.
+//! Handles `PUT` and `POST` of `/check/NAME` and `/check`, whose body is the file.
 
 use std::borrow::Cow;
 use std::path::{Component, Path};
@@ -16,7 +16,8 @@ use super::{HttpFront, reply};
 use crate::service::{Loss, Verdict};
 
 impl HttpFront {
-    /// Takes a file, has it checked, and answers what has been found.
+    /// Receives the file `body`, has a worker check it, and answers with the report. `name` is percent-encoded, and may be
+    /// empty.
     pub(super) async fn check(&self, name: &str, body: Incoming) -> Response<Full<Bytes>> {
         let Some(name) = decode(name) else {
             return reply::failed(StatusCode::BAD_REQUEST, reply::NAME);
@@ -60,7 +61,8 @@ impl HttpFront {
     }
 }
 
-/// Finds the name that a path gives to the file, encoded, and empty where it gives none; none of a path that takes no file.
+/// Returns the percent-encoded name of the file in `path`, which is empty for `/check`. Returns `None` if the path does not
+/// accept a file.
 pub(super) fn name_in(path: &str) -> Option<&str> {
     match path.strip_prefix("/check")? {
         "" => Some(""),
@@ -68,7 +70,7 @@ pub(super) fn name_in(path: &str) -> Option<&str> {
     }
 }
 
-/// Decodes a name, unless it can be that of no file.
+/// Decodes the percent-encoded `name`. Returns `None` if it is not the name of a file in a folder, or too long.
 fn decode(name: &str) -> Option<Cow<'_, str>> {
     let name = percent_decode_str(name).decode_utf8().ok()?;
     let mut parts = Path::new(&*name).components();

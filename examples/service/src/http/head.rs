@@ -1,5 +1,5 @@
-//! The head of a request, before HTTP is parsed: who parses it drops a `Content-Length` beside a `Transfer-Encoding`
-//! without a word, and a proxy in front may have believed the one that is dropped.
+//! Reads the head of a request before HTTP is parsed, to reject request smuggling: the HTTP parser ignores a `Content-Length`
+//! next to a `Transfer-Encoding`, and a proxy in front of the service may have used it.
 
 use std::io;
 
@@ -7,15 +7,15 @@ use hyper::HeaderMap;
 use hyper::header::TRANSFER_ENCODING;
 use tokio::io::{AsyncRead, AsyncReadExt as _};
 
-/// The most bytes of a head.
+/// The largest size of a head in bytes.
 pub(super) const MOST: usize = 16 << 10;
 
-/// The first bytes of a connection, among which is all of the head unless that is too long or ends too soon.
+/// The first bytes of a connection. They include the whole head, unless it is too long or the connection ends too early.
 #[derive(Debug)]
 pub(super) struct Head(pub(super) Vec<u8>);
 
 impl Head {
-    /// Reads until the head ends. Blank lines before it are dropped, as by those who parse it.
+    /// Reads from `stream` until the end of the head. Blank lines before the head are dropped, as the HTTP parser does.
     pub(super) async fn read(stream: &mut (impl AsyncRead + Unpin)) -> io::Result<Self> {
         let mut bytes = Vec::with_capacity(MOST);
         let mut seen = 0;
@@ -32,7 +32,7 @@ impl Head {
         Ok(Self(bytes))
     }
 
-    /// Returns whether it gives the length of its body in two ways.
+    /// Returns whether the head has both a `Content-Length` and a `Transfer-Encoding`.
     pub(super) fn is_ambiguous(&self) -> bool {
         let lines = self.0.split(|byte| *byte == b'\n');
         let fields = lines.take_while(|line| !matches!(line, [] | [b'\r']));
@@ -43,11 +43,12 @@ impl Head {
     }
 }
 
+/// Returns whether `bytes` have the blank line that ends a head.
 fn has_blank_line(bytes: &[u8]) -> bool {
     bytes.windows(2).any(|end| end == b"\n\n") || bytes.windows(3).any(|end| end == b"\n\r\n")
 }
 
-/// Returns whether the body is in no other encoding than `chunked`, which is all that is decoded.
+/// Returns whether the service can decode the body: its only transfer encoding is `chunked`, or it has none.
 pub(super) fn is_decoded(fields: &HeaderMap) -> bool {
     let mut encodings = fields.get_all(TRANSFER_ENCODING).iter();
     let first = encodings.next().is_none_or(|own| own.as_bytes().eq_ignore_ascii_case(b"chunked"));

@@ -1,4 +1,4 @@
-//! `GET /health`: whether a worker can be started and confined, found out by doing so.
+//! Handles `GET /health`, which starts and confines a worker to see whether that works.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use crate::answer::{Rejection, Want};
 use crate::service::{Service, Verdict};
 
 impl HttpFront {
-    /// Answers whether files can be checked. Where all workers are busy, they can.
+    /// Answers whether files can be checked. If all workers are busy, the answer is `busy`, with status 200.
     pub(super) async fn health(&self) -> Response<Full<Bytes>> {
         let Ok(worker) = Arc::clone(&self.workers).try_acquire_owned() else {
             return health("busy", None);
@@ -29,15 +29,18 @@ impl HttpFront {
     }
 }
 
-/// Checks that a worker of that service can be started and confined.
+/// Checks that a worker of `service` can be started and confined.
 ///
 /// # Errors
-/// Why not.
+/// The reason as a sentence.
 pub fn probe(service: &Service) -> Result<(), String> {
     healthy(upload::nothing().and_then(|file| service.check(file, Want::Verdict)))
 }
 
-/// Checks the verdict on a file without a byte: a worker that works finds that it breaks a rule.
+/// Checks that `verdict`, on an empty file, is that the file breaks a rule: a healthy worker finds that.
+///
+/// # Errors
+/// The reason why the worker is not healthy, as a sentence.
 fn healthy(verdict: std::io::Result<Verdict>) -> Result<(), String> {
     match verdict {
         Ok(Verdict::Rejected(Rejection { rule: Some(_), .. })) => Ok(()),

@@ -1,4 +1,4 @@
-//! The answers to requests: each is one JSON document.
+//! Makes the answers to requests, each of which is one JSON document.
 
 use http_body_util::Full;
 use hyper::body::Bytes;
@@ -18,10 +18,10 @@ pub(super) const NAME: &str = "invalid file name: expected at most 255 bytes of 
 pub(super) const NO_PATH: &str =
     "no such path; expected PUT or POST of /check or /check/NAME, or GET of /health";
 
-/// Seconds.
+/// The value of `Retry-After`, in seconds.
 const LATER: HeaderValue = HeaderValue::from_static("1");
 
-/// The file is valid.
+/// Returns the answer for a valid file.
 pub(super) fn valid(facts: &Facts) -> Response<Full<Bytes>> {
     let Facts { format, summary, notes, .. } = facts;
     let notes: Vec<_> = notes.iter().cloned().map(Finding::from).collect();
@@ -29,7 +29,7 @@ pub(super) fn valid(facts: &Facts) -> Response<Full<Bytes>> {
     document(StatusCode::OK, &Report::valid(&valid))
 }
 
-/// Something is wrong with the file, or it could not be read.
+/// Returns the answer for a file that was rejected or could not be read.
 pub(super) fn found(finding: &Finding) -> Response<Full<Bytes>> {
     let status = match finding.verdict {
         Verdict::Error => StatusCode::INTERNAL_SERVER_ERROR,
@@ -51,7 +51,7 @@ pub(super) fn busy(sentence: &str) -> Response<Full<Bytes>> {
     reply
 }
 
-/// Rejects a method, and names those that the path takes.
+/// Returns the answer that rejects the method of a request. It names the methods that the path allows.
 pub(super) fn not_allowed(methods: &'static str) -> Response<Full<Bytes>> {
     let sentence = format!("method not allowed; this path takes {methods}");
     let mut reply = failed(StatusCode::METHOD_NOT_ALLOWED, &sentence);
@@ -59,10 +59,10 @@ pub(super) fn not_allowed(methods: &'static str) -> Response<Full<Bytes>> {
     reply
 }
 
-/// A document.
+/// Returns an answer with a JSON document as its body.
 pub(super) fn document(status: StatusCode, document: &impl Serialize) -> Response<Full<Bytes>> {
     let mut text = Vec::new();
-    // Memory takes all that is written.
+    // Writing to a vector does not fail.
     let _ = json::to_line(&mut text, document);
     let mut reply = Response::new(Full::new(Bytes::from(text)));
     *reply.status_mut() = status;

@@ -1,4 +1,4 @@
-//! A file on its way from a client into memory that cannot change any more.
+//! Receives an uploaded file into a sealed memory file.
 
 use std::fs::File;
 use std::io::{self, Seek as _, Write as _};
@@ -9,14 +9,14 @@ use rustix::fs::{MemfdFlags, fcntl_add_seals, memfd_create};
 
 use crate::sealed::SEALS;
 
-/// The reason why there is no file.
+/// The reason why an upload failed.
 #[derive(Debug)]
 pub(super) enum Failure {
-    /// The body has more bytes than it may.
+    /// The body exceeds the largest size of a file.
     TooLarge,
-    /// The client has not sent all of it, or not in the form of HTTP.
+    /// The body is incomplete, or invalid HTTP.
     Broken,
-    /// Memory is short for the body.
+    /// Out of memory for the body.
     Memory(io::Error),
 }
 
@@ -26,12 +26,13 @@ impl From<io::Error> for Failure {
     }
 }
 
-/// Returns whether the client announces more than `most` bytes, which is all that is believed of a length.
+/// Returns whether the client announces more than `most` bytes. A smaller announced length is not trusted: the bytes are
+/// counted as they arrive.
 pub(super) fn is_too_large(body: &Incoming, most: u64) -> bool {
     body.size_hint().lower() > most
 }
 
-/// Takes a body of at most `most` bytes. Memory is taken as bytes come.
+/// Receives a body of at most `most` bytes into a sealed memory file, whose memory is allocated as bytes arrive.
 pub(super) async fn receive(mut body: Incoming, most: u64) -> Result<File, Failure> {
     let mut file = empty()?;
     let mut left = most;
@@ -46,7 +47,7 @@ pub(super) async fn receive(mut body: Incoming, most: u64) -> Result<File, Failu
     Ok(file)
 }
 
-/// A file without a byte, which no worker can find valid.
+/// Returns an empty memory file, which no healthy worker calls valid.
 pub(super) fn nothing() -> io::Result<File> {
     let mut file = empty()?;
     seal(&mut file)?;
@@ -57,7 +58,7 @@ fn empty() -> io::Result<File> {
     Ok(memfd_create("upload", MemfdFlags::ALLOW_SEALING | MemfdFlags::CLOEXEC)?.into())
 }
 
-/// No process can change it any more, nor can the worker that has it.
+/// Seals `file`, so that no process can change it, not even the worker that receives it.
 fn seal(file: &mut File) -> io::Result<()> {
     file.rewind()?;
     Ok(fcntl_add_seals(file, SEALS)?)

@@ -1,4 +1,4 @@
-//! The memory file of all decoded components.
+//! Writes the memory file of all decoded components.
 
 use std::fs::File;
 use std::io::{self, BufWriter, Write as _};
@@ -9,14 +9,15 @@ use rustix::fs::fcntl_add_seals;
 use crate::answer::ALIGNMENT;
 use crate::sealed::SEALS;
 
-/// A memory file that components are appended to, one after another.
+/// A memory file to which decoded components are appended.
 #[derive(Debug)]
 pub(super) struct Content {
     file: BufWriter<File>,
-    /// Bytes in it.
+    /// The number of bytes in the file.
     length: u64,
-    /// Bytes that it may have.
+    /// The largest number of bytes.
     most: u64,
+    /// The first error, which [`seal`](Self::seal) returns.
     failed: Option<io::Error>,
 }
 
@@ -29,8 +30,8 @@ impl Content {
         self.file.get_ref().as_fd()
     }
 
-    /// The next bytes of a component, and where all of it is so far: start and length. After a
-    /// failure it does nothing, and `seal` fails.
+    /// Appends the next `bytes` of a component, and updates `place`, the offset and length of the component. After an error it
+    /// does nothing, and [`seal`](Self::seal) returns the error.
     pub(super) fn append(&mut self, place: &mut (u64, u64), bytes: &[u8]) {
         if self.failed.is_none()
             && let Err(error) = self.try_append(place, bytes)
@@ -60,7 +61,10 @@ impl Content {
         self.file.write_all(bytes)
     }
 
-    /// All is there, and will never change.
+    /// Seals the file, after which no process can change it.
+    ///
+    /// # Errors
+    /// The first error of [`append`](Self::append), or the error of sealing.
     pub(super) fn seal(&mut self) -> io::Result<()> {
         match self.failed.take() {
             Some(error) => return Err(error),

@@ -82,7 +82,7 @@ fn an_empty_body_is_a_file_without_bytes() {
     is_record(&answer);
     assert_eq!(answer.status, 200);
     assert_eq!((answer.text("verdict"), answer.text("rule")), ("invalid", "format-empty"));
-    // It could be of any.
+    // An empty file could be of any format.
     assert!(answer.body["format"].is_null(), "{answer:?}");
 }
 

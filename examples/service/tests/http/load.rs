@@ -41,7 +41,7 @@ fn thousands_of_files() {
                             valid.fetch_add(1, Ordering::Relaxed);
                         }
                         Known::Invalid(rule, offset) => {
-                            // Without a name, nothing says that a file with other first bytes should be of zTensor.
+                            // These files are sent without a name, so a file with a damaged magic is not recognized as zTensor.
                             let found = answer.text("rule");
                             let is_other = ["format-unknown", "format-empty"].contains(&found)
                                 && ["header-magic", "file-size"].contains(&rule.as_str());

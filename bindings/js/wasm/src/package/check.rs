@@ -1,4 +1,4 @@
-//! Validating all of a file, object by object: what `zten check` says of it.
+//! Validates a whole file, object by object, with the report of `zten check`.
 
 use std::io;
 use std::sync::Mutex;
@@ -14,13 +14,14 @@ use zten_report::json;
 /// The state of a validation that has begun.
 struct Checking {
     verifier: Verifier,
-    /// The first error that breaks no rule. It does not keep the rest from being validated.
+    /// The first unsupported feature. The other objects are validated nevertheless: a broken rule is the better report.
     unsupported: Option<Error>,
 }
 
+/// The validation that [`begin`] has begun, until [`end`].
 static CHECKING: Mutex<Option<Checking>> = Mutex::new(None);
 
-/// Begins to validate `file`, unless its name is that of another format: then the finding is written.
+/// Begins to validate `file`. If its name has the suffix of another format, writes the finding to `out`, and does not begin.
 pub(crate) fn begin(file: &File, out: &mut Answer) -> io::Result<()> {
     if !check_name(file, out)? {
         return Ok(());
@@ -33,6 +34,7 @@ pub(crate) fn begin(file: &File, out: &mut Answer) -> io::Result<()> {
     Ok(())
 }
 
+/// Validates object `ordinal` of `file`. Writes the finding to `out` if the object breaks a rule.
 pub(crate) fn object(file: &File, ordinal: u32, out: &mut Answer) -> io::Result<()> {
     let Ok(mut checking) = CHECKING.try_lock() else {
         return Err(io::ErrorKind::WouldBlock.into());
@@ -50,6 +52,7 @@ pub(crate) fn object(file: &File, ordinal: u32, out: &mut Answer) -> io::Result<
     }
 }
 
+/// Ends the validation of `file`, and writes the report to `out`.
 pub(crate) fn end(file: &'static File, out: &mut Answer) -> io::Result<()> {
     let Ok(mut checking) = CHECKING.try_lock() else {
         return Err(io::ErrorKind::WouldBlock.into());

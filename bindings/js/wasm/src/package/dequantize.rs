@@ -1,4 +1,4 @@
-//! The elements of quantized objects: blocks of GGUF, blocks of `zt.mx/1`, and groups.
+//! Dequantizes objects: blocks of GGUF, blocks of `zt.mx/1`, and quantized groups.
 
 use std::io::{self, BufWriter, Write};
 
@@ -12,7 +12,7 @@ use zten_formats::Block;
 
 use super::read::done;
 
-/// Hands out the elements of an object as little-endian `f32`.
+/// Hands the dequantized elements of an object to the host, as little-endian `f32`.
 pub(crate) fn object(file: &'static File, object: u32, out: &mut Answer) -> io::Result<()> {
     let mut data = BufWriter::with_capacity(1 << 16, Out::Data);
     let read = session::tensor(file, object).and_then(|tensor| elements(&tensor, &mut data));
@@ -26,7 +26,7 @@ pub(crate) fn object(file: &'static File, object: u32, out: &mut Answer) -> io::
 fn elements(tensor: &Tensor<'_>, out: &mut impl Write) -> Result<Verified, Error> {
     let mut hand = |values: &[f32]| {
         for value in values {
-            // The host takes whatever it is handed.
+            // Handing bytes to the host does not fail.
             let _ = out.write_all(&value.to_le_bytes());
         }
         Ok::<(), Error>(())
@@ -38,7 +38,7 @@ fn elements(tensor: &Tensor<'_>, out: &mut impl Write) -> Result<Verified, Error
         }
         return Ok(all([reader.verified()]));
     }
-    // The parts have been found to hold as many elements before there is memory for them.
+    // Memory is allocated only after the lengths of the parts have been checked against the shape.
     if tensor.layout() == Layout::Mx {
         let mx = tensor.mx()?;
         let mut values = zeros(tensor)?;
@@ -54,7 +54,7 @@ fn elements(tensor: &Tensor<'_>, out: &mut impl Write) -> Result<Verified, Error
     Ok(all(parts.into_iter().flatten().map(|view| view.verified())))
 }
 
-/// Memory for the elements of an object.
+/// Allocates memory for the elements of an object.
 fn zeros(tensor: &Tensor<'_>) -> Result<Vec<f32>, Error> {
     let count = tensor.shape().iter().try_fold(1_u64, u64::checked_mul);
     let count = count.and_then(|count| usize::try_from(count).ok()).ok_or(OutOfMemory)?;
@@ -64,7 +64,7 @@ fn zeros(tensor: &Tensor<'_>) -> Result<Vec<f32>, Error> {
     Ok(values)
 }
 
-/// Returns what is known of parts together: that digests were verified, if all have been.
+/// Returns the verification of several parts together: digests count as verified only if those of all parts were.
 fn all(parts: impl IntoIterator<Item = Option<Verified>>) -> Verified {
     let mut parts = parts.into_iter().map(|part| part.unwrap_or(Verified::Unverifiable));
     let first = parts.next().unwrap_or(Verified::NoDigest);

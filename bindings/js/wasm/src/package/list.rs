@@ -1,4 +1,4 @@
-//! Descriptions of the file and of its objects by the manifest, with names as the file has them.
+//! Describes the file and its objects from the manifest, with unescaped names.
 
 use std::io::{self, Write as _};
 
@@ -51,7 +51,7 @@ pub(crate) fn attributes(file: &File, object: u32, out: &mut Answer) -> io::Resu
         tensor.own_attributes()
     };
     let Some(attributes) = attributes else { return Ok(()) };
-    // A map without a length, for which nothing is counted or held.
+    // A map of indefinite length can be written entry by entry, without counting the entries first.
     out.write_all(&[0xbf])?;
     for (key, item) in attributes {
         let mut text = Encoder::default();
@@ -62,11 +62,11 @@ pub(crate) fn attributes(file: &File, object: u32, out: &mut Answer) -> io::Resu
     out.write_all(&[0xff])
 }
 
-/// An object, and how it is read.
+/// An object, and the way to read its components.
 #[derive(Serialize)]
 struct Listed<'a> {
     object: Object<'a, false>,
-    /// True if its components are valid where each is by itself.
+    /// True if validating each component by itself validates the object: no rule relates two components.
     independent: bool,
     components: Vec<Reading>,
 }
@@ -86,11 +86,11 @@ impl<'a> Listed<'a> {
 /// The way to read a component.
 #[derive(Serialize)]
 struct Reading {
-    /// The offset of the first byte that is read for its content.
+    /// The offset of the first byte that is read for the component.
     start: Integer,
-    /// The offset behind the last one.
+    /// The offset after the last byte that is read.
     end: Integer,
-    /// The number of elements that share bytes.
+    /// The number of elements of a type that packs several into a byte.
     elements: Option<Integer>,
     windowed: bool,
 }
@@ -107,13 +107,13 @@ impl Reading {
     }
 }
 
-/// Returns whether its bytes are its elements in order, of which any part can be read without a later one.
+/// Returns whether the stored bytes of `component` are its elements in order, so that a part can be read without later bytes.
 fn is_windowed(component: &Component<'_>) -> bool {
     let is_bool = component.dtype() == DType::Bool;
-    // A bool that is wrong is damage if the checksum is wrong, too, which takes the rest.
+    // For an invalid bool the error depends on the checksum: a wrong checksum is reported instead, and needs all bytes.
     component.encoding() == Encoding::Raw
         && !component.is_strided()
-        // A checksum over more than the blob is verified first.
+        // A checksum that covers more than the blob needs all covered bytes before the first element.
         && (component.has_checksum() || component.read_range() == component.extent().range())
         && !(is_bool && component.has_checksum())
 }

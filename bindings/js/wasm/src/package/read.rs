@@ -1,4 +1,4 @@
-//! Reading content.
+//! Reads the content of components.
 
 use std::io::{self, Write};
 use std::ops::Range;
@@ -10,10 +10,10 @@ use crate::session::{self, File};
 use zten::verify::Verified;
 use zten::{Error, Reader};
 
-/// The component that is being read.
+/// The reader of the component that [`stream`] has begun.
 static STREAM: Mutex<Option<Reader<'static>>> = Mutex::new(None);
 
-/// Begins to read a component.
+/// Begins to read component `component` of object `object`.
 pub(crate) fn stream(
     file: &'static File,
     object: u32,
@@ -32,7 +32,7 @@ pub(crate) fn stream(
     }
 }
 
-/// Goes on reading it.
+/// Reads on in the component of [`stream`].
 pub(crate) fn advance(file: &File, bytes: u64, hand: bool, out: &mut Answer) -> io::Result<()> {
     let Ok(mut stream) = STREAM.try_lock() else { return Err(io::ErrorKind::WouldBlock.into()) };
     let Some(reader) = stream.as_mut() else { return Err(io::ErrorKind::NotFound.into()) };
@@ -59,7 +59,7 @@ pub(crate) fn advance(file: &File, bytes: u64, hand: bool, out: &mut Answer) -> 
     Ok(())
 }
 
-/// Reads a part of a dense object.
+/// Reads a part of a dense object, and hands its elements to the host.
 pub(crate) fn slice(
     file: &'static File,
     object: u32,
@@ -81,7 +81,7 @@ fn parts(file: &File, object: u32, ranges: &[u8]) -> Result<Option<Verified>, Er
         .map(|[start, end]| u64::from_le_bytes(*start)..u64::from_le_bytes(*end))
         .collect();
     tensor.slice(&ranges[..])?.parts(|part| {
-        // The host takes whatever it is handed.
+        // Handing bytes to the host does not fail.
         let _ = Out::Data.write_all(part);
         Ok(())
     })

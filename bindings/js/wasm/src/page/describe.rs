@@ -1,5 +1,4 @@
-//! Descriptions from the manifest: of the file, of its objects, of one of them. Whatever the file spells
-//! is escaped, so that it can be shown as it comes.
+//! Describes the file and its objects from the manifest. All text of the file is escaped, so that the page can show it.
 
 use std::io::{self, Write};
 
@@ -16,10 +15,10 @@ use zten_report::totals::FileTotals;
 
 use crate::session::{self, File};
 
-/// Bytes of an attribute's value, at most.
+/// The largest size of the value of an attribute in bytes. Longer values are cut.
 const VALUE: usize = 4096;
 
-/// Says what the file is.
+/// Writes the description of `file` to `out`.
 pub fn file(file: &File, out: &mut impl Write) -> io::Result<()> {
     #[derive(Serialize)]
     struct Summary<'a> {
@@ -46,18 +45,18 @@ pub fn file(file: &File, out: &mut impl Write) -> io::Result<()> {
     to_writer(out, &summary)
 }
 
-/// Escapes a name that is not from the file.
+/// Writes the escaped name `bytes`, which is not from the file, to `out`.
 pub fn name(bytes: &[u8], out: &mut impl Write) -> io::Result<()> {
     to_shown(out, &String::from_utf8_lossy(bytes))
 }
 
-/// Lists up to `count` objects from the one at `first` on.
+/// Lists up to `count` objects, from object `first` on.
 pub fn list(file: &File, first: u32, count: u32, out: &mut impl Write) -> io::Result<()> {
     let objects = || session::tensors(file, first, count);
     to_shown(out, &List(|| objects().map(Object::<false>)))
 }
 
-/// Says all of one object, its attributes in diagnostic notation beside it.
+/// Describes object `ordinal`, with its attributes in diagnostic notation.
 pub fn object(file: &File, ordinal: u32, out: &mut impl Write) -> io::Result<()> {
     let Ok(tensor) = session::tensor(file, ordinal) else { return to_writer(out, &()) };
     out.write_all(b"[")?;
@@ -67,7 +66,7 @@ pub fn object(file: &File, ordinal: u32, out: &mut impl Write) -> io::Result<()>
     out.write_all(b"]")
 }
 
-/// Attributes as pairs of key and value, in diagnostic notation.
+/// Returns `attributes` as pairs of key and value in diagnostic notation.
 fn notations(attributes: Attributes<'_>) -> Vec<(Text<Escaped<'_>>, String)> {
     attributes.map(|(key, item)| (Text(Escaped(key)), diagnostic::cut(&item, VALUE))).collect()
 }

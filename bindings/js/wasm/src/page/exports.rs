@@ -1,4 +1,4 @@
-//! Exports that answer about an open file, beside those by which it is opened.
+//! The exports for the page, in addition to those that open a file.
 
 use std::io::{BufWriter, Write};
 
@@ -7,31 +7,31 @@ use wasm_bindgen::prelude::wasm_bindgen;
 
 use super::{describe, picture, save, statistics, validate, values};
 
-/// Escapes the name that comes with the call.
+/// Answers with the escaped name, which is the input of the call.
 #[wasm_bindgen]
 pub fn name(length: usize) -> u32 {
     with(|_, out| describe::name(&input(length)?, out))
 }
 
-/// Says what the file is.
+/// Answers with the format, generation, totals and attributes of the file.
 #[wasm_bindgen]
 pub fn file() -> u32 {
     on_file(describe::file)
 }
 
-/// Lists objects.
+/// Lists up to `count` objects, from object `first` on.
 #[wasm_bindgen]
 pub fn list(first: u32, count: u32) -> u32 {
     on_file(|file, out| describe::list(file, first, count, out))
 }
 
-/// Says all of one object.
+/// Describes object `ordinal`, with its attributes.
 #[wasm_bindgen]
 pub fn object(ordinal: u32) -> u32 {
     on_file(|file, out| describe::object(file, ordinal, out))
 }
 
-/// Validates all content.
+/// Validates all content of the file. A name with the suffix of another format is reported instead.
 #[wasm_bindgen]
 pub fn validate_all() -> u32 {
     on_file(|file, out| if check_name(file, out)? { validate::all(file, out) } else { Ok(()) })
@@ -43,31 +43,31 @@ pub fn validate_component(object: u32, component: u32) -> u32 {
     on_file(|file, out| validate::component(file, (object, component), out))
 }
 
-/// Statistics of the elements of a component.
+/// Answers with statistics of the elements of a component.
 #[wasm_bindgen]
 pub fn statistics(object: u32, component: u32) -> u32 {
     on_file(|file, out| statistics::component(file, (object, component), out))
 }
 
-/// A picture of an object.
+/// Answers with a picture of an object.
 #[wasm_bindgen]
 pub fn picture(object: u32) -> u32 {
     on_file(|file, out| picture::object(file, object, out))
 }
 
-/// Selects the part of an array that [`elements`] shows, by ranges that come with the call.
+/// Selects the part of an array for the next call of [`elements`]. The input of the call has the ranges.
 #[wasm_bindgen]
 pub fn select(length: usize) -> u32 {
     with(|_, _| input(length).map(|ranges| values::select(&ranges)))
 }
 
-/// Writes the elements of the part of an object that has been selected.
+/// Answers with the elements of the selected part of an object.
 #[wasm_bindgen]
 pub fn elements(object: u32) -> u32 {
     on_file(|file, out| values::object(file, object, out))
 }
 
-/// A component as a NumPy file.
+/// Hands a component to the host as a NumPy file.
 #[wasm_bindgen]
 pub fn save(object: u32, component: u32) -> u32 {
     on_file(|file, out| {

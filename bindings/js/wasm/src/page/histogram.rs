@@ -1,18 +1,18 @@
-//! Counting numbers by size in one pass, whatever their range turns out to be.
+//! Computes a histogram in one pass over numbers of unknown range.
 
-/// The count of numbers in each of 256 intervals of equal width.
+/// The number of counted numbers in each of 256 intervals of equal width.
 ///
-/// An interval is a power of two wide and begins at a multiple of its width. It begins far too
-/// narrow, and doubles whenever a number does not fit: what was counted is merged, two intervals
-/// to one, so that no number is looked at twice.
+/// The width of an interval is a power of two, and an interval begins at a multiple of the width. The width begins as the
+/// smallest possible one, and doubles whenever a number does not fit. Pairs of intervals are then merged, so no number is
+/// counted twice.
 #[derive(Clone, Debug)]
 pub struct Histogram {
     counts: [u64; Self::INTERVALS],
     /// The multiple of the width at which the first interval begins.
     first: i64,
-    /// The lowest and the highest multiple that was counted.
+    /// The lowest and the highest counted multiple of the width.
     range: Option<(i64, i64)>,
-    /// The width is 2 to this.
+    /// The binary logarithm of the width.
     exponent: i32,
 }
 
@@ -26,9 +26,9 @@ impl Histogram {
     /// The number of intervals.
     pub const INTERVALS: usize = 256;
     const SPAN: i64 = 256;
-    /// No two finite numbers differ by less.
+    /// The binary logarithm of the smallest difference of two finite numbers.
     const NARROWEST: i32 = -1074;
-    /// Multiples of the width are below this, 2^52, so that intervals have ends that differ.
+    /// The bound for multiples of the width, 2^52. Below it, the two ends of an interval are different numbers.
     const MOST: f64 = 4_503_599_627_370_496.0;
 
     /// Counts a finite number.
@@ -42,7 +42,7 @@ impl Histogram {
         }
     }
 
-    /// Counts one at that multiple of the width, if there is room for it.
+    /// Counts a number at `multiple` of the width. Returns false if it does not fit into the 256 intervals.
     fn put(&mut self, multiple: i64) -> bool {
         let (low, high) = self.range.unwrap_or((multiple, multiple));
         let (low, high) = (low.min(multiple), high.max(multiple));
@@ -83,8 +83,8 @@ impl Histogram {
         self.exponent = self.exponent.saturating_add(1);
     }
 
-    /// The width of an interval, where the first begins, and what was counted from there to the
-    /// last that counted something.
+    /// Returns the width of an interval, the start of the first counted interval, and the counts up to the last counted
+    /// interval.
     pub fn intervals(&self) -> Option<(f64, f64, &[u64])> {
         let (low, high) = self.range?;
         let start = usize::try_from(low - self.first).ok()?;
@@ -96,14 +96,14 @@ impl Histogram {
     }
 }
 
-/// `number` times 2 to the `exponent`, in steps that are powers of two and so exact.
+/// Returns `number` times 2 to the `exponent`. The product is computed in steps that are powers of two, so it is exact.
 fn scale(number: f64, exponent: i32) -> f64 {
     let part = |exponent: i32| f64::from_bits(u64::from((1023 + exponent).unsigned_abs()) << 52);
     let half = (exponent / 2).clamp(-1022, 1022);
     number * part(half) * part((exponent - half).clamp(-1022, 1022))
 }
 
-/// A whole number below 2^52.
+/// Converts `number`, a whole number below 2^52, to an integer.
 #[expect(clippy::cast_possible_truncation, reason = "it is whole, and below 2^52")]
 fn truncated(number: f64) -> i64 {
     number as i64

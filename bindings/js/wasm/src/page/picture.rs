@@ -1,4 +1,4 @@
-//! A dense array as a grid of numbers that a screen has room for.
+//! Reduces a dense array to a grid of numbers that fits on a screen.
 
 use std::io::{self, Write};
 
@@ -14,42 +14,42 @@ use crate::problem;
 use crate::session::{self, File};
 use zten_report::element::Kind;
 
-/// Rows and columns of a grid, at most.
+/// The largest number of rows and of columns of a grid.
 pub(crate) const MOST: u64 = 160;
-/// Rows of so many bytes are read whole, to pick from them.
+/// The largest size in bytes of rows that are read as a whole. Of longer rows only the picked elements are read.
 const ROW: u64 = 64 << 10;
 
-/// Numbers in rows, and what they were picked from.
+/// A grid of numbers, and the shape of the matrix from which they were picked.
 #[derive(Debug)]
 pub(crate) struct Grid {
-    /// Rows of the array, as a matrix.
+    /// The number of rows of the array as a matrix.
     pub(crate) rows: u64,
     pub(crate) columns: u64,
-    /// The numbers, as many as the grid has rows, times columns.
+    /// The numbers of the grid, row by row.
     pub(crate) numbers: Vec<f64>,
 }
 
 impl Grid {
-    /// Rows of the grid.
+    /// Returns the number of rows of the grid.
     pub(crate) fn height(&self) -> u64 {
         self.rows.min(MOST)
     }
 
-    /// Columns of the grid.
+    /// Returns the number of columns of the grid.
     pub(crate) fn width(&self) -> u64 {
         self.columns.min(MOST)
     }
 }
 
-/// Returns the index at `place` among those picked of `count` indices, at even distances.
+/// Returns picked index number `place`, of at most [`MOST`] evenly distributed indices below `count`.
 fn picked(place: u64, count: u64) -> u64 {
     let most = count.clamp(1, MOST);
-    // Below 2^64: `place` is below `most`.
+    // The quotient is below 2^64, because `place` is below `most`.
     u64::try_from(u128::from(place) * u128::from(count) / u128::from(most)).unwrap_or_default()
 }
 
-/// Draws an object: a dense one as numbers picked at even distances, a sparse one as how many
-/// entries fall into each cell. A document of one line, then the numbers as `f32`, little-endian.
+/// Draws object `ordinal`: a dense object as evenly picked numbers, a sparse object as the number of entries in each cell.
+/// Writes one line of JSON, and then the numbers as little-endian `f32`.
 pub fn object(file: &File, ordinal: u32, out: &mut impl Write) -> io::Result<()> {
     #[derive(Serialize)]
     struct Drawn {
@@ -77,7 +77,7 @@ fn narrow(number: f64) -> f32 {
     number as f32
 }
 
-/// The grid, and whether its numbers are of entries.
+/// Returns the grid, and whether its numbers are counts of entries.
 fn draw(file: &File, ordinal: u32) -> Result<(Grid, bool), Error> {
     let tensor = session::tensor(file, ordinal)?;
     match sparsity::count(&tensor)? {
@@ -86,7 +86,7 @@ fn draw(file: &File, ordinal: u32) -> Result<(Grid, bool), Error> {
     }
 }
 
-/// Picks numbers of a dense tensor.
+/// Picks evenly distributed numbers of a dense `tensor`.
 fn pick(file: &File, tensor: &Tensor<'_>) -> Result<Grid, Error> {
     let component = tensor.dense()?;
     let mut reader = component.reader()?;
@@ -94,10 +94,10 @@ fn pick(file: &File, tensor: &Tensor<'_>) -> Result<Grid, Error> {
     let elements = tensor.shape().elements().ok_or(Misuse::Type)?;
     let width = u64::try_from(kind.width()).unwrap_or(1);
     if component.decoded_length() != elements.checked_mul(width) {
-        // Of a type that is not known: how many storage elements make up one is not either.
+        // The type is unknown, and so is the number of storage elements of one element.
         return Err(Misuse::Type.into());
     }
-    // All but the last dimension are rows.
+    // The last dimension are the columns, all other dimensions are the rows.
     let columns = tensor.shape().last().unwrap_or(1);
     let rows = elements.checked_div(columns).unwrap_or_default();
     let grid = Grid { rows, columns, numbers: Vec::new() };
@@ -112,11 +112,11 @@ fn pick(file: &File, tensor: &Tensor<'_>) -> Result<Grid, Error> {
     Ok(cells.grid)
 }
 
-/// The cells of a grid, being filled in order.
+/// A grid whose cells are filled in their order.
 struct Cells {
     grid: Grid,
     kind: Kind,
-    /// Bytes that have gone by.
+    /// The number of bytes that have been read.
     position: u64,
 }
 
@@ -125,7 +125,7 @@ impl Cells {
         u64::try_from(self.kind.width()).unwrap_or(1)
     }
 
-    /// The element that the next cell shows; none when all have been filled.
+    /// Returns the index of the element for the next cell; `None` if all cells are filled.
     fn next(&self) -> Option<u64> {
         let Grid { rows, columns, ref numbers } = self.grid;
         let filled = u64::try_from(numbers.len()).ok()?;
@@ -135,7 +135,7 @@ impl Cells {
         row.checked_mul(columns)?.checked_add(picked(column, columns))
     }
 
-    /// Takes what it needs of the next bytes.
+    /// Fills cells with the elements in `chunk`, the next bytes of the component.
     fn add(&mut self, chunk: &[u8]) {
         let end = self.position.saturating_add(u64::try_from(chunk.len()).unwrap_or_default());
         let size = self.size();
@@ -152,7 +152,7 @@ impl Cells {
         self.position = end;
     }
 
-    /// Reads what it needs of a raw component.
+    /// Fills all cells by reading single elements of an uncompressed component.
     fn seek(&mut self, file: &File, component: &Component<'_>) -> Result<(), Error> {
         let size = self.size();
         let row = self.grid.columns.saturating_mul(size);

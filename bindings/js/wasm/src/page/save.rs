@@ -1,4 +1,4 @@
-//! Saving a component for NumPy.
+//! Saves a component as a NumPy file.
 
 use std::io::{self, Write};
 
@@ -13,9 +13,9 @@ use crate::session::{self, File};
 use zten_report::element::Kind;
 use zten_report::npy;
 
-/// Writes one component to `data` as a NumPy file, and to `out` what there is to say about it.
+/// Writes one component to `data` as a NumPy file, and a document about the file to `out`.
 ///
-/// The data of a dense object has its shape; anything else is a list.
+/// The data of a dense object has the shape of the object; other components have one dimension.
 pub fn component(
     file: &File,
     place: (u32, u32),
@@ -67,7 +67,7 @@ fn write(
     Ok(if failed { Err("there is no room for it".to_owned()) } else { Ok(note) })
 }
 
-/// The kind that the elements are saved as, and a note on it.
+/// Returns the kind as which the elements of `component` are saved, and a note if it differs from their own kind.
 fn saved(component: &Component<'_>) -> (Kind, Option<&'static str>) {
     let kind = Kind::of_component(component).unwrap_or(Kind::Plain(StorageType::U8));
     match kind {

@@ -1,4 +1,4 @@
-//! Counting the entries of a sparse object in each cell of a picture.
+//! Counts the entries of a sparse object in each cell of a picture.
 
 use zten::error::{Misuse, OutOfMemory};
 use zten::view::{Coo, Csr, Widened};
@@ -6,10 +6,10 @@ use zten::{Component, Error, Layout, Tensor};
 
 use super::picture::{Grid, MOST};
 
-/// Bytes of indices and values that are held to draw them, at most.
+/// The largest total size in bytes of the decoded components of a sparse object that is drawn: they are held in memory.
 const HELD: u64 = 256 << 20;
 
-/// Counts the entries of each cell; none where the tensor is not sparse.
+/// Counts the entries of `tensor` in each cell. Returns `None` if the tensor is not sparse.
 pub(crate) fn count(tensor: &Tensor<'_>) -> Result<Option<Grid>, Error> {
     let layout = tensor.layout();
     if !matches!(layout, Layout::SparseCsr | Layout::SparseCoo) {
@@ -39,7 +39,7 @@ fn csr(matrix: &Csr<'_>) -> Grid {
     grid
 }
 
-/// Takes the tensor as a matrix: all but the last dimension are rows.
+/// Counts the entries of `tensor` as those of a matrix, whose rows are all dimensions except the last.
 fn coo(tensor: &Coo<'_>) -> Result<Grid, Error> {
     let shape = tensor.shape().to_vec();
     let (columns, leading) = shape.split_last().unwrap_or((&1, &[]));
@@ -60,7 +60,7 @@ fn coo(tensor: &Coo<'_>) -> Result<Grid, Error> {
     Ok(grid)
 }
 
-/// A grid that has counted nothing.
+/// Returns a grid of zeros for a matrix of `rows` and `columns`.
 fn empty(rows: u64, columns: u64) -> Grid {
     let mut grid = Grid { rows, columns, numbers: Vec::new() };
     let cells = usize::try_from(grid.height().saturating_mul(grid.width()));
@@ -77,7 +77,7 @@ fn count_entry(grid: &mut Grid, row: u64, column: u64) {
     }
 }
 
-/// The cell, of as many as there are at most, that an index below `count` falls into.
+/// Returns the cell of `index`, which is below `count`, among at most [`MOST`] cells.
 fn cell(index: u64, count: u64) -> u64 {
     let most = u128::from(count.min(MOST));
     let cell = (u128::from(index) * most).checked_div(count.into());

@@ -1,4 +1,4 @@
-//! Statistics and histogram of the elements of a component, in one pass.
+//! Computes statistics and a histogram of the elements of a component in one pass.
 
 use std::io::{self, Write};
 
@@ -13,7 +13,7 @@ use crate::problem;
 use crate::session::{self, File};
 use zten_report::element::Kind;
 
-/// The least and the greatest of 64-bit integers, which `f64` would round.
+/// The exact minimum and maximum of 64-bit integers, which `f64` would round.
 #[derive(Debug, Default)]
 struct Whole(Option<(i128, i128)>);
 
@@ -31,7 +31,7 @@ impl Whole {
     }
 }
 
-/// The numbers of the elements of a kind that have been read.
+/// The statistics of the elements that have been read.
 struct Seen {
     kind: Kind,
     statistics: Statistics,
@@ -39,7 +39,7 @@ struct Seen {
     whole: Whole,
 }
 
-/// Reads one component to its end and says what its elements are like.
+/// Reads the component at `place`, the ordinals of object and component, and writes its statistics to `out`.
 pub fn component(file: &File, place: (u32, u32), out: &mut impl Write) -> io::Result<()> {
     match read(file, place) {
         Ok(seen) => document(&seen, out),
@@ -50,7 +50,7 @@ pub fn component(file: &File, place: (u32, u32), out: &mut impl Write) -> io::Re
 fn read(file: &File, place: (u32, u32)) -> Result<Seen, Error> {
     let component = session::component(file, place)?;
     let mut reader = component.reader()?;
-    // What is readable has a kind.
+    // Each component with a reader has a kind, so the default is never used.
     let kind = Kind::of_component(&component).unwrap_or(Kind::Plain(StorageType::U8));
     let (mut statistics, mut histogram) = (Statistics::default(), Histogram::default());
     let (mut whole, mut numbers) = (Whole::default(), Vec::new());

@@ -1,4 +1,4 @@
-//! Validating content: one component, or all of the file.
+//! Validates content: one component, or the whole file.
 
 use std::io::{self, Write};
 
@@ -11,7 +11,7 @@ use zten_report::json::to_writer;
 use crate::problem;
 use crate::session::{self, File};
 
-/// Validates all of the file.
+/// Validates all of `file`, and writes the report to `out`.
 pub fn all(file: &File, out: &mut impl Write) -> io::Result<()> {
     match file.verify() {
         Ok(_) => valid(Verified::NoDigest, out),
@@ -19,7 +19,7 @@ pub fn all(file: &File, out: &mut impl Write) -> io::Result<()> {
     }
 }
 
-/// Reads one component to its end: its digest, its size, its compression, its bools.
+/// Validates the component at `place`, the ordinals of object and component: its digest, size, compression and bools.
 pub fn component(file: &File, place: (u32, u32), out: &mut impl Write) -> io::Result<()> {
     match read(file, place) {
         Ok(verified) => valid(verified, out),

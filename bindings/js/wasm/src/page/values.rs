@@ -1,4 +1,4 @@
-//! The elements of a part of a dense array, as they are written down.
+//! Formats the elements of a part of a dense array as text.
 
 use std::io::{self, Write};
 use std::ops::Range;
@@ -14,14 +14,14 @@ use crate::problem;
 use crate::session::{self, File};
 use zten_report::element::Kind;
 
-/// Elements that are written down at a time, at most.
+/// The largest number of elements that one call formats.
 pub const MOST: u64 = 1024;
 
-/// The ranges that the next call shows.
+/// The ranges of the part that the next call of [`object`] formats.
 static SELECTED: Mutex<Vec<Range<u64>>> = Mutex::new(Vec::new());
 
-/// Selects a part: for each dimension the index at which it starts, and the one at which it ends, each as 8 bytes,
-/// little-endian.
+/// Selects the part for the next call of [`object`]. `ranges` has the start and the end of the part in each dimension, as
+/// little-endian `u64`.
 pub fn select(ranges: &[u8]) {
     let numbers = ranges.as_chunks::<8>().0.iter().map(|bytes| u64::from_le_bytes(*bytes));
     let (starts, ends) = (numbers.clone().step_by(2), numbers.skip(1).step_by(2));
@@ -30,7 +30,7 @@ pub fn select(ranges: &[u8]) {
     }
 }
 
-/// Writes the elements of the part of an object that has been selected, in row-major order.
+/// Writes the elements of the selected part of object `ordinal` to `out`, in row-major order.
 pub fn object(file: &File, ordinal: u32, out: &mut impl Write) -> io::Result<()> {
     #[derive(Serialize)]
     struct Values {
@@ -54,7 +54,7 @@ fn read(tensor: &Tensor<'_>) -> Result<Vec<String>, Error> {
     slice.read(&mut bytes)?;
     let text = |element: &[u8]| {
         let mut text = Vec::new();
-        // Writing into memory does not fail.
+        // Writing to a vector does not fail.
         kind.write(&mut text, element, Style::Text)
             .map_or_else(|_| String::new(), |()| String::from_utf8(text).unwrap_or_default())
     };
