@@ -494,7 +494,7 @@ impl<'o> Builder<'o> {
                 return Err(BareError::nowhere(Rule::DecodedLengthMissing));
             }
             Encoding::Raw => return Err(BareError::nowhere(Rule::DecodedLengthRaw)),
-            // Other formats have no component in another encoding that could be decoded.
+            // A front end may use raw, zstd and deflate only.
             _ => return Err(BareError::misuse(Misuse::Settings)),
         }
         let is_streamed = prefix > 0 || raw.checksum.is_some() || listed.is_some();

@@ -167,8 +167,7 @@ impl<'a> Component<'a> {
         self.any_reader()
     }
 
-    /// Reads the content as [`reader`](Self::reader) does, including content whose logical type, layout or role is not
-    /// supported.
+    /// Reads the content as [`reader`](Self::reader) does, including elements of an unknown logical type.
     pub(crate) fn any_reader(&self) -> Result<Reader<'a>, Error> {
         self.verify_surrounding()?;
         self.row_reader()
