@@ -55,7 +55,7 @@ pub enum Misuse with fn sentence -> &'static str {
     Attributes = "the value cannot be written as attributes, or the attributes do not have that type",
     /// The bytes are more or fewer than were declared.
     Length = "the bytes are more or fewer than were declared",
-    /// Components were not written in the declared order, or, in canonical form, objects.
+    /// Components, or in canonical form objects, come in the wrong order.
     Order = "components or objects out of order",
     /// A part of the layout is missing, unknown, or given twice.
     Parts = "the parts are not those of the layout: one is missing, unknown, or given twice",

@@ -173,7 +173,7 @@ impl<'a> Tensor<'a> {
         uint(Rule::AttributeType, at).ok().map(|(_, number)| number)
     }
 
-    /// All fields of its map as the manifest spells them, unknown ones included.
+    /// Returns all fields of the tensor's map as the manifest spells them, including unknown fields.
     pub fn fields(&self) -> Option<Attributes<'a>> {
         Attributes::read(self.map()?)
     }
