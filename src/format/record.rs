@@ -525,47 +525,47 @@ impl Shapes {
 pub struct Shape<'a>(&'a [u8]);
 
 impl<'a> Shape<'a> {
-    /// The number of dimensions; 0 for a scalar.
+    /// Returns the number of dimensions: 0 for a scalar.
     pub fn len(&self) -> usize {
         self.iter().len()
     }
 
-    /// Returns whether it is the shape of a scalar.
+    /// Returns whether the shape has no dimensions, as that of a scalar.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// The number of dimensions, as a number of 32 bits.
+    /// Returns the number of dimensions as a `u32`.
     pub(crate) fn rank(&self) -> u32 {
         len_u32(self.len())
     }
 
-    /// The dimension at a place, counted from 0.
+    /// Returns the dimension at index `place`, counted from 0.
     pub fn get(&self, place: usize) -> Option<u64> {
         self.iter().nth(place)
     }
 
-    /// The outermost dimension.
+    /// Returns the outermost dimension.
     pub fn first(&self) -> Option<u64> {
         self.iter().next()
     }
 
-    /// The innermost dimension.
+    /// Returns the innermost dimension.
     pub fn last(&self) -> Option<u64> {
         self.iter().last()
     }
 
-    /// The dimensions, outermost first.
+    /// Returns an iterator over the dimensions, outermost first.
     pub fn iter(&self) -> Dimensions<'a> {
         Dimensions(self.0)
     }
 
-    /// The dimensions in memory of their own.
+    /// Copies the dimensions into a vector.
     pub fn to_vec(&self) -> Vec<u64> {
         self.iter().collect()
     }
 
-    /// The number of elements: 0 where a dimension is 0, none where it overflows.
+    /// Returns the number of elements: 0 if a dimension is 0, and `None` if the number overflows.
     pub fn elements(&self) -> Option<u64> {
         Product::of(self.iter()).elements()
     }
@@ -597,7 +597,7 @@ impl<'a> IntoIterator for &Shape<'a> {
 
 impl PartialEq for Shape<'_> {
     fn eq(&self, other: &Self) -> bool {
-        // A number may be spelled in several ways.
+        // CBOR can spell the same number in several ways.
         self.0 == other.0 || self.iter().eq(other.iter())
     }
 }
@@ -610,13 +610,13 @@ impl<T: AsRef<[u64]> + ?Sized> PartialEq<T> for Shape<'_> {
     }
 }
 
-/// The dimensions of a [`Shape`], outermost first.
+/// An iterator over the dimensions of a [`Shape`], outermost first.
 #[doc(hidden)]
 #[derive(Clone)]
 pub struct Dimensions<'a>(&'a [u8]);
 
 impl<'a> Dimensions<'a> {
-    /// The numbers that stand one after the other.
+    /// Creates an iterator over CBOR numbers that follow each other.
     pub(crate) fn of(numbers: &'a [u8]) -> Self {
         Self(numbers)
     }
@@ -648,7 +648,7 @@ impl Iterator for Dimensions<'_> {
 
 impl ExactSizeIterator for Dimensions<'_> {}
 
-/// The product of dimensions, as they come.
+/// The product of dimensions that are multiplied one by one.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Product {
     wrapped: u64,
@@ -660,7 +660,7 @@ impl Product {
     /// The product of no dimensions.
     pub(crate) const ONE: Self = Self { wrapped: 1, overflows: false, empty: false };
 
-    /// The product of those dimensions.
+    /// Returns the product of `dimensions`.
     pub(crate) fn of(dimensions: impl Iterator<Item = u64>) -> Self {
         let mut product = Self::ONE;
         for dimension in dimensions {
@@ -677,10 +677,10 @@ impl Product {
         self.overflows |= overflow;
     }
 
-    /// The number of elements: 0 where a dimension is 0, none where it overflows.
+    /// Returns the number of elements: 0 if a dimension is 0, and `None` if the number overflows.
     #[inline]
     pub(crate) fn elements(&self) -> Option<u64> {
-        // Where a dimension is 0, so is what is left of the product.
+        // A dimension of 0 makes the wrapped product 0, even after an overflow.
         (self.empty || !self.overflows).then_some(self.wrapped)
     }
 }
