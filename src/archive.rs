@@ -278,7 +278,7 @@ impl<S> Archive<S> {
 }
 
 impl<S: ReadAt> Archive<S> {
-    /// Returns the manifest. Tensors that are taken from it have no file to be read from.
+    /// Returns the manifest. Tensors that are taken from it are not connected to the source of this archive.
     pub fn manifest(&self) -> &Manifest<impl AsRef<[u8]> + use<S>> {
         &self.manifest
     }

@@ -21,7 +21,7 @@ impl ReadAt for File {
         Ok(read_exact_at(self, offset, buffer)?)
     }
 
-    /// One page, because a system call takes about as long as copying a page.
+    /// Returns the size of a page, because a system call takes about as long as copying a page.
     fn gap(&self) -> u64 {
         4096
     }

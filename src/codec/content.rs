@@ -42,7 +42,8 @@ pub struct Reader<'a> {
     pub(super) source: Located<'a>,
     pub(super) reading: Reading<'a>,
     buffer: Vec<u8>,
-    /// Bytes of one element that did not fit into the buffer of the caller of `io::Read::read`.
+    /// Bytes of elements that have been read but not handed out, for callers of `io::Read` with buffers of less than 16
+    /// bytes.
     #[cfg_attr(not(feature = "std"), expect(dead_code, reason = "only `io::Read` has them"))]
     held: Held,
 }

@@ -133,8 +133,8 @@ fn read<S: ReadAt + ?Sized>(source: &S, extent: Extent) -> Option<Cow<'_, [u8]>>
 }
 
 impl Reader<'_> {
-    /// Lists the frames of a component that has several independent frames. Returns `None` for other components, for
-    /// components in small or very large frames, and if nothing could be gained. Nothing may have been read yet.
+    /// Lists the frames of a component that has several independent frames. Returns `None` for other components, and if
+    /// frames are too small, too large or expand too much. Nothing may have been read yet.
     pub(crate) fn frames(&self) -> Option<FrameList> {
         let component = &self.reading.component;
         let (extent, declared) = (component.extent(), component.decoded_length()?);

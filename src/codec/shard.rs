@@ -66,7 +66,8 @@ pub trait Find {
     fn find(&self, shard: &Shard<'_>) -> Result<Option<Candidate<Self::Source>>, Error>;
 }
 
-/// A shard that has been found. Its file has the size that the table gives and the frame of generation 2.
+/// A shard that has been found. Its file has the size that the table gives and, unless it is a file of another format,
+/// the frame of generation 2.
 #[doc(hidden)]
 #[derive(Clone, Debug)]
 pub struct BoundShard<'a, S> {
