@@ -1,4 +1,4 @@
-//! The elements of one component, where they lie: in the file, or in a buffer once decoded.
+//! Views of the elements of one component: in the file, or in a buffer once decoded.
 
 use alloc::vec::Vec;
 use core::num::NonZeroUsize;
@@ -14,12 +14,12 @@ use crate::format::Logical;
 use crate::num::u64_from_usize;
 use crate::rules::Rule;
 
-/// The bytes of a component and what they are. Binding copies and allocates nothing, and takes
-/// the same time whatever the size.
+/// A view of a component: its bytes, and the type of its elements. Creating a view copies and allocates nothing, and
+/// takes the same time whatever the size.
 ///
-/// Elements are asked for as the logical type of the component ([`Complex`](crate::element::Complex),
-/// [`F8E5M2`](crate::element::F8E5M2) and the like) or as its storage type, `f32` or `u8`, which is all
-/// there is where the logical type is not known.
+/// Elements are requested as the logical type of the component ([`Complex`](crate::element::Complex),
+/// [`F8E5M2`](crate::element::F8E5M2) and the like) or as its storage type (`f32`, `u8`). If the logical type is
+/// unknown, only the storage type can be requested.
 ///
 /// | what | when |
 /// | --- | --- |
