@@ -245,7 +245,7 @@ pub trait Element: Copy + PartialEq + sealed::Sealed + 'static {
     #[doc(hidden)]
     fn to_le(self) -> [u8; 16];
 
-    /// Borrows the little-endian bytes of `elements`, or returns `None` on machines with another byte order.
+    /// Borrows the little-endian bytes of `elements`, or returns `None` if elements have other bytes in memory.
     #[doc(hidden)]
     fn as_bytes(elements: &[Self]) -> Option<&[u8]> {
         let _ = elements;
