@@ -1,4 +1,4 @@
-//! Open files: a file, or bytes in memory, and the manifest that was validated.
+//! Open files: the source of the bytes, which may be in memory, and the validated manifest.
 
 use core::ops::Range;
 
@@ -24,9 +24,9 @@ use crate::open::Opening;
 use crate::rules::Generation;
 use crate::verify::{Summary, Verifier, find_shard, finish};
 
-/// Opens the zTensor file at `path`, of any generation. Its shards (2) are looked for beside it.
+/// Opens the zTensor file at `path`, of any generation. Its shards (2) are looked for in the same folder.
 ///
-/// The manifest is validated, and no data is read. [`OpenOptions`] has limits and tolerances.
+/// The manifest is validated, but no data is read. [`OpenOptions`] has limits and tolerances.
 ///
 /// ```
 /// let archive = zten::open("corpus/accept/1.2.3/dense_all.zt")?;
@@ -38,8 +38,8 @@ use crate::verify::{Summary, Verifier, find_shard, finish};
 /// ```
 ///
 /// # Errors
-/// [`ErrorKind::Read`](crate::ErrorKind::Read) where the file cannot be read; any rule of the catalog but those that
-/// need data. The error of a file of another format names that format: the package `zten-formats` opens it.
+/// [`ErrorKind::Read`](crate::ErrorKind::Read) if the file cannot be read; any rule of the catalog, except rules that
+/// need data. For a file of another format the error names the format, which the package `zten-formats` may open.
 #[cfg(feature = "std")]
 pub fn open(path: impl AsRef<Path>) -> Result<Archive, Error> {
     OpenOptions::default().open(path)
@@ -53,8 +53,8 @@ pub fn open(path: impl AsRef<Path>) -> Result<Archive, Error> {
 /// | bytes in memory | [`Archive::from_bytes`], [`OpenOptions::from_bytes`] |
 /// | any other source | [`OpenOptions::open_source`], or [`Archive::new`] with a manifest that has been opened by itself |
 ///
-/// `S` is what the bytes are read from. An archive that owns it has no lifetime, and can be stored in a struct; it is
-/// `Send` and `Sync` where `S` is.
+/// `S` is the source of the bytes. An archive that owns its source has no lifetime, so it can be stored in a struct.
+/// The archive is `Send` and `Sync` if `S` is.
 ///
 /// ```
 /// # let file = std::fs::read("corpus/accept/1.2.3/dense_all.zt").unwrap();
@@ -68,18 +68,18 @@ pub fn open(path: impl AsRef<Path>) -> Result<Archive, Error> {
 #[cfg(feature = "std")]
 pub struct Archive<S = File> {
     manifest: Manifest<Held<S>>,
-    /// The shards, if they were looked for.
+    /// The shards; `None` if they were not looked for.
     shards: Option<OwnShards<S>>,
 }
 
-/// An open file: its tensors, and their elements. Made by [`Archive::from_bytes`], [`OpenOptions::open_source`], or
-/// [`Archive::new`] with a manifest that has been opened by itself. `S` is what the bytes are read from.
+/// An open file: its tensors, and their elements. Created by [`Archive::from_bytes`], [`OpenOptions::open_source`], or
+/// [`Archive::new`] with a manifest that was opened separately. `S` is the source of the bytes.
 #[cfg(not(feature = "std"))]
 pub struct Archive<S> {
     manifest: Manifest<Held<S>>,
 }
 
-/// A file in memory, in whatever holds its bytes: `&[u8]`, `Vec<u8>`, `Arc<[u8]>`, or a map of the caller's.
+/// A file in memory. `B` holds its bytes: `&[u8]`, `Vec<u8>`, `Arc<[u8]>`, or a memory map of the caller.
 #[derive(Clone, Copy)]
 pub struct InMemory<B>(pub B);
 
@@ -111,7 +111,8 @@ impl<B: AsRef<[u8]>> ReadAt for InMemory<B> {
     }
 }
 
-/// The source of a file, and its bytes, if they are in memory.
+/// A holder of a file for [`Manifest`], whose bytes are the whole file if the source has it in memory, and empty
+/// otherwise.
 struct Held<S> {
     source: S,
     length: u64,
@@ -140,7 +141,7 @@ impl OpenOptions {
     /// Opens a zTensor file whose bytes are in memory.
     ///
     /// # Errors
-    /// Any rule of the catalog but those that need data.
+    /// Any rule of the catalog, except rules that need data.
     pub fn from_bytes<B>(&self, bytes: B) -> Result<Archive<InMemory<B>>, Error>
     where
         B: AsRef<[u8]>,
@@ -152,19 +153,19 @@ impl OpenOptions {
         Ok(Archive::of(Manifest::within(held, section, validated)))
     }
 
-    /// Opens a zTensor file of `length` bytes that is read from any source: a file that is open, an object store. The
-    /// source is asked for nothing but its bytes, so that a process may have been confined since it was opened. Shards
-    /// are [looked for](Archive::find_shards) by the caller.
+    /// Opens a zTensor file of `length` bytes from any source, such as an open file or an object store. Nothing but
+    /// `source` is accessed, so the process may have been confined since the source was opened. The caller [looks
+    /// for](Archive::find_shards) shards.
     ///
     /// # Errors
-    /// Whatever the source fails with; any rule of the catalog but those that need data.
+    /// Any error of the source; any rule of the catalog, except rules that need data.
     #[cfg(feature = "std")]
     pub fn open_source<S: ReadAt>(&self, source: S, length: u64) -> Result<Archive<S>, Error> {
         let manifest = self.open_manifest(&source, length)?;
         Ok(Archive::new(manifest, source))
     }
 
-    /// Opens the manifest of a zTensor file of `length` bytes.
+    /// Opens the manifest of a zTensor file of `length` bytes that is read from `source`.
     #[cfg(feature = "std")]
     pub(crate) fn open_manifest(
         &self,
@@ -188,19 +189,19 @@ impl<B: AsRef<[u8]>> Archive<InMemory<B>>
 where
     InMemory<B>: ReadAt,
 {
-    /// Opens a zTensor file whose bytes are in memory: `&[u8]`, `Vec<u8>`, `Arc<[u8]>`, or a map of the caller's.
+    /// Opens a zTensor file whose bytes are in memory: `&[u8]`, `Vec<u8>`, `Arc<[u8]>`, or a memory map of the caller.
     ///
-    /// A `B` that gives other bytes each time, as a map whose file another process changes, makes what is returned
-    /// unspecified; nothing panics but debug assertions, in builds that have them, and sorting names of one hash that
-    /// change meanwhile.
+    /// If `B` returns other bytes at a later call, as a memory map does whose file another process changes, results are
+    /// unspecified. Such calls do not panic, except for debug assertions in builds that have them, and for sorting
+    /// names of equal hashes that change meanwhile.
     ///
     /// # Errors
-    /// Any rule of the catalog but those that need data.
+    /// Any rule of the catalog, except rules that need data.
     pub fn from_bytes(bytes: B) -> Result<Self, Error> {
         OpenOptions::default().from_bytes(bytes)
     }
 
-    /// The bytes of the file.
+    /// Returns the bytes of the file.
     pub fn bytes(&self) -> &[u8] {
         self.source().0.as_ref()
     }
@@ -215,13 +216,13 @@ impl<S> Archive<S> {
         }
     }
 
-    /// The archive of a manifest that has been [opened by itself](mod@crate::open), and what the rest of that file is read
-    /// from.
+    /// Creates an archive from a manifest that was [opened separately](mod@crate::open), and the source of the rest of
+    /// its file.
     pub fn new(manifest: Manifest<alloc::vec::Vec<u8>>, source: S) -> Self {
         Self::of(manifest.in_file(|length| Held { source, length }))
     }
 
-    /// The archive of a file of another format, whose header has been parsed. Unstable.
+    /// Creates an archive of a file of another format, whose header has been parsed. Unstable.
     #[cfg(feature = "std")]
     #[doc(hidden)]
     pub fn from_front(source: S, parsed: Parsed) -> Self {
@@ -230,32 +231,32 @@ impl<S> Archive<S> {
         Self::of(Manifest::of_front(Held { source, length }, (validated, text)))
     }
 
-    /// The source of the bytes.
+    /// Returns the source of the bytes.
     pub fn source(&self) -> &S {
         &self.manifest.bytes.source
     }
 
-    /// The source of the bytes, owned.
+    /// Returns the source of the bytes, and drops the manifest.
     pub fn into_source(self) -> S {
         self.manifest.into_holder().source
     }
 
-    /// The name of the file format: `zTensor`, or that of another one.
+    /// Returns the name of the file format: `zTensor`, or the name of another format.
     pub fn format(&self) -> &'static str {
         self.manifest.file_format()
     }
 
-    /// The generation of zTensor that the file follows; none in other formats.
+    /// Returns the generation of zTensor that the file follows; `None` for other formats.
     pub fn generation(&self) -> Option<Generation> {
         self.manifest.generation()
     }
 
-    /// The findings that did not keep the file from opening, as those of its [manifest](Manifest::findings).
+    /// Returns the [findings](Manifest::findings) of the manifest, which did not keep the file from opening.
     pub fn findings(&self) -> &[Finding] {
         self.manifest.findings()
     }
 
-    /// The number of tensors.
+    /// Returns the number of tensors.
     pub fn len(&self) -> usize {
         self.manifest.len()
     }
@@ -265,47 +266,47 @@ impl<S> Archive<S> {
         self.manifest.is_empty()
     }
 
-    /// The limits that it was opened with.
+    /// Returns the limits that the file was opened with.
     pub fn limits(&self) -> &Limits {
         self.manifest.limits()
     }
 
-    /// The length of the file in bytes, when it was opened.
+    /// Returns the length of the file in bytes when it was opened.
     pub fn file_len(&self) -> u64 {
         self.manifest.bytes.length
     }
 }
 
 impl<S: ReadAt> Archive<S> {
-    /// The manifest, whose tensors know nothing of the file.
+    /// Returns the manifest. Tensors that are taken from it are not connected to the source of this archive.
     pub fn manifest(&self) -> &Manifest<impl AsRef<[u8]> + use<S>> {
         &self.manifest
     }
 
-    /// The manifest, bound to the file.
+    /// Returns the manifest with this archive as the source of its content.
     #[inline]
     fn parts(&self) -> ManifestRef<'_> {
         self.manifest.parts().with_source(self)
     }
 
-    /// The tensors, in the order of the file.
+    /// Returns the tensors, in the order of the file.
     pub fn tensors(&self) -> Tensors<'_> {
         Tensors { parts: self.parts(), left: 0..self.parts().len() }
     }
 
-    /// The names of the tensors, in the order of the file.
+    /// Returns the names of the tensors, in the order of the file.
     pub fn names(&self) -> impl ExactSizeIterator<Item = &str> {
         self.tensors().map(|tensor| tensor.name())
     }
 
-    /// The tensor of that name. In O(log n); or, with `std`, in a few steps, for which the
-    /// first call puts 256 names or more into a table, of 8 bytes each.
+    /// Returns the tensor called `name`. In O(log n); with `std` in constant time, for which the first call builds a
+    /// table of 8 bytes a name if there are 256 names or more.
     #[inline]
     pub fn get(&self, name: &str) -> Option<Tensor<'_>> {
         self.parts().get(name)
     }
 
-    /// The tensor of that name, or an error that says which name is nearest to it.
+    /// Returns the tensor called `name`, or an error that names the tensor with the most similar name.
     ///
     /// ```
     /// let archive = zten::open("corpus/accept/1.2.3/dense_all.zt")?;
@@ -315,25 +316,25 @@ impl<S: ReadAt> Archive<S> {
     /// ```
     ///
     /// # Errors
-    /// [`Misuse::NoTensor`], for which all names are looked at, as many as 65,536 of at most 128 bytes.
+    /// [`Misuse::NoTensor`]. At most 65,536 names, of at most 128 bytes each, are compared with `name`.
     #[inline]
     pub fn tensor(&self, name: &str) -> Result<Tensor<'_>, Error> {
         self.parts().require(name)
     }
 
-    /// Returns whether there is a tensor of that name.
+    /// Returns whether there is a tensor called `name`.
     pub fn contains(&self, name: &str) -> bool {
         self.get(name).is_some()
     }
 
-    /// The attributes of the file; empty if it has none (1.x): v1.1 II.1, v1.2 §1.
+    /// Returns the attributes of the file; empty if the file has none (1.x): v1.1 II.1, v1.2 §1.
     pub fn attributes(&self) -> Attributes<'_> {
         self.manifest.attributes()
     }
 
-    /// Reads all of the file and validates what opening does not: sizes, compression, digests, bools,
-    /// indices; in a file opened as canonical the padding, too. With the limits that it was opened
-    /// with. Memory does not depend on the size of the file. [`Verifier`] does the same tensor by tensor.
+    /// Reads all of the file and validates what opening does not: sizes, compression, digests, bools, indices, and in a
+    /// file opened as canonical also the padding. The limits that the file was opened with apply. Memory does not
+    /// depend on the size of the file. [`Verifier`] does the same tensor by tensor.
     ///
     /// ```
     /// let verified = zten::open("corpus/accept/1.2.3/csr_raw.zt")?.verify()?;
@@ -342,8 +343,8 @@ impl<S: ReadAt> Archive<S> {
     /// ```
     ///
     /// # Errors
-    /// Any rule on content; what is unsupported, a digest that cannot be verified and a shard that was not found among
-    /// it; what keeps the file from being read.
+    /// Any rule on content; anything unsupported, such as a digest that cannot be verified or a missing shard; any
+    /// error of the source.
     pub fn verify(&self) -> Result<Summary, Error> {
         let parts = self.parts();
         #[cfg(feature = "std")]
@@ -362,9 +363,9 @@ impl<S: ReadAt> Archive<S> {
 
 #[cfg(feature = "std")]
 impl Archive {
-    /// Looks for the shards of the file at `path`, as [`open`] does: beside it by their names, `STEM-NAME.zt`, or below
-    /// `blobs` by their digests, `ALGORITHM/DIGITS`. No link is followed but those of a hub's cache, from the snapshots to the
-    /// blobs of the same repository. v2 §7.1.
+    /// Looks for the shards of the file at `path`, as [`open`] does: in the same folder by their names, `STEM-NAME.zt`,
+    /// or in its folder `blobs` by their digests, `ALGORITHM/DIGITS`. Links are not followed, except in the cache of a
+    /// hub, from the snapshots to the blobs of the same repository. v2 §7.1.
     ///
     /// # Errors
     /// The errors of [`find_shards`](Self::find_shards).
@@ -378,8 +379,9 @@ impl Archive {
 
 #[cfg(feature = "std")]
 impl<S: ReadAt> Archive<S> {
-    /// Looks for all shards of the file (2), and validates the frame and size of those that are found. Their
-    /// digests are compared when components are read that have none of their own, once, or by [`verify`](Self::verify).
+    /// Looks for all shards of the file (2) with `finder`, and validates the frame and size of the shards that are
+    /// found. The digest of a shard is compared once, when a component without a digest of its own is read, or by
+    /// [`verify`](Self::verify).
     ///
     /// # Errors
     /// The errors of [`Manifest::bind_shards`].
@@ -407,7 +409,7 @@ impl<S: ReadAt> core::fmt::Debug for Archive<S> {
     }
 }
 
-/// The tensors of an [`Archive`], in the order of the file.
+/// An iterator over the tensors of an [`Archive`], in the order of the file.
 #[derive(Clone)]
 pub struct Tensors<'a> {
     parts: ManifestRef<'a>,
@@ -449,8 +451,8 @@ impl<'a, S: ReadAt> IntoIterator for &'a Archive<S> {
     }
 }
 
-/// Opens a file whose bytes are all there, by the steps of [`open`](crate::open): the range of its manifest, and the
-/// manifest.
+/// Parses a file in memory by the steps of [`open`](crate::open), and returns the range of its manifest and the
+/// validated manifest.
 fn parse(file: &[u8], options: &OpenOptions) -> Result<(Range<usize>, ValidatedManifest), Error> {
     let section = |range: &Range<u64>| {
         let start = usize::try_from(range.start).ok();
@@ -470,7 +472,7 @@ fn parse(file: &[u8], options: &OpenOptions) -> Result<(Range<usize>, ValidatedM
     Ok((section, ValidatedManifest::validate(&frame, manifest, options)?))
 }
 
-/// The error of a file that is of another format, which names that format where its first bytes tell it.
+/// Adds the name of the file's format to `error`, if the first bytes of the file tell the format.
 #[cfg(feature = "std")]
 #[cold]
 fn name_format(error: Error, header: &[u8]) -> Error {
@@ -482,7 +484,8 @@ fn name_format(error: Error, header: &[u8]) -> Error {
     ];
     const SAFETENSORS: &str =
         "it may be a safetensors file, which the package `zten-formats` opens";
-    // A safetensors file begins with the length of a header of 2 bytes to 100 MB; no magic is so small a number.
+    // A safetensors file begins with the length of its header, 2 bytes to 100 MB. Read as a number, every magic is
+    // larger.
     let length = header.first_chunk().map(|bytes| u64::from_le_bytes(*bytes));
     let is_length = length.is_some_and(|length| (2..=100_000_000).contains(&length));
     let known = FORMATS.into_iter().find(|(magic, _)| header.starts_with(magic));

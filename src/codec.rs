@@ -1,5 +1,5 @@
-//! Reading the content of a component, wherever its bytes come from: in chunks, verified on
-//! the way, in memory that does not depend on its size.
+//! Reading the content of a component from any source: in chunks that are verified as they are read, in memory that
+//! does not depend on the size of the component.
 
 mod content;
 mod content_digest;
@@ -33,54 +33,57 @@ use core::ops::Range;
 use crate::error::{BareError, Error, Misuse, OutOfMemory};
 use crate::num::u64_from_usize;
 
-/// A marker of what several threads may read from, which every source is with `std`.
+/// A marker of sources that several threads may read at once. With `std`, every source must be.
 #[cfg(feature = "std")]
 #[doc(hidden)]
 pub trait ThreadSafe: Sync {}
 #[cfg(feature = "std")]
 impl<T: Sync + ?Sized> ThreadSafe for T {}
 
-/// A marker without meaning: there are no threads without `std`.
+/// A marker without a requirement, because there are no threads without `std`.
 #[cfg(not(feature = "std"))]
 #[doc(hidden)]
 pub trait ThreadSafe {}
 #[cfg(not(feature = "std"))]
 impl<T: ?Sized> ThreadSafe for T {}
 
-/// A source of the bytes of a file, at positions: a slice, a file, flash, an object store.
+/// A source of the bytes of a file, read by offset: a slice in memory, a file, flash memory or an object store.
 ///
-/// An [`io::Error`](std::io::Error) becomes the error of this by `?`, with `std`.
+/// With `std`, `?` turns an [`io::Error`](std::io::Error) into an [`Error`].
 pub trait ReadAt: ThreadSafe {
     /// Fills `buffer` with the bytes of the file from `offset` on.
     ///
     /// # Errors
-    /// Whatever keeps it from filling all of `buffer`.
+    /// Any error that keeps the source from filling all of `buffer`.
     fn read_at(&self, offset: u64, buffer: &mut [u8]) -> Result<(), Error>;
 
-    /// The bytes themselves, where all of them are in memory: they are then not copied.
+    /// Returns `length` bytes at `offset` without copying them, or `None`, the default, if the source does not have
+    /// them in memory.
     fn bytes_at(&self, offset: u64, length: usize) -> Option<&[u8]> {
         let _ = (offset, length);
         None
     }
 
-    /// The largest gap between two ranges for which one read of both, and of the gap, takes no longer than two reads. Slices
-    /// of a tensor then take several rows at once. 0, as it is by default, where each byte that is read has its price, as
-    /// over a network, and where reads cost nothing, as in memory.
+    /// Returns the largest gap in bytes between two ranges for which one read, which includes the gap, takes no longer
+    /// than two reads. Reading a slice of a tensor then joins neighboring rows. The default is 0: it suits networks,
+    /// where every byte has a price, and memory, where a read costs nothing.
     fn gap(&self) -> u64 {
         0
     }
 
-    /// Returns numbers that identify the file: two sources with equal numbers read the same bytes. The digest of a file that
-    /// many shards name is then compared once. `None`, the default, means that the source cannot tell.
+    /// Returns two numbers that identify the file, such as a device and an inode: sources with equal numbers must read
+    /// the same bytes. A file that many shards name is then verified once. The default, `None`, means that the source
+    /// cannot tell.
     fn identity(&self) -> Option<[u64; 2]> {
         None
     }
 
-    /// Appends the bytes of a range to `bytes`. Memory grows as they come, for a source may have fewer than it is said
-    /// to have: it is at most 1 MiB more than twice what has come, and in the end exactly what the range has.
+    /// Appends the bytes of `range` to `bytes`. Memory grows with the bytes that are read, because a source may have
+    /// fewer bytes than `range` claims: at most 1 MiB more than twice the bytes read so far, and in the end exactly the
+    /// size of `range`.
     ///
     /// # Errors
-    /// Whatever keeps the source from giving all of them; [`OutOfMemory`].
+    /// Any error of the source; [`OutOfMemory`].
     fn append_range(&self, range: Range<u64>, bytes: &mut Vec<u8>) -> Result<(), Error> {
         let (memory, start) = (BareError::from(OutOfMemory), bytes.len());
         let length = usize::try_from(range.end.saturating_sub(range.start)).map_err(|_| memory)?;
@@ -97,7 +100,7 @@ pub trait ReadAt: ThreadSafe {
     }
 }
 
-/// Bytes for which memory is taken before any has come.
+/// The number of bytes that memory is reserved for before the first byte has been read.
 const UNSEEN: usize = 1 << 20;
 
 impl ReadAt for [u8] {
@@ -140,13 +143,13 @@ impl<R: ReadAt + ?Sized> ReadAt for &R {
     }
 }
 
-/// The error of a file so far: the first one that makes it invalid, or else the first that makes it unsupported,
-/// which does not keep the rest from being validated.
+/// The error of a file so far: the first error that makes the file invalid, or else the first error that makes it
+/// unsupported. An unsupported file is validated to its end.
 #[derive(Debug, Default)]
 pub(crate) struct Deferred(Option<BareError>);
 
 impl Deferred {
-    /// Keeps an error, if there is one and it says more than the one before.
+    /// Keeps `error`, if it is the first error, or the first invalid after an unsupported one.
     pub(crate) fn note(&mut self, error: impl Into<Option<BareError>>) {
         let Some(error) = error.into() else { return };
         if self.0.is_none_or(|first| first.is_unsupported() && !error.is_unsupported()) {
@@ -154,7 +157,8 @@ impl Deferred {
         }
     }
 
-    /// Keeps the error of what is not supported; any other one ends the work.
+    /// Returns the value of `result`. Keeps an error if it says that something is unsupported, and returns any other
+    /// error.
     pub(crate) fn pass<T>(
         &mut self,
         result: Result<T, impl Into<Error>>,
@@ -169,16 +173,16 @@ impl Deferred {
         })
     }
 
-    /// The value, or the error that was kept.
+    /// Returns `value`, or the error that was kept.
     pub(crate) fn finish<T>(self, value: T) -> Result<T, Error> {
         self.0.map_or(Ok(value), |error| Err(error.into()))
     }
 }
 
-/// The number of threads that have nothing to do, of those that the caller may have.
+/// The number of idle threads, out of all threads that the caller may use.
 pub(crate) type ThreadBudget = core::sync::atomic::AtomicUsize;
 
-/// Makes `buffer` that long; what is in it will be overwritten.
+/// Grows `buffer` to `length` bytes, or cuts it. Their values do not matter, because the caller overwrites them.
 fn extend(buffer: &mut Vec<u8>, length: usize) -> Result<(), BareError> {
     let more = length.saturating_sub(buffer.len());
     buffer.try_reserve_exact(more).map_err(|_| BareError::from(OutOfMemory))?;
@@ -186,7 +190,7 @@ fn extend(buffer: &mut Vec<u8>, length: usize) -> Result<(), BareError> {
     Ok(())
 }
 
-/// Makes room for `needed` items in all. Memory doubles as they come, and stops at `most`.
+/// Reserves room in `items` for `needed` items in all. Capacity doubles until it reaches `most` items.
 pub(crate) fn grow<T>(items: &mut Vec<T>, needed: usize, most: usize) -> Result<(), OutOfMemory> {
     if needed <= items.capacity() {
         return Ok(());

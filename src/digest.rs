@@ -1,9 +1,8 @@
-//! Checksums over stored bytes (in 2, over decoded ones): their form. v0.1 §4, v1.1 II.3, v1.2 §1,
-//! v2 §3.4.
+//! The form of digests over stored bytes (in 2, over decoded bytes): v0.1 §4, v1.1 II.3, v1.2 §1, v2 §3.4.
 
 use crate::debug_summary::Start;
 
-/// A checksum of a component's stored bytes (in 2, of its decoded ones), as the manifest gives it.
+/// A digest of a component's stored bytes (in 2, of its decoded bytes), as the manifest gives it.
 #[derive(Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Digest<'m> {
@@ -13,7 +12,7 @@ pub enum Digest<'m> {
     Crc32c(u32),
     /// XXH3-64 with seed 0 (2 only).
     Xxh3(u64),
-    /// An algorithm that is not known, and so cannot be verified: the whole text.
+    /// The whole text of a digest of an unknown algorithm, which cannot be verified.
     Unverifiable(&'m str),
 }
 
@@ -29,8 +28,8 @@ impl core::fmt::Debug for Digest<'_> {
 }
 
 impl core::fmt::Display for Digest<'_> {
-    /// Writes the digest as a manifest spells it, in lower-case digits: `sha256:8f4a…`. One of an
-    /// unknown algorithm is written as the text of the file, whatever characters that has.
+    /// Writes the digest as a manifest spells it, in lower-case digits: `sha256:8f4a…`. A digest of an unknown
+    /// algorithm is written as the text of the file, whatever characters the text has.
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         if let Self::Unverifiable(text) = self {
             return f.write_str(text);
@@ -57,25 +56,26 @@ impl<'m> Digest<'m> {
         }
     }
 
-    /// The first four bytes; 0 where its algorithm is not known.
+    /// Returns the first four bytes of the sum; 0 for an unknown algorithm.
     pub(crate) fn head(&self) -> u32 {
         let ([a, b, c, d, ..], _) = self.sum();
         u32::from_be_bytes([a, b, c, d])
     }
 
-    /// Reads a digest of a 1.x file; none if it is malformed.
+    /// Reads a digest of a 1.x file; returns `None` if the digest is malformed.
     pub(crate) fn read_v1(text: &'m str) -> Option<Self> {
         let is_named = text.find(':').is_some_and(|colon| colon > 0);
         Self::known_or(text, is_named.then_some(Self::Unverifiable(text)))
     }
 
-    /// Reads a checksum of a 0.1 file, where the form of other algorithms is left to the parties.
+    /// Reads a checksum of a 0.1 file. 0.1 does not define the form of other algorithms, so any other text is an
+    /// unverifiable digest.
     pub(crate) fn read_v0(text: &'m str) -> Option<Self> {
         Self::known_or(text, Some(Self::Unverifiable(text)))
     }
 
-    /// Reads a digest of a file of 2, where an algorithm is of letters and digits, and what follows
-    /// it of lower-case digits: v2 §3.4.
+    /// Reads a digest of a file of 2: the algorithm in lower-case letters and digits, a colon, and lower-case
+    /// hexadecimal digits: v2 §3.4.
     pub(crate) fn read_v2(text: &'m str) -> Option<Self> {
         let (algorithm, digits) = text.split_once(':')?;
         let named = |byte: u8| matches!(byte, b'a'..=b'z' | b'0'..=b'9');
@@ -91,7 +91,7 @@ impl<'m> Digest<'m> {
         }
     }
 
-    /// Returns whether `text` is a well-formed `xxh3` of 2. Quicker than reading it.
+    /// Returns whether `text` is a well-formed `xxh3` of 2. Faster than reading the digest.
     #[inline]
     pub(crate) fn is_known_v2(text: &[u8]) -> bool {
         let Ok(text) = <&[u8; 21]>::try_from(text) else { return false };
@@ -99,7 +99,7 @@ impl<'m> Digest<'m> {
         algorithm == b"xxh3:" && all_digits::<LOWER>(digits)
     }
 
-    /// Returns whether `text` is a well-formed digest of an algorithm that 1.x knows. Quicker than reading it.
+    /// Returns whether `text` is a well-formed digest of an algorithm that 1.x knows. Faster than reading the digest.
     #[inline]
     pub(crate) fn is_known(text: &[u8]) -> bool {
         match text.split_first_chunk::<7>() {
@@ -112,7 +112,8 @@ impl<'m> Digest<'m> {
         }
     }
 
-    /// Reads a digest of one of the two known algorithms, none if it is malformed; `other` is that of any other one.
+    /// Reads a digest of the two algorithms of 1.x, and returns `None` if such a digest is malformed. Returns `other`
+    /// for any other algorithm.
     fn known_or(text: &'m str, other: Option<Self>) -> Option<Self> {
         if let Some(digits) = text.strip_prefix("sha256:") {
             return bytes(digits).map(Self::Sha256);
@@ -122,7 +123,7 @@ impl<'m> Digest<'m> {
         bytes(digits).map(|bytes| Self::Crc32c(u32::from_be_bytes(bytes)))
     }
 
-    /// The name of the algorithm: `sha256`, `crc32c`, or what stands before the colon.
+    /// Returns the name of the algorithm: `sha256`, `crc32c`, `xxh3`, or the text before the colon.
     pub fn algorithm(&self) -> &'m str {
         match self {
             Self::Sha256(_) => "sha256",
@@ -133,7 +134,7 @@ impl<'m> Digest<'m> {
     }
 }
 
-/// Exactly `2 × N` hexadecimal digits of either case.
+/// Reads exactly `2 × N` hexadecimal digits of either case.
 #[inline]
 fn bytes<const N: usize>(hex: &str) -> Option<[u8; N]> {
     let (pairs, []) = hex.as_bytes().as_chunks::<2>() else {
@@ -150,12 +151,13 @@ fn bytes<const N: usize>(hex: &str) -> Option<[u8; N]> {
     Some(bytes)
 }
 
-/// The bits to set in a letter that may be of any case before it is compared: the bit of the lower case.
+/// The bit to set in a letter before it is compared, if both cases are allowed: the bit of the lower case.
 const ANY: u8 = 0x20;
-/// The bits to set in a letter that has to be lower-case: none.
+/// The bits to set in a letter if only lower case is allowed: none.
 const LOWER: u8 = 0;
 
-/// Returns whether all bytes are hexadecimal digits. It has no branch, so that many are validated at once.
+/// Returns whether all bytes are hexadecimal digits. The loop has no branch, so that the compiler checks many bytes at
+/// once.
 #[inline]
 fn all_digits<const CASE: u8>(bytes: &[u8]) -> bool {
     let wrong = bytes.iter().fold(0, |wrong, byte| {
@@ -174,10 +176,10 @@ pub(crate) struct DigestText {
 }
 
 impl DigestText {
-    /// The length of the longest, that of a sha256.
+    /// The length of the longest text, a sha256.
     const MOST: usize = "sha256:".len() + 64;
 
-    /// None where the algorithm is not known.
+    /// Creates the text of `digest`, or returns `None` if its algorithm is unknown.
     pub(crate) fn new(digest: &Digest<'_>) -> Option<Self> {
         match digest {
             Digest::Sha256(sum) => Self::of(b"sha256:", *sum, b'a'),
@@ -187,7 +189,8 @@ impl DigestText {
         }
     }
 
-    /// A prefix and hexadecimal digits, `letter` being the first above 9.
+    /// Creates a text of `prefix` and the hexadecimal digits of `sum`. `letter` is the digit of value 10, in the case
+    /// to use.
     fn of<const P: usize, const N: usize>(
         prefix: &[u8; P],
         sum: [u8; N],
@@ -206,7 +209,7 @@ impl DigestText {
         Some(Self { text, length: P.saturating_add(N.saturating_mul(2)) })
     }
 
-    /// The text, which is ASCII.
+    /// Returns the text, which is ASCII.
     pub(crate) fn as_bytes(&self) -> &[u8] {
         self.text.get(..self.length).unwrap_or_default()
     }

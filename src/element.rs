@@ -1,4 +1,4 @@
-//! Storage types, logical types, and the Rust types that stand for them.
+//! Storage types, logical types, and the Rust types of elements.
 
 mod dtype;
 mod floats;
@@ -51,15 +51,15 @@ pub enum StorageType with
 }
 
 impl StorageType {
-    /// All of them.
+    /// All storage types.
     pub const ALL: [Self; Self::COUNT] = Self::LIST;
 
-    /// The type of that name in 1.x.
+    /// Returns the type called `name` in 1.x.
     pub(crate) fn from_v1(name: &[u8]) -> Option<Self> {
         Self::ALL.into_iter().find(|storage| storage.names().0.as_bytes() == name)
     }
 
-    /// [`from_v1`](Self::from_v1), or [`from_v2`](Self::from_v2), for a name that comes as a word, and quicker.
+    /// Returns the same type as [`from_v1`](Self::from_v1) or [`from_v2`](Self::from_v2), faster, for a name in a word.
     #[inline]
     pub(crate) fn from_word<const V2: bool>(name: Word) -> Option<Self> {
         match_name! { name;
@@ -79,12 +79,12 @@ impl StorageType {
         }
     }
 
-    /// The type of that name in 2, which has no `bool`: v2 §4.1.
+    /// Returns the type called `name` in 2, which has no `bool`: v2 §4.1.
     pub(crate) fn from_v2(name: &[u8]) -> Option<Self> {
         Self::from_v1(name).filter(|storage| *storage != Self::Bool)
     }
 
-    /// The type of that name in 0.1.
+    /// Returns the type called `name` in 0.1.
     pub(crate) fn from_v0(name: &[u8]) -> Option<Self> {
         Self::ALL.into_iter().find(|storage| storage.names().1.as_bytes() == name)
     }
@@ -94,13 +94,13 @@ impl StorageType {
         self.names().0
     }
 
-    /// Bytes of one element: 1, 2, 4 or 8.
+    /// Returns the size of an element in bytes: 1, 2, 4 or 8.
     #[inline]
     pub fn width(self) -> u8 {
         self.divisor().get()
     }
 
-    /// [`width`](Self::width), to divide by.
+    /// Returns [`width`](Self::width) as a number to divide by.
     #[inline]
     pub(crate) fn divisor(self) -> NonZeroU8 {
         const ONE: NonZeroU8 = NonZeroU8::MIN;
@@ -112,7 +112,7 @@ impl StorageType {
         }
     }
 
-    /// Returns whether it is an integer type. `bool` is none.
+    /// Returns whether the type is an integer type. `bool` is not.
     pub fn is_integer(self) -> bool {
         use StorageType as T;
         matches!(self, T::I64 | T::I32 | T::I16 | T::I8 | T::U64 | T::U32 | T::U16 | T::U8)
@@ -120,7 +120,7 @@ impl StorageType {
 }
 
 enum_all! {
-/// The meaning of stored elements, where it is more than their storage type: v1.2 §2.
+/// The meaning of stored elements, if it is more than their storage type: v1.2 §2.
 #[doc(hidden)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
@@ -150,25 +150,25 @@ pub enum LogicalType with
 impl_display! { StorageType: name; LogicalType: name; }
 
 impl LogicalType {
-    /// All of them.
+    /// All logical types.
     pub const ALL: [Self; Self::COUNT] = Self::LIST;
-    /// The logical types that 1.2 has, and that are written.
+    /// The logical types of 1.2.
     pub const V1_2: [Self; 6] = {
         let [a, b, c, d, e, f, ..] = Self::LIST;
         [a, b, c, d, e, f]
     };
 
-    /// The logical type of that name in `type` of 1.x.
+    /// Returns the logical type called `name` in the field `type` of 1.x.
     pub(crate) fn from_name(name: &[u8]) -> Option<Self> {
         Self::from_v2(name).filter(|logical| Self::V1_2.contains(logical))
     }
 
-    /// The logical type of that name in `type` of 2.
+    /// Returns the logical type called `name` in the field `type` of 2.
     pub(crate) fn from_v2(name: &[u8]) -> Option<Self> {
         Self::ALL.into_iter().find(|logical| logical.name().as_bytes() == name)
     }
 
-    /// The logical type that a 1.1 dtype of that name stands for.
+    /// Returns the logical type that the 1.1 dtype called `name` stands for.
     pub(crate) fn from_dtype_v1_1(name: &[u8]) -> Option<Self> {
         let named = |logical: &Self| logical.row().1.as_bytes() == name && !name.is_empty();
         Self::ALL.into_iter().find(named)
@@ -179,13 +179,13 @@ impl LogicalType {
         self.row().0
     }
 
-    /// The type its elements are stored as.
+    /// Returns the storage type of the elements.
     pub fn storage(self) -> StorageType {
         self.row().2
     }
 
-    /// Storage elements for each logical one: 2 for complex types, else 1. Of `f4_e2m1` one holds
-    /// two logical ones.
+    /// Returns the number of storage elements for each logical element: 2 for complex types, and otherwise 1. For
+    /// `f4_e2m1` a storage element holds two logical elements.
     #[inline]
     pub fn ratio(self) -> u8 {
         if matches!(self, Self::Complex64 | Self::Complex128) { 2 } else { 1 }
@@ -209,19 +209,19 @@ impl ByteOrder {
 mod sealed {
     use zerocopy::{Immutable, KnownLayout, TryFromBytes};
 
-    /// Kept from being implemented elsewhere.
+    /// Keeps other crates from implementing [`Element`](super::Element).
     pub trait Sealed: TryFromBytes + Immutable + KnownLayout {}
 }
 
-/// A Rust type that stands for a [`DType`]: numbers, `bool`, those of [`half`] and of this module. Elements can also be read
-/// as the type that they are stored as: those of FP8 as `u8`, complex ones as floats. Sealed.
+/// A Rust type of elements: numbers, `bool`, and the types of [`half`] and of this module. Elements can also be read as
+/// their storage type: FP8 elements as `u8`, complex elements as floats. Sealed.
 pub trait Element: Copy + PartialEq + sealed::Sealed + 'static {
     /// The storage type.
     #[doc(hidden)]
     const DTYPE: StorageType;
 
-    /// The logical type that a component must have for its elements to be read as this type.
-    /// Without one, the storage type alone decides.
+    /// The logical type that a component must have for its elements to be read as this type. If `None`, the storage
+    /// type alone must match.
     #[doc(hidden)]
     const LOGICAL: Option<LogicalType> = None;
 
@@ -229,30 +229,30 @@ pub trait Element: Copy + PartialEq + sealed::Sealed + 'static {
     #[doc(hidden)]
     const ZERO: Self;
 
-    /// The bytes as native elements; none if they are not aligned, not a whole number of
-    /// elements, or not valid ones.
+    /// Borrows `bytes` as native elements. Returns `None` if the bytes are not aligned, not a whole number of elements,
+    /// or not valid.
     #[doc(hidden)]
     #[inline]
     fn native(bytes: &[u8]) -> Option<&[Self]> {
         <[Self]>::try_ref_from_bytes(bytes).ok()
     }
 
-    /// One element, from the bytes at the front.
+    /// Reads an element from the front of `bytes`.
     #[doc(hidden)]
     fn read(bytes: &[u8], order: ByteOrder) -> Option<Self>;
 
-    /// The little-endian bytes of the element, which are as many as its size, and zeros.
+    /// Returns the little-endian bytes of the element, followed by zeros.
     #[doc(hidden)]
     fn to_le(self) -> [u8; 16];
 
-    /// The little-endian bytes of elements, where they lie; none on machines whose bytes are others.
+    /// Borrows the little-endian bytes of `elements`, or returns `None` if elements have other bytes in memory.
     #[doc(hidden)]
     fn as_bytes(elements: &[Self]) -> Option<&[u8]> {
         let _ = elements;
         None
     }
 
-    /// The same, to be written, where any bytes are elements.
+    /// Borrows the little-endian bytes of `elements` for writing, if any bytes are valid elements.
     #[doc(hidden)]
     fn as_mut_bytes(elements: &mut [Self]) -> Option<&mut [u8]> {
         let _ = elements;
@@ -260,7 +260,7 @@ pub trait Element: Copy + PartialEq + sealed::Sealed + 'static {
     }
 }
 
-/// The first bytes of 16, and zeros.
+/// Returns `bytes`, padded with zeros to 16.
 pub(crate) fn padded<const N: usize>(bytes: [u8; N]) -> [u8; 16] {
     let mut all = [0; 16];
     all.iter_mut().zip(bytes).for_each(|(to, from)| *to = from);

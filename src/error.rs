@@ -1,4 +1,4 @@
-//! Errors: which rule is broken, where in the file, in which object.
+//! Errors: which rule a file breaks, at which byte, in which object.
 
 mod full;
 
@@ -14,74 +14,72 @@ pub(crate) use full::Named;
 pub(crate) use full::text;
 
 enum_all! {
-/// A call that asked for something the file is not to blame for.
+/// A wrong call. The file is not to blame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Misuse with fn sentence -> &'static str {
-    /// No limit has that name, or it cannot have that value.
+    /// No limit has the given name, or the limit cannot have the given value.
     Limit = "unknown limit, or invalid value of the limit",
     /// No tolerance has that name.
     Tolerance = "unknown tolerance",
-    /// The bytes given are not as many as were asked for, or announced.
+    /// The number of given bytes is not the requested or declared number.
     Supply = "the number of bytes is not the requested or declared one",
-    /// The data given does not hold the component: it is shorter than the file was.
+    /// The given data is shorter than the file was, and does not hold the component.
     Size = "the data given is shorter than the component",
-    /// The elements are of another type than was asked for.
+    /// The elements do not have the requested type.
     Type = "the elements do not have the requested type",
     /// The bytes are not aligned for the type; the unaligned elements can be read.
     Alignment = "the bytes are not aligned for native elements",
-    /// The bytes are of the other byte order; the elements can be read one by one.
+    /// The bytes are not in this machine's byte order. The elements can be read one by one.
     ByteOrder = "the bytes are not in this machine's byte order",
-    /// A 0.1 bool may be any byte, and these are: the elements can be read one by one.
+    /// A bool of 0.1 may be any byte, and some of these are not 0 or 1. The elements can be read one by one.
     BoolBytes = "a 0.1 bool is any byte, and these cannot be borrowed as bools",
-    /// The component is compressed, or in column-major order: it has no elements to borrow.
+    /// The component is compressed or in column-major order, so its elements cannot be borrowed.
     Compressed = "the component is compressed or in column-major order and cannot be borrowed",
-    /// The manifest was opened without its file, so that there is no view: `bind` and `bind_blob`
-    /// take the bytes.
+    /// The manifest was opened without its file, so its content cannot be read: `bind` and `bind_blob` take the bytes.
     NoFile = "the manifest was opened without its file: call `read_from` with a source, `bind` with the file's bytes, or open an `Archive`",
-    /// The bytes of the file are not in memory: they cannot be borrowed, and can be read.
+    /// The file is not in memory. Its elements can be read, but not borrowed.
     NotInMemory = "the file is not in memory: read the elements, as `to_cow` and `to_vec` do, or open its bytes",
-    /// No tensor has the name that was asked for.
+    /// No tensor has the requested name.
     NoTensor = "no tensor of that name",
-    /// The tensor is not of the layout that was asked for.
+    /// The tensor does not have the requested layout.
     Layout = "the tensor does not have the requested layout",
-    /// The attributes of a quantized object, which no rule validates, are missing or not known; or
-    /// the component that the error is at does not fit them and the shape.
+    /// The attributes of a quantized object are missing or unknown, or a component does not match them and the shape.
+    /// No rule checks these attributes when the file is opened.
     Quantization = "the quantization is unknown, or does not match the components",
-    /// The array has no such slice.
+    /// The slice is out of range.
     Slice = "slice out of range",
-    /// The buffer to fill has another length than the data.
+    /// The buffer has another length than the data.
     Buffer = "the buffer has another length than the data",
-    /// The value cannot be written as attributes, or the attributes are no value of that type.
+    /// The value cannot be written as attributes, or the attributes cannot be read as the requested type.
     Attributes = "the value cannot be written as attributes, or the attributes do not have that type",
     /// The bytes are more or fewer than were declared.
     Length = "the bytes are more or fewer than were declared",
-    /// Another component is to come; or, in canonical form, another object.
+    /// Components, or in canonical form objects, come in the wrong order.
     Order = "components or objects out of order",
-    /// The parts are not those of the layout: one is missing, unknown, or given twice.
+    /// A part of the layout is missing, unknown, or given twice.
     Parts = "the parts are not those of the layout: one is missing, unknown, or given twice",
     /// An object was begun and has not ended.
     Unfinished = "an object was begun and has not ended",
-    /// A 0.1 file or a data shard cannot be appended to, nor a file be appended to in canonical form.
+    /// The file cannot be appended to: it is a 0.1 file, a data shard or a file in canonical form.
     Append = "a 0.1 file or a data shard cannot be appended to, nor a file in canonical form",
     /// The level of compression does not exist.
     Level = "invalid compression level: expected 1 to 5",
-    /// The bytes have another digest than was announced; or, in canonical form, have been written
-    /// before, which was not announced.
+    /// The bytes do not have the declared digest, or, in canonical form, were written before without the declaration.
     Announced = "the bytes do not have the declared digest, or have been written before",
-    /// Files of that generation are not written, or have no such digest or alignment.
+    /// The generation cannot be written, or does not have the requested digest or alignment.
     Settings = "the generation cannot be written, or does not have that digest or alignment",
-    /// Files of 1.2 have no shards, nor have those in canonical form, of which there is one for one
-    /// content.
+    /// Files of 1.2 and files in canonical form have no shards. A canonical form with shards would not be the only form
+    /// of a content.
     NoShards = "files of 1.2 and files in canonical form have no shards",
-    /// The component has no digest, and that of the shard it is in has not been compared.
+    /// The component has no digest of its own, and the digest of its shard has not been compared.
     UnverifiedShard = "the component has no digest, and its shard has not been verified",
-    /// Reading or writing failed before, and what it would have gone on with is not known.
+    /// Reading or writing failed before, so the position to continue at is not known.
     Aborted = "reading or writing failed before; begin again",
 }
 }
 
-/// Memory is short. Neither the file nor the call is to blame, unless for asking for much.
+/// The system has no memory left. Neither the file nor the call is wrong, except that they may ask for much.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct OutOfMemory;
 
@@ -91,18 +89,18 @@ pub struct OutOfMemory;
 pub enum ErrorKind {
     /// The file breaks a rule.
     Malformed(Rule),
-    /// The file, which is of another format, breaks a rule of that.
+    /// The file, which is of another format, breaks a rule of its format.
     Format(&'static Row),
-    /// The file may be valid; this reader does not read it.
+    /// The file may be valid, but this reader does not support it.
     Unsupported(Unsupported),
-    /// The file, which is of another format, may be valid; this reader does not read it.
+    /// The file, which is of another format, may be valid, but this reader does not support it.
     UnsupportedFormat(&'static Row),
-    /// The file goes beyond a limit.
+    /// The file exceeds a limit.
     Limit(Limit),
-    /// The file, which is of another format, goes beyond a limit of the reader for that.
+    /// The file, which is of another format, exceeds a limit of the reader of that format.
     LimitFormat(&'static Row),
-    /// The file, which is of another format, is valid: a known loader may stumble over it, or something was left out. Only a
-    /// [`Finding`](crate::Finding) is of this kind.
+    /// The file, which is of another format, is valid, but a known loader may fail on it, or some of its content was
+    /// left out. Only a [`Finding`](crate::Finding) is of this kind.
     Note(&'static Row),
     /// The call was wrong.
     Misuse(Misuse),
@@ -110,18 +108,18 @@ pub enum ErrorKind {
     Read,
     /// The bytes of the file could not be written: [`source`](core::error::Error::source) says why.
     Write,
-    /// The new file has its name, and the system has not confirmed that it keeps it if the machine stops now.
+    /// The new file is in place, but the system has not confirmed that the file survives a crash of the machine.
     NotDurable,
-    /// The file is valid, and has something that a file of that generation, or a canonical one, cannot have.
+    /// The file is valid, but uses a feature that files of the given generation, or canonical files, cannot have.
     Inexpressible(Generation),
-    /// Memory is short.
+    /// The system has no memory left.
     OutOfMemory,
-    /// An invariant of this library does not hold: a defect of it, or bytes that changed while they were read.
+    /// An invariant of this library does not hold: the library has a defect, or bytes changed while they were read.
     Internal,
 }
 
 impl ErrorKind {
-    /// The row of the catalog, where the file is to blame.
+    /// Returns the row of the catalog, if the error is about the file.
     pub fn row(self) -> Option<&'static Row> {
         match self {
             Self::Malformed(rule) => Some(rule.row()),
@@ -162,7 +160,7 @@ pub struct Location {
 }
 
 impl Location {
-    /// More than there can be of either: a manifest has 2^30 bytes at most.
+    /// The absent ordinal. A manifest has at most 2^30 bytes, so no object or component has this ordinal.
     const NONE: u32 = u32::MAX;
 
     pub(crate) const NOWHERE: Self = Self { object: Self::NONE, component: Self::NONE };
@@ -172,18 +170,18 @@ impl Location {
         Self { object: own(object), component: own(component) }
     }
 
-    /// The same object, and that component of it.
+    /// Returns the location of `component` in the same object.
     #[inline]
     pub(crate) fn in_component(self, component: Option<u32>) -> Self {
         Self { component: component.unwrap_or(Self::NONE), ..self }
     }
 
-    /// The object, in manifest order.
+    /// Returns the ordinal of the object, in manifest order.
     pub fn object(&self) -> Option<u32> {
         (self.object != Self::NONE).then_some(self.object)
     }
 
-    /// The component within the object, in manifest order.
+    /// Returns the ordinal of the component within the object, in manifest order.
     pub fn component(&self) -> Option<u32> {
         (self.component != Self::NONE).then_some(self.component)
     }
@@ -202,16 +200,16 @@ impl fmt::Debug for Location {
     }
 }
 
-/// Bits of a number of bytes that has a type beside it: 256 TiB.
+/// The number of bits of a byte count that is packed with a type: enough for 256 TiB.
 const BYTES: u32 = 48;
 
-/// A type of elements in 32 bits, none of which describes nothing: 1, the storage type, and the
-/// logical type, 0 standing for none.
+/// An element type packed into 32 bits: a byte 1, the storage type, the logical type plus 1 (0 if there is none), and a
+/// byte 0. The number 0 stands for no type.
 #[derive(Clone, Copy)]
 pub(crate) struct Described(u32);
 
 impl Described {
-    /// A logical type that is not known.
+    /// The byte of an unknown logical type.
     const UNKNOWN: u8 = u8::MAX;
 
     pub(crate) fn new(storage: StorageType, logical: Option<LogicalType>, unknown: bool) -> Self {
@@ -220,7 +218,8 @@ impl Described {
         Self(u32::from_be_bytes([1, storage.ordinal(), logical, 0]))
     }
 
-    /// The number of bytes, with the type in the upper 16 bits if the bytes leave room for it: an error has one number.
+    /// Packs the type into the upper 16 bits of `bytes`, because an error has room for one number. A number of more
+    /// than 48 bits is returned without the type.
     pub(crate) fn beside(self, bytes: u64) -> u64 {
         let [_, storage, logical, _] = self.0.to_be_bytes();
         match bytes >> BYTES {
@@ -229,7 +228,7 @@ impl Described {
         }
     }
 
-    /// Splits what [`beside`](Self::beside) has put together.
+    /// Splits a number of [`beside`](Self::beside) into the number of bytes and the type.
     fn split(number: u64) -> (u64, Option<Self>) {
         let [storage, logical, ..] = number.to_be_bytes();
         match storage.checked_sub(1) {
@@ -241,7 +240,7 @@ impl Described {
         }
     }
 
-    /// The name of a type, and what follows it; none of a number that describes nothing.
+    /// Returns the name of the type, and a text that follows the name in a sentence. Returns `None` for the number 0.
     fn name(self) -> Option<(&'static str, &'static str)> {
         let [1, storage, logical, _] = self.0.to_be_bytes() else { return None };
         let storage = StorageType::LIST.get(usize::from(storage))?;
@@ -253,9 +252,9 @@ impl Described {
     }
 }
 
-/// An error without names: what the parser and all checks make. Small, `Copy`, and made without allocating.
+/// An error without names, which the parser and all checks create: small, `Copy`, and created without allocating.
 ///
-/// At the public interface it becomes an [`Error`].
+/// The public interface turns it into an [`Error`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct BareError {
     pub(crate) kind: ErrorKind,
@@ -270,7 +269,7 @@ impl BareError {
         Self { offset: offset.into(), ..Self::unplaced(kind.into()) }
     }
 
-    /// An error in content that has no place in the file, being compressed there.
+    /// Creates an error without an offset, because its place lies in decoded content or in no file.
     #[cold]
     pub(crate) fn nowhere(kind: impl Into<ErrorKind>) -> Self {
         Self::unplaced(kind.into())
@@ -280,12 +279,12 @@ impl BareError {
         Self::unplaced(ErrorKind::Misuse(misuse))
     }
 
-    /// An invariant of this library does not hold.
+    /// Creates the error of an invariant of this library that does not hold.
     pub(crate) const fn internal() -> Self {
         Self::unplaced(ErrorKind::Internal)
     }
 
-    /// Returns an error without a place. It is not cold: it may be made before it is known to be needed.
+    /// Creates an error without a place. Not marked cold, because callers create it before they know that they need it.
     const fn unplaced(kind: ErrorKind) -> Self {
         Self { kind, location: Location::NOWHERE, offset: None, found: 0 }
     }
@@ -295,13 +294,13 @@ impl BareError {
         self
     }
 
-    /// The same error at that offset.
+    /// Returns the same error at `offset`.
     pub(crate) fn moved(mut self, offset: u64) -> Self {
         self.offset = Some(offset);
         self
     }
 
-    /// Elements are of one type, and were asked for as another.
+    /// Creates the error of elements that have the type `held` but were requested as `asked`.
     #[cold]
     pub(crate) fn types(held: Described, asked: Described) -> Self {
         let (held, asked) = (u64::from(held.0), u64::from(asked.0));
@@ -313,18 +312,19 @@ impl BareError {
         self
     }
 
-    /// The number that was found.
+    /// Returns the number that was found.
     #[cfg(feature = "std")]
     pub(crate) fn number(&self) -> u64 {
         self.found
     }
 
-    /// Returns whether the file may be valid, and this reader does not know what it uses.
+    /// Returns whether the file may be valid, but uses a feature that this reader does not support.
     pub(crate) fn is_unsupported(&self) -> bool {
         matches!(self.kind, ErrorKind::Unsupported(_) | ErrorKind::UnsupportedFormat(_))
     }
 
-    /// Returns whether it is a rule, a limit or an unsupported feature, and not the call or the system.
+    /// Returns whether the error is about the file (a rule, a limit, an unsupported feature) and not about the call or
+    /// the system.
     pub(crate) fn blames_file(&self) -> bool {
         self.kind.row().is_some()
     }
@@ -374,7 +374,8 @@ impl fmt::Display for BareError {
                 );
             }
             ErrorKind::Malformed(rule @ Rule::IndexRange) => {
-                // Negative indices come as the largest numbers, which no dimension of a real tensor reaches.
+                // A negative index is stored as a number of 2^63 or more, which no dimension of a real tensor reaches,
+                // so the sign is shown.
                 let number = Signed(self.found);
                 let end = rule.row().broken.split_once('}').map_or("", |(_, end)| end);
                 return write!(f, "index {number}{end}");
@@ -405,7 +406,7 @@ impl fmt::Display for BareError {
     }
 }
 
-/// An index of 64 bits as it is shown: with a sign from 2^63 on.
+/// A 64-bit index that is displayed with a sign if it is 2^63 or more.
 pub(crate) struct Signed(pub(crate) u64);
 
 impl fmt::Display for Signed {

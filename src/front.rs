@@ -1,9 +1,9 @@
 //! Filling the index from the parser of another file format: a front end. Unstable, for `zten-formats`.
 //!
-//! A front end says what a header claims, and has checked it by the rules of its format. The [`Builder`] checks
-//! again what views need, whatever it is given: that each blob lies within the file, that sizes follow from
-//! shapes and types, and that limits are kept. So a front end that is wrong mislabels the bytes of its own file, and
-//! never makes a view read beyond them.
+//! A front end parses a header and checks it by the rules of its format. The [`Builder`] then checks again everything
+//! that views rely on: that each blob lies within its file, that sizes follow from shapes and types, and that limits
+//! are kept. A defect of a front end can therefore mislabel the bytes of a file, but never make a view read beyond the
+//! file.
 
 use alloc::vec::Vec;
 use core::ops::Range;
@@ -24,26 +24,26 @@ use crate::rules::{Limit, Row, Rule};
 pub use crate::manifest::Blobs;
 pub use crate::rules::StreamRules;
 
-/// A file format: its name, and its rules for what the library finds in its files.
+/// A file format: its name, the rules for its blobs, and the rules of the format that the library checks.
 #[derive(Debug)]
 pub struct FrontEnd {
     dialect: Dialect,
     blobs: Blobs,
 }
 
-/// Rows of the rule table of a format, for what is found when its files are read.
+/// Rules of a format that the library checks while it builds the index and reads content.
 #[derive(Clone, Copy, Debug)]
 pub struct Rules {
-    /// The names of tensors are unique.
+    /// The rule that names of tensors are unique.
     pub duplicate_name: &'static Row,
-    /// A bool is 0 or 1; none if any byte will do.
+    /// The rule that a bool is 0 or 1; `None` if the format allows any byte.
     pub bool_value: Option<&'static Row>,
-    /// Rules of content that is deflated or has a checksum; none if the format has no such content.
+    /// The rules for deflated content and for checksums; `None` if the format has neither.
     pub stream: Option<&'static StreamRules>,
 }
 
 impl FrontEnd {
-    /// The format of that name.
+    /// Creates the format called `format`.
     pub const fn new(format: &'static str, blobs: Blobs, rules: Rules) -> Self {
         let bool_value = match rules.bool_value {
             Some(row) => Some(ErrorKind::Format(row)),
@@ -61,9 +61,9 @@ pub struct RawObject<'a> {
     pub name: &'a str,
     /// The dimensions, outermost first.
     pub shape: &'a [u64],
-    /// The layout: dense, sparse, or unknown, of which the components can be read.
+    /// The layout: dense, sparse, or unknown. Components of a tensor with an unknown layout can be read.
     pub layout: Layout,
-    /// The name of a layout that is unknown.
+    /// The name of an unknown layout.
     pub layout_name: Option<&'a str>,
     /// The attributes: a CBOR map whose keys are text.
     pub attributes: Option<&'a [u8]>,
@@ -76,41 +76,44 @@ pub struct RawObject<'a> {
 pub struct RawComponent<'a> {
     /// The role: `data` in a dense tensor.
     pub role: &'a str,
-    /// The ordinal of the [file](Builder::file) that its blob is in; the file of the header if none.
+    /// The ordinal of the [file](Builder::file) that holds the blob; `None` for the file of the header.
     pub file: Option<u32>,
-    /// The offset of its blob in the file, in bytes.
+    /// The offset of the blob in its file, in bytes.
     pub offset: u64,
-    /// The bytes of its blob.
+    /// The size of the blob in bytes.
     pub stored_length: u64,
-    /// The bytes in front of its elements that its checksum is over as well: a header of its own. They are deflated with
-    /// the elements, or else lie in front of the blob.
+    /// The number of bytes in front of the elements that the checksum also covers, such as the header of a member. If
+    /// the component is deflated, these bytes are deflated with the elements, and otherwise they lie in front of the
+    /// blob.
     pub prefix: u64,
-    /// The bytes of the elements when decoded; those of the blob if none.
+    /// The size of the decoded elements in bytes; `None` if it is the size of the blob.
     pub decoded_length: Option<u64>,
-    /// The type of its elements as they are stored, and what they mean beyond that.
+    /// The storage type of the elements.
     pub storage: StorageType,
-    /// The logical type, which has to be one of the storage type.
+    /// The logical type of the elements, whose storage type must be `storage`; `None` if the storage type says all.
     pub logical: Option<LogicalType>,
-    /// The order of the bytes of an element.
+    /// The byte order of the elements.
     pub byte_order: ByteOrder,
-    /// True if the first index is the one that moves fastest: in dense tensors, of whose elements no two share a byte.
+    /// Whether the elements are stored in column-major order. Only for dense tensors whose elements take whole bytes.
     pub column_major: bool,
-    /// The elements from one index to the next in each dimension, outermost first, if neither order follows from the shape.
-    /// The blob begins with the first element and ends with the last. In dense tensors of formats with
-    /// [`StreamRules`], of whose elements no two share a byte.
+    /// The stride of each dimension in elements, outermost first; `None` for row-major and column-major order. The blob
+    /// must begin with the first element and end with the last. Only for dense tensors whose elements take whole bytes,
+    /// in formats with [`StreamRules`].
     pub strides: Option<&'a [u64]>,
-    /// The encoding of its blob: raw, zstd or deflate.
+    /// The encoding of the blob: raw, zstd or deflate.
     pub encoding: Encoding,
-    /// The CRC-32 of the prefix and the elements, decoded.
+    /// The CRC-32 of the prefix and the decoded elements, or of `checksum_range`.
     pub checksum: Option<u32>,
-    /// The range of its file that the checksum is over instead, its start and its end, of which the blob is a part, as
-    /// are perhaps those of other components, which have the same checksum. All of it is read and verified before a whole
-    /// component of it is, once for each open file; slices and borrowed views do not verify it.
+    /// The start and the end of the file range that the checksum covers, if that is more than the prefix and the
+    /// elements: a storage with this blob and perhaps the blobs of other components, which have the same range and
+    /// checksum. Reading a whole component verifies the range first, once for each open file. Slices and borrowed views
+    /// do not verify it.
     pub checksum_range: Option<[u64; 2]>,
 }
 
 impl RawComponent<'_> {
-    /// Raw little-endian elements in row-major order in the file of the header, without a checksum.
+    /// Creates a component of `length` raw bytes at `offset` in the file of the header: little-endian elements in
+    /// row-major order, without a checksum.
     pub const fn raw(storage: StorageType, offset: u64, length: u64) -> Self {
         Self {
             role: "data",
@@ -131,32 +134,33 @@ impl RawComponent<'_> {
     }
 }
 
-/// Takes the tensors of a header, one by one.
+/// A builder of the index, which takes the tensors of a header one by one.
 ///
-/// After an error it takes no more, and ends in that error: the file is rejected.
+/// After an error the builder takes no more tensors, and `finish` returns the error: the file is rejected.
 #[derive(Debug)]
 pub struct Builder<'o> {
     options: &'o OpenOptions,
     header: Range<u64>,
     file_len: u64,
-    /// Names, and other texts and attributes, as CBOR items, behind one byte: no item is at place 0.
+    /// Names, other texts and attributes as CBOR items. One byte lies before the first item, so that no item is at
+    /// place 0.
     text: Encoder,
     last_name: Range<usize>,
     last_file: Range<usize>,
     attributes: Option<BytesLeft>,
     cx: ParseContext<'o>,
-    /// The dimensions of the tensor that is being taken, as CBOR numbers.
+    /// The dimensions of the current tensor, as CBOR numbers.
     dimensions: Encoder,
-    /// Bytes of the tensors whose strides repeat elements.
+    /// The total size in bytes of the tensors whose strides repeat elements.
     repeated: u64,
     index: IndexBuilder,
-    /// The first finding by each rule.
+    /// The first finding by each rule, and the number of further findings.
     findings: Vec<Finding>,
-    /// The first error.
+    /// The first error, which every later call returns.
     failed: Option<BareError>,
 }
 
-/// A header that keeps every rule that needs no data.
+/// A header that keeps every rule that can be checked without the data.
 pub struct Parsed(ValidatedManifest, Vec<u8>);
 
 impl core::fmt::Debug for Parsed {
@@ -166,18 +170,18 @@ impl core::fmt::Debug for Parsed {
 }
 
 impl Parsed {
-    /// The validated header, and the bytes of its texts.
+    /// Returns the validated header and the bytes of its texts.
     pub(crate) fn into_parts(self) -> (ValidatedManifest, Vec<u8>) {
         (self.0, self.1)
     }
 }
 
 impl<'o> Builder<'o> {
-    /// Begins with the header at `header`, of a file of `file_len` bytes.
+    /// Creates a builder for the header at the range `header` of a file of `file_len` bytes.
     ///
     /// # Errors
-    /// The header lies outside of the file, which is an internal error; `canonical-generation` where the canonical form is
-    /// asked for, which other formats do not have; out of memory.
+    /// `canonical-generation` if `options` ask for the canonical form, which other formats do not have; an internal
+    /// error if the header lies outside of the file; out of memory.
     pub fn new(
         front: &'static FrontEnd,
         header: Range<u64>,
@@ -209,8 +213,8 @@ impl<'o> Builder<'o> {
         })
     }
 
-    /// Makes room for so many tensors of one component each, and for so many bytes of their names and attributes. Lists
-    /// that grow take up to three times as much for a moment.
+    /// Reserves room for `tensors` tensors of one component each, and for `text` bytes of names and attributes. Without
+    /// a reservation, a growing list takes up to three times its size for a moment.
     ///
     /// # Errors
     /// Out of memory.
@@ -220,7 +224,7 @@ impl<'o> Builder<'o> {
         Ok(self.text.reserve(text)?)
     }
 
-    /// Takes the attributes of the file: a CBOR map whose keys are text, and differ.
+    /// Takes the attributes of the file. `map` is a CBOR map whose keys are distinct texts.
     ///
     /// # Errors
     /// Rules of CBOR, limits; out of memory.
@@ -231,8 +235,8 @@ impl<'o> Builder<'o> {
         })?)
     }
 
-    /// Takes another file of `length` bytes, which components may be in, and returns its ordinal. Files come in the order
-    /// of their names: shorter ones first, those of one length by their bytes.
+    /// Takes a further file called `name`, of `length` bytes, that may hold components, and returns its ordinal. Files
+    /// must be passed in the order of their names: shorter names first, names of equal length by their bytes.
     ///
     /// # Errors
     /// [`Misuse::Order`]; `limit-shards`, `limit-manifest`; out of memory.
@@ -259,13 +263,13 @@ impl<'o> Builder<'o> {
     /// Takes a tensor.
     ///
     /// # Errors
-    /// A rule that a view needs: `blob-bounds`, `dense-size`, and others; a limit; out of memory.
+    /// A rule that views rely on, such as `blob-bounds` or `dense-size`; a limit; out of memory.
     pub fn push(&mut self, object: &RawObject<'_>) -> Result<(), Error> {
         let location = Location::new(Some(self.index.len()), None);
         Ok(self.take(location, |builder| builder.object(object))?)
     }
 
-    /// Takes something, unless what came before was rejected. An error of no object or component is at `place`.
+    /// Calls `take`, unless an earlier call failed. An error without a location gets `location`.
     #[inline]
     fn take(
         &mut self,
@@ -283,14 +287,15 @@ impl<'o> Builder<'o> {
         })
     }
 
-    /// Checks a tensor and keeps it. What it leaves where it fails is never looked at.
+    /// Checks a tensor and adds it to the index. After an error the index is not used any more, so parts of the tensor
+    /// may stay.
     fn object(&mut self, object: &RawObject<'_>) -> Result<(), BareError> {
         let ordinal = self.index.len();
         let first = self.cx.components.len();
         if u64_from_usize(object.shape.len()) > self.options.limit().rank().into() {
             return Err(BareError::nowhere(Limit::Rank));
         }
-        // Roles ascend; one component has none beside its own.
+        // Ascending roles are distinct. A single component needs no check.
         if let [_, _, ..] = object.components {
             if u64_from_usize(object.components.len()) > self.options.limit().keys().into() {
                 return Err(BareError::nowhere(Limit::Keys));
@@ -326,7 +331,7 @@ impl<'o> Builder<'o> {
         let candidate = Candidate { layout, product, shape: dimensions, components, dialect };
         match object.layout {
             Layout::Dense | Layout::SparseCsr | Layout::SparseCoo | Layout::Unknown => {}
-            // Views of the others read attributes that no front end has checked.
+            // Views of other layouts read attributes that no front end has checked.
             _ => return Err(BareError::misuse(Misuse::Layout)),
         }
         candidate.check(self.options).map_err(|fault| {
@@ -339,7 +344,7 @@ impl<'o> Builder<'o> {
             || self.text.as_bytes().get(self.last_name.clone()) < Some(object.name.as_bytes());
         self.last_name = head.end..self.text.len();
         if object.layout == Layout::Unknown {
-            // It is looked for behind the name.
+            // `Records::layout` reads the name of the layout behind the name of the object.
             let layout = object.layout_name.unwrap_or(Layout::Unknown.name());
             self.item(|text| text.text(layout))?;
         }
@@ -355,7 +360,7 @@ impl<'o> Builder<'o> {
             count,
             format: object.layout,
         };
-        // So many components and dimensions can be counted in 32 bits.
+        // Keeps the number of components and dimensions within 32 bits.
         let kept = self.cx.components.len().saturating_add(self.cx.shapes.len());
         if u64_from_usize(kept) > self.options.limit().manifest() {
             return Err(BareError::nowhere(Limit::Manifest).found(u64_from_usize(kept)));
@@ -367,9 +372,8 @@ impl<'o> Builder<'o> {
     /// Ends the header, and checks the rules that hold for all tensors together.
     ///
     /// # Errors
-    /// The error after which nothing was taken; the format's rule for names that stand there twice; `blob-overlap`,
-    /// `limit-decoded-total`; out of memory.
-    /// [`Error::place`] has the tensor, by the order in which tensors were taken.
+    /// The first error of the builder; the format's rule on duplicate names; `blob-overlap`, `limit-decoded-total`; out
+    /// of memory. [`Error::place`] counts tensors in the order in which they were passed.
     pub fn finish(self) -> Result<Parsed, Error> {
         if let Some(error) = self.failed {
             return Err(error.into());
@@ -387,14 +391,15 @@ impl<'o> Builder<'o> {
         Ok(Parsed(validated, text.into_bytes()))
     }
 
-    /// Adds a finding that does not keep the file from opening: a note, or an error that only a check of the file reports. Of
-    /// several by one rule the first is kept and the others are counted, so that memory does not follow what a file repeats.
+    /// Adds a finding, which does not keep the file from opening: a note, or an error that only a check of the file
+    /// reports. Only the first finding by each rule is kept, and further findings are counted, so that memory does not
+    /// follow the file.
     pub fn found(&mut self, error: Error) {
         self.found_times(error, 1);
     }
 
-    /// Adds the findings of an archive whose tensors this one takes. It lies in the file of that name, or if that is empty in
-    /// the file of the header.
+    /// Adds the `findings` of another archive whose tensors this builder takes. `file` is the name of the archive's
+    /// file, or empty for the file of the header.
     pub fn found_in_file(&mut self, findings: &[Finding], file: &str) {
         let file = Some(file).filter(|file| !file.is_empty());
         for finding in findings {
@@ -413,7 +418,7 @@ impl<'o> Builder<'o> {
         }
     }
 
-    /// Adds a finding that was made `times` times.
+    /// Adds `times` findings like `error`.
     fn found_times(&mut self, error: Error, times: u64) {
         let is_same = |finding: &&mut Finding| finding.error.kind() == error.kind();
         if let Some(known) = self.findings.iter_mut().find(is_same) {
@@ -425,7 +430,8 @@ impl<'o> Builder<'o> {
         }
     }
 
-    /// Returns the bytes that elements take which lie by strides, and begin and end with the blob.
+    /// Validates strides, and returns the size of the elements in bytes in row-major order. The blob must begin with
+    /// the first element and end with the last.
     fn strided(&mut self, shape: &[u64], raw: &RawComponent<'_>) -> Result<u64, BareError> {
         let limits = self.options.limit();
         let width = u64::from(raw.logical.map_or(1, LogicalType::ratio))
@@ -456,7 +462,8 @@ impl<'o> Builder<'o> {
         Ok(bytes)
     }
 
-    /// Checks a component by itself and keeps it. Elements that lie by strides take so many bytes.
+    /// Checks a component without regard to its tensor, and adds it to the index. `listed` is the size of the elements
+    /// in bytes if they are strided.
     fn component(
         &mut self,
         raw: &RawComponent<'_>,
@@ -487,7 +494,7 @@ impl<'o> Builder<'o> {
                 return Err(BareError::nowhere(Rule::DecodedLengthMissing));
             }
             Encoding::Raw => return Err(BareError::nowhere(Rule::DecodedLengthRaw)),
-            // Nothing here reads them.
+            // A front end may use raw, zstd and deflate only.
             _ => return Err(BareError::misuse(Misuse::Settings)),
         }
         let is_streamed = prefix > 0 || raw.checksum.is_some() || listed.is_some();
@@ -540,7 +547,7 @@ impl<'o> Builder<'o> {
         push(&mut self.cx.components, record).map_err(fault_error)
     }
 
-    /// Keeps a name: its place, and the range of its head.
+    /// Adds a name to the texts, and returns the place of its item and the range of the item's head.
     fn name(&mut self, name: &str) -> Result<(BytesLeft, Range<usize>), BareError> {
         let at = self.item(|text| text.text(name))?;
         let start = self.text.len().saturating_sub(name.len());
@@ -548,7 +555,7 @@ impl<'o> Builder<'o> {
         Ok((at, item..start))
     }
 
-    /// Checks and keeps a map of attributes.
+    /// Checks a map of attributes, and adds it to the texts.
     fn map(&mut self, map: &[u8]) -> Result<BytesLeft, BareError> {
         let passed = pass_attributes(self.options.limit(), Rule::AttributesType, map, 0);
         let (rest, ()) = passed.map_err(|error| fault_error(fault(error)))?;
@@ -560,7 +567,8 @@ impl<'o> Builder<'o> {
         self.item(|text| text.raw(map))
     }
 
-    /// Keeps an item, unless texts take more bytes by then than a header may.
+    /// Adds the item that `write` writes to the texts, and returns its place. The texts may take no more bytes than the
+    /// limit on a manifest.
     fn item(
         &mut self,
         write: impl FnOnce(&mut Encoder) -> Result<(), OutOfMemory>,
@@ -578,7 +586,7 @@ impl<'o> Builder<'o> {
 /// Returns the arrangement of the elements of a component.
 fn arrangement(shape: &[u64], raw: &RawComponent<'_>) -> Result<Arrangement, BareError> {
     let Some(strides) = raw.strides else {
-        // Vectors have one order.
+        // A vector is both row-major and column-major.
         let is_column_major = raw.column_major && shape.len() > 1;
         return Ok(if is_column_major { Arrangement::ColumnMajor } else { Arrangement::RowMajor });
     };
@@ -593,7 +601,8 @@ fn arrangement(shape: &[u64], raw: &RawComponent<'_>) -> Result<Arrangement, Bar
     })
 }
 
-/// Returns whether elements lie one after the other, where dimensions and their strides begin with the one that moves fastest.
+/// Returns whether elements lie one after the other. `dimensions` are sizes and strides, and begin with the dimension
+/// that varies fastest.
 fn is_contiguous(mut dimensions: impl Iterator<Item = (u64, u64)>) -> bool {
     let mut next = 1_u64;
     dimensions.all(|(dimension, stride)| {
@@ -603,7 +612,7 @@ fn is_contiguous(mut dimensions: impl Iterator<Item = (u64, u64)>) -> bool {
     })
 }
 
-/// A fault in a header that has no place in it.
+/// Turns `fault` into an error without an offset, because the texts of a front end are not bytes of the file.
 fn fault_error(fault: Fault) -> BareError {
     BareError::nowhere(fault.kind).found(fault.found)
 }

@@ -1,9 +1,9 @@
-//! Every number that bounds what a file may cost, and what a caller may tolerate.
+//! The limits on what a file may cost, and the tolerances that a caller may set.
 
 use crate::error::{Error, Misuse};
 use crate::num::enum_all;
 
-/// Magic, blobs and footers are aligned to, or counted in, these.
+/// The fixed numbers of the zTensor formats.
 pub(crate) mod format {
     /// Every blob starts at a multiple of this: v0.1 §3.2, v1.1 I.2, v1.2 §4.
     pub(crate) const ALIGNMENT: u64 = 64;
@@ -19,13 +19,13 @@ pub(crate) mod format {
     pub(crate) const DEPTH_V2: u8 = 32;
     /// The nesting of the format itself, which no limit may go below.
     pub(crate) const DEPTH_FLOOR: u8 = 6;
-    /// Bytes of a chunk of content, at most.
+    /// The largest size of a chunk of content in bytes.
     pub(crate) const CHUNK_CAP: u32 = 64 << 10;
-    /// Bytes of the largest element, which a chunk is a multiple of.
+    /// The size in bytes of the largest element. The size of a chunk is a multiple of it.
     pub(crate) const CHUNK_FLOOR: u32 = 16;
 }
 
-/// Declares [`Limits`]: those that one number tells, with their defaults, and the least and the most that they can be.
+/// Declares [`Limits`]: each limit that is a single number, with its default and its smallest and largest value.
 macro_rules! limits {
     (
         $(#[$outer:meta])* $limits:ident:
@@ -49,7 +49,7 @@ macro_rules! limits {
         }
 
         impl $limits {
-            /// The names that [`with_named`](Self::with_named) knows.
+            /// The names that [`with_named`](Self::with_named) accepts.
             pub const NAMES: &'static [&'static str] =
                 &[$( stringify!($name), )+ "decoded-total"];
 
@@ -67,13 +67,12 @@ macro_rules! limits {
                 }
             )+
 
-            /// Returns these limits with one changed, by its name in the catalog (without `limit-`), as
-            /// a command line gives it.
+            /// Returns these limits with the limit `name` set to `value`. `name` is the name in the catalog without
+            /// `limit-`, as on a command line.
             ///
             /// # Errors
-            /// [`Misuse::Limit`] where there is no such limit, or where it cannot be that number:
-            /// `manifest` is at most 1 GiB and `depth` from 6 to 64; neither can be raised, because
-            /// the index and the decoder are built for them.
+            /// [`Misuse::Limit`] if there is no such limit, or if it cannot have this value: `manifest` is at most 1
+            /// GiB and `depth` from 6 to 64, because the index and the decoder are built for these.
             pub fn with_named(self, name: &str, value: u64) -> Result<Self, Error> {
                 let limits = match name {
                     $( stringify!($name) => {
@@ -90,7 +89,7 @@ macro_rules! limits {
 }
 
 limits! {
-    /// The cost that a file may ask for. Each limit is spent before memory or time is.
+    /// The limits on what a file may cost. Each limit is checked before memory or time is spent.
     ///
     /// ```
     /// let limits = zten::Limits::default().with_keys(64);
@@ -98,56 +97,55 @@ limits! {
     /// ```
     Limits:
 
-    /// Bytes of manifest. Default, and most: 1 GiB.
+    /// The size of the manifest in bytes. The default and the largest value are 1 GiB.
     manifest: u64 = format::MANIFEST_CAP, in (0, format::MANIFEST_CAP);
-    /// Returns these limits with another number of bytes of manifest; at most 1 GiB, for which the index is
-    /// built.
+    /// Returns these limits with another size of the manifest, at most 1 GiB, for which the index is built.
     with_manifest;
 
-    /// Levels of nesting in the manifest's CBOR, the root being level 1. Default, and most: 64.
+    /// The levels of nesting in the manifest's CBOR; the root is level 1. The default and the largest value are 64.
     depth: u8 = format::DEPTH_CAP, in (format::DEPTH_FLOOR, format::DEPTH_CAP);
-    /// Returns these limits with another number of levels of nesting: at least 6, which the format itself
-    /// takes, and at most 64, for which the decoder is built.
+    /// Returns these limits with another number of levels of nesting: at least 6, which the format itself needs, and at
+    /// most 64, for which the decoder is built.
     with_depth;
 
-    /// Dimensions of a shape. Default 64.
+    /// The number of dimensions of a shape. The default is 64.
     rank: u32 = 64, in (0, u32::MAX);
     /// Returns these limits with another number of dimensions.
     with_rank;
 
-    /// Keys of any interpreted map but `objects`. Default 4,096.
+    /// The number of keys of any interpreted map except `objects`. The default is 4,096.
     keys: u32 = 4096, in (0, u32::MAX);
     /// Returns these limits with another number of keys of a map.
     with_keys;
 
-    /// Shards of a file (2) that are looked for. Default 1,024.
+    /// The number of shards of a file (2). The default is 1,024.
     shards: u32 = 1024, in (0, u32::MAX);
-    /// Returns these limits with another number of shards (2) that are looked for.
+    /// Returns these limits with another number of shards (2).
     with_shards;
 
-    /// Bytes of a zstd frame's window. Default 128 MiB.
+    /// The size of a zstd frame's window in bytes. The default is 128 MiB.
     window: u64 = 128 << 20, in (0, u64::MAX);
     /// Returns these limits with another number of bytes of a zstd window.
     with_window;
 
-    /// Bytes that a compressed component decodes to, that one with strides lies in or is read as, and that the rows or cells
-    /// of a sparse object of 2 take while they are validated, 8 each. Default 4 GiB.
+    /// The memory in bytes that a single component or object may need: the decoded size of a compressed component, the
+    /// blob and the elements of a strided component, and 8 bytes for each row or cell of a sparse object of 2 that is
+    /// validated. The default is 4 GiB.
     decoded: u64 = 4 << 30, in (0, u64::MAX);
-    /// Returns these limits with another number of bytes that a compressed component decodes to.
+    /// Returns these limits with another number of bytes for a single component.
     with_decoded;
 }
 
 impl Limits {
-    /// Limits for a reader with little memory: manifest 1 MiB, window 256 KiB, decoded 8 MiB,
-    /// chunks of 1 KiB.
+    /// Returns limits for a reader with little memory: manifest 1 MiB, window 256 KiB, decoded 8 MiB, chunks of 1 KiB.
     pub fn embedded() -> Self {
         Self { manifest: 1 << 20, window: 256 << 10, decoded: 8 << 20, ..Self::default() }
             .with_chunk(1 << 10)
     }
 
-    /// Returns these limits with content read in chunks of at most so many bytes, from 16 to 64 KiB, and
-    /// a multiple of 16. It bounds no file, but what reading one takes at a time where the
-    /// source does not lend its bytes.
+    /// Returns these limits with content read in chunks of at most `bytes` bytes, which is rounded to a multiple of 16
+    /// from 16 to 64 KiB. No file is rejected by this limit. It bounds how much is read at a time from a source that
+    /// does not lend its bytes.
     #[must_use]
     pub fn with_chunk(mut self, bytes: u32) -> Self {
         let bytes = bytes.clamp(format::CHUNK_FLOOR, format::CHUNK_CAP);
@@ -155,39 +153,41 @@ impl Limits {
         self
     }
 
-    /// Returns these limits with another number of bytes that all compressed components decode to together,
-    /// and that all components take where blobs are shared, if it is more than the file has.
+    /// Returns these limits with another number of bytes that all compressed components may decode to together, and
+    /// that all components may have together if blobs are shared. The size of the file is always allowed for shared
+    /// blobs.
     #[must_use]
     pub fn with_decoded_total(mut self, bytes: u64) -> Self {
         self.decoded_total = Some(bytes);
         self
     }
 
-    /// Bytes of a chunk of content, at most. Default, and most: 64 KiB.
+    /// Returns the largest size of a chunk of content in bytes. The default and the largest value are 64 KiB.
     pub fn chunk(&self) -> u32 {
         self.chunk
     }
 
-    /// Bytes that all compressed components of a file of `file_len` bytes decode to together, and that
-    /// all components take where blobs are shared. Default 64 GiB and 64 times the file.
+    /// Returns the number of bytes that all compressed components of a file of `file_len` bytes may decode to together,
+    /// and that all components may have together if blobs are shared. The default is 64 GiB plus 64 times the size of
+    /// the file.
     pub fn decoded_total(&self, file_len: u64) -> u64 {
         let default = file_len.saturating_mul(64).saturating_add(64 << 30);
         self.decoded_total.unwrap_or(default)
     }
 
-    /// Bytes that all components in a file of `file_len` bytes take together, whose blobs may be shared:
-    /// without sharing, no more than the file.
+    /// Returns the number of bytes that all components in a file of `file_len` bytes may have together if blobs are
+    /// shared: at least the size of the file, which components without sharing never exceed.
     pub(crate) fn shared_total(&self, file_len: u64) -> u64 {
         self.decoded_total(file_len).max(file_len)
     }
 }
 
 enum_all! {
-/// One kind of file that is rejected by default and can be asked for by name.
+/// A kind of file that is rejected by default, and can be accepted by name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Tolerance with
-    /// The name, as `--tolerate` takes it.
+    /// The name, which `--tolerate` takes.
     pub fn name -> &'static str
 {
     /// `narrow-indices`: integer index types other than `u64` in 1.2 files.
@@ -200,7 +200,7 @@ pub enum Tolerance with
 }
 
 impl Tolerance {
-    /// All of them.
+    /// All tolerances.
     pub const ALL: &'static [Self] = &Self::LIST;
 
     fn bit(self) -> u8 {
@@ -208,8 +208,8 @@ impl Tolerance {
     }
 }
 
-/// Options for opening a file: [`Limits`], [`Tolerance`]s, and the canonical form. The default
-/// tolerates nothing and asks for no form.
+/// Options for opening a file: [`Limits`], [`Tolerance`]s, and the canonical form. The default has no tolerances and
+/// does not ask for the canonical form.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct OpenOptions {
     limits: Limits,
@@ -225,17 +225,17 @@ impl OpenOptions {
         self
     }
 
-    /// Returns these options with one more kind of file accepted.
+    /// Returns these options with `tolerance` added.
     #[must_use]
     pub fn tolerate(mut self, tolerance: Tolerance) -> Self {
         self.tolerated |= tolerance.bit();
         self
     }
 
-    /// Returns these options with one more kind of file accepted, by its name.
+    /// Returns these options with the tolerance called `name` added.
     ///
     /// # Errors
-    /// [`Misuse::Tolerance`] where there is none of that name.
+    /// [`Misuse::Tolerance`] if there is no tolerance called `name`.
     pub fn tolerate_named(self, name: &str) -> Result<Self, Error> {
         let known = Tolerance::ALL.iter().find(|tolerance| tolerance.name() == name);
         known.map(|t| self.tolerate(*t)).ok_or(Misuse::Tolerance.into())
@@ -245,10 +245,10 @@ impl OpenOptions {
         self.tolerated & tolerance.bit() != 0 && !self.canonical
     }
 
-    /// Returns these options, accepting the canonical form only: one content has one file, and no byte
-    /// of it is free to change. No tolerance holds beside it. `docs/canonical.md` has the form.
+    /// Returns these options, accepting only the canonical form: each content has exactly one file, in which no byte
+    /// can change. Tolerances do not apply. `docs/canonical.md` describes the form.
     ///
-    /// Opening validates all of it but the padding, which [`Verifier::padding`] does.
+    /// Opening validates the canonical form except the padding, which [`Verifier::padding`] validates.
     ///
     /// [`Verifier::padding`]: crate::verify::Verifier::padding
     #[cfg(feature = "write")]
@@ -258,7 +258,7 @@ impl OpenOptions {
         self
     }
 
-    /// Returns these options, accepting any form.
+    /// Returns these options, accepting files that are not canonical, too.
     pub(crate) fn any_form(mut self) -> Self {
         self.canonical = false;
         self
@@ -268,7 +268,7 @@ impl OpenOptions {
         cfg!(feature = "write") && self.canonical
     }
 
-    /// The limits.
+    /// Returns the limits.
     pub fn limit(&self) -> &Limits {
         &self.limits
     }

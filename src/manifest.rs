@@ -1,8 +1,8 @@
-//! The proof that a manifest keeps every rule that can be validated without data, and what it says.
+//! Validated manifests, which keep every rule that can be checked without data, and access to their tensors.
 //!
-//! A [`Manifest`] holds the manifest's bytes and not the data: a file of 100 GB is opened with
-//! its last bytes. Names, shapes, digests and attributes are read from those bytes when asked
-//! for, which cannot fail, because they have been checked.
+//! A [`Manifest`] holds the bytes of the manifest, but not the data, so a file of 100 GB is opened by reading its last
+//! bytes. Names, shapes, digests and attributes are read from these bytes on demand, which cannot fail, because the
+//! bytes have been checked.
 
 mod builder;
 mod canonical;
@@ -37,17 +37,16 @@ use crate::limits::{Limits, OpenOptions};
 use crate::num::{len_u32, usize_from_u32};
 use crate::rules::Generation;
 
-/// A manifest that has been read and found to keep every rule that needs no data bytes.
+/// A manifest that keeps every rule that can be checked without data.
 ///
-/// It is made by opening a file: an [`Archive`](crate::Archive) has one, and
-/// [`open::Opening`](crate::open::Opening) makes one of a file whose bytes are elsewhere. `B` holds the manifest's
-/// bytes, or in an [`Archive`](crate::Archive) those of the whole file: `&[u8]`, `Vec<u8>`,
-/// `Cow<[u8]>`, `Arc<[u8]>`, or a map of the caller's. It is `Send` and `Sync` where `B` is.
+/// Opening a file creates a manifest: an [`Archive`](crate::Archive) has one, and
+/// [`open::Opening`](crate::open::Opening) creates one for a file whose bytes are elsewhere. `B` holds the bytes of the
+/// manifest, or in an [`Archive`](crate::Archive) the bytes of the whole file: `&[u8]`, `Vec<u8>`, `Cow<[u8]>`,
+/// `Arc<[u8]>`, or a memory map of the caller. The manifest is `Send` and `Sync` if `B` is.
 ///
-/// `B` is asked for its bytes again by each call here, and has to give the same ones. Where it
-/// does not (a map whose file has been changed by another process), what is returned is
-/// unspecified, and nothing panics but debug assertions, in builds that have them, and sorting names of one
-/// hash that change meanwhile.
+/// Each call asks `B` for its bytes again, and `B` has to return the same bytes. If `B` does not (a memory map of a
+/// file that another process has changed), the results are unspecified. Such calls do not panic, except for debug
+/// assertions in builds that have them, and for sorting names of equal hashes that change meanwhile.
 pub struct Manifest<B> {
     pub(crate) bytes: B,
     validated: ValidatedManifest,
@@ -55,7 +54,7 @@ pub struct Manifest<B> {
 
 #[cfg(feature = "std")]
 impl<B> Manifest<B> {
-    /// The manifest of a file of another format, which is held in `file`.
+    /// Creates the manifest of a file of another format, which is held in `file`.
     pub(crate) fn of_front(file: B, (mut validated, text): (ValidatedManifest, Vec<u8>)) -> Self {
         validated.text = TextIn::Own(text);
         Self { bytes: file, validated }
@@ -69,7 +68,7 @@ impl<B: AsRef<[u8]>> Manifest<B> {
         Ok(Self { bytes, validated })
     }
 
-    /// The manifest that was found at `section` of the file whose bytes are `file`.
+    /// Creates the manifest that lies at `section` of the file whose bytes are `file`.
     pub(crate) fn within(file: B, section: Range<usize>, mut validated: ValidatedManifest) -> Self {
         validated.text = TextIn::File(section);
         Self { bytes: file, validated }
@@ -80,56 +79,58 @@ impl<B: AsRef<[u8]>> Manifest<B> {
         ManifestRef::new(self.bytes.as_ref(), &self.validated)
     }
 
-    /// The file's attributes; empty if it has none (1.x): v1.1 II.1, v1.2 §1.
+    /// Returns the attributes of the file; empty if the file has none (1.x): v1.1 II.1, v1.2 §1.
     pub fn attributes(&self) -> Attributes<'_> {
         self.own_attributes().unwrap_or_default()
     }
 
-    /// The file's attributes, if it has a map of them, and be it empty. Unstable.
+    /// Returns the attributes of the file, or `None` if the file has no map of attributes. The map may be empty.
+    /// Unstable.
     #[doc(hidden)]
     pub fn own_attributes(&self) -> Option<Attributes<'_>> {
         let parts = self.parts();
         Attributes::read(seek(parts.as_bytes(), parts.index().attributes?))
     }
 
-    /// All fields of the root (1.x) as the manifest spells them, unknown ones included.
+    /// Returns all fields of the root (1.x) as the manifest spells them, including unknown fields.
     pub fn fields(&self) -> Option<Attributes<'_>> {
         Attributes::read(self.parts().manifest()?)
     }
 
-    /// The manifest's CBOR; none in a data shard and in other formats.
+    /// Returns the CBOR of the manifest; empty for a data shard and for other formats.
     pub fn as_bytes(&self) -> &[u8] {
         self.parts().manifest().unwrap_or_default()
     }
 
-    /// The objects, in the order of the manifest.
+    /// Returns the objects, in the order of the manifest.
     pub fn tensors(&self) -> impl ExactSizeIterator<Item = Tensor<'_>> {
         self.parts().tensors()
     }
 
-    /// The object at that place in the manifest, counted from 0.
+    /// Returns the object with the ordinal `ordinal` in the manifest, counted from 0.
     pub fn tensor_at(&self, ordinal: u32) -> Option<Tensor<'_>> {
         self.parts().object(ordinal)
     }
 
-    /// The object of that name. In O(log n); or, with `std`, in a few steps, for which the
-    /// first call puts 256 names or more into a table, of 8 bytes each.
+    /// Returns the object called `name`. In O(log n); with `std` in constant time, for which the first call builds a
+    /// table of 8 bytes a name if there are 256 names or more.
     #[inline]
     pub fn get(&self, name: &str) -> Option<Tensor<'_>> {
         self.parts().get(name)
     }
 
-    /// The object of that name, or an error that says which name there is not, and which one is nearest to it.
+    /// Returns the object called `name`, or an error that names the object with the most similar name.
     ///
     /// # Errors
-    /// [`Misuse::NoTensor`](crate::error::Misuse::NoTensor), for which all names are looked at, as many as 65,536 of at most 128 bytes.
+    /// [`Misuse::NoTensor`](crate::error::Misuse::NoTensor). At most 65,536 names, of at most 128 bytes each, are
+    /// compared with `name`.
     pub fn tensor(&self, name: &str) -> Result<Tensor<'_>, Error> {
         self.parts().require(name)
     }
 }
 
 impl Manifest<Vec<u8>> {
-    /// The same manifest, of which the file is held beside its own bytes.
+    /// Returns the same manifest with a holder of the whole file, which `holder` creates from the length of the file.
     pub(crate) fn in_file<H>(self, holder: impl FnOnce(u64) -> H) -> Manifest<H> {
         let Self { bytes, mut validated } = self;
         validated.text = TextIn::Own(bytes);
@@ -138,28 +139,28 @@ impl Manifest<Vec<u8>> {
 }
 
 impl<B> Manifest<B> {
-    /// The holder of the bytes.
+    /// Returns the holder of the bytes.
     pub(crate) fn into_holder(self) -> B {
         self.bytes
     }
 
-    /// The name of the file format: `zTensor`, or that of another one.
+    /// Returns the name of the file format: `zTensor`, or the name of another format.
     pub fn file_format(&self) -> &'static str {
         self.validated.index.dialect.format
     }
 
-    /// The generation of zTensor that the file follows; none in other formats.
+    /// Returns the generation of zTensor that the file follows; `None` for other formats.
     pub fn generation(&self) -> Option<Generation> {
         self.validated.index.dialect.generation
     }
 
-    /// The version that a 1.x file names.
+    /// Returns the version that a 1.x file names.
     pub fn version(&self) -> Option<Version> {
         self.validated.index.version
     }
 
-    /// The findings that did not keep the file from opening, one for each rule: notes, and errors that only a check of the file
-    /// reports. There are none in zTensor files.
+    /// Returns the findings that did not keep the file from opening, one for each rule: notes, and errors that only a
+    /// check of the file reports. zTensor files have no findings.
     pub fn findings(&self) -> &[Finding] {
         &self.validated.findings
     }
@@ -183,8 +184,8 @@ impl<B> Manifest<B> {
         self.validated.frame.as_ref().map_or(0, Frame::appends_at)
     }
 
-    /// The number of the file's first bytes that are kept by an [edition](crate::write::Writer::edit) of it: those before its
-    /// manifest, or if there are blobs behind that (2) all of them.
+    /// Returns how many of the file's first bytes an [edition](crate::write::Writer::edit) of the file keeps: the bytes
+    /// before its manifest, or all bytes if blobs lie behind the manifest (2).
     #[cfg(feature = "write")]
     pub fn edits_at(&self) -> u64 {
         let (start, end) = (self.validated.header.start, self.appends_at());
@@ -193,7 +194,7 @@ impl<B> Manifest<B> {
         if is_last { start.min(end) } else { end }
     }
 
-    /// The number of tensors.
+    /// Returns the number of tensors.
     pub fn len(&self) -> usize {
         self.validated.index.objects.len()
     }
@@ -203,24 +204,24 @@ impl<B> Manifest<B> {
         self.validated.index.objects.is_empty()
     }
 
-    /// The limits that it was opened with.
+    /// Returns the limits that the file was opened with.
     pub fn limits(&self) -> &Limits {
         self.validated.options.limit()
     }
 
-    /// Bytes of heap that the index takes, beside the manifest's own bytes.
+    /// Returns the size of the index in bytes on the heap, without the bytes of the manifest.
     pub fn index_bytes(&self) -> usize {
         self.validated.index.bytes()
     }
 }
 
 impl ValidatedManifest {
-    /// The bytes of the file.
+    /// Returns the length of the file in bytes.
     pub(crate) fn file_len(&self) -> u64 {
         self.file_len
     }
 
-    /// The index of a file of another format, whose header lies at `header`.
+    /// Creates the validated manifest of a file of another format, whose header lies at the range `header`.
     pub(crate) fn of_front(
         header: Range<u64>,
         file_len: u64,
@@ -267,7 +268,7 @@ impl ValidatedManifest {
 }
 
 impl<'a> ManifestRef<'a> {
-    /// The manifest's CBOR; none in a data shard and in other formats.
+    /// Returns the CBOR of the manifest; `None` for a data shard and for other formats.
     fn manifest(&self) -> Option<&'a [u8]> {
         let manifest = self.validated.frame.as_ref().map(|_| self.as_bytes())?;
         (!manifest.is_empty()).then_some(manifest)
@@ -293,42 +294,41 @@ impl<'a> ManifestRef<'a> {
         Some(Tensor::new(self, ordinal, record))
     }
 
-    /// The object of that name. It is made here and not where the name is looked for, so that it need not
-    /// be copied.
+    /// Returns the object called `name`. The object is created here and not in `find`, so that it is not copied.
     #[inline]
     pub(crate) fn get(self, name: &str) -> Option<Tensor<'a>> {
         self.object(self.find(name)?)
     }
 
-    /// The object of that name, or the error that there is none.
+    /// Returns the object called `name`, or the error of a missing tensor.
     #[inline]
     pub(crate) fn require(self, name: &str) -> Result<Tensor<'a>, Error> {
         self.get(name).ok_or_else(|| missing(name, self))
     }
 
-    /// The place of the object of that name.
+    /// Returns the ordinal of the object called `name`.
     fn find(&self, name: &str) -> Option<u32> {
         let records = self.records();
         let read = |ordinal| records.name_at(ordinal);
         self.index().names.find(name.as_bytes(), self.len(), read)
     }
 
-    /// The name of the object at that place, which costs nothing to read.
+    /// Returns the name of the object at `ordinal`, without creating the object.
     pub(crate) fn name(&self, ordinal: u32) -> &'a [u8] {
         self.records().name_at(ordinal)
     }
 
-    /// The file's attributes as the manifest spells them.
+    /// Returns the attributes of the file as the manifest spells them.
     pub(crate) fn encoded_attributes(&self) -> Option<&'a [u8]> {
         item(seek(self.as_bytes(), self.index().attributes?))
     }
 
-    /// The container, if it is of zTensor.
+    /// Returns the container of a zTensor file, or `None` for other formats.
     pub(crate) fn frame(&self) -> Option<&'a Frame> {
         self.validated.frame.as_ref()
     }
 
-    /// The bytes of the file.
+    /// Returns the length of the file in bytes.
     pub(crate) fn file_len(&self) -> u64 {
         self.validated.file_len
     }

@@ -1,12 +1,12 @@
-//! Opening without I/O: each state says which bytes of the file it needs, and takes them.
+//! Opening a file without I/O: each state tells which bytes of the file it needs, and the caller passes these bytes.
 //!
 //! ```text
 //! Opening ── header ──▶ Footer ── footer ──▶ Body ── manifest ──▶ Manifest
 //! ```
 //!
-//! A slice, a file, a map, an object store, a browser's `Blob` and flash differ only in who
-//! fetches. What is asked for has been held against the length of the file and the limits, so it
-//! can be fetched without a further look.
+//! A slice, a file, a memory map, an object store, a browser's `Blob` and flash memory differ only in how bytes are
+//! read. The requested ranges have been checked against the length of the file and the limits, so callers need not
+//! check them.
 //!
 //! ```
 //! use zten::open::Opening;
@@ -30,13 +30,13 @@ use crate::limits::OpenOptions;
 use crate::manifest::Manifest;
 use crate::num::u64_from_usize;
 
-/// Checks that as many bytes were given as were asked for.
+/// Checks that the number of bytes is the number that was requested.
 fn supplied(bytes: &[u8], needs: &Range<u64>) -> Result<(), BareError> {
     let end = needs.start.checked_add(u64_from_usize(bytes.len()));
     if end == Some(needs.end) { Ok(()) } else { Err(BareError::misuse(Misuse::Supply)) }
 }
 
-/// Needs the header.
+/// The first state, which needs the header.
 #[derive(Clone, Debug)]
 pub struct Opening {
     file_len: u64,
@@ -48,18 +48,18 @@ impl Opening {
     /// Begins to open a file of `file_len` bytes.
     ///
     /// # Errors
-    /// `file-size` where it is too short for a header.
+    /// `file-size` if the file is too short for a header.
     pub fn new(file_len: u64, options: &OpenOptions) -> Result<Self, Error> {
         let needs = Container::header_range(file_len)?;
         Ok(Self { file_len, options: *options, needs })
     }
 
-    /// The bytes of the file that are the header.
+    /// Returns the range of the header in the file.
     pub fn needs(&self) -> Range<u64> {
         self.needs.clone()
     }
 
-    /// Takes the header.
+    /// Parses the header, and returns the next state.
     ///
     /// # Errors
     /// `header-magic`, `file-size`; [`Misuse::Supply`].
@@ -71,7 +71,7 @@ impl Opening {
     }
 }
 
-/// Needs the footer.
+/// The second state, which needs the footer.
 #[derive(Clone, Debug)]
 pub struct Footer {
     container: Container,
@@ -80,12 +80,12 @@ pub struct Footer {
 }
 
 impl Footer {
-    /// The bytes of the file that are the footer.
+    /// Returns the range of the footer in the file.
     pub fn needs(&self) -> Range<u64> {
         self.needs.clone()
     }
 
-    /// Takes the footer.
+    /// Parses the footer, and returns the next state.
     ///
     /// # Errors
     /// `footer-magic`, `manifest-cap`, `manifest-bounds`, `limit-manifest`; [`Misuse::Supply`].
@@ -96,7 +96,7 @@ impl Footer {
     }
 }
 
-/// Needs the manifest.
+/// The last state, which needs the manifest.
 #[derive(Clone, Debug)]
 pub struct Body {
     frame: Frame,
@@ -104,16 +104,15 @@ pub struct Body {
 }
 
 impl Body {
-    /// The bytes of the file that are the manifest: 1 GiB at most.
+    /// Returns the range of the manifest in the file, at most 1 GiB.
     pub fn needs(&self) -> Range<u64> {
         self.frame.manifest.clone()
     }
 
-    /// Takes the manifest and validates it. The result holds `bytes`, whatever they are held in:
-    /// `&[u8]`, `Vec<u8>`, `Arc<[u8]>`.
+    /// Validates the manifest. The result holds `bytes`, which may be a `&[u8]`, `Vec<u8>` or `Arc<[u8]>`.
     ///
     /// # Errors
-    /// Any rule of the catalog but those that need data; [`Misuse::Supply`].
+    /// Any rule of the catalog, except rules that need data; [`Misuse::Supply`].
     pub fn manifest<B: AsRef<[u8]>>(self, bytes: B) -> Result<Manifest<B>, Error> {
         supplied(bytes.as_ref(), &self.frame.manifest)?;
         Manifest::validate(&self.frame, bytes, &self.options)

@@ -1,7 +1,7 @@
-//! The catalog: every rule that a file can break, with its sentence and where it comes from.
+//! The catalog of rules: the sentence and the source of every rule that a file can break.
 //!
-//! One row a rule. A row is what `zten explain` prints, what an error message is made of, and
-//! what `corpus/reject` is held against: a rule without a file that breaks it fails the tests.
+//! Each rule has one row. `zten explain` prints the row, error messages are made of it, and `corpus/reject` is checked
+//! against it: a rule without a file that breaks it fails the tests.
 
 mod limit;
 mod malformed;
@@ -12,7 +12,7 @@ pub use malformed::Rule;
 use crate::num::{enum_all, impl_display};
 
 enum_all! {
-/// The generation of the format, whose rules a file follows.
+/// The generation of the zTensor format whose rules a file follows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Generation with
@@ -36,13 +36,13 @@ impl_display! { Generation: as_str; }
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Source {
-    /// A specification says so, in the clauses named.
+    /// The clauses of the specifications that state the rule.
     Spec(&'static str),
-    /// A file that breaks it contradicts itself, or could be read in two ways.
+    /// The reason why a file that breaks the rule contradicts itself, or could be read in two ways.
     Implied(&'static str),
-    /// A decision of this library; the specifications leave it open.
+    /// The reason for a decision of this library about something that the specifications leave open.
     Policy(&'static str),
-    /// Published faults of readers that trust such a file: issues and advisories.
+    /// Issues and advisories of readers that trusted a file that breaks the rule.
     Fault(&'static str),
 }
 
@@ -66,30 +66,30 @@ pub enum Scope {
     From1_2,
     /// Files of generation 2.
     V2,
-    /// Files of other formats, which are named. No rule of this library is one of them.
+    /// Files of the named other formats. No rule of this library has this scope.
     Other(&'static str),
 }
 
 /// The facts about one rule, limit or unsupported feature.
 #[derive(Debug, PartialEq, Eq, Hash)]
 pub struct Row {
-    /// Stable name, as messages, `zten explain` and the corpus spell it.
+    /// The stable name of the rule in messages, `zten explain` and the corpus.
     pub id: &'static str,
-    /// A sentence that says what a valid file does.
+    /// A sentence that says what every valid file does.
     pub holds: &'static str,
-    /// A sentence that says what the file does instead; `{}` stands for the number that was found.
+    /// A sentence that says what the invalid file does; `{}` stands for the number that was found.
     pub broken: &'static str,
     /// The source of the rule.
     pub source: Source,
-    /// The generations it holds for.
+    /// The generations that the rule holds for.
     pub scope: Scope,
-    /// Advice for the person who has such a file.
+    /// Advice for the person who has a file that breaks the rule.
     pub advice: &'static str,
 }
 
 impl Row {
-    /// Returns the row as it is built in: with `--cfg zten_terse`, which modules for WebAssembly are built with, without the
-    /// texts that no report has.
+    /// Returns the row as it is compiled in. With `--cfg zten_terse`, as in modules for WebAssembly, texts that no
+    /// report uses are left out.
     #[doc(hidden)]
     #[must_use]
     pub const fn built(self) -> Self {
@@ -105,20 +105,20 @@ impl Row {
     }
 }
 
-/// Rules of another file format for content that is deflated or has a checksum: what breaks them is found when it is read.
+/// Rules of another file format on deflated content and on checksums, which are checked while content is read.
 #[doc(hidden)]
 #[derive(Clone, Copy, Debug)]
 pub struct StreamRules {
-    /// Compressed data can be decompressed, and ends with its last byte.
+    /// The rule that compressed data can be decompressed, and that its stream ends with its last byte.
     pub compression: &'static Row,
-    /// The decoded bytes are as many as the header says.
+    /// The rule that the number of decoded bytes is the number that the header gives.
     pub length: &'static Row,
-    /// The decoded bytes have their checksum.
+    /// The rule that the decoded bytes have the stored checksum.
     pub checksum: &'static Row,
 }
 
 impl Source {
-    /// The clause, or what stands for one: `v1.2 §4`, `implied`, `policy`, the issue of a published fault.
+    /// Returns the clause, or a word in its place: `v1.2 §4`, `implied`, `policy`, the issue of a published fault.
     pub fn clause(&self) -> &'static str {
         match self {
             Self::Spec(clause) | Self::Fault(clause) => clause,
@@ -129,7 +129,7 @@ impl Source {
 }
 
 impl Scope {
-    /// The generations, in words.
+    /// Returns the generations as a text.
     pub fn as_str(&self) -> &'static str {
         match self {
             Self::All => "0.1, 1.1, 1.2, 2",
@@ -159,7 +159,7 @@ macro_rules! catalog {
         }
 
         impl $name {
-            /// Every one of them, in the order of the catalog.
+            /// All variants, in the order of the catalog.
             pub const ALL: &'static [Self] = &[ $( Self::$variant, )+ ];
 
             /// Returns the row in the catalog.
@@ -181,17 +181,17 @@ macro_rules! catalog {
 
 use catalog;
 
-// Advice states what may be done about this cause. It accuses nobody: most files that break a rule were damaged on the way
-// or written by a program with a defect.
+// Advice says what to do about the cause, and accuses nobody: most files that break a rule were damaged on the way, or
+// written by a program with a defect.
 
 const DAMAGED: &str = "The file was cut or damaged. Fetch it again and compare its digest.";
 const WRITER: &str = "Write the file again with a program that follows the specification.";
-/// For numbers that no file can keep.
+/// The advice for rules on sizes and counts that are larger than any file.
 const COUNTED: &str = "The manifest has a wrong number. Fetch the file again and compare its digest, or write it again.";
 const NESTED: &str = "Tensors need no such nesting. Write the file again with flatter attributes.";
 const CANONICAL: &str = "`zten convert --canonical` writes the canonical form of a file.";
 
-/// Every row: rules, unsupported features and limits, in that order.
+/// Returns every row: rules, unsupported features and limits, in this order.
 pub fn rows() -> impl Iterator<Item = &'static Row> {
     let rules = Rule::ALL.iter().map(|rule| rule.row());
     let unsupported = Unsupported::ALL.iter().map(|feature| feature.row());
@@ -199,7 +199,7 @@ pub fn rows() -> impl Iterator<Item = &'static Row> {
     rules.chain(unsupported).chain(limits)
 }
 
-/// The row of that id.
+/// Returns the row with the id `id`.
 pub fn find(id: &str) -> Option<&'static Row> {
     rows().find(|row| row.id == id)
 }

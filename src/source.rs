@@ -1,5 +1,5 @@
-//! Files of the file system: opened without waiting for anything, read at positions and never mapped, because a map changes
-//! under its reader when the file does.
+//! Files of the file system. Opening never waits, and files are read by offset and never mapped into memory, because a
+//! map changes under its reader when the file does.
 
 use std::borrow::ToOwned as _;
 use std::ffi::{OsStr, OsString};
@@ -13,7 +13,7 @@ use crate::digest::Digest;
 use crate::error::{Error, OutOfMemory, text};
 use crate::manifest::Shard;
 
-/// The folder of files that are called by their digests: of shards, and of a hub's cache.
+/// The folder of files whose names are their digests, in a store of shards and in the cache of a hub.
 const BLOBS: &str = "blobs";
 
 impl ReadAt for File {
@@ -21,7 +21,7 @@ impl ReadAt for File {
         Ok(read_exact_at(self, offset, buffer)?)
     }
 
-    /// A system call takes as long as copying about a page.
+    /// Returns the size of a page, because a system call takes about as long as copying a page.
     fn gap(&self) -> u64 {
         4096
     }
@@ -36,14 +36,14 @@ impl ReadAt for File {
     }
 }
 
-/// Opens the regular file at `path`, which may be a link, and finds its length. It does not wait for the other end of a
-/// named pipe, and no terminal becomes that of the process.
+/// Opens the regular file at `path`, which may be a link, and returns the file and its length. Opening a named pipe
+/// does not wait for its other end, and opening a terminal does not make it the controlling terminal of the process.
 ///
 /// # Errors
 /// [`io::ErrorKind::IsADirectory`] for a folder, and [`io::ErrorKind::InvalidInput`] for any other file that is not regular.
 pub fn open_regular(path: &Path) -> io::Result<(File, u64)> {
     let file = system::open(path).map_err(|error| match fs::metadata(path) {
-        // Sockets cannot be opened.
+        // Sockets cannot be opened at all, so the error of `open` would not say that the path is a socket.
         Ok(found) if is_socket(&found) => irregular(&found),
         _ => error,
     })?;
@@ -84,13 +84,13 @@ fn is_socket(_: &Metadata) -> bool {
     false
 }
 
-/// Opens the regular file that is these steps away from `folder`, and finds its length; none if there is none. No step is a
-/// link, but for one of a hub's cache: in a folder below `models--X--Y/snapshots/REV`, a single step may be a link to
-/// `../../blobs/DIGEST`, or as many levels up as lead to that repository. It is read once, and opened from the folder of the
-/// repository, where no step is a link.
+/// Opens the regular file at `folder` followed by `steps`, and returns the file and its length, or `None` if there is
+/// no such file. Links are not followed, except in the cache of a hub: in a folder below `models--X--Y/snapshots/REV`,
+/// a single step may be a link to `../../blobs/DIGEST` (with as many `..` as lead to that repository). The link is read
+/// once, and the blob is opened from the folder of the repository without following further links.
 ///
 /// # Errors
-/// The folder cannot be read, or a file that is there not be opened.
+/// The folder cannot be read, or the file exists but cannot be opened.
 pub fn open_below(folder: &Path, steps: &[&OsStr]) -> io::Result<Option<(File, u64)>> {
     let found = match (system::open_below(folder, steps)?, steps) {
         (Step::Link, [link]) => match hub_blob(folder, link)? {
@@ -106,8 +106,8 @@ pub fn open_below(folder: &Path, steps: &[&OsStr]) -> io::Result<Option<(File, u
     Ok(metadata.is_file().then_some((file, metadata.len())))
 }
 
-/// Returns the repository of a hub's cache and the name of the file in its `blobs` that a link in `folder` stands for; none of
-/// any other link.
+/// Returns the repository in a hub's cache, and the name of the blob in the repository, that `link` in `folder` points
+/// to. Returns `None` for any other link.
 ///
 /// # Errors
 /// The link or the folder cannot be read.
@@ -133,7 +133,7 @@ pub fn hub_blob(folder: &Path, link: &OsStr) -> io::Result<Option<(PathBuf, OsSt
     Ok(is_blob.then(|| (repository.to_owned(), name.to_owned())))
 }
 
-/// The end of the steps from a folder on.
+/// The result of following steps from a folder.
 enum Step {
     /// A file of any kind.
     File(File),
@@ -143,7 +143,7 @@ enum Step {
     Nothing,
 }
 
-/// Each step is taken from the folder before, which is open.
+/// Each step is opened relative to the open folder before, so that no folder can be replaced by a link in between.
 #[cfg(all(unix, not(miri)))]
 mod system {
     use std::ffi::OsStr;
@@ -187,7 +187,7 @@ mod system {
     }
 }
 
-/// Files by paths, where there is nothing better.
+/// Opens files by paths, on platforms without `openat`.
 #[cfg(not(all(unix, not(miri))))]
 mod system {
     use std::ffi::OsStr;
@@ -227,12 +227,12 @@ mod system {
     }
 }
 
-/// Finds the shards of the file at a path: beside it by their names, `STEM-NAME.zt`, or below `blobs` by their digests,
-/// `ALGORITHM/DIGITS`. No link is followed but those of a hub's cache ([`open_below`]). v2 §7.1.
+/// Finds the shards of the file at a path: in its folder by their names, `STEM-NAME.zt`, or in the folder `blobs` by
+/// their digests, `ALGORITHM/DIGITS`. Links are not followed, except in the cache of a hub ([`open_below`]). v2 §7.1.
 pub(crate) struct Sibling<'p>(pub(crate) &'p Path);
 
 impl Sibling<'_> {
-    /// Opens the file that is these steps away from the folder, if there is one.
+    /// Opens the file at `steps` from the folder of the path, if there is such a file.
     fn below(&self, steps: &[&OsStr]) -> Result<Option<Candidate<File>>, Error> {
         let found = open_below(self.0.parent().unwrap_or(Path::new("")), steps)?;
         Ok(found.map(|(source, length)| Candidate { source, length }))

@@ -1,4 +1,5 @@
-//! Reading all of a file and validating what is in it: sizes, digests, compression, bools, indices.
+//! Verifying a whole file: the content of all components is read, and sizes, digests, compression, bools and indices
+//! are checked.
 
 #[cfg(feature = "digest")]
 mod canonical;
@@ -22,19 +23,20 @@ pub(crate) use sparse::Sparse;
 /// The order in which elements are read.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Order {
-    /// Row-major, which whoever takes them expects.
+    /// Row-major order, which callers that receive the elements expect.
     Rows,
     /// The order in which they are stored.
     Stored,
 }
 
-/// Validates the content of objects, one after another, within the limits on a whole file.
+/// A verifier of the content of objects, which adds up the decoded bytes and compares them with the limits on a whole
+/// file.
 ///
-/// Memory does not depend on the size of a component: 64 KiB, and for zstd what
-/// [`Reader`] needs. Three kinds of objects take more, at most as many bytes as
-/// [`Limits::decoded`] says: elements in column-major order that are handed on, all of them; bools that lie by strides
-/// beside bytes that are none, those bytes; and a sparse object of 2, whose rows ascend and no cell of which may be there
-/// twice, 8 bytes a row or a value (twice as many if its cells do not ascend).
+/// Memory does not depend on the size of a component: 64 KiB, and for zstd as much as a [`Reader`] takes. Three kinds
+/// of objects take more memory, at most [`Limits::decoded`] bytes. Column-major elements that are passed to a `tap` are
+/// held completely. Strided bools between other bytes are held with these bytes. A sparse object of 2, whose rows must
+/// ascend and whose cells must be distinct, takes 8 bytes for each row or value, and twice as many if its cells do not
+/// ascend.
 ///
 /// ```
 /// let archive = zten::open("corpus/accept/1.2.3/csr_raw.zt")?;
@@ -47,16 +49,16 @@ pub(crate) enum Order {
 #[derive(Clone, Debug)]
 pub struct Verifier {
     limits: Limits,
-    /// Bytes of all files.
+    /// The total size in bytes of the file and its shards.
     bytes: u64,
-    /// Bytes that compressed components may still decode to.
+    /// The number of bytes that compressed components may still decode to.
     left: u64,
     total: u64,
     mismatch: Option<Mismatch>,
 }
 
 impl Verifier {
-    /// A verifier for a file, with the limits that it was opened with.
+    /// Creates a verifier for a file, with the limits that the file was opened with.
     pub fn new<B: AsRef<[u8]>>(manifest: &Manifest<B>) -> Self {
         Self::of(manifest.parts())
     }
@@ -67,8 +69,8 @@ impl Verifier {
         Self { limits, bytes, left: total, total, mismatch: None }
     }
 
-    /// The same, for a file that has shards of so many bytes together: what compressed components may decode to depends
-    /// on the bytes of all files.
+    /// Adds the `bytes` of all shards to the size of the file. How much compressed components may decode to depends on
+    /// the size of all files together.
     #[must_use]
     pub fn with_shard_bytes(mut self, bytes: u64) -> Self {
         self.bytes = self.bytes.saturating_add(bytes);
@@ -77,17 +79,18 @@ impl Verifier {
         self
     }
 
-    /// Bytes that compressed components have decoded to so far.
+    /// Returns the number of bytes that compressed components have decoded to so far.
     pub fn decoded(&self) -> u64 {
         self.total.saturating_sub(self.left)
     }
 
-    /// Reads all components of an object, wherever they are. `tap` sees every chunk of each: decoded,
-    /// little-endian, and validated so far.
+    /// Reads and validates all components of `object`, in whichever file they are. Calls `tap` with every chunk of each
+    /// component: decoded, little-endian, and validated as far as a chunk can be. The digest is compared after the last
+    /// chunk.
     ///
     /// # Errors
-    /// Any rule on content, with offsets in the file that the component is in; what is unsupported, a digest that cannot be
-    /// verified among it; the errors of [`Component::reader`].
+    /// Any rule on content, with offsets in the component's file; anything unsupported, such as a digest that cannot be
+    /// verified; the errors of [`Component::reader`].
     pub fn object(
         &mut self,
         object: &Tensor<'_>,
@@ -96,8 +99,8 @@ impl Verifier {
         self.read(object, Order::Rows, tap)
     }
 
-    /// Validates all components of an object, as [`object`](Self::object), in the order in which their elements are
-    /// stored: those in column-major order take no more memory than others.
+    /// Validates all components of `object` as [`object`](Self::object) does, but reads elements in their stored order,
+    /// so that column-major elements take no additional memory.
     ///
     /// # Errors
     /// The same as [`object`](Self::object).
@@ -131,11 +134,12 @@ impl Verifier {
             sparse.ask_for_single_cells(&self.limits).map_err(at)?;
         }
         for component in object.components() {
-            // What is in a shard that was not found cannot be read, whatever its type is.
+            // A component in a missing shard cannot be read, so its type does not matter.
             if component.is_in_shard() && deferred.pass(component.located())?.is_none() {
                 continue;
             }
-            // Bytes of a type that is not known have a digest and frames all the same.
+            // A component of an unknown type is noted as unsupported, and its digest and frames are verified all the
+            // same.
             deferred.pass(component.readable())?;
             let read = self.component(&component, &mut sparse, order, |chunk| {
                 tap(&component, chunk);
@@ -147,9 +151,8 @@ impl Verifier {
         deferred.finish(())
     }
 
-    /// Reads all objects of a file, and in one that was opened as canonical the padding. What is not
-    /// supported does not keep the rest from being validated: a broken rule further on says more
-    /// about the file.
+    /// Reads and validates all objects of a file, and in a file that was opened as canonical also the padding. After
+    /// something unsupported the rest is still validated, because a broken rule further on says more about the file.
     ///
     /// # Errors
     /// The same as [`object`](Self::object) and [`require_unsharded`](Self::require_unsharded); `canonical-padding`, `canonical-sharing`.
@@ -162,8 +165,8 @@ impl Verifier {
         finish(manifest.parts(), source, read, find_shard(manifest.parts()).err())
     }
 
-    /// The same as [`file`](Self::file), of a file whose shards have been looked for: those are verified first, if they have
-    /// not been.
+    /// Validates a file whose shards have been looked for, as [`file`](Self::file) does. Shards that have not been
+    /// verified are verified first.
     ///
     /// # Errors
     /// The same as [`object`](Self::object) and [`Shards::verify`]; `canonical-padding`, `canonical-sharing`.
@@ -174,7 +177,8 @@ impl Verifier {
         shards: &mut Shards<'_, S>,
     ) -> Result<Summary, Error> {
         let of_shards = match shards.verify() {
-            // Without memory they are not verified, and nothing can be read of them.
+            // Any other error, such as a lack of memory, leaves shards unverified, so their components could not be
+            // read.
             Err(error) if error.rule().is_some() => Some(error.bare()),
             other => other.map(|()| None)?,
         };
@@ -182,17 +186,17 @@ impl Verifier {
         finish(manifest.parts(), root, read, of_shards)
     }
 
-    /// Validates that a file lists no shards (2), whether components are in them or not: they are
-    /// other files than this one. v2 §7.1. After all objects, it is what
-    /// [`file`](Self::file) does.
+    /// Validates that a file lists no shards (2), because shards are other files, which have not been read: v2 §7.1. It
+    /// does not matter whether components are in the shards. [`file`](Self::file) calls this after all objects.
     ///
     /// # Errors
-    /// `unsupported-shard`, at the first one.
+    /// `unsupported-shard`, at the first shard.
     pub fn require_unsharded(&self, manifest: &Manifest<impl AsRef<[u8]>>) -> Result<(), Error> {
         Ok(find_shard(manifest.parts())?)
     }
 
-    /// Reads all objects.
+    /// Reads and validates all objects. Returns the summary, and the first error that is still to be reported at the
+    /// end.
     pub(crate) fn objects(
         &mut self,
         manifest: ManifestRef<'_>,
@@ -209,17 +213,16 @@ impl Verifier {
         Ok((summary, deferred))
     }
 
-    /// The digest that the manifest gives and the one that was computed, if what failed last was
-    /// `digest-mismatch`.
+    /// Returns the digest of the manifest and the computed digest, if the last call failed with `digest-mismatch`.
     pub fn mismatch(&self) -> Option<&Mismatch> {
         self.mismatch.as_ref()
     }
 
-    /// Validates what only all content shows of a file that was opened as a canonical one: its padding is
-    /// zero, and in 2 equal bytes are in one blob.
+    /// Validates the rules on a file opened as canonical that need all of its content: padding is zero, and in 2 equal
+    /// bytes are stored in one blob.
     ///
     /// # Errors
-    /// `canonical-padding`, `canonical-sharing`; whatever the source fails with.
+    /// `canonical-padding`, `canonical-sharing`; any error of the source.
     #[cfg(feature = "write")]
     pub fn padding<R: ReadAt>(
         &self,
@@ -229,7 +232,7 @@ impl Verifier {
         canonical::validate(manifest.parts(), source)
     }
 
-    /// Reads one component, validates it, and hands its chunks to `take`, whatever its elements mean.
+    /// Reads and validates `component`, and calls `take` with its chunks. An unknown logical type is no error here.
     pub(crate) fn component(
         &mut self,
         component: &Component<'_>,
@@ -249,7 +252,8 @@ impl Verifier {
         let has_strided_bools = matches!(order, Order::Stored) && component.has_strided_bools();
         let mut content = match order {
             Order::Rows => component.any_reader()?,
-            // Bytes between bools are none, and strides may repeat a bool very often.
+            // The bytes between strided bools may have any value, and strides may repeat a bool millions of times. So
+            // stored bytes are read once, and only if some are neither 0 nor 1 it is found out whether these are bools.
             Order::Stored if has_strided_bools => component.reader_of_bytes()?,
             Order::Stored => component.reader_as_stored()?,
         };
@@ -262,7 +266,7 @@ impl Verifier {
             sparse.validate(chunk).map_err(|bad| bad.error(component))?;
             take(chunk)
         })?;
-        // What had to be measured has been read twice, and a source may change between.
+        // A component whose size had to be measured is read twice, and the source may have changed between the two.
         if let (Some(count), Some(size)) =
             (sparse.count(component.role()), component.element_size())
             && count.checked_mul(size) != Some(bytes)
@@ -276,15 +280,16 @@ impl Verifier {
         Ok(required(component, content.verified())?)
     }
 
-    /// Verifies the digest and the frames of a component whose type or encoding is not known: a file that is damaged
-    /// is invalid, whatever else cannot be read of it.
+    /// Verifies the digest and the frames of a component of an unknown dtype or encoding. A damaged file is invalid,
+    /// and that is reported before what is unsupported.
     fn uninterpreted(&mut self, component: &Component<'_>) -> Result<(), Error> {
         let Some(mut content) = component.uninterpreted_reader()? else { return Ok(()) };
         self.read_to_end(component, &mut content, |_| Ok(()))?;
         Ok(required(component, content.verified())?)
     }
 
-    /// Reads all of a content, and charges what it decodes to.
+    /// Reads `content` to its end, calls `take` with each chunk, and subtracts decoded bytes of compressed components
+    /// from the limit on the whole file.
     fn read_to_end(
         &mut self,
         component: &Component<'_>,
@@ -310,8 +315,8 @@ impl Verifier {
         }
     }
 
-    /// Checks that a component in frames claims to decode to no more than may still be decoded, before
-    /// anything is.
+    /// Checks, before anything is decoded, that a component in frames does not claim to decode to more bytes than the
+    /// limit on the whole file leaves.
     fn check_decoded_total(&self, component: &Component<'_>) -> Result<(), BareError> {
         let claimed = component.decoded_length().unwrap_or_default();
         if component.encoding() != Encoding::ZstdSeekable || claimed <= self.left {
@@ -320,13 +325,14 @@ impl Verifier {
         Err(decoded_total_error(component, self.total))
     }
 
-    /// The checks of the indices of an object.
+    /// Creates the checks of the indices of `object`.
     pub(crate) fn sparse<'a>(object: &Tensor<'a>) -> Result<Sparse<Dimensions<'a>>, Error> {
         Ok(Sparse::new(object.layout(), object.shape().iter(), nnz(object)?))
     }
 }
 
-/// Validates what a file that was opened as canonical has beside its objects, and says what was deferred.
+/// Validates the padding of a file opened as canonical, and returns the deferred error, if there is one. `last` is
+/// noted after all other errors.
 pub(crate) fn finish(
     manifest: ManifestRef<'_>,
     root: &dyn ReadAt,
@@ -342,7 +348,7 @@ pub(crate) fn finish(
         deferred.finish(summary)
     };
     finished().map_err(|error| {
-        // What was deferred, and what comes behind the objects, has no names.
+        // Deferred errors, and errors of the padding, have no names yet.
         let object = error.location().object().and_then(|ordinal| manifest.object(ordinal));
         match object {
             Some(object) => object.named(error),
@@ -351,21 +357,22 @@ pub(crate) fn finish(
     })
 }
 
-/// The error of the first shard that a file lists, which is another file: v2 §7.1.
+/// Returns the error of the first shard that the file lists: v2 §7.1.
 pub(crate) fn find_shard(manifest: ManifestRef<'_>) -> Result<(), BareError> {
     let first = manifest.shards().next();
     first.map_or(Ok(()), |shard| Err(shard.error(Unsupported::Shard)))
 }
 
-/// The number of values of a sparse object. Where the manifest does not give the sizes of all
-/// its components (zstd in 1.1), they are measured, and compared with each other.
+/// Returns the number of values of a sparse object. If the manifest does not give the size of a component (zstd in
+/// 1.1), the component is decoded to measure it. The sizes of all components are compared.
 fn nnz(object: &Tensor<'_>) -> Result<Option<u64>, Error> {
     let (indexed, rule, per_value) = match object.layout() {
         Layout::SparseCsr => ("indices", Rule::CsrNnz, 1),
         Layout::SparseCoo => ("coords", Rule::CooNnz, u64::from(object.shape().rank())),
         _ => return Ok(None),
     };
-    // Each has its parts, indices are of known types, and a matrix has rows.
+    // Opening the file has checked that sparse objects have all parts, that types of indices are known, and that a
+    // matrix has rows.
     let internal = BareError::internal().at(Location::new(Some(object.ordinal()), None));
     let part = |role| object.component(role).ok_or(internal);
     let (values, indices) = (part("values")?, part(indexed)?);
@@ -386,7 +393,7 @@ fn nnz(object: &Tensor<'_>) -> Result<Option<u64>, Error> {
     Ok(Some(nnz))
 }
 
-/// The number of logical elements that a component holds, where its type is known.
+/// Returns the number of logical elements of `component`, if its type is known.
 fn count_of(component: &Component<'_>) -> Result<Option<u64>, Error> {
     let Some(size) = component.element_size() else {
         return Ok(None);
@@ -396,8 +403,8 @@ fn count_of(component: &Component<'_>) -> Result<Option<u64>, Error> {
     Ok(bytes.checked_div(size))
 }
 
-/// The number of bytes that a component holds when decoded, by decoding it. The limit on all
-/// components together is charged when they are read for good.
+/// Returns the decoded size of `component` in bytes, by decoding it. These bytes do not count against the limit on the
+/// whole file, because the component is decoded again later.
 pub(crate) fn measure(component: &Component<'_>) -> Result<u64, Error> {
     let mut content = component.reader()?;
     let mut bytes = 0_u64;
@@ -407,7 +414,7 @@ pub(crate) fn measure(component: &Component<'_>) -> Result<u64, Error> {
     Ok(bytes)
 }
 
-/// The numbers of what verifying a whole file has read.
+/// The number of components and digests that a verification of a whole file has read.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Summary {
     components: u64,
@@ -415,25 +422,25 @@ pub struct Summary {
 }
 
 impl Summary {
-    /// The number of components that were read, all of which keep every rule.
+    /// Returns the number of components that were read. All of them keep every rule.
     pub fn components(&self) -> u64 {
         self.components
     }
 
-    /// The number of them that have a digest, all of which match: of the others, changed bytes that break
-    /// no rule go unseen.
+    /// Returns the number of components that have a digest, all of which match. In a component without a digest,
+    /// changed bytes that break no rule are not noticed.
     pub fn digests(&self) -> u64 {
         self.digests
     }
 }
 
-/// All compressed components together decode to more than `total`, which this one goes beyond.
+/// Returns the error of `component`, with which compressed components decode to more than `total` bytes.
 #[cold]
 pub(crate) fn decoded_total_error(component: &Component<'_>, total: u64) -> BareError {
     component.error(Limit::DecodedTotal).found(total.saturating_add(1))
 }
 
-/// Checks that a component's digest has been verified, if it has one.
+/// Returns an error if the component has a digest that could not be verified.
 pub(crate) fn required(
     component: &Component<'_>,
     verified: Option<Verified>,

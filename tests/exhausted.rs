@@ -1,5 +1,5 @@
-//! Memory that runs out and stays so: however many bytes there are, what was asked for is done or
-//! ends in an error. Beside `out_of_memory`, where one allocation fails and those after it do not.
+//! Running out of memory for good: with any number of bytes, a call succeeds or returns an error. In `out_of_memory` a
+//! single allocation fails, and later allocations succeed.
 
 #[path = "out_of_memory/work.rs"]
 #[allow(dead_code, clippy::allow_attributes, reason = "`out_of_memory` uses the rest")]
@@ -15,11 +15,11 @@ use zten::write::Checksum;
 use zten::{Error, OpenOptions};
 use zten_testkit::{accepted, accepted_v2, reject_index, reject_index_v2};
 
-/// The allocator, which gives no more than a limit, and counts what it gives.
+/// The allocator, which has a limit on all allocated bytes, and counts allocations.
 #[global_allocator]
 static ALLOCATOR: Cap<ChaosAllocator> = Cap::new(ChaosAllocator::<System>::system(), usize::MAX);
 
-/// Runs some work with so many bytes of memory. Returns its outcome and the number of allocations.
+/// Runs `work` with `bytes` bytes of memory. Returns its outcome and the number of allocations.
 fn run(bytes: usize, work: &impl Fn() -> Result<(), Error>) -> (Result<(), Error>, usize) {
     let outcome = Cell::new(Ok(()));
     let report = Check::new().failure_range(0..0).run(|| {
@@ -31,10 +31,11 @@ fn run(bytes: usize, work: &impl Fn() -> Result<(), Error>) -> (Result<(), Error
     (outcome.into_inner(), report.baseline_allocations())
 }
 
-/// Runs some work with every number of bytes that makes a difference: how many those are.
+/// Runs `work` with every number of bytes at which its number of allocations changes, and returns how many such numbers
+/// there are.
 ///
-/// The more bytes, the more allocations there are; so between two numbers of bytes with as many
-/// allocations, there is nothing to be found.
+/// The number of allocations grows with the number of bytes. Two numbers of bytes with equally many allocations
+/// therefore need no runs between them.
 fn sweep(what: &str, work: &impl Fn() -> Result<(), Error>) -> usize {
     let usual = run(1 << 30, work);
     let validated = |bytes| {
@@ -65,8 +66,8 @@ fn sweep(what: &str, work: &impl Fn() -> Result<(), Error>) -> usize {
     differences
 }
 
-/// All accepted files and every tenth of the rejected ones, by name; all kinds of writing. No
-/// other thread may run, for the limit is that of the process.
+/// Runs all kinds of reading on all accepted files and every tenth rejected file, and all kinds of writing. No other
+/// thread may run, because the limit holds for the whole process.
 fn main() {
     if cfg!(miri) {
         println!("left out: it has an allocator of its own");

@@ -1,4 +1,4 @@
-//! Out of memory: whichever allocation fails, what was asked for ends in an error.
+//! Running out of memory: whichever single allocation fails, the call returns an error.
 #![cfg(all(
     feature = "std",
     feature = "write",
@@ -21,29 +21,29 @@ use zten_testkit::{accepted, accepted_v2, reject_index, reject_index_v2};
 #[global_allocator]
 static ALLOCATOR: ChaosAllocator = ChaosAllocator::system();
 
-/// The lock that lets one check run at a time.
+/// The lock that keeps tests from running at the same time, because they share the allocator.
 static ONE: Mutex<()> = Mutex::new(());
 
-/// Counts of the outcomes of failing each allocation of some work by itself.
+/// Counts of outcomes when each allocation of some work fails in turn.
 #[derive(Default)]
 struct Tally {
-    /// Allocations that were failed.
+    /// The number of allocations that failed.
     failed: usize,
-    /// Failures that left an error without names.
+    /// The number of failures that only removed the names of an error.
     unnamed: usize,
-    /// Failures that made no difference.
+    /// The number of failures that did not change the outcome.
     harmless: usize,
 }
 
-/// The names of an error; none of what is none.
+/// Returns the names of the tensor and the component of an error.
 fn names(outcome: &Result<(), Error>) -> [Option<&str>; 2] {
     let error = outcome.as_ref().err();
     [error.and_then(Error::tensor), error.and_then(Error::component)]
 }
 
 impl Tally {
-    /// Fails each allocation of `work` by itself: each time it must end when out of memory, or
-    /// as it does when it has memory, but perhaps without names.
+    /// Fails each allocation of `work` in turn. Each time the outcome must be `OutOfMemory`, or the outcome with enough
+    /// memory, except that names may be missing from an error.
     fn sweep(&mut self, what: &str, work: impl Fn() -> Result<(), Error>) {
         let usual = work();
         let (harmless, unnamed) = (Cell::new(0), Cell::new(0));
@@ -59,17 +59,18 @@ impl Tally {
                 unnamed.set(unnamed.get() + 1);
             }
         });
-        // All that a report asks for but a probe of its own, which an optimizer takes away.
+        // Every allocation must have failed once.
         let all = report.injected_failures() == report.baseline_allocations();
         let well = report.baseline().outcome().is_completed() && report.first_failure().is_none();
         assert!(all && well && !report.is_truncated(), "{what}: {report}");
         self.failed += report.tested_failures();
         self.unnamed += unnamed.get();
-        // The run that counts is one of them.
+        // The run that counts allocations has no failure, and was counted as harmless.
         self.harmless += harmless.get() - 1;
     }
 
-    /// Checks the counts. An index that could be smaller alone does without the memory for it.
+    /// Checks the counts: at least `least` allocations, fewer than a fifth of them harmless. Shrinking an index is
+    /// harmless, because the index is used unshrunk if there is no memory.
     fn validate(&self, what: &str, least: usize) {
         let Self { failed, unnamed, harmless } = self;
         println!("{what}: {failed} failed, {unnamed} of them took a name, {harmless} nothing");
@@ -131,7 +132,7 @@ fn what_is_written() {
     }
 }
 
-/// An error may come without its names, and is made all the same.
+/// Without memory for its names, an error is returned all the same.
 #[test]
 fn errors_with_names() {
     let _one = ONE.lock();

@@ -1,4 +1,4 @@
-//! The content of one component, chunk by chunk.
+//! Reading the content of one component, chunk by chunk.
 
 use alloc::vec::Vec;
 use core::num::NonZeroUsize;
@@ -20,11 +20,10 @@ use crate::manifest::{Component, Extent};
 use crate::num::{u64_from_usize, usize_from_u32};
 use crate::rules::{Limit, Rule, Unsupported};
 
-/// Reads a component in chunks: decoded, little-endian, and verified on the way.
+/// A reader of one component, which returns decoded little-endian chunks and verifies the content as it reads.
 ///
-/// Reading to the end verifies size, digest, compression and bools. Memory is a chunk, and for
-/// zstd two blocks and up to two and a half times the window or the declared size, whichever is
-/// smaller.
+/// Reading to the end verifies size, digest, compression and bools. The reader takes the memory of one chunk; for zstd
+/// also two blocks, and up to two and a half times the window or the declared size, whichever is smaller.
 ///
 /// ```
 /// let archive = zten::open("corpus/accept/1.2.3/dense_all.zt")?;
@@ -38,17 +37,18 @@ use crate::rules::{Limit, Rule, Unsupported};
 /// # Ok::<(), zten::Error>(())
 /// ```
 ///
-/// It is an [`io::Read`](std::io::Read) of those bytes, with `std`.
+/// With `std`, the reader implements [`io::Read`](std::io::Read) for the same bytes.
 pub struct Reader<'a> {
     pub(super) source: Located<'a>,
     pub(super) reading: Reading<'a>,
     buffer: Vec<u8>,
-    /// Bytes that have been read and not been taken, where elements are taken in parts.
+    /// Bytes of elements that have been read but not handed out, for callers of `io::Read` with buffers of less than 16
+    /// bytes.
     #[cfg_attr(not(feature = "std"), expect(dead_code, reason = "only `io::Read` has them"))]
     held: Held,
 }
 
-/// Bytes of elements, of which the first have been taken.
+/// Up to `length` bytes of elements, of which the first `taken` have been handed out.
 #[derive(Default)]
 struct Held {
     bytes: [u8; 16],
@@ -73,7 +73,7 @@ impl std::io::Read for Reader<'_> {
             if buffer.len() >= bytes.len() {
                 return Ok(self.read_chunk(buffer)?);
             }
-            // It has room for one element at least.
+            // 16 bytes have room for an element of any type.
             let length = self.read_chunk(&mut bytes)?;
             self.held = Held { bytes, length: u8::try_from(length).unwrap_or(0), taken: 0 };
         }
@@ -89,28 +89,28 @@ impl std::io::Read for Reader<'_> {
     }
 }
 
-/// The progress of reading.
+/// The progress of reading a component: its position, and what has been verified.
 pub(super) struct Reading<'a> {
     pub(super) component: Component<'a>,
     storage: StorageType,
     pub(super) stored: Stored,
-    /// None at the end.
+    /// The hasher of the bytes read so far; `None` once the end has been verified.
     pub(super) hasher: Option<Hasher>,
-    /// Bytes of a chunk, at most: a multiple of every element's size.
+    /// The maximum size of a chunk in bytes: a multiple of the size of every element type.
     chunk: usize,
-    /// Decoded bytes that have gone by.
+    /// The number of decoded bytes that have been read or skipped.
     position: u64,
-    /// The last of them.
+    /// The last byte that was read, for the check of an unused nibble at the end.
     last: u8,
     pub(super) verified: Option<Verified>,
     mismatch: Option<Mismatch>,
-    /// The error of every later call, after one.
+    /// The error that every further call returns, once a call has failed.
     failed: Option<BareError>,
-    /// True as long as no bool has been found to be wrong.
+    /// Whether bools are checked to be 0 or 1. False for bytes between elements, and after a wrong bool was found.
     validates_bools: bool,
 }
 
-/// The stored bytes, and what decodes them.
+/// The stored bytes of a component, and the decoder of its encoding.
 pub(super) enum Stored {
     Raw(Extent),
     #[cfg(feature = "zstd")]
@@ -123,7 +123,8 @@ pub(super) enum Stored {
 }
 
 impl Stored {
-    /// Walks the frames of a component, if it is stored in frames.
+    /// Prepares to decode `component`, and walks its frames if it is compressed. `prefix` is the number of bytes in
+    /// front of the elements that its checksum includes.
     fn open<R: ReadAt>(component: &Component<'_>, source: &R, prefix: u64) -> Result<Self, Error> {
         let (extent, limits) = (component.extent(), component.limits());
         #[cfg(not(feature = "deflate"))]
@@ -159,34 +160,34 @@ impl<'a> Component<'a> {
     /// Reads the content of the component. Compressed frames are walked before anything is decoded.
     ///
     /// # Errors
-    /// [`Misuse::NoFile`] where the component comes from a manifest without its file; `unsupported-dtype`,
-    /// `unsupported-encoding` (0.1), `unsupported-feature`, `unsupported-shard`; the rules
-    /// `zstd-…` and `limit-…` that can be validated before decoding.
+    /// [`Misuse::NoFile`] if the component comes from a manifest without its file; `unsupported-dtype`,
+    /// `unsupported-encoding` (0.1), `unsupported-feature`, `unsupported-shard`; the rules `zstd-…` and `limit-…` that
+    /// can be validated before decoding.
     pub fn reader(&self) -> Result<Reader<'a>, Error> {
         self.readable()?;
         self.any_reader()
     }
 
-    /// The same as [`reader`](Self::reader), whatever its elements mean.
+    /// Reads the content as [`reader`](Self::reader) does, including elements of an unknown logical type.
     pub(crate) fn any_reader(&self) -> Result<Reader<'a>, Error> {
         self.verify_surrounding()?;
         self.row_reader()
     }
 
-    /// The same as [`reader`](Self::reader), whatever its elements mean, and in the order in which they lie.
+    /// Reads the content as [`any_reader`](Self::any_reader) does, but in the order in which elements are stored.
     pub(crate) fn reader_as_stored(&self) -> Result<Reader<'a>, Error> {
         self.verify_surrounding()?;
         self.stored_reader()
     }
 
-    /// The same as [`reader`](Self::reader) for parts of the content: a checksum that components share is not verified, for
-    /// that would read all of what a slice is a small part of.
+    /// Reads the content as [`reader`](Self::reader) does, for callers that need only a part of it. A checksum that the
+    /// component shares with others is not verified, because that would read a whole storage for a small slice.
     pub(crate) fn part_reader(&self) -> Result<Reader<'a>, Error> {
         self.readable()?;
         self.row_reader()
     }
 
-    /// The elements in row-major order.
+    /// Creates a reader of the elements in row-major order. A shared checksum is not verified.
     fn row_reader(&self) -> Result<Reader<'a>, Error> {
         if self.is_strided() && self.decoded_length() != Some(0) {
             return self.rows();
@@ -194,28 +195,30 @@ impl<'a> Component<'a> {
         self.stored_reader()
     }
 
-    /// The elements in the order in which they lie.
+    /// Creates a reader of the elements in the order in which they are stored. A shared checksum is not verified.
     fn stored_reader(&self) -> Result<Reader<'a>, Error> {
         let named = |error: BareError| self.tensor().named(error.at(self.location()));
         self.reader_of(self.stored().map_err(named)?)
     }
 
-    /// The bytes of a component of an unknown dtype, or the stored bytes of one in an unknown encoding: nobody can say
-    /// what they mean, but damage shows. None if there is nothing to verify.
+    /// Creates a reader that verifies a component of an unknown dtype or encoding: its bytes cannot be interpreted, but
+    /// damage can be found. Returns `None` if the component has no digest that can be compared and no frames that can
+    /// be checked.
     pub(crate) fn uninterpreted_reader(&self) -> Result<Option<Reader<'a>>, Error> {
         let digests_stored = !self.dialect().writing.is_some_and(|writing| writing.digests_decoded);
         let has_sum = match self.encoding() {
             Encoding::Raw => self.digest().is_some(),
             Encoding::Unknown => self.digest().is_some() && digests_stored,
-            // Frames show damage by themselves.
+            // Decoding compressed frames finds damage even without a digest.
             _ => true,
         };
         if has_sum { self.reader_of(StorageType::U8).map(Some) } else { Ok(None) }
     }
 
-    /// Reads the content as elements of that type, in the order in which they lie.
+    /// Creates a reader of the content in its stored order, as elements of the type `storage`.
     fn reader_of(&self, storage: StorageType) -> Result<Reader<'a>, Error> {
-        // Errors are named here: a reader is large, and is not copied by whoever passes it on.
+        // Errors get the tensor's name here and not in the callers: a `map_err` on the result would copy a large
+        // `Reader`.
         let named = |error: Error| self.tensor().named(error.at(self.location()));
         let source = self.located().map_err(|error| self.tensor().named(error))?;
         let (prefix, checksum) = self.stream()?;
@@ -234,18 +237,20 @@ impl<'a> Component<'a> {
         Ok(self.reading(source, storage, stored, hasher))
     }
 
-    /// The elements in row-major order, which lie by strides. All of the blob is read.
+    /// Creates a reader in row-major order of elements that are stored by strides or in column-major order. Reads all
+    /// of the blob first.
     fn rows(&self) -> Result<Reader<'a>, Error> {
         let (location, extent, shape) = (self.location(), self.extent(), self.tensor().shape());
         let declared = self.decoded_length().ok_or(BareError::internal().at(location))?;
-        // The blob is held, or so are the elements.
+        // Either the whole blob is held in memory, or the elements are.
         let most = declared.max(extent.length());
         if most > self.limits().decoded() {
             let over = BareError::new(Limit::Decoded, extent.offset()).found(most);
             return Err(over.at(location).into());
         }
         let mut reader = self.stored_reader()?;
-        // Elements are checked as they are handed out, and what lies between them is none.
+        // With strides, bools are checked when they are handed out: bytes between elements are not bools, and may have
+        // any value.
         reader.reading.validates_bools = self.strides().is_none();
         let width = self.element_size().ok_or(BareError::internal().at(location))?;
         let strided = if let Some(strides) = self.strides() {
@@ -257,7 +262,7 @@ impl<'a> Component<'a> {
             let mut next = 1_u64;
             let columns = shape.iter().map(|dimension| {
                 let stride = next;
-                // No byte of the blob lies beyond.
+                // The blob holds all elements, so their number fits in 64 bits and the product does not saturate.
                 next = next.saturating_mul(dimension);
                 (dimension, stride)
             });
@@ -269,8 +274,9 @@ impl<'a> Component<'a> {
         Ok(self.reading(source, reading.storage, Stored::Strided(strided), hasher))
     }
 
-    /// Reads all of a content whose elements, which take `declared` bytes, lie by strides. Where they are a small part of it,
-    /// they alone are kept.
+    /// Reads all of a strided component with `reader`, and keeps only its elements if they are a small part of the
+    /// blob. `dimensions` are the sizes and strides of the array; its elements take `declared` bytes, and `width` bytes
+    /// each.
     fn pick(
         &self,
         reader: &mut Reader<'_>,
@@ -289,8 +295,8 @@ impl<'a> Component<'a> {
         Ok(Elements::Picked(picked))
     }
 
-    /// Verifies the checksum of the range that it shares with other components, if there is one, unless that has been done
-    /// since the file was opened.
+    /// Verifies the checksum that the component shares with others, if it has one, over the range that surrounds the
+    /// component. A range that has been verified since the file was opened is not read again.
     fn verify_surrounding(&self) -> Result<(), Error> {
         let verify = || {
             let Some((range, wanted)) = self.surrounding()? else { return Ok(()) };
@@ -311,7 +317,7 @@ impl<'a> Component<'a> {
         verify().map_err(|error: Error| self.tensor().named(error.at(self.location())))
     }
 
-    /// Reads a range of its file, and returns the checksum of that if it is another one than `wanted`.
+    /// Reads `range` of the component's file, and returns its checksum if that differs from `wanted`.
     fn wrong_checksum(&self, range: &Range<u64>, wanted: u32) -> Result<Option<u32>, Error> {
         let (source, mut hasher) = (self.located()?, Hasher::new(None).with_checksum(Some(wanted)));
         let (mut at, mut buffer) = (range.start, Vec::new());
@@ -330,7 +336,7 @@ impl<'a> Component<'a> {
         Ok(hasher.wrong_checksum())
     }
 
-    /// A content of which nothing has been read.
+    /// Creates a reader at the start of the content.
     #[inline]
     fn reading(
         &self,
@@ -355,22 +361,22 @@ impl<'a> Component<'a> {
         Reader { source, reading, buffer: Vec::new(), held: Held::default() }
     }
 
-    /// Returns the rule that bools break which are neither 0 nor 1: v1.1 II.4, v1.2 §2. None for other
-    /// elements, and in 0.1, where any byte is a bool.
+    /// Returns the rule that bools other than 0 and 1 break: v1.1 II.4, v1.2 §2. Returns `None` for elements of other
+    /// types, and in 0.1, where any byte is a bool.
     pub(crate) fn bool_rule(&self) -> Option<ErrorKind> {
         self.dialect().bool_value.filter(|_| self.storage_type() == Some(StorageType::Bool))
     }
 }
 
-/// Validates that bools are 0 or 1 if there is a rule that any other byte breaks. `offset` is that of the
-/// first in the file, if they are in the file.
+/// Validates that `bytes` are 0 or 1, unless `rule` is `None`. `offset` is the position of the first byte in the file,
+/// if the bytes are in the file.
 pub(crate) fn validate_bools(
     bytes: &[u8],
     offset: Option<u64>,
     rule: Option<ErrorKind>,
 ) -> Result<(), BareError> {
     let Some(rule) = rule else { return Ok(()) };
-    // Without a branch for each byte, as long as all is well.
+    // The fold has no branch for each byte, so valid bools are checked at the speed of memory.
     if bytes.iter().fold(0, |all, byte| all | byte) <= 1 {
         return Ok(());
     }
@@ -382,15 +388,13 @@ pub(crate) fn validate_bools(
 }
 
 impl Reader<'_> {
-    /// The next chunk of decoded little-endian bytes: a whole number of elements, as many as
-    /// fit in [`Limits::chunk`](crate::Limits::chunk). None at the end, when everything has been verified.
+    /// Returns the next chunk of decoded little-endian bytes: a whole number of elements, as many as fit in
+    /// [`Limits::chunk`](crate::Limits::chunk). Returns `None` at the end, once everything has been verified.
     ///
     /// # Errors
-    /// `bool-value`, `digest-mismatch`, `decoded-size`, the rules `zstd-…`, `limit-decoded`;
-    /// whatever the source fails with.
+    /// `bool-value`, `digest-mismatch`, `decoded-size`, the rules `zstd-…`, `limit-decoded`; any error of the source.
     ///
-    /// An error is final: every later call returns it, or [`Misuse::Aborted`] after one of the
-    /// source.
+    /// An error is final: every later call returns the same error, or [`Misuse::Aborted`] if the source failed.
     pub fn next_chunk(&mut self) -> Result<Option<&[u8]>, Error> {
         let Self { source, reading, buffer, .. } = self;
         reading.unless_failed(|reading| {
@@ -399,13 +403,14 @@ impl Reader<'_> {
         })
     }
 
-    /// Reads as [`next_chunk`](Self::next_chunk) does, straight into `buffer`. Returns how many bytes were written to
-    /// its front: a whole number of storage elements and at most [`Limits::chunk`](crate::Limits::chunk); 0 at the
-    /// end, when everything has been verified. `buffer` may be empty only where all has been read.
+    /// Reads the next chunk straight into `buffer`, as [`next_chunk`](Self::next_chunk) does. Returns how many bytes
+    /// were written to the front of `buffer`: a whole number of storage elements and at most
+    /// [`Limits::chunk`](crate::Limits::chunk), or 0 at the end, once everything has been verified. `buffer` may be
+    /// empty only after all bytes have been read.
     ///
     /// # Errors
-    /// The errors of [`next_chunk`](Self::next_chunk); [`Misuse::Buffer`] where there is more to read than
-    /// `buffer` has room for, and not even one element has.
+    /// The errors of [`next_chunk`](Self::next_chunk); [`Misuse::Buffer`] if bytes are left and `buffer` has no room
+    /// for one element.
     pub fn read_chunk(&mut self, buffer: &mut [u8]) -> Result<usize, Error> {
         self.reading.unless_failed(|reading| {
             let read = reading.read(&self.source, buffer);
@@ -413,17 +418,17 @@ impl Reader<'_> {
         })
     }
 
-    /// Bytes that the next chunk has, or some more.
+    /// Returns an upper bound of the size of the next chunk in bytes.
     pub(crate) fn wanted(&self) -> usize {
         self.reading.wanted()
     }
 
-    /// Hands bools out whatever their bytes are.
+    /// Turns the check of bools off, so that bytes other than 0 and 1 are handed out.
     pub(super) fn leave_bools(&mut self) {
         self.reading.validates_bools = false;
     }
 
-    /// All of a content of which nothing has been read, within the limit `decoded`.
+    /// Reads the whole content, which must not have been begun, if its size is within the limit `decoded`.
     pub(super) fn hold(&mut self) -> Result<Vec<u8>, Error> {
         let component = self.reading.component;
         let stored = component.extent().length();
@@ -438,18 +443,18 @@ impl Reader<'_> {
         self.collect()
     }
 
-    /// All of a content of which nothing has been read.
+    /// Reads the whole content, which must not have been begun. The caller has checked its size.
     fn collect(&mut self) -> Result<Vec<u8>, Error> {
         let declared = self.reading.length();
         let most = declared.and_then(|length| usize::try_from(length).ok()).unwrap_or(usize::MAX);
         let mut bytes = Vec::new();
         if matches!(self.reading.stored, Stored::Raw(_)) {
-            // All of it lies in the file.
+            // The file has all of these bytes, so the size is not an invented number.
             bytes.try_reserve_exact(most).map_err(|_| BareError::from(OutOfMemory))?;
         }
         loop {
             let filled = bytes.len();
-            // That no byte more comes shows without room for one.
+            // Once all declared bytes have come, an empty buffer is enough to find the end.
             let wanted = self.wanted().min(most.saturating_sub(filled));
             let needed = filled.saturating_add(wanted);
             grow(&mut bytes, needed, most).map_err(BareError::from)?;
@@ -463,18 +468,18 @@ impl Reader<'_> {
         }
     }
 
-    /// The digest that the manifest gives and the one that was computed, after
-    /// `digest-mismatch`.
+    /// Returns the digest of the manifest and the digest that was computed, after the error `digest-mismatch`.
     pub fn mismatch(&self) -> Option<&Mismatch> {
         self.reading.mismatch.as_ref()
     }
 
-    /// Returns what was verified of the digest, once everything has been read.
+    /// Returns whether the digest was verified, once everything has been read; `None` before.
     pub fn verified(&self) -> Option<Verified> {
         self.reading.verified
     }
 
-    /// Returns whether some of it can be read without what comes before; its digest is then not computed.
+    /// Returns whether parts of the content can be read without the bytes before them. If so, the digest is not
+    /// computed.
     pub(crate) fn seeks(&mut self) -> bool {
         let is_stream =
             matches!(self.reading.component.encoding(), Encoding::Zstd | Encoding::Deflate);
@@ -485,8 +490,9 @@ impl Reader<'_> {
         seeks
     }
 
-    /// Goes on with the decoded bytes `run`, which are elements further on, in chunks of `most`
-    /// bytes, and none that begins in the run goes beyond what has to be decoded for it.
+    /// Skips to the decoded bytes `run`, which lie at or behind the current position. Later chunks have at most `most`
+    /// bytes; in a seekable zstd component the next chunk also ends with `run`, so that no frame is decoded only for
+    /// bytes behind `run`.
     pub(crate) fn seek(&mut self, run: &Range<u64>, most: usize) -> Result<(), Error> {
         let reading = &mut self.reading;
         let distance = run.start.saturating_sub(reading.position);
@@ -496,7 +502,7 @@ impl Reader<'_> {
             extend(&mut self.buffer, most)?;
             let skipped = frames.skip(&self.source, distance, &mut self.buffer);
             skipped.map_err(|error| error.at(reading.component.location()))?;
-            // The next frame is not begun for what is not wanted of it.
+            // The chunk must not reach into a frame that `run` does not need.
             let left = run.end.saturating_sub(run.start.max(reading.position));
             reading.chunk = usize::try_from(left).unwrap_or(most).min(most).max(1);
         }
@@ -504,7 +510,8 @@ impl Reader<'_> {
         Ok(())
     }
 
-    /// Validates what has been begun: the rest of a frame is decoded for its checksum.
+    /// Finishes a frame that has been begun: its rest is decoded, at most `most` bytes at a time, to verify its
+    /// checksum.
     pub(crate) fn settle(&mut self, most: usize) -> Result<(), Error> {
         #[cfg(feature = "zstd")]
         if let Stored::Seekable(frames) = &mut self.reading.stored {
@@ -517,7 +524,8 @@ impl Reader<'_> {
 }
 
 impl Reading<'_> {
-    /// Reads on, unless an error has come before. Where one comes now, it says in which component.
+    /// Calls `read`, unless an earlier call has failed. Errors are kept, and get the names of the tensor and the
+    /// component.
     fn unless_failed<T>(
         &mut self,
         read: impl FnOnce(&mut Self) -> Result<T, Error>,
@@ -531,7 +539,7 @@ impl Reading<'_> {
         }
     }
 
-    /// Keeps the error for every later call, and names it.
+    /// Keeps `error` for every later call, and adds the names of the tensor and the component.
     #[cold]
     fn fail(&mut self, error: Error) -> Error {
         let error = error.at(self.component.location());
@@ -542,8 +550,8 @@ impl Reading<'_> {
         self.component.tensor().named(error)
     }
 
-    /// Reads the next chunk, which the source lends or `buffer` holds. The source is asked for
-    /// each byte once: what is returned is what has been hashed and validated.
+    /// Reads the next chunk, which the source lends or `buffer` holds. Each byte is read from the source once, so that
+    /// the returned bytes are the bytes that were hashed and validated even if the file changes.
     fn next<'c, R: ReadAt>(
         &mut self,
         source: &'c R,
@@ -558,7 +566,7 @@ impl Reading<'_> {
         Ok((length > 0).then_some(buffer))
     }
 
-    /// Bytes that come in all, where that is known.
+    /// Returns the total number of decoded bytes, if the file gives it.
     fn length(&self) -> Option<u64> {
         if let Stored::Raw(extent) = &self.stored {
             return Some(extent.length());
@@ -566,8 +574,8 @@ impl Reading<'_> {
         self.component.decoded_length()
     }
 
-    /// Bytes of the next chunk; of compressed content one where no more is declared, which shows that
-    /// no more comes. 0 at the end.
+    /// Returns the size of the next chunk in bytes, or 0 at the end. For compressed content of which all declared bytes
+    /// have come the size is 1, because only room for another byte shows that the stream ends there.
     fn wanted(&self) -> usize {
         let least = u64::from(!matches!(self.stored, Stored::Raw(_) | Stored::Strided(_)));
         let left = match self.length() {
@@ -578,7 +586,7 @@ impl Reading<'_> {
         usize::try_from(left).unwrap_or(self.chunk).min(self.chunk)
     }
 
-    /// The next chunk where the source lends it as it is.
+    /// Returns the next chunk if the source lends it: uncompressed little-endian content that the source has in memory.
     fn lent<'c, R: ReadAt>(&mut self, source: &'c R) -> Result<Option<&'c [u8]>, BareError> {
         let (Stored::Raw(extent), ByteOrder::Little) = (&self.stored, self.component.byte_order())
         else {
@@ -599,17 +607,17 @@ impl Reading<'_> {
         Ok(Some(lent))
     }
 
-    /// Reads at most a chunk to the front of `buffer`: a whole number of elements.
+    /// Reads at most one chunk, a whole number of elements, to the front of `buffer`.
     fn read<R: ReadAt>(&mut self, source: &R, buffer: &mut [u8]) -> Result<usize, Error> {
         let most = buffer.len().min(self.chunk);
         let rest = match self.storage.divisor() {
-            // All that is left has room.
+            // All remaining bytes fit, so the buffer needs no rounding to whole elements.
             _ if self.wanted() <= most => 0,
             width => most % NonZeroUsize::from(width),
         };
         let room = buffer.get_mut(..most.saturating_sub(rest)).ok_or(BareError::internal())?;
         if room.is_empty() && self.wanted() > 0 {
-            // Only reading shows whether more comes.
+            // Compressed content may have ended already. Only reading on tells.
             return match self.next(source, &mut Vec::new())? {
                 Some(_) => Err(BareError::misuse(Misuse::Buffer).into()),
                 None => Ok(0),
@@ -618,7 +626,7 @@ impl Reading<'_> {
         self.fill(source, room)
     }
 
-    /// Reads decoded bytes to the front of `room`, and as many as there is room for or are left.
+    /// Reads decoded bytes to the front of `room` until `room` is full or no bytes are left, and returns their number.
     fn fill<R: ReadAt>(&mut self, source: &R, room: &mut [u8]) -> Result<usize, Error> {
         let wanted = self.wanted().min(room.len());
         let Some(hasher) = &mut self.hasher else {
@@ -639,7 +647,7 @@ impl Reading<'_> {
             #[cfg(feature = "zstd")]
             Stored::Seekable(frames) => {
                 let length = frames.read(source, room)?;
-                // In 2, digests are over what is decoded.
+                // In generation 2, digests are computed over decoded bytes.
                 hasher.update(room.get(..length).ok_or(BareError::internal())?);
                 length
             }
@@ -665,7 +673,7 @@ impl Reading<'_> {
         Ok(length)
     }
 
-    /// Validates a chunk, and goes on behind it.
+    /// Validates the bools of `chunk`, and moves the position behind it.
     pub(super) fn pass(&mut self, chunk: &[u8]) -> Result<(), BareError> {
         let offset = self.offset_of(self.position);
         self.last = chunk.last().copied().unwrap_or(self.last);
@@ -674,8 +682,9 @@ impl Reading<'_> {
         validate_bools(chunk, offset, rule)
     }
 
-    /// The error of content that has a checksum and a wrong bool. If the checksum is wrong, too, the content is damaged, and
-    /// the bool says nothing of what wrote it.
+    /// Returns the error to report for `error`. After a wrong bool, content with a checksum is read to its end: if the
+    /// checksum is wrong, too, the content is damaged, and that error is returned instead of an error that blames the
+    /// writer.
     #[cold]
     fn damage<R: ReadAt>(&mut self, source: &R, error: Error) -> Error {
         let has_checksum = self.hasher.as_ref().is_some_and(Hasher::has_checksum);
@@ -697,9 +706,10 @@ impl Reading<'_> {
         }
     }
 
-    /// Validates what only the end shows.
+    /// Validates what can be checked only at the end: whole elements, the unused nibble, the checksum and the digest.
     pub(super) fn end(&mut self) -> Result<(), BareError> {
-        // Components of 1.x hold whole elements, which only decoding shows where the manifest does not give their size.
+        // Components of 1.x hold whole elements. If the manifest does not give their decoded size, only decoding finds
+        // it.
         let unit = self.component.unit().filter(|_| self.component.dialect().facts.whole_elements);
         if unit.is_some_and(|unit| !self.position.is_multiple_of(unit)) {
             let bytes = self.position;
@@ -721,10 +731,10 @@ impl Reading<'_> {
         let is_checked = self.hasher.as_ref().is_some_and(Hasher::has_checksum);
         if is_checked && let Some(sum) = self.component.shared_sum(&self.component.extent().range())
         {
-            // Parts of it, which are other components, need no pass of their own.
+            // Other components are parts of this storage. Its checksum need not be computed again for them.
             sum.set_verified();
         }
-        // There is a hasher as long as the end has not come.
+        // The hasher is taken at the end, so the digest is compared once.
         match self.hasher.take().map(Hasher::finish) {
             Some(Ok(verified)) => self.verified = Some(verified),
             Some(Err(mismatch)) => {
@@ -737,7 +747,8 @@ impl Reading<'_> {
         Ok(())
     }
 
-    /// The offset in the file of a decoded byte, if it is in the file.
+    /// Returns the offset in the file of the decoded byte at `position`, or `None` if the content is compressed or
+    /// strided.
     fn offset_of(&self, position: u64) -> Option<u64> {
         let Stored::Raw(extent) = self.stored else { return None };
         extent.offset().checked_add(position)

@@ -1,4 +1,4 @@
-//! The content digest: what tensors a file holds, however they are laid out. v2 §6.4.
+//! The content digest, which identifies the tensors of a file however the file is laid out. v2 §6.4.
 
 use core::fmt;
 
@@ -14,7 +14,7 @@ use crate::rules::Generation;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum DigestAlgorithm {
-    /// XXH3-64 with seed 0: for accidents only.
+    /// XXH3-64 with seed 0. It finds accidental changes, but does not resist attackers.
     Xxh3,
     /// SHA-256.
     #[cfg(feature = "digest")]
@@ -26,19 +26,19 @@ pub enum DigestAlgorithm {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum NoContentDigest {
-    /// The file is of another generation than 2, or a data shard.
+    /// The file is not of generation 2, or is a data shard.
     NotDefined,
-    /// The part at that place has no digest.
+    /// The component at this location has no digest.
     Undigested(Location),
-    /// The digest of the part at that place is weaker than the content digest would be, or of an
-    /// algorithm that is not known.
+    /// The digest of the component at this location is weaker than the content digest would be, or of an unknown
+    /// algorithm.
     WeakPart(Location),
-    /// The manifest is not what was validated: its holder gives other bytes by now.
+    /// The bytes of the manifest have changed since they were validated.
     Internal,
 }
 
 impl NoContentDigest {
-    /// The place of the part that is to blame, if one is.
+    /// Returns the location of the component without a suitable digest, if that is the reason.
     pub fn location(&self) -> Location {
         match self {
             Self::NotDefined | Self::Internal => Location::default(),
@@ -63,16 +63,16 @@ impl fmt::Display for NoContentDigest {
 impl core::error::Error for NoContentDigest {}
 
 impl<B: AsRef<[u8]>> Manifest<B> {
-    /// The content digest (2): over names, shapes, layouts, attributes of objects, types, and the
-    /// digests of the parts as the manifest spells them. Files of equal tensors have equal ones
-    /// wherever their blobs lie, if their parts' digests are of the same algorithm; attributes of
-    /// the file are not in it. It is never stored. v2 §6.4.
+    /// Returns the content digest (2). It covers names, shapes, layouts, attributes of objects, types, and the digests
+    /// of components as the manifest spells them, but not the attributes of the file. Files of equal tensors have equal
+    /// content digests wherever their blobs lie, if the digests of their components are of the same algorithm. The
+    /// content digest is never stored. v2 §6.4.
     ///
-    /// It follows from the manifest alone: it says what is in the file if the digests of the parts
-    /// have been verified. Another content with the same digests of the parts has the same content
-    /// digest. So a sha256 is given only where each part has a sha256.
+    /// The content digest is computed from the manifest alone, so it identifies the content of the file only if the
+    /// digests of all components have been verified. An attacker who finds other content with the same digests of
+    /// components has the same content digest, so a sha256 is returned only if each component has a sha256.
     ///
-    /// Nothing is allocated; time is linear in the manifest.
+    /// No memory is allocated, and time is linear in the size of the manifest.
     ///
     /// ```
     /// use zten::tools::DigestAlgorithm;
@@ -83,7 +83,7 @@ impl<B: AsRef<[u8]>> Manifest<B> {
     /// ```
     ///
     /// # Errors
-    /// [`NoContentDigest`].
+    /// [`NoContentDigest`], if the file has no content digest of this strength.
     #[doc(hidden)]
     pub fn content_digest(
         &self,
@@ -110,7 +110,7 @@ impl<B: AsRef<[u8]>> Manifest<B> {
 }
 
 impl DigestAlgorithm {
-    /// Returns whether a part's digest is at least as strong as this algorithm.
+    /// Returns whether the component's digest `digest` is at least as strong as this algorithm.
     fn may_cover(self, digest: &Digest<'_>) -> bool {
         match digest {
             Digest::Sha256(_) => true,

@@ -1,4 +1,4 @@
-//! Deflate: RFC 1951. Other formats have it; zTensor has not.
+//! Decoding deflate streams (RFC 1951), which other formats use and zTensor does not.
 
 use alloc::vec::Vec;
 
@@ -12,29 +12,30 @@ use crate::manifest::Extent;
 use crate::num::u64_from_usize;
 use crate::rules::{Row, StreamRules};
 
-/// Bytes that a match may reach back.
+/// The largest distance in bytes of a match.
 const WINDOW: usize = 32 << 10;
-/// Stored bytes that are read at once, at most.
+/// The largest number of stored bytes that are read at once.
 const INPUT: usize = 64 << 10;
 
-/// A stream that is being decoded. It takes 107 KiB of memory.
+/// A deflate stream that is being decoded. It takes 107 KiB of memory.
 pub(super) struct Inflate {
-    /// One decoder, on the heap: it takes 10 KiB.
+    /// The decoder. It is in a vector, because 10 KiB are too many to move with a reader, and a `Box` aborts without
+    /// memory.
     decoder: Vec<DecompressorOxide>,
-    /// The last bytes that were decoded, in a ring.
+    /// A ring of the last decoded bytes, to which matches refer.
     window: Vec<u8>,
-    /// The place in the window where the next byte goes.
+    /// The index in the window of the next byte to decode.
     next: usize,
-    /// The number of bytes before that place that have not been handed out, all behind each other.
+    /// The number of bytes before `next` that have been decoded but not handed out.
     ready: usize,
-    /// Stored bytes that have been read, and how many of them have been decoded.
+    /// Stored bytes that have been read, and the number of them that have been decoded.
     input: Vec<u8>,
     taken: usize,
-    /// The stored bytes that have not been read.
+    /// The range of the file with the stored bytes that have not been read.
     stored: Extent,
-    /// Decoded bytes that come in front of the content.
+    /// The number of decoded bytes in front of the content that are still to come.
     prefix: u64,
-    /// Bytes of the content that are declared, and have not been handed out.
+    /// The number of declared content bytes that have not been handed out.
     left: u64,
     has_ended: bool,
     rules: &'static StreamRules,
@@ -43,7 +44,8 @@ pub(super) struct Inflate {
 }
 
 impl Inflate {
-    /// Begins with a stream that decodes to `prefix` bytes and then to `length`.
+    /// Creates a decoder of the stream at `stored`, which must decode to `prefix` bytes and then to `length` bytes of
+    /// content.
     pub(super) fn open(
         stored: Extent,
         prefix: u64,
@@ -71,14 +73,13 @@ impl Inflate {
         })
     }
 
-    /// The error of a stream that breaks that rule.
+    /// Returns the error of a stream that breaks `rule`.
     fn error(&self, rule: &'static Row) -> BareError {
         BareError::new(ErrorKind::Format(rule), self.offset)
     }
 
-    /// Fills `room` from its front with content, and returns how many bytes came: fewer than there is room for only at
-    /// the end, when the stream has been validated. `seen` gets all that is decoded, what is in front of the content
-    /// included.
+    /// Decodes content into `room`, and returns the number of bytes. The number is less than the size of `room` only at
+    /// the end, when the whole stream has been validated. Calls `seen` with all decoded bytes, including the prefix.
     pub(super) fn read<R: ReadAt>(
         &mut self,
         source: &R,
@@ -126,7 +127,8 @@ impl Inflate {
         }
     }
 
-    /// Decodes as much as the window has room for. Nothing of what was decoded before is to be handed out.
+    /// Decodes as much as the window has room for. All bytes decoded before must have been handed out, because they are
+    /// overwritten.
     fn decode<R: ReadAt>(&mut self, source: &R) -> Result<(), Error> {
         let internal = BareError::internal();
         if self.taken == self.input.len() {
@@ -153,7 +155,7 @@ impl Inflate {
         match status {
             TINFLStatus::HasMoreOutput => Ok(()),
             TINFLStatus::NeedsMoreInput if self.stored.length() > 0 => Ok(()),
-            // The stream ends with its last byte.
+            // Bytes after the end of the stream are rejected.
             TINFLStatus::Done if self.taken == self.input.len() && self.stored.length() == 0 => {
                 self.has_ended = true;
                 Ok(())

@@ -1,21 +1,20 @@
-//! Computing digests, where the feature `digest` is built in.
+//! Computing and comparing digests and checksums. SHA-256 and CRC-32C need the feature `digest`.
 
 use crate::digest::Digest;
 
-/// The outcome of verifying a component's digest. A mismatch is an error.
+/// The outcome of verifying a component's digest. A mismatch is an error instead.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Verified {
     /// The bytes have the digest that the manifest gives.
     Digest,
-    /// The manifest gives none.
+    /// The manifest gives no digest.
     NoDigest,
-    /// The manifest gives one that cannot be verified: of an algorithm that is not known, or
-    /// the feature `digest` is not built in.
+    /// The digest cannot be verified: its algorithm is unknown, or needs the feature `digest`.
     Unverifiable,
 }
 
-/// Two digests that are to be the same: what the manifest gives, and what the bytes have.
+/// The digest of the manifest, and the digest that was computed and differs.
 #[doc(hidden)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Mismatch {
@@ -24,17 +23,17 @@ pub struct Mismatch {
 }
 
 impl Mismatch {
-    /// The digest that the manifest gives.
+    /// Returns the digest that the manifest gives.
     pub fn expected(&self) -> Digest<'static> {
         self.expected
     }
 
-    /// The digest that the bytes have, by the same algorithm.
+    /// Returns the digest that was computed by the same algorithm.
     pub fn computed(&self) -> Digest<'static> {
         self.computed
     }
 
-    /// The first four bytes of each, as an error has room for them.
+    /// Returns the first four bytes of both digests, for which an error has room.
     pub(super) fn heads(&self) -> u64 {
         u64::from(self.expected.head()) << 32 | u64::from(self.computed.head())
     }
@@ -63,7 +62,7 @@ pub(crate) enum Sum {
     Xxh3(Xxh3),
 }
 
-/// The tables of a checksum.
+/// Creates the tables of a checksum algorithm.
 #[cfg(all(feature = "digest", not(all(target_arch = "wasm32", feature = "std"))))]
 macro_rules! tables {
     ($algorithm:expr) => {
@@ -85,11 +84,12 @@ static CRC32: Crc = tables!(crc::CRC_32_ISO_HDLC);
 
 #[cfg(all(feature = "digest", not(all(target_arch = "wasm32", feature = "std"))))]
 type Crc = crc::Crc<u32, Tables>;
-/// Modules for WebAssembly are downloaded, and tables do not compress: they are computed when they are first used.
+/// The tables of WebAssembly modules are computed at their first use, because modules are downloaded, and tables do not
+/// compress.
 #[cfg(all(feature = "digest", target_arch = "wasm32", feature = "std"))]
 type Crc = std::sync::LazyLock<crc::Crc<u32, Tables>>;
 
-/// Sixteen tables of 1 KiB are several times as fast as one.
+/// Sixteen tables of 1 KiB are several times as fast as a single table.
 #[cfg(feature = "digest")]
 type Tables = crc::Table<16>;
 
@@ -104,7 +104,7 @@ impl Sum {
         Self::Crc32c(CRC32C.digest())
     }
 
-    /// XXH3-64 with seed 0, without memory of its own on the heap.
+    /// Creates an XXH3-64 sum with seed 0, which allocates no memory.
     pub(crate) fn xxh3() -> Self {
         Self::Xxh3(Xxh3::new(twox_hash::xxhash3_64::SecretBuffer::default()))
     }
@@ -130,13 +130,13 @@ impl Sum {
     }
 }
 
-/// A digest that is being computed, and what it should be.
+/// A hasher of a component's bytes, with the digest and the checksum that they should have.
 pub(super) struct Hasher {
     sum: Option<(Sum, Digest<'static>)>,
-    /// A checksum of another format, which is no digest, and what it should be.
+    /// The CRC-32 of another format, and its expected value.
     #[cfg(feature = "deflate")]
     checksum: Option<(crc::Digest<'static, u32, Tables>, u32)>,
-    /// The outcome where nothing is computed.
+    /// The outcome if no digest is computed.
     without: Verified,
 }
 
@@ -161,12 +161,13 @@ impl Hasher {
         }
     }
 
-    /// A hasher of what has been read before, with that outcome.
+    /// Creates a hasher for bytes that were verified before, which computes nothing and returns `outcome`.
     pub(super) fn found(outcome: Verified) -> Self {
         Self { without: outcome, ..Self::new(None) }
     }
 
-    /// The same, with a CRC-32 that is compared as well. Without the feature `deflate` it is not.
+    /// Adds a CRC-32 to compare. Without the feature `deflate` the CRC-32 is not compared, and the outcome is
+    /// unverifiable.
     pub(super) fn with_checksum(mut self, checksum: Option<u32>) -> Self {
         #[cfg(feature = "deflate")]
         {
@@ -179,7 +180,7 @@ impl Hasher {
         self
     }
 
-    /// Returns whether there is a checksum that is compared.
+    /// Returns whether a checksum is computed.
     #[cfg_attr(
         not(feature = "deflate"),
         expect(clippy::unused_self, reason = "the field is there with the feature only")
@@ -191,7 +192,7 @@ impl Hasher {
         false
     }
 
-    /// The checksum of what has gone by, if it is another than it should be.
+    /// Returns the computed checksum, if it differs from the expected one.
     #[cfg_attr(
         not(feature = "deflate"),
         expect(clippy::unused_self, reason = "the field is there with the feature only")
@@ -206,7 +207,7 @@ impl Hasher {
         None
     }
 
-    /// Returns whether there is a digest that cannot be verified here.
+    /// Returns whether the component has a digest that cannot be computed here.
     pub(super) fn is_unverifiable(&self) -> bool {
         self.sum.is_none() && self.without == Verified::Unverifiable
     }
@@ -221,7 +222,7 @@ impl Hasher {
         }
     }
 
-    /// The outcome, when all bytes have gone by.
+    /// Compares the digest after all bytes, and returns the outcome.
     pub(super) fn finish(self) -> Result<Verified, Mismatch> {
         let Some((sum, expected)) = self.sum else { return Ok(self.without) };
         let computed = sum.finish();

@@ -1,8 +1,9 @@
-//! One component, decoded on several threads.
+//! Decoding a component on several threads.
 //!
-//! Frames are read in order, each once, and decoded by themselves, each into its part of the buffer; in order, what
-//! they decode to is then validated. Digests are over the one or the other. Where anything is not as it should be,
-//! all of that is given up: decoding from the beginning, one frame after the other, says what is wrong.
+//! Frames are read in order, each once. Threads decode them independently, each frame into its part of the buffer.
+//! Decoded frames are then validated in order. Digests are computed in order as well, of stored or of decoded bytes. If
+//! anything is wrong, all results are dropped, and the caller decodes the component again from its beginning on one
+//! thread, which finds the error to report.
 
 use alloc::borrow::Cow;
 use alloc::vec::{IntoIter, Vec};
@@ -21,24 +22,24 @@ use crate::limits::Limits;
 use crate::manifest::Extent;
 use crate::num::u64_from_usize;
 
-/// Stored bytes of a frame, at least, on average: fewer are not worth the while.
+/// The smallest average stored size of frames, in bytes. Smaller frames are not worth a hand-over between threads.
 const LEAST: u64 = 16 << 10;
-/// Stored bytes of a frame, at most: a thread has those of one in memory.
+/// The largest stored size of a frame, in bytes. Each thread holds the stored bytes of one frame in memory.
 const LARGEST: u64 = 64 << 20;
-/// Decoded bytes of one that is stored, at most, so that memory follows what is stored and not what is claimed.
+/// The largest expansion factor that is allowed. It ties memory to the stored size, which the file cannot exaggerate.
 const TIMES: u64 = 64;
 
-/// A frame that can be decoded by itself.
+/// A frame that can be decoded independently of other frames.
 struct FrameRange {
     stored: Extent,
-    /// Bytes that it decodes to.
+    /// The size of the decoded frame in bytes.
     decoded: usize,
     /// The entry of the seek table, if there is a table.
     entry: Option<Entry>,
 }
 
 impl FrameRange {
-    /// Decodes the frame, whose bytes are `stored`, into `room`; none if anything is wrong.
+    /// Decodes the frame, whose stored bytes are `stored`, into `room`. Returns `None` if anything is wrong.
     fn decode<'b>(
         &self,
         stored: &[u8],
@@ -52,34 +53,34 @@ impl FrameRange {
             None => Frames::open(&stored, extent, Some(declared), limits),
         };
         let mut frame = frame.ok()?;
-        // Only its end shows that no more comes.
+        // Another read is needed to validate the end of the frame, where no more bytes may come.
         let length = frame.read(&stored, room, |_| ()).ok()?;
         let more = frame.read(&stored, &mut [0], |_| ()).ok()?;
         ((length, more) == (room.len(), 0)).then_some(room)
     }
 }
 
-/// All frames of a component, of which there are several.
+/// All frames of a component that has several frames.
 pub(crate) struct FrameList {
     all: Vec<FrameRange>,
-    /// Bytes that they decode to.
+    /// The total size of the decoded frames in bytes.
     pub(crate) decoded: usize,
 }
 
-/// The work on a component: frames that are still to be decoded, and what has been decoded.
+/// The state that threads share: frames that are still to be decoded, and frames that have been.
 struct Work<'a, 'b> {
     left: Enumerate<IntoIter<FrameRange>>,
-    /// The memory that they are decoded into.
+    /// The part of the buffer for the frames that are left.
     room: &'b mut [u8],
-    /// The digest of stored bytes, where it is over these.
+    /// The hasher of stored bytes, if the digest is computed over stored bytes.
     hasher: Option<Hasher>,
-    /// Frames that wait for those before them, and how many have been validated.
+    /// Decoded frames that wait for an earlier frame, and the number of frames that have been validated.
     done: Vec<Option<&'b [u8]>>,
     validated: usize,
     reading: Reading<'a>,
 }
 
-/// A frame that has been read, its place among all, and the memory that it is decoded into.
+/// A frame that has been read: its index, its stored bytes, and the memory to decode it into.
 struct Job<'s, 'b> {
     place: usize,
     frame: FrameRange,
@@ -88,11 +89,12 @@ struct Job<'s, 'b> {
 }
 
 impl<'b> Work<'_, 'b> {
-    /// Validates a frame, and those that have waited for it; none if anything is wrong.
+    /// Validates the decoded frame with the index `place`, and frames that have waited for it. Returns `None` if
+    /// anything is wrong.
     fn note(&mut self, place: usize, decoded: &'b [u8]) -> Option<()> {
         *self.done.get_mut(place)? = Some(decoded);
         while let Some(decoded) = self.done.get_mut(self.validated).and_then(Option::take) {
-            // There is one where the digest is over what is decoded.
+            // The reading has a hasher only if the digest is computed over decoded bytes.
             if let Some(hasher) = &mut self.reading.hasher {
                 hasher.update(decoded);
             }
@@ -102,13 +104,13 @@ impl<'b> Work<'_, 'b> {
         Some(())
     }
 
-    /// Reads the next frame; none at the end, or if it cannot be read.
+    /// Reads the next frame. Returns `None` if no frame is left, or if the frame cannot be read.
     fn next<'s, S: ReadAt + ?Sized>(&mut self, source: &'s S) -> Option<Job<'s, 'b>> {
         let (place, frame) = self.left.next()?;
         let (room, rest) = core::mem::take(&mut self.room).split_at_mut_checked(frame.decoded)?;
         self.room = rest;
         let Some(stored) = read(source, frame.stored) else {
-            // One frame will be missing.
+            // Without this frame the count of validated frames stays too low, so `read_parallel` fails.
             self.left = Vec::new().into_iter().enumerate();
             return None;
         };
@@ -119,7 +121,7 @@ impl<'b> Work<'_, 'b> {
     }
 }
 
-/// Reads the bytes of the file at `extent`, unless they are lent.
+/// Returns the bytes of the file at `extent`: borrowed if the source lends them, and read otherwise.
 fn read<S: ReadAt + ?Sized>(source: &S, extent: Extent) -> Option<Cow<'_, [u8]>> {
     let length = usize::try_from(extent.length()).ok()?;
     if let Some(lent) = source.bytes_at(extent.offset(), length) {
@@ -131,7 +133,8 @@ fn read<S: ReadAt + ?Sized>(source: &S, extent: Extent) -> Option<Cow<'_, [u8]>>
 }
 
 impl Reader<'_> {
-    /// The frames, of which none has been read yet, where there are several that can be decoded by themselves.
+    /// Lists the frames of a component that has several independent frames. Returns `None` for other components, and if
+    /// frames are too small, too large or expand too much. Nothing may have been read yet.
     pub(crate) fn frames(&self) -> Option<FrameList> {
         let component = &self.reading.component;
         let (extent, declared) = (component.extent(), component.decoded_length()?);
@@ -166,8 +169,9 @@ impl Reader<'_> {
         (ends && all.len() > 1).then_some(FrameList { all, decoded })
     }
 
-    /// Reads all of it into `buffer`, which is as long as that: on this thread, and on others from when they
-    /// have nothing to do. None where anything is wrong, which reading it one by one says.
+    /// Reads the whole component into `buffer`, which has its decoded size, on this thread and on threads that are idle
+    /// or become idle. Returns `None` if anything is wrong. Reading the component again on one thread then finds the
+    /// error.
     pub(crate) fn read_parallel(
         self,
         frames: FrameList,
@@ -176,7 +180,8 @@ impl Reader<'_> {
     ) -> Option<Verified> {
         let Self { source, mut reading, .. } = self;
         let limits = reading.component.limits();
-        // A seekable component has a digest of what is decoded, another of what is stored.
+        // The digest of a seekable component is computed over decoded bytes, and the digest of other components over
+        // stored bytes.
         let of_stored = matches!(reading.stored, Stored::Zstd(_));
         let hasher = if of_stored { reading.hasher.take() } else { None };
         let (count, mut done) = (frames.all.len(), Vec::new());
@@ -184,7 +189,7 @@ impl Reader<'_> {
         done.resize(count, None);
         let left = frames.all.into_iter().enumerate();
         let work = Work { left, room: buffer, hasher, done, validated: 0, reading };
-        // None when anything was not as it should be.
+        // `None` once anything was wrong.
         let work = Mutex::new(Some(work));
         let one = || {
             let job = work.lock().ok()?.as_mut()?.next(&source);
@@ -205,7 +210,7 @@ impl Reader<'_> {
                         while one().is_some() {}
                         thread_budget.fetch_add(1, Relaxed);
                     };
-                    // Where no thread can be had, those that there are do the work.
+                    // If no thread can be spawned, the threads that run do all of the work.
                     if thread::Builder::new().spawn_scoped(scope, other).is_err() {
                         break;
                     }

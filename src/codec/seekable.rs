@@ -1,11 +1,11 @@
-//! `zt.zstd-seekable/1`: independent zstd frames, and behind them a table of their sizes. v2 §8.2.
+//! Decoding `zt.zstd-seekable/1`: independent zstd frames, followed by a table of their sizes. v2 §8.2.
 //!
 //! ```text
 //! frame … | 5E 2A 4D 18 | u32 bytes that follow | entries | u32 count | descriptor | B1 EA 92 8F
 //! ```
 //!
-//! The table is walked when reading begins, and its claims are held against each other and the
-//! limits before anything is decoded. It is never held in memory.
+//! When reading begins, the sizes in the table are compared with each other, the blob and the limits before anything is
+//! decoded. The table is not kept in memory: each entry is read again when its frame begins.
 
 use super::ReadAt;
 use super::zstd::Frames;
@@ -15,37 +15,37 @@ use crate::manifest::Extent;
 use crate::num::u64_from_usize;
 use crate::rules::{Limit, Rule};
 
-/// The magic of the skippable frame that the table is, and that at its end.
+/// The magic of the skippable frame that holds the table, and the magic at the end of the table.
 const SKIPPABLE: [u8; 4] = [0x5e, 0x2a, 0x4d, 0x18];
 const SEEKABLE: [u8; 4] = [0xb1, 0xea, 0x92, 0x8f];
-/// Bytes before the entries, and behind them.
+/// The number of bytes of the table before its entries, and after them.
 const HEAD: u64 = 8;
 const TAIL: u64 = 9;
-/// Bytes that a frame decodes to, at most.
+/// The largest number of bytes that a frame may decode to.
 const FRAME_CAP: u32 = 16 << 20;
 
-/// The frames of one component, being decoded.
+/// The frames of a component that is being decoded.
 pub(super) struct Seekable {
     extent: Extent,
-    /// The entries: where they begin, how many there are, and whether each has a checksum.
+    /// The offset of the entries, their number, and whether each entry has a checksum.
     entries: u64,
     count: u32,
     checksums: bool,
-    /// The entry that comes next, and where its frame begins.
+    /// The index of the next entry, and the offset of its frame.
     next: u32,
     at: u64,
-    /// Decoded bytes that are to come.
+    /// The number of decoded bytes that are still to come.
     left: u64,
     frame: Option<Frames>,
     limits: Limits,
 }
 
-/// Bytes of an entry.
+/// Returns the size of an entry in bytes.
 fn width(checksums: bool) -> u8 {
     if checksums { 12 } else { 8 }
 }
 
-/// Reads so many words of four bytes.
+/// Reads `N` words of four bytes at offset `at`.
 fn read_words<const N: usize, R: ReadAt>(source: &R, at: u64) -> Result<[[u8; 4]; N], Error> {
     let mut words = [[0; 4]; N];
     source.read_at(at, words.as_flattened_mut())?;
@@ -61,7 +61,8 @@ pub(super) struct Entry {
 }
 
 impl Entry {
-    /// The frame at `at`, which is a single one and has a checksum: that of the entry, if there is one.
+    /// Opens the frame at `at`. The entry must hold exactly one frame with a checksum, which must equal the checksum of
+    /// the entry if the entry has one.
     pub(super) fn frame<R: ReadAt>(
         self,
         source: &R,
@@ -84,7 +85,7 @@ impl Entry {
 }
 
 impl Seekable {
-    /// Reads and validates the table, which stands before anything is decoded.
+    /// Reads and validates the table, before anything is decoded. `declared` is the decoded size of the component.
     pub(super) fn open<R: ReadAt>(
         source: &R,
         extent: Extent,
@@ -100,7 +101,7 @@ impl Seekable {
         let mut bytes = [0; 9];
         source.read_at(at.saturating_add(tail), &mut bytes)?;
         let [a, b, c, d, descriptor, magic @ ..] = bytes;
-        // The lowest two bits are not used, and readers are to ignore them.
+        // The two lowest bits are unused, and readers must ignore them.
         if magic != SEEKABLE || descriptor & 0x7c != 0 {
             return Err(broken.into());
         }
@@ -121,7 +122,7 @@ impl Seekable {
         Ok(table)
     }
 
-    /// Validates that sizes add up, and that all frames but the last are of one size.
+    /// Validates that the sizes add up, and that all frames except the last decode to the same size.
     fn validate<R: ReadAt>(&self, source: &R) -> Result<(), Error> {
         let (mut stored, mut decoded, mut first) = (0_u64, 0_u64, None);
         for index in 0..self.count {
@@ -141,12 +142,13 @@ impl Seekable {
         Ok(())
     }
 
-    /// The error where sizes do not add up. A source that gives another table than before gives other sizes.
+    /// Returns the error of sizes that do not add up. It also occurs while decoding, if the source returns another
+    /// table than before.
     fn sizes(&self, found: u64) -> BareError {
         BareError::new(Rule::SeekSizes, self.extent.offset()).found(found)
     }
 
-    /// The end of the frames, where the table begins.
+    /// Returns the offset at which the frames end and the table begins.
     fn end(&self) -> u64 {
         self.entries.saturating_sub(HEAD)
     }
@@ -162,8 +164,8 @@ impl Seekable {
         Ok(Entry { stored, decoded, checksum: self.checksums.then_some(checksum) })
     }
 
-    /// Hands out where each frame stands, of which none has been decoded yet, and its entry, until `each` says
-    /// otherwise or an entry cannot be read. Returns where the frames end.
+    /// Calls `each` with the offset and the entry of each frame, until `each` returns false or an entry cannot be read.
+    /// Returns the offset at which the frames end. No frame may have been decoded yet.
     pub(super) fn places<R: ReadAt>(
         &self,
         source: &R,
@@ -180,7 +182,7 @@ impl Seekable {
         self.end()
     }
 
-    /// Decodes into `buffer` until it is full or the component ends, and returns how many bytes it is.
+    /// Decodes into `buffer` until it is full or the component ends, and returns the number of bytes.
     pub(super) fn read<R: ReadAt>(
         &mut self,
         source: &R,
@@ -196,7 +198,7 @@ impl Seekable {
         Ok(filled)
     }
 
-    /// Decodes some of the frame that has been begun; nothing comes at its end.
+    /// Decodes a part of the current frame, and returns the number of bytes: 0 at the end of the frame.
     fn read_frame<R: ReadAt>(&mut self, source: &R, room: &mut [u8]) -> Result<usize, Error> {
         let Some(frame) = &mut self.frame else { return Ok(0) };
         let read = frame.read(source, room, |_| ())?;
@@ -208,8 +210,8 @@ impl Seekable {
         Ok(read)
     }
 
-    /// Passes over `distance` decoded bytes. Frames of which nothing is wanted are not read; the
-    /// rest of one that has been begun is decoded into `scratch`, so that it is validated.
+    /// Skips `distance` decoded bytes. Frames that are skipped completely are not read. The rest of a frame that has
+    /// been begun is decoded into `scratch`, so that its checksum is verified.
     pub(super) fn skip<R: ReadAt>(
         &mut self,
         source: &R,
@@ -240,7 +242,7 @@ impl Seekable {
         Ok(())
     }
 
-    /// Decodes the rest of the frame that has been begun, if there is one.
+    /// Decodes the rest of the current frame into `scratch`, if a frame has been begun.
     pub(super) fn settle<R: ReadAt>(
         &mut self,
         source: &R,
@@ -252,7 +254,7 @@ impl Seekable {
         Ok(())
     }
 
-    /// Begins the next frame, if there is one.
+    /// Opens the next frame, and returns false if there is no further frame.
     fn begin<R: ReadAt>(&mut self, source: &R) -> Result<bool, Error> {
         if self.next == self.count {
             return if self.left == 0 { Ok(false) } else { Err(self.sizes(self.left).into()) };

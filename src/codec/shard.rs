@@ -1,8 +1,9 @@
-//! The files that components are read from: the file itself, or a shard that has been found.
+//! The files that hold components: the tensor file itself and its shards.
 //!
-//! Shards are validated by their frame and size when they are bound, by their digest when they are verified: v2 §7.3.
-//! A source may give other bytes at a second read: a server that lies, or a file that changes. So each later read is
-//! compared with sums of blocks from when the digest was compared, whatever is read, in which order.
+//! The frame and the size of a shard are validated when the shard is bound, its digest when the shard is verified: v2
+//! §7.3. A source may return other bytes at a second read, because a server lies or the file changes. While the digest
+//! is computed, sums of blocks are therefore kept, and each later read is compared with them, whatever is read, in
+//! whatever order.
 
 use alloc::borrow::Cow;
 use alloc::vec::Vec;
@@ -19,17 +20,17 @@ use crate::names::by_length;
 use crate::num::{sort_by, u64_from_usize, usize_from_u32};
 use crate::rules::{Limit, Rule, Unsupported};
 
-/// A file that may be a shard, and nothing of which has been read.
+/// A file that may be a shard. Nothing of the file has been read yet.
 #[derive(Clone, Copy, Debug)]
 pub struct Candidate<S> {
-    /// The bytes of the file.
+    /// Reads the bytes of the file.
     pub source: S,
-    /// The number of bytes.
+    /// The length of the file in bytes.
     pub length: u64,
 }
 
-/// Finds the shards of a file: beside it by their names, in a folder by their digests, wherever
-/// the caller keeps them.
+/// Finds the shards of a file: by their names in the folder of the file, by their digests in a folder of blobs, or
+/// wherever the caller keeps shards.
 ///
 /// ```
 /// use zten::{shards::Candidate, shards::Find, shards::Shard};
@@ -54,27 +55,29 @@ pub struct Candidate<S> {
 /// # Ok::<(), zten::Error>(())
 /// ```
 pub trait Find {
-    /// The source that a shard is read from.
+    /// The type that reads the bytes of a shard.
     type Source: ReadAt;
 
-    /// The file that is that shard; none where there is none. Whether it has the size and the
-    /// digest that it should have need not be known.
+    /// Returns the file that should hold `shard`, or `None` if there is no such file. The implementation need not check
+    /// the size or the digest of the file.
     ///
     /// # Errors
-    /// Whatever keeps the caller from looking.
+    /// Any error that keeps the implementation from looking for the file.
     fn find(&self, shard: &Shard<'_>) -> Result<Option<Candidate<Self::Source>>, Error>;
 }
 
-/// A shard that has been found: a file of generation 2 that has the size that it should have.
+/// A shard that has been found. Its file has the size that the table gives and, unless it is a file of another format,
+/// the frame of generation 2.
 #[doc(hidden)]
 #[derive(Clone, Debug)]
 pub struct BoundShard<'a, S> {
     shard: Shard<'a>,
     source: S,
     digest: Comparison<'a>,
-    /// The error of a shard whose version is not supported: it has a digest to compare, and nothing is read of it.
+    /// The error `unsupported-version`, if the shard has a version that is not supported. Components of such a shard
+    /// are not read, but its digest is compared.
     version: Option<BareError>,
-    /// True while it is one of those that are being verified.
+    /// Whether the verification that is running needs this shard.
     is_needed: bool,
 }
 
@@ -91,22 +94,23 @@ enum Comparison<'a> {
     Failed(BareError),
 }
 
-/// Validates the frame and the size of a file that may be the shard. Nothing else of it is
-/// read, its own manifest least of all: v2 §7.3.
+/// Validates the size of `candidate` and, if `shard` has a digest, the frame. The manifest of the shard is not read,
+/// and neither are its blobs: v2 §7.3.
 ///
 /// # Errors
-/// `shard-length`, `shard-frame`, `unsupported-version`, at the [`offset`](Shard::offset) of
-/// the shard; whatever the source fails with.
+/// `shard-length`, `shard-frame`, `unsupported-version`, at the [`offset`](Shard::offset) of the shard; any error of
+/// the source.
 fn check_frame<S: ReadAt>(shard: &Shard<'_>, candidate: &Candidate<S>) -> Result<(), Error> {
     let Candidate { source, length } = candidate;
     if *length != shard.size() {
         return Err(shard.error(Rule::ShardLength).found(*length).into());
     }
-    // What is read of files of other formats has been parsed with the root.
+    // Shards without a digest are files of other formats, whose headers were parsed together with the header of the
+    // root file.
     if shard.digest().is_none() {
         return Ok(());
     }
-    // What an error of its frame is to the file that lists it.
+    // Turns an error of the shard's frame into an error of the root file, which lists the shard.
     let rejected = |error: BareError| match error.kind {
         ErrorKind::Unsupported(Unsupported::Version) => error.moved(shard.offset()),
         _ => shard.error(Rule::ShardFrame).found(error.offset.unwrap_or_default()),
@@ -120,7 +124,7 @@ fn check_frame<S: ReadAt>(shard: &Shard<'_>, candidate: &Candidate<S>) -> Result
     let range = container.footer_range(*length).map_err(rejected)?;
     let mut footer = [0; 40];
     source.read_at(range.start, &mut footer)?;
-    // Its manifest is not read, whatever its size.
+    // The manifest of the shard is not read, so the caller's limit on its size does not apply.
     Frame::read(container, &footer, range, &Limits::default()).map_err(rejected)?;
     Ok(())
 }
@@ -131,23 +135,24 @@ impl<'a, S> BoundShard<'a, S> {
         self.shard
     }
 
-    /// The bytes of the shard, whatever they are by now. [`reader`](Self::reader) holds them against what was verified.
+    /// Returns the source of the shard, whose bytes may have changed since the shard was verified.
+    /// [`reader`](Self::reader) compares what it reads with the verified bytes.
     pub fn source(&self) -> &S {
         &self.source
     }
 
-    /// The sums of its blocks, if it has been verified.
+    /// Returns the sums of the shard's blocks, or `None` if the shard has not been verified.
     pub fn verified(&self) -> Option<&VerifiedBlocks> {
         if let Comparison::Equal(blocks) = &self.digest { Some(blocks) } else { None }
     }
 
-    /// Takes it for verified without reading it: `blocks` come from the same shard of the same file, which was
-    /// bound and verified before.
+    /// Marks the shard as verified without reading its bytes. `blocks` must come from the same shard of the same file,
+    /// which was bound and verified before.
     pub fn set_verified(&mut self, blocks: &'a VerifiedBlocks) {
         self.digest = Comparison::Equal(Cow::Borrowed(blocks));
     }
 
-    /// Returns whether its digest is still to be compared.
+    /// Returns whether the digest of the shard has not been compared yet.
     fn is_pending(&self) -> bool {
         matches!(self.digest, Comparison::Pending)
     }
@@ -160,16 +165,18 @@ impl<'a, S> From<&BoundShard<'a, S>> for Shard<'a> {
 }
 
 impl<S: ReadAt> BoundShard<'_, S> {
-    /// The bytes of the shard: once it has been verified, those and no others.
+    /// Returns a reader of the shard. Once the shard has been verified, the reader fails instead of returning other
+    /// bytes than the verified ones.
     ///
-    /// Parts with a digest that is as strong as that of the shard are read as they come: whoever reads all of one
-    /// compares that.
+    /// Components with a digest as strong as that of the shard are not compared block by block: reading a whole
+    /// component compares its own digest.
     pub fn reader(&self) -> Located<'_> {
         Located::shard(&self.source, self.verified(), &self.shard)
     }
 }
 
-/// Reads all of a shard, and compares its digest. Sums are made of the blocks of `blobs`, which are in order.
+/// Reads all of `shard` from `source`, and compares its digest. Returns the sums of the blocks of `blobs`, which are
+/// sorted and disjoint ranges of the shard.
 pub(crate) fn compare(
     shard: &Shard<'_>,
     source: &impl ReadAt,
@@ -221,10 +228,10 @@ pub(crate) fn compare(
     }
 }
 
-/// The shards of a file that have been found, by their names.
+/// The shards of a file that have been found.
 #[derive(Clone)]
 pub struct Shards<'a, S> {
-    /// None where nothing was looked for.
+    /// The manifest that lists the shards; `None` for `default()`, which has no shards.
     manifest: Option<ManifestRef<'a>>,
     /// The shards, in the order of the table.
     bound: Vec<BoundShard<'a, S>>,
@@ -247,14 +254,14 @@ impl<S: core::fmt::Debug> core::fmt::Debug for Shards<'_, S> {
 }
 
 impl<B: AsRef<[u8]>> Manifest<B> {
-    /// Looks for all its shards, and validates the frame and size of those that are found.
-    /// None is looked for more than once. One of a version that is not supported is as if it were not there, but
-    /// that [`Shards::verify`] compares its digest.
+    /// Looks for each shard of the table once with `finder`, and validates the frame and size of the shards that are
+    /// found. A shard of an unsupported version is treated as missing, except that [`Shards::verify`] compares its
+    /// digest.
     ///
     /// # Errors
-    /// `limit-shards` where the table has more than [`Limits::shards`], none of which has been
-    /// looked for then; `shard-length` and `shard-frame`, at the [`offset`](Shard::offset) of the shard;
-    /// whatever `finder` and the shards fail with; [`OutOfMemory`].
+    /// `limit-shards` if the table has more than [`Limits::shards`] shards, before any of them is looked for;
+    /// `shard-length` and `shard-frame`, at the [`offset`](Shard::offset) of the shard; any error of `finder` and of
+    /// the sources; [`OutOfMemory`].
     pub fn bind_shards<F: Find>(&self, finder: &F) -> Result<Shards<'_, F::Source>, Error> {
         let most = usize_from_u32(self.limits().shards());
         if let Some(over) = self.shards().nth(most) {
@@ -282,46 +289,47 @@ impl<B: AsRef<[u8]>> Manifest<B> {
 }
 
 impl<'a, S> Shards<'a, S> {
-    /// The place of the shard of that name, if it was found. In O(log n).
+    /// Returns the index in `bound` of the shard called `name`, or `None` if that shard was not found. In O(log n).
     fn position(&self, name: &str) -> Option<usize> {
         let own =
             |bound: &BoundShard<'_, S>| by_length(bound.shard.name().as_bytes(), name.as_bytes());
         self.bound.binary_search_by(own).ok()
     }
 
-    /// The shard of that name, if it was found and its version is supported. In O(log n).
+    /// Returns the shard called `name`, if that shard was found and its version is supported. In O(log n).
     pub fn get(&self, name: &str) -> Option<&BoundShard<'a, S>> {
         self.bound.get(self.position(name)?).filter(|bound| bound.version.is_none())
     }
 
-    /// The shards that were found, in the order of the table, also of a version that is not supported.
+    /// Returns the shards that were found, in the order of the table, including shards of an unsupported version.
     pub fn bound(&self) -> &[BoundShard<'a, S>] {
         &self.bound
     }
 
-    /// The same, to be [taken for verified](BoundShard::set_verified).
+    /// Returns the shards that were found, in the order of the table, so that the caller can
+    /// [mark](BoundShard::set_verified) some of them as verified.
     pub fn bound_mut(&mut self) -> &mut [BoundShard<'a, S>] {
         &mut self.bound
     }
 
-    /// The first one that was not found.
+    /// Returns the first shard of the table that was not found.
     pub fn missing(&self) -> Option<Shard<'a>> {
         self.missing
     }
 }
 
-/// A blob in a shard that has no digest as strong as the digest of the shard. Whatever is read of it is compared with
-/// [`VerifiedBlocks`].
+/// A blob in a shard whose own digest is missing, or weaker than the digest of the shard. All bytes that are read of
+/// this blob are compared with [`VerifiedBlocks`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct WeakBlob {
-    /// The number that the caller of [`weak_blobs`] has given to the shard.
+    /// The number that the caller of [`weak_blobs`] gave to the shard.
     shard: usize,
     start: u64,
     end: u64,
 }
 
-/// Lists the weak blobs of some shards, in order, each once. `number` returns the number and the digest of the shard with
-/// a name, or `None` if its blobs are not needed.
+/// Lists the weak blobs of the shards that `number` selects, sorted and without repetitions. `number` takes the name of
+/// a shard and returns the number and the digest of the shard, or `None` to leave its blobs out.
 fn weak_blobs<'d>(
     manifest: ManifestRef<'_>,
     number: impl Fn(&str) -> Option<(usize, Option<Digest<'d>>)>,
@@ -343,21 +351,21 @@ fn weak_blobs<'d>(
     Ok(blobs)
 }
 
-/// Returns those of `blobs`, which are in order, that are in the shard with the number `shard`.
+/// Returns the blobs of `blobs`, which are sorted, that are in the shard with the number `shard`.
 fn blobs_of(blobs: &[WeakBlob], shard: usize) -> impl Iterator<Item = &WeakBlob> {
     let first = blobs.partition_point(|blob| blob.shard < shard);
     blobs.iter().skip(first).take_while(move |blob| blob.shard == shard)
 }
 
-/// A shard, and the first shard that has the same file, size and digest, by their numbers.
+/// The number of a shard, and the number of the first shard with the same file, size and digest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct SameBlob {
     first: usize,
     shard: usize,
 }
 
-/// Groups `shards`, numbered and with their sources, by file, size and digest, so that one comparison serves a whole group.
-/// Shards whose sources have no [identity](ReadAt::identity) are groups of their own.
+/// Groups `shards` by file, size and digest, so that one comparison serves a whole group. `shards` gives the number,
+/// the shard and its source. A shard whose source has no [identity](ReadAt::identity) is a group of its own.
 fn same_blobs<'m, 's, S: ReadAt + 's>(
     shards: impl Iterator<Item = (usize, Shard<'m>, &'s S)>,
 ) -> Result<Vec<SameBlob>, OutOfMemory> {
@@ -378,11 +386,12 @@ fn same_blobs<'m, 's, S: ReadAt + 's>(
     Ok(same)
 }
 
-/// Compares the digest of a blob that all shards of `group` name: `shard` is the first of them, and read from `source`. Calls
-/// `keep` with the number of each shard and its outcome: the verified blocks of its own weak blobs, or the kind of the error.
+/// Compares the digest of the file that all shards of `group` name. `shard` is the first shard of the group, and is
+/// read from `source`. Calls `keep` with the number of each shard and its outcome: the verified blocks of the shard's
+/// weak blobs, or the kind of the error.
 ///
 /// # Errors
-/// Whatever is no fault of the blob, and may be otherwise the next time: an error of `source`, [`OutOfMemory`].
+/// Errors that are no fault of the shard's bytes and may not occur next time: an error of `source`, [`OutOfMemory`].
 fn compare_group<S: ReadAt>(
     group: &[SameBlob],
     blobs: &[WeakBlob],
@@ -396,7 +405,8 @@ fn compare_group<S: ReadAt>(
         all.push((blob.start, blob.end));
     }
     sort_by(&mut all, Ord::cmp);
-    // Blobs of different shards may overlap in the file. Blocks do not.
+    // Blobs of different shards of the group may overlap in the file, but blocks must be disjoint, so overlapping blobs
+    // are merged.
     all.dedup_by(|(start, end), (_, last)| {
         let overlaps = start < last;
         if overlaps {
@@ -425,16 +435,16 @@ fn compare_group<S: ReadAt>(
 }
 
 impl<S: ReadAt> Shards<'_, S> {
-    /// Validates the shards as a whole: that all have been found, whether a component is in them or not, and have
-    /// the digests that they should have. v2 §7.3. Each is read once, and what is read of it later is compared with
-    /// what was read here. Those that have been verified are not read again.
+    /// Validates the shards as a whole: each shard of the table must have been found, even if no component is in it,
+    /// and have the digest that the table gives. v2 §7.3. Each shard is read once, and later reads are compared with
+    /// the bytes read here. Shards that have been verified before are not read again.
     ///
-    /// For parts without a digest that is as strong as that of their shard it takes 24 bytes each, and 56 for each
-    /// 256 KiB, at most twice; and for each that is read later 512 KiB.
+    /// Each component without a digest as strong as that of its shard takes 24 bytes of memory, and 56 bytes for each
+    /// 256 KiB of its length, at most twice. Reading such a component later takes 512 KiB.
     ///
     /// # Errors
-    /// `shard-digest`; `unsupported-version`, `unsupported-shard`, `unsupported-digest` where nothing else is
-    /// wrong; whatever a source fails with. Offsets are those of [`Shard::offset`].
+    /// `shard-digest`; if no shard is invalid, `unsupported-version`, `unsupported-shard` or `unsupported-digest`; any
+    /// error of a source. Offsets are those of [`Shard::offset`].
     pub fn verify(&mut self) -> Result<(), Error> {
         let mut deferred = Deferred::default();
         for shard in &mut self.bound {
@@ -445,10 +455,11 @@ impl<S: ReadAt> Shards<'_, S> {
         self.verify_needed(deferred)
     }
 
-    /// Verifies the shards of those components that have no digest, so that they may be read.
+    /// Verifies the shards of those of `components` that have no digest of their own, so that these components may be
+    /// read.
     ///
     /// # Errors
-    /// `shard-digest`, `unsupported-digest`; whatever a source fails with.
+    /// `shard-digest`, `unsupported-digest`; any error of a source.
     pub fn verify_for<'c>(
         &mut self,
         components: impl IntoIterator<Item = Component<'c>>,
@@ -464,8 +475,9 @@ impl<S: ReadAt> Shards<'_, S> {
         self.verify_needed(Deferred::default())
     }
 
-    /// Compares the digests of needed shards whose digests have not been compared, and notes in `deferred` which differ. A
-    /// shard with another digest does not keep other shards from being verified, because those are still to be validated.
+    /// Compares the digests of needed shards whose digests have not been compared, and notes in `deferred` which shards
+    /// differ. A shard that differs does not keep the other shards from being verified, so that each of them has an
+    /// outcome.
     fn verify_needed(&mut self, mut deferred: Deferred) -> Result<(), Error> {
         let Some(manifest) = self.manifest else { return deferred.finish(()) };
         let pending = self.bound.iter().enumerate();
@@ -507,22 +519,22 @@ impl<S: ReadAt> Shards<'_, S> {
     }
 }
 
-/// The files that content is read from: one file, or [`Files`]: a file and its shards.
+/// A tensor file that content is read from: one file, or [`Files`], which is a file together with its shards.
 ///
-/// Every [`ReadAt`] is one, of one file alone: what is in shards cannot be read from it. Sealed.
+/// Every [`ReadAt`] is the source of a single file, from which components in shards cannot be read. Sealed.
 pub trait Source: ThreadSafe + sealed::Sealed {
-    /// The file that a component is in.
+    /// Returns a reader of the file that `component` is in.
     ///
     /// # Errors
-    /// `unsupported-shard` where it is in one that was not found, `unsupported-version` where that is of another
-    /// version; where it has no digest, [`Misuse::UnverifiedShard`] if that of its shard has not been
-    /// [compared](Shards::verify_for), and `shard-digest` if that was another one.
+    /// `unsupported-shard` if the component's shard was not found; `unsupported-version` if the shard has an
+    /// unsupported version. For a component without a digest: [`Misuse::UnverifiedShard`] if the digest of its shard
+    /// has not been [compared](Shards::verify_for), and `shard-digest` if that digest differed.
     #[doc(hidden)]
     fn locate(&self, component: &Component<'_>) -> Result<Located<'_>, Error>;
 }
 
 pub(crate) mod sealed {
-    /// Kept from being implemented elsewhere.
+    /// Keeps other crates from implementing [`Source`](super::Source).
     pub trait Sealed {}
 }
 
@@ -537,13 +549,13 @@ impl<R: ReadAt> Source for R {
     }
 }
 
-/// The error of a component in a shard that is not there.
+/// Returns the error of `component`, whose shard was not found.
 #[cold]
 fn missing(component: &Component<'_>) -> BareError {
     BareError::new(Unsupported::Shard, component.extent().offset()).at(component.location())
 }
 
-/// A file and its shards, as one that content is read from.
+/// A file and its shards, from which all components can be read.
 #[derive(Debug)]
 pub struct Files<'s, 'a, R, S> {
     /// The file itself.
@@ -571,7 +583,8 @@ impl<R: ReadAt, S: ReadAt> Source for Files<'_, '_, R, S> {
                     .at(component.location())
                     .into());
             }
-            // Where the digest cannot be computed here, the rest is still validated.
+            // Without a known algorithm or the feature that computes its digest, the shard cannot be compared, and its
+            // components are read all the same, so that the other rules are checked.
             Comparison::Failed(error) if !error.is_unsupported() => return Err((*error).into()),
             Comparison::Absent | Comparison::Failed(_) | Comparison::Equal(_) => {}
         }
@@ -579,23 +592,24 @@ impl<R: ReadAt, S: ReadAt> Source for Files<'_, '_, R, S> {
     }
 }
 
-/// Bytes of a block, at most. Blocks end with their blob, so that small blobs are not read with their neighbors.
+/// The maximum size of a block in bytes. A block ends with its blob, so that small blobs are not read with their
+/// neighbors.
 const BLOCK: usize = 256 << 10;
 
-/// A block, and its sum.
+/// A range of a shard, and the sum of the bytes in it.
 #[derive(Clone, Debug)]
 struct Block {
     range: Range<u64>,
     sum: Digest<'static>,
 }
 
-/// Sums of a verified shard: one for each 256 KiB of those blobs that no digest of their own protects as well as the
-/// digest of the shard does.
+/// The block sums of a verified shard: one for each 256 KiB of the blobs whose own digests are missing, or weaker than
+/// the digest of the shard.
 #[derive(Clone, Debug)]
 pub struct VerifiedBlocks(Vec<Block>);
 
 impl VerifiedBlocks {
-    /// Copies the blocks that overlap `blobs`, which are in order.
+    /// Copies the blocks that overlap `blobs`, which are sorted.
     fn part<'b>(&self, blobs: impl Iterator<Item = &'b WeakBlob>) -> Result<Self, OutOfMemory> {
         // The index of the first block that has not been copied: neighboring blobs may share a block.
         let (mut part, mut next) = (Vec::new(), 0);
@@ -611,7 +625,8 @@ impl VerifiedBlocks {
         Ok(Self(part))
     }
 
-    /// The block that the byte is in, or the start of the next one.
+    /// Returns the block that holds the byte at offset `at`. If no block does, the error is the start of the next
+    /// block, or `u64::MAX` after the last block.
     fn find(&self, at: u64) -> Result<&Block, u64> {
         let position = self.0.partition_point(|block| block.range.end <= at);
         match self.0.get(position) {
@@ -621,8 +636,9 @@ impl VerifiedBlocks {
     }
 }
 
-/// The algorithm of the sums. Bytes are chosen by whoever wrote the shard, so it has to withstand that. Without the
-/// feature `digest`, no digest that does can be verified either.
+/// Returns an empty sum of the algorithm for blocks. An attacker may have chosen the bytes of the shard, so the
+/// algorithm must resist collisions. Without the feature `digest` no such algorithm is available, and shards whose
+/// digest needs one cannot be verified either.
 fn sum() -> Sum {
     #[cfg(feature = "digest")]
     return Sum::sha256();
@@ -630,26 +646,27 @@ fn sum() -> Sum {
     Sum::xxh3()
 }
 
-/// The file that a component is in. Once the digest of a shard has been compared, no other bytes are read than were
-/// compared.
+/// A reader of the file that a component is in. If the file is a shard whose digest has been compared, the reader fails
+/// instead of returning other bytes than the compared ones.
 #[doc(hidden)]
 pub struct Located<'s> {
     source: &'s dyn ReadAt,
-    /// The sums of a shard that has been verified.
+    /// The block sums of the shard; `None` if the shard has not been verified, or if the file is no shard.
     blocks: Option<&'s VerifiedBlocks>,
-    /// The offset of the shard in the table, where errors of it point.
+    /// The offset of the shard's entry in the table, at which errors of the shard are reported.
     offset: u64,
     recent: Recent,
 }
 
-/// A block that has been read and compared; empty where none has.
+/// A block that has been read and compared. `bytes` is empty if no block has been loaded.
 #[derive(Default)]
 struct Loaded {
     start: u64,
     bytes: Vec<u8>,
 }
 
-/// The last two blocks of which only a part was asked for: frames are read beside the table of their sizes.
+/// The last two blocks that were read only in part. Two, because zstd frames and the table of their sizes are read in
+/// turn.
 #[cfg(feature = "std")]
 type Recent = std::sync::Mutex<[Loaded; 2]>;
 #[cfg(not(feature = "std"))]
@@ -662,13 +679,13 @@ impl core::fmt::Debug for Located<'_> {
 }
 
 impl<'s> Located<'s> {
-    /// A file that is no shard.
+    /// Creates a reader of a file that is no shard.
     #[inline]
     pub(crate) fn file(source: &'s dyn ReadAt) -> Self {
         Self { source, blocks: None, offset: 0, recent: Recent::default() }
     }
 
-    /// A shard, with the sums of its blocks, if it has been verified.
+    /// Creates a reader of `shard`. `blocks` are its block sums, or `None` if the shard has not been verified.
     pub(crate) fn shard(
         source: &'s dyn ReadAt,
         blocks: Option<&'s VerifiedBlocks>,
@@ -677,23 +694,24 @@ impl<'s> Located<'s> {
         Self { blocks, offset: shard.offset(), ..Self::file(source) }
     }
 
-    /// The error where a block is another than before.
+    /// Returns the error for a block whose bytes differ from the verified bytes.
     #[cold]
     fn changed(&self) -> BareError {
         BareError::new(Rule::ShardDigest, self.offset)
     }
 
-    /// The bytes themselves, where they are in memory and need not be compared.
+    /// Returns `length` bytes at `offset` without copying them, if the source has them in memory and no block covers
+    /// them.
     pub(crate) fn lent(&self, offset: u64, length: usize) -> Option<&'s [u8]> {
         let end = offset.saturating_add(u64_from_usize(length));
-        // What has to be compared is copied first: a source may lend other bytes to each who asks.
+        // Bytes that have to be compared are copied first, because a source may lend other bytes at the next call.
         let is_free =
             self.blocks.is_none_or(|blocks| blocks.find(offset).is_err_and(|next| end <= next));
         let lent = if is_free { self.source.bytes_at(offset, length) } else { None };
         lent.filter(|bytes| bytes.len() == length)
     }
 
-    /// Reads a whole block.
+    /// Reads all of `block` into `bytes`, and compares its sum.
     fn load(&self, block: &Block, bytes: &mut [u8]) -> Result<(), Error> {
         self.source.read_at(block.range.start, bytes)?;
         let mut sum = sum();
@@ -701,7 +719,8 @@ impl<'s> Located<'s> {
         if sum.finish() == block.sum { Ok(()) } else { Err(self.changed().into()) }
     }
 
-    /// Reads the part of a block that begins at `at`. A function of its own: a block that grows is no part of reading others.
+    /// Reads the bytes of `block` from offset `at` on into `part`. Not inlined, so that the growing buffer stays out of
+    /// the loop that reads other ranges.
     #[inline(never)]
     fn part(&self, block: &Block, at: u64, part: &mut [u8]) -> Result<(), Error> {
         #[cfg(feature = "std")]
@@ -716,7 +735,7 @@ impl<'s> Located<'s> {
             core::mem::swap(latest, other);
         }
         if !is_it(latest) {
-            // Until they have been compared, they are not kept.
+            // The bytes are kept only after they have been compared: an error leaves `latest` empty.
             let mut bytes = core::mem::take(&mut latest.bytes);
             let length = usize::try_from(end.saturating_sub(start)).unwrap_or(BLOCK);
             bytes.truncate(length);
@@ -762,39 +781,39 @@ impl ReadAt for Located<'_> {
     }
 }
 
-/// The shards of an archive, which has them as long as it is.
+/// The shards of an archive, which owns their sources.
 #[cfg(feature = "std")]
 #[derive(Debug)]
 pub(crate) struct OwnShards<S> {
     /// The shards that were found, in the order of the table.
     found: Vec<OwnShard<S>>,
-    /// Groups of them with one blob.
+    /// The shards of `found` that have digests, grouped by file, size and digest.
     same: Vec<SameBlob>,
-    /// The weak blobs of all of them, once one has been compared.
+    /// The weak blobs of all shards. Computed when the first digest is compared.
     blobs: std::sync::OnceLock<Vec<WeakBlob>>,
     /// The number of shards in the table.
     listed: usize,
 }
 
-/// A shard that an archive has.
+/// A shard of an archive, and the outcome of comparing its digest.
 #[cfg(feature = "std")]
 #[derive(Debug)]
 struct OwnShard<S> {
-    /// The place in the table.
+    /// The index of the shard in the table.
     position: usize,
     source: S,
     version: Option<BareError>,
-    /// The first shard with the same blob.
+    /// The index in `found` of the first shard with the same file, size and digest.
     first: usize,
-    /// The outcome of comparing its digest, once that has been done.
+    /// The outcome of comparing the digest; empty until the digest has been compared.
     compared: std::sync::OnceLock<Result<VerifiedBlocks, BareError>>,
-    /// Held, in the first shard with the same blob, by the thread that compares the blob.
+    /// The lock of the thread that compares the digest. Only the lock of the first shard of a group is used.
     turn: std::sync::Mutex<()>,
 }
 
 #[cfg(feature = "std")]
 impl<S: ReadAt> OwnShards<S> {
-    /// Looks for all shards, as [`Manifest::bind_shards`] does.
+    /// Looks for all shards of `manifest` with `finder`, as [`Manifest::bind_shards`] does.
     pub(crate) fn find<F: Find<Source = S>>(
         manifest: &Manifest<impl AsRef<[u8]>>,
         finder: &F,
@@ -804,7 +823,7 @@ impl<S: ReadAt> OwnShards<S> {
         found.try_reserve_exact(bound.len()).map_err(|_| OutOfMemory)?;
         let mut names = manifest.shards().enumerate();
         for BoundShard { shard, source, version, .. } in bound {
-            // They are in the order of the table.
+            // `bound` is in the order of the table, so one pass over the table finds all names.
             let position = names.find(|(_, listed)| listed.name() == shard.name());
             let (position, _) = position.ok_or(BareError::internal())?;
             let (compared, turn, first) = Default::default();
@@ -822,13 +841,14 @@ impl<S: ReadAt> OwnShards<S> {
         Ok(Self { found, same, blobs: std::sync::OnceLock::new(), listed })
     }
 
-    /// Bytes of all that were found.
+    /// Returns the total size in bytes of the shards that were found.
     pub(crate) fn bytes(&self, manifest: ManifestRef<'_>) -> u64 {
         let sizes = self.found.iter().filter_map(|own| manifest.shard_at(own.position));
         sizes.fold(0, |sum: u64, shard| sum.saturating_add(shard.size()))
     }
 
-    /// The file that a component in a shard of that name is in.
+    /// Returns a reader of the shard called `name`, which `component` is in. Compares the digest of the shard first if
+    /// `component` has none of its own.
     pub(crate) fn locate<'s>(
         &'s self,
         manifest: ManifestRef<'_>,
@@ -848,7 +868,7 @@ impl<S: ReadAt> OwnShards<S> {
         };
         let blocks = match blocks {
             Some(Ok(blocks)) => Some(blocks),
-            // Where the digest cannot be computed here, the rest is still validated.
+            // As in `Files::locate`: the component is read although its shard's digest cannot be computed.
             Some(Err(error)) if component.digest().is_none() && !error.is_unsupported() => {
                 return Err((*error).into());
             }
@@ -857,8 +877,8 @@ impl<S: ReadAt> OwnShards<S> {
         Ok(Located::shard(&own.source, blocks, &shard))
     }
 
-    /// Validates all of them: v2 §7.3. The error of the first that is another one, is not supported or was not found is
-    /// returned where it does not keep the rest from being validated.
+    /// Validates all shards: v2 §7.3. Returns the first error that does not keep the other shards from being validated:
+    /// a digest that differs, a shard that is not supported, or a shard that was not found.
     pub(crate) fn verify(&self, manifest: ManifestRef<'_>) -> Result<Option<BareError>, Error> {
         let mut deferred = Deferred::default();
         for own in &self.found {
@@ -889,8 +909,8 @@ impl<S: ReadAt> OwnShards<S> {
         self.found.binary_search_by(order).ok()
     }
 
-    /// Compares the digest of the blob of `own`, unless that has been done, for all shards with that blob. An error that is no
-    /// fault of the blob is not kept.
+    /// Compares the digest of `own`, unless that has been done, and keeps the outcome for all shards with the same
+    /// file, size and digest. Errors that are no fault of the shard's bytes are not kept.
     fn compare<'s>(
         &'s self,
         manifest: ManifestRef<'_>,
@@ -908,7 +928,7 @@ impl<S: ReadAt> OwnShards<S> {
                 let shard = manifest.shard_at(self.found.get(at)?.position)?;
                 Some((at, shard.digest()))
             };
-            // Another thread has found the same.
+            // `set` fails if another thread was faster. Its list is the same.
             let _ = self.blobs.set(weak_blobs(manifest, number)?);
         }
         let blobs = self.blobs.get().map(Vec::as_slice).unwrap_or_default();

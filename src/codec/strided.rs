@@ -1,39 +1,40 @@
-//! Elements that lie by strides, in column-major order among them, handed out in row-major order.
+//! Reading strided and column-major elements in row-major order.
 
 use alloc::vec::Vec;
 
 use crate::error::{BareError, OutOfMemory};
 use crate::num::{sort_by, u64_from_usize};
 
-/// The elements of an array, which have been read and verified.
+/// A strided array whose elements have been read and verified, and the position of the next element.
 pub(super) struct Strided {
     elements: Elements,
-    /// Bytes of an element.
+    /// The size of an element in bytes.
     width: usize,
-    /// The dimensions of two or more, innermost first.
+    /// The dimensions whose size is 2 or more, innermost first.
     axes: Vec<Axis>,
 }
 
-/// The bytes of elements that are held.
+/// The bytes of an array in memory.
 pub(super) enum Elements {
-    /// All bytes that the array lies in.
+    /// All bytes of the blob, including bytes between elements.
     All(Vec<u8>),
-    /// The elements alone.
+    /// The elements without the bytes between them.
     Picked(Picked),
 }
 
-/// The elements of an array that lie far apart, each of them once.
+/// The elements of an array that lie far apart in its blob. Elements that strides repeat are kept once.
 #[derive(Default)]
 pub(super) struct Picked {
-    /// Where they lie in the blob, ascending.
+    /// The offset in the blob of each element, ascending.
     starts: Vec<u64>,
-    /// The bytes of the first of them, as many as have come.
+    /// The bytes of the elements that have been read so far, in the order of `starts`.
     bytes: Vec<u8>,
 }
 
 impl Picked {
-    /// Prepares to pick the `count` elements of an array out of the bytes that it lies in, where they take so many fewer
-    /// bytes than those that it pays to keep a list of their places.
+    /// Prepares to pick the `count` elements of an array, of `width` bytes each, out of a blob of `held` bytes.
+    /// `dimensions` are sizes and strides in elements. Returns `None` if the elements and the list of their offsets
+    /// take more than a quarter of the blob: keeping the whole blob is then cheaper.
     pub(super) fn new(
         dimensions: impl Iterator<Item = (u64, u64)>,
         (count, width, held): (u64, u64, u64),
@@ -53,7 +54,8 @@ impl Picked {
             for index in 1..dimension {
                 for at in 0..before {
                     let start = starts.get(at).copied().unwrap_or_default();
-                    // Within the blob, whose end is a `u64`. There is room for all of them.
+                    // The array was validated to lie within the blob, so the offset fits in 64 bits. There is room for
+                    // `count` offsets.
                     starts.push(start.wrapping_add(index.wrapping_mul(stride)));
                 }
             }
@@ -67,7 +69,8 @@ impl Picked {
         Ok(Some(Self { starts, bytes }))
     }
 
-    /// Picks the elements that are in a chunk of the blob: a whole number of elements, the first of which lies at `at`.
+    /// Picks the elements that begin in `chunk`: a whole number of elements of `width` bytes, which begin at offset
+    /// `at` of the blob. Chunks must be passed in order.
     pub(super) fn take(&mut self, at: u64, chunk: &[u8], width: usize) -> Result<(), BareError> {
         let end = at.saturating_add(u64_from_usize(chunk.len()));
         let taken = self.bytes.len().checked_div(width).ok_or(BareError::internal())?;
@@ -75,13 +78,13 @@ impl Picked {
         for start in left.iter().take_while(|start| **start < end) {
             let within = start.checked_sub(at).and_then(|start| usize::try_from(start).ok());
             let element = within.and_then(|start| chunk.get(start..)?.get(..width));
-            // There is room for all of them.
+            // `new` has reserved room for all elements.
             self.bytes.extend_from_slice(element.ok_or(BareError::internal())?);
         }
         Ok(())
     }
 
-    /// The element that lies at `start`.
+    /// Returns the element of `width` bytes at offset `start` of the blob, or `None` if it was not picked.
     fn element(&self, start: u64, width: usize) -> Option<&[u8]> {
         let place = self.starts.binary_search(&start).ok()?.checked_mul(width)?;
         self.bytes.get(place..)?.get(..width)
@@ -89,7 +92,7 @@ impl Picked {
 }
 
 impl Elements {
-    /// The element that lies at `start`.
+    /// Returns the element of `width` bytes at offset `start` of the blob.
     fn element(&self, start: u64, width: usize) -> Option<&[u8]> {
         match self {
             Self::All(bytes) => bytes.get(usize::try_from(start).ok()?..)?.get(..width),
@@ -98,17 +101,17 @@ impl Elements {
     }
 }
 
-/// A dimension, and the index in it of the next element.
+/// A dimension, and the index of the next element along it.
 struct Axis {
     dimension: u64,
-    /// Bytes from one index to the next.
+    /// The distance in bytes from one index to the next.
     stride: u64,
     index: u64,
 }
 
 impl Strided {
-    /// The array of those dimensions and their strides in elements, which is not empty, and whose elements take `width` bytes
-    /// each.
+    /// Creates an array from its `elements`, of `width` bytes each. `dimensions` are sizes and strides in elements,
+    /// outermost first. The array must not be empty.
     pub(super) fn new(
         elements: Elements,
         dimensions: impl Iterator<Item = (u64, u64)>,
@@ -116,7 +119,7 @@ impl Strided {
     ) -> Result<Self, BareError> {
         let internal = BareError::internal();
         let mut axes = Vec::new();
-        // Many dimensions of one would be work for each element.
+        // Dimensions of size 1 are left out: a file may have many, and each of them would cost time for every element.
         for (dimension, stride) in dimensions.filter(|(dimension, _)| *dimension > 1) {
             axes.try_reserve(1).map_err(|_| BareError::from(OutOfMemory))?;
             let stride = stride.checked_mul(width).ok_or(internal)?;
@@ -126,7 +129,7 @@ impl Strided {
         Ok(Self { elements, width: usize::try_from(width).map_err(|_| internal)?, axes })
     }
 
-    /// Fills `room` with the bytes from `position` on, which may be within an element.
+    /// Fills `room` with the bytes of the row-major array from `position` on, which may be within an element.
     pub(super) fn read(&mut self, position: u64, room: &mut [u8]) -> Result<(), BareError> {
         let internal = BareError::internal();
         let position = usize::try_from(position).map_err(|_| internal)?;

@@ -1,4 +1,4 @@
-//! Bools that lie by strides, each of which is validated once, however often the strides repeat it.
+//! Validating strided bools: each stored bool is checked once, however often the strides repeat it.
 
 use alloc::vec::Vec;
 
@@ -7,27 +7,29 @@ use crate::error::{BareError, Error, OutOfMemory};
 use crate::manifest::Component;
 use crate::num::u64_from_usize;
 
-/// Bits of a word.
+/// The number of bits in a word of a bit set.
 const BITS: u64 = 64;
 
 impl<'a> Component<'a> {
-    /// Returns whether elements are bools that lie by strides, so that bytes between them are none.
+    /// Returns whether the component has strided bools. The bytes between them are not bools, and may have any value.
     pub(crate) fn has_strided_bools(&self) -> bool {
         self.strides().is_some() && self.bool_rule().is_some()
     }
 
-    /// The same as [`reader_as_stored`](Self::reader_as_stored), for bools that are validated by the caller.
+    /// Reads the bytes in stored order, as [`reader_as_stored`](Self::reader_as_stored) does, without checking bools:
+    /// the caller checks them.
     pub(crate) fn reader_of_bytes(&self) -> Result<Reader<'a>, Error> {
         let mut reader = self.reader_as_stored()?;
         reader.leave_bools();
         Ok(reader)
     }
 
-    /// Validates the bools that lie by strides in bytes of which some are neither 0 nor 1. All of the bytes are held, and
-    /// a bit for each. The work depends on the bytes, and not on how many elements the strides make of them.
+    /// Validates strided bools in a blob that has bytes other than 0 and 1. Holds all bytes of the blob in memory, and
+    /// a bit for each byte. Time follows the size of the blob, not the number of elements: strides of 0 make millions
+    /// of elements out of a few bytes.
     ///
     /// # Errors
-    /// `limit-decoded`; the rule on bools; whatever the source fails with.
+    /// `limit-decoded`; the rule on bools; any error of the source.
     #[cold]
     pub(crate) fn validate_strided_bools(&self) -> Result<(), Error> {
         let bytes = self.reader_of_bytes()?.hold()?;
@@ -46,7 +48,8 @@ impl<'a> Component<'a> {
     }
 }
 
-/// Returns a bit for each of `length` bytes: true if an element of these dimensions and strides begins there.
+/// Returns a bit for each of `length` bytes: 1 if an element of an array with these `dimensions` (sizes and strides)
+/// begins at that byte.
 fn reached(
     length: u64,
     dimensions: impl Iterator<Item = (u64, u64)>,
@@ -59,7 +62,8 @@ fn reached(
         *first = 1;
     }
     for (dimension, stride) in dimensions.filter(|(_, stride)| *stride > 0) {
-        // The first `count` indices of the dimension have been added, and with one step as many again.
+        // The bits of the first `count` indices are set. One shift sets the bits of up to `count` more, so that a
+        // dimension of size n takes log2(n) passes.
         let mut count = 1;
         while count < dimension {
             let more = count.min(dimension.saturating_sub(count));
@@ -70,7 +74,7 @@ fn reached(
     Ok(bits)
 }
 
-/// Adds to the bits those that lie `count` bits before them.
+/// Computes `bits |= bits << count` for a bit set of any length. Bits beyond the end are dropped.
 fn shift_into(bits: &mut [u64], count: u64) {
     let Ok(words) = usize::try_from(count / BITS) else { return };
     let within = count % BITS;
@@ -98,7 +102,7 @@ fn shift_into(bits: &mut [u64], count: u64) {
 mod tests {
     use super::*;
 
-    /// The places of all elements, one by one.
+    /// Lists the offsets of all elements by counting through the indices.
     fn each(dimensions: &[(u64, u64)]) -> Vec<u64> {
         dimensions.iter().fold(alloc::vec![0], |places, (dimension, stride)| {
             let of = |place: u64| (0..*dimension).map(move |index| place + index * stride);

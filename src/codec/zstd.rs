@@ -1,4 +1,4 @@
-//! Zstandard components: the frames of `zten_zstd`, by the limits and rules of this crate.
+//! Decoding zstd components with `zten_zstd`, within the limits and by the rules of this crate.
 
 #[cfg(feature = "zstd-ruzstd")]
 mod ruzstd_decoder;
@@ -19,12 +19,13 @@ use crate::rules::{Limit, Rule};
 #[cfg(not(feature = "zstd-ruzstd"))]
 use zten_zstd::decode::Decoder;
 
-/// The frames of one component, being decoded. They are one item, on the heap: they take 1 KiB, and readers of components
-/// that are not compressed are not to be as large.
+/// The frames of a component that is being decoded. They are in a vector of one item, because they take 1 KiB, which
+/// readers of uncompressed components should not take.
 pub(super) struct Frames(Vec<decode::Frames<Decoder>>);
 
 impl Frames {
-    /// Walks the frames of a component, all of them, before any is decoded.
+    /// Walks all frames of a component before any frame is decoded. `declared` is the decoded size, if the file gives
+    /// it.
     pub(super) fn open<R: ReadAt>(
         source: &R,
         extent: Extent,
@@ -39,13 +40,13 @@ impl Frames {
         Ok(Self(all))
     }
 
-    /// Returns whether it is one frame, and has a checksum.
+    /// Returns whether the component is a single frame with a checksum.
     pub(super) fn is_one_with_checksum(&self) -> bool {
         self.0.first().is_some_and(decode::Frames::is_one_with_checksum)
     }
 
-    /// Hands out where each frame stands, of which none has been decoded yet, and what it says that it decodes to,
-    /// until `each` says otherwise.
+    /// Calls `each` with the range of each frame and the decoded size that its header gives, until `each` returns
+    /// false. No frame may have been decoded yet.
     pub(super) fn places<R: ReadAt>(
         &self,
         source: &R,
@@ -55,8 +56,8 @@ impl Frames {
         frames.places(&mut |at, buffer| source.read_at(at, buffer), each).map_err(failed)
     }
 
-    /// Decodes into `buffer` until it is full or the component ends, and returns how many bytes it is.
-    /// `tap` sees the stored bytes, in order.
+    /// Decodes into `buffer` until it is full or the component ends, and returns the number of bytes. Calls `tap` with
+    /// the stored bytes, in order.
     pub(super) fn read<R: ReadAt>(
         &mut self,
         source: &R,
@@ -77,7 +78,7 @@ fn failed(failure: Failure<Error, DecodeError>) -> Error {
     }
 }
 
-/// The rule or limit that frames break.
+/// Returns the error of the rule or the limit that the frames break.
 fn decode_error(error: DecodeError) -> BareError {
     let kind: ErrorKind = match error.flaw() {
         Flaw::Magic => Rule::ZstdMagic.into(),

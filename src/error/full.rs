@@ -1,4 +1,4 @@
-//! The error of the public interface: what is wrong, where, in which tensor, and why the system failed.
+//! The error of the public interface.
 
 use core::fmt;
 
@@ -16,7 +16,7 @@ use super::{BareError, ErrorKind, Location, Misuse, OutOfMemory};
 use crate::debug_summary::Start;
 use crate::rules::{Generation, Limit, Row, Rule, Unsupported};
 
-/// The error of reading or writing a file, or of a call that is wrong.
+/// An error of reading or writing a file, or of a wrong call.
 ///
 /// | question | answer |
 /// | --- | --- |
@@ -26,43 +26,46 @@ use crate::rules::{Generation, Limit, Row, Rule, Unsupported};
 /// | in which tensor? | [`tensor`](Self::tensor), [`component`](Self::component), with `std` |
 /// | why did the system fail? | [`source`](core::error::Error::source), with `std` |
 ///
-/// `Display` has all of it. Names are copied as long as there is memory for them; without `std` there are none, and the
-/// error is small and `Copy`. Two errors are equal if kind, place, offset and number are, whatever the system said.
+/// `Display` writes all of these. Names are copied if there is memory for them. Without `std` there are no names, and
+/// the error is small and `Copy`. Two errors are equal if their kind, location, offset and number are equal, whatever
+/// the source.
 #[cfg_attr(not(feature = "std"), derive(Clone, Copy))]
 pub struct Error {
     bare: BareError,
-    /// The generation that cannot have what the file has, if that is the error.
+    /// The generation to write that lacks a feature of the file, if the error is about such a feature.
     inexpressible: Option<Generation>,
     #[cfg(feature = "std")]
     source: Option<io::Error>,
-    /// The names, in at most one item: a box would abort without memory.
+    /// The names and texts, in at most one item. A `Vec` and not a `Box`, because allocating a `Box` aborts without
+    /// memory.
     #[cfg(feature = "std")]
     context: Vec<Context>,
 }
 
-/// The names of the place of an error.
+/// The names and texts of an error.
 #[cfg(feature = "std")]
 #[derive(Debug, Default)]
 struct Context {
     generation: Option<Generation>,
     tensor: Option<String>,
     component: Option<String>,
-    /// The other file that it is in, or that it is about.
+    /// The name of the other file that the error is in or about, such as a shard.
     file: Option<String>,
-    /// The range of the manifest.
+    /// The range of the rejected manifest in the file.
     manifest: Option<core::ops::Range<u64>>,
-    /// The sentence, in place of that of its kind.
+    /// The sentence, which replaces the sentence of the error's kind.
     sentence: Option<String>,
-    /// True if the sentence begins with the name of the tensor, or of the file if it is about no tensor, so that the place
-    /// need not repeat it.
+    /// Whether the sentence begins with the name of the tensor, or with the name of the file if the error is about no
+    /// tensor. The place then leaves that name out.
     is_named: bool,
-    /// Advice for the cause, in place of that of the rule.
+    /// Advice for the cause, which replaces the advice of the rule.
     advice: Option<&'static str>,
-    /// Advice at the end of `Display`. Reports leave it out: whoever reads them may not use this library.
+    /// Advice to callers of this library, at the end of `Display`. Reports leave it out, because their readers may not
+    /// call the library.
     hint: Option<&'static str>,
 }
 
-/// The names of a place, where they stand.
+/// The borrowed names of the place of an error.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Named<'m> {
     pub(crate) generation: Option<Generation>,
@@ -72,24 +75,24 @@ pub(crate) struct Named<'m> {
 }
 
 impl Error {
-    /// The bytes of the file could not be read, and there is no error of the system that says why. With `std`, an
-    /// [`io::Error`](std::io::Error) becomes such an error by `?`.
+    /// Creates the error of bytes that could not be read, without an error of the system as its source. With `std`, `?`
+    /// turns an [`io::Error`](std::io::Error) into such an error with a source.
     pub const fn reading() -> Self {
         Self::of(BareError::unplaced(ErrorKind::Read))
     }
 
-    /// The bytes of the file could not be written.
+    /// Creates the error of bytes that could not be written, without a source.
     pub const fn writing() -> Self {
         Self::of(BareError::unplaced(ErrorKind::Write))
     }
 
-    /// The bytes of the file could not be written, for that reason.
+    /// Creates the error of bytes that could not be written because of `source`.
     #[cfg(feature = "std")]
     pub fn from_write(source: io::Error) -> Self {
         Self { source: Some(source), ..Self::writing() }
     }
 
-    /// The new file may be lost if the machine stops now.
+    /// Creates the error of a new file that may be lost if the machine stops now.
     #[cfg(all(feature = "files", unix))]
     pub(crate) fn not_durable(source: io::Error) -> Self {
         let bare = BareError::unplaced(ErrorKind::NotDurable);
@@ -107,7 +110,7 @@ impl Error {
         }
     }
 
-    /// The error of a file of another format. Unstable.
+    /// Creates the error of a file of another format. Unstable.
     #[cfg(feature = "std")]
     #[doc(hidden)]
     pub fn of_format(kind: ErrorKind, sentence: String, offset: Option<u64>) -> Self {
@@ -117,7 +120,7 @@ impl Error {
         error
     }
 
-    /// The same, about that tensor, in that other file. Unstable.
+    /// Sets the names of the tensor and of the other file. Unstable.
     #[cfg(feature = "std")]
     #[doc(hidden)]
     #[must_use]
@@ -126,7 +129,7 @@ impl Error {
         self
     }
 
-    /// The same, with a sentence that begins with the name of the tensor. Unstable.
+    /// Declares that the sentence begins with the name of the tensor, or of the file if there is no tensor. Unstable.
     #[cfg(feature = "std")]
     #[doc(hidden)]
     #[must_use]
@@ -135,7 +138,7 @@ impl Error {
         self
     }
 
-    /// The same, with advice that fits its cause better than that of the rule. Unstable.
+    /// Sets advice that fits the cause better than the advice of the rule. Unstable.
     #[cfg(feature = "std")]
     #[doc(hidden)]
     #[must_use]
@@ -146,7 +149,7 @@ impl Error {
         self
     }
 
-    /// The same, with names. Those that it has stay.
+    /// Adds the names that the error does not have yet.
     #[cfg(feature = "std")]
     #[must_use]
     pub(crate) fn named(mut self, named: &Named<'_>) -> Self {
@@ -161,20 +164,20 @@ impl Error {
         self
     }
 
-    /// The same: without `std`, there are no names.
+    /// Returns the error unchanged: without `std`, errors have no names.
     #[cfg(not(feature = "std"))]
     #[must_use]
     pub(crate) fn named(self, _: &Named<'_>) -> Self {
         self
     }
 
-    /// The error for a name that no tensor has.
+    /// Creates the error of a missing tensor.
     #[cfg(not(feature = "std"))]
     pub(crate) fn no_tensor(_: &str, _: Option<&str>) -> Self {
         Self::from(Misuse::NoTensor)
     }
 
-    /// The error for a name that no tensor has, with the nearest one.
+    /// Creates the error of a missing tensor called `name`, with the most similar name.
     #[cfg(feature = "std")]
     pub(crate) fn no_tensor(name: &str, nearest: Option<&str>) -> Self {
         let (error, wanted) = (Self::from(Misuse::NoTensor), Start(name));
@@ -188,7 +191,7 @@ impl Error {
         error
     }
 
-    /// Adds advice to the caller.
+    /// Adds advice to callers of this library.
     #[cfg(feature = "std")]
     #[must_use]
     pub(crate) fn hinting(mut self, hint: &'static str) -> Self {
@@ -196,7 +199,7 @@ impl Error {
         self
     }
 
-    /// The same, of an index that is out of range for a dimension of that size.
+    /// Sets the sentence to one about an index that is out of range for dimension `dimension` of size `size`.
     #[cfg(feature = "std")]
     #[must_use]
     pub(crate) fn in_dimension(self, dimension: u64, size: u64) -> Self {
@@ -206,7 +209,7 @@ impl Error {
         ))
     }
 
-    /// The same, with a sentence of its own, if there is memory for it.
+    /// Sets the sentence, if there is memory for it.
     #[cfg(feature = "std")]
     #[must_use]
     pub(crate) fn saying(mut self, sentence: fmt::Arguments<'_>) -> Self {
@@ -216,7 +219,7 @@ impl Error {
         self
     }
 
-    /// Changes the names, if there is memory for them.
+    /// Calls `change` with the names and texts, if there is memory for them.
     #[cfg(feature = "std")]
     fn with(&mut self, change: impl FnOnce(&mut Context)) {
         if self.context.is_empty() && self.context.try_reserve_exact(1).is_ok() {
@@ -227,7 +230,7 @@ impl Error {
         }
     }
 
-    /// The same, of a writer of that generation that rejects what a reader accepts.
+    /// Turns the error of a reader into the error of a writer of `generation`, which cannot write what the file has.
     #[cfg(feature = "write")]
     #[must_use]
     pub(crate) fn inexpressible_in(mut self, generation: Generation) -> Self {
@@ -237,103 +240,104 @@ impl Error {
         self
     }
 
-    /// The same error, in that place.
+    /// Returns the same error at `location`.
     #[must_use]
     pub(crate) fn at(mut self, location: Location) -> Self {
         self.bare.location = location;
         self
     }
 
-    /// The error without names.
+    /// Returns the error without names and texts.
     pub(crate) fn bare(&self) -> BareError {
         self.bare
     }
 
-    /// The kind of the error: who is to blame.
+    /// Returns the kind of the error, which tells whether the file, the call or the system is to blame.
     pub fn kind(&self) -> ErrorKind {
         self.inexpressible.map_or(self.bare.kind, ErrorKind::Inexpressible)
     }
 
-    /// The row of the rule, the unsupported feature or the limit; none where the file is not to blame. If the file is
-    /// [inexpressible](ErrorKind::Inexpressible), it is the rule that the new file would break.
+    /// Returns the row of the rule, the unsupported feature or the limit, or `None` if the error is not about the file.
+    /// For an [inexpressible](ErrorKind::Inexpressible) file it is the rule that the new file would break.
     pub fn row(&self) -> Option<&'static Row> {
         self.bare.kind.row()
     }
 
-    /// The id of that row, as `zten explain` takes it.
+    /// Returns the id of the [row](Self::row), which `zten explain` takes.
     pub fn rule(&self) -> Option<&'static str> {
         self.row().map(|row| row.id)
     }
 
-    /// The byte of the file that it is at.
+    /// Returns the offset in the file at which the error is.
     pub fn offset(&self) -> Option<u64> {
         self.bare.offset
     }
 
-    /// The tensor and the component that it is in, as numbers.
+    /// Returns the ordinals of the tensor and the component that the error is in.
     pub fn location(&self) -> Location {
         self.bare.location
     }
 
-    /// Returns whether the file may be valid, and this reader does not know what it uses.
+    /// Returns whether the file may be valid, but uses a feature that this reader does not support.
     pub fn is_unsupported(&self) -> bool {
         self.inexpressible.is_none() && self.bare.is_unsupported()
     }
 
-    /// The name of the tensor that it is in, or that there is not: any text of the file or the caller.
+    /// Returns the name of the tensor that the error is in, or the requested name that no tensor has. The name may be
+    /// any text.
     #[cfg(feature = "std")]
     pub fn tensor(&self) -> Option<&str> {
         self.context.first()?.tensor.as_deref()
     }
 
-    /// The role of the component that it is in.
+    /// Returns the role of the component that the error is in.
     #[cfg(feature = "std")]
     pub fn component(&self) -> Option<&str> {
         self.context.first()?.component.as_deref()
     }
 
-    /// The name of the other file that it is in or about, as a shard is. Unstable.
+    /// Returns the name of the other file, such as a shard, that the error is in or about. Unstable.
     #[cfg(feature = "std")]
     #[doc(hidden)]
     pub fn file(&self) -> Option<&str> {
         self.context.first()?.file.as_deref()
     }
 
-    /// The generation of the file, as far as it is known. Unstable.
+    /// Returns the generation of the file, if it is known. Unstable.
     #[cfg(feature = "std")]
     #[doc(hidden)]
     pub fn generation(&self) -> Option<Generation> {
         self.context.first()?.generation
     }
 
-    /// Returns whether the sentence begins with the name of the tensor. Unstable.
+    /// Returns whether the sentence begins with the name of the tensor, or of the file if there is no tensor. Unstable.
     #[cfg(feature = "std")]
     #[doc(hidden)]
     pub fn names_its_tensor(&self) -> bool {
         self.context.first().is_some_and(|context| context.is_named)
     }
 
-    /// Returns the advice for the person who has the file; none where the file is not to blame.
+    /// Returns the advice for the person who has the file, or `None` if the error is not about the file.
     #[cfg(feature = "std")]
     pub fn advice(&self) -> Option<&'static str> {
         let own = self.context.first().and_then(|context| context.advice);
         own.or_else(|| self.kind().row().map(|row| row.advice))
     }
 
-    /// The range of the manifest that was rejected. Unstable.
+    /// Returns the range of the rejected manifest in the file. Unstable.
     #[cfg(feature = "std")]
     #[doc(hidden)]
     pub fn manifest_range(&self) -> Option<core::ops::Range<u64>> {
         self.context.first()?.manifest.clone()
     }
 
-    /// The sentence alone, with the number found: `the file has only 7 bytes`.
+    /// Returns the sentence alone, with the number that was found: `the file has only 7 bytes`.
     pub fn sentence(&self) -> impl fmt::Display + '_ {
         Sentence(self)
     }
 }
 
-/// A text in memory of its own, if there is any.
+/// Copies `text`, if there is memory for the copy.
 #[cfg(feature = "std")]
 fn copied(text: &str) -> Option<String> {
     let mut copy = String::new();
@@ -342,7 +346,7 @@ fn copied(text: &str) -> Option<String> {
     Some(copy)
 }
 
-/// The text of values, in memory that is asked for.
+/// Formats `values`, and returns an error instead of aborting if there is no memory.
 #[cfg(feature = "std")]
 pub(crate) fn text(values: fmt::Arguments<'_>) -> Result<String, OutOfMemory> {
     let mut text = Text(String::new());
@@ -350,7 +354,7 @@ pub(crate) fn text(values: fmt::Arguments<'_>) -> Result<String, OutOfMemory> {
     Ok(text.0)
 }
 
-/// A text that is written as far as there is memory.
+/// A string whose `write_str` fails instead of aborting if there is no memory.
 #[cfg(feature = "std")]
 struct Text(String);
 
@@ -388,7 +392,7 @@ impl fmt::Display for Sentence<'_> {
     }
 }
 
-/// Says what a generation does not have.
+/// Writes which feature `generation` lacks.
 fn inexpressible_in(
     bare: &BareError,
     generation: Generation,
@@ -439,7 +443,7 @@ impl fmt::Display for Error {
 }
 
 impl Error {
-    /// The place, by names if they are known and in numbers if not.
+    /// Writes the place of the error: names if they are known, and ordinals otherwise.
     fn fmt_place(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         #[cfg(feature = "std")]
         {
@@ -518,7 +522,7 @@ impl From<OutOfMemory> for Error {
     }
 }
 
-/// The bytes of the file could not be read, for that reason.
+/// Creates the error of bytes that could not be read because of `source`.
 #[cfg(feature = "std")]
 impl From<io::Error> for Error {
     fn from(source: io::Error) -> Self {
@@ -526,7 +530,7 @@ impl From<io::Error> for Error {
     }
 }
 
-/// The error of the system, if it is one; else one that holds this error.
+/// Returns the source if the system failed to read or write, and otherwise an error that wraps this error.
 #[cfg(feature = "std")]
 impl From<Error> for io::Error {
     fn from(mut error: Error) -> Self {

@@ -1,5 +1,4 @@
-//! Objects and components as parsers of any format hand them out: plain records, their shapes, and where their
-//! fields stand.
+//! The records of objects and components that parsers of all formats create, with shapes and the places of fields.
 
 use alloc::vec::Vec;
 use core::fmt;
@@ -12,57 +11,57 @@ use crate::error::{Described, OutOfMemory};
 use crate::num::{len_u32, product, usize_from_u32};
 use crate::rules::Rule;
 
-/// The elements of a component: a name that was found in the tables, and where it stands.
+/// The type of a component's elements, and the places of its fields in the manifest.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Dtype {
     pub(crate) bytes_left: BytesLeft,
-    /// None if a 0.1 dtype is not known.
+    /// The storage type; `None` for an unknown dtype of 0.1.
     pub(crate) storage: Option<StorageType>,
     pub(crate) logical: Logical,
-    /// The place of `type`, if there is one that says more than `dtype`.
+    /// The place of `type`, if that field adds to `dtype`.
     pub(crate) type_bytes_left: Option<BytesLeft>,
-    /// True if the dtype itself (of 1.1) stands for a logical type, which no `type` may change.
+    /// Whether the dtype itself (of 1.1) stands for a logical type, which a `type` must not change.
     pub(crate) implied: bool,
 }
 
-/// The meaning of storage elements, as far as it is known.
+/// The logical type of elements, as far as it is known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Logical {
     /// The logical type that `type` names, or that a dtype of 1.1 stands for.
     pub(crate) known: Option<LogicalType>,
-    /// True if there is a `type` that is not known.
+    /// Whether there is an unknown `type`.
     pub(crate) unknown: bool,
 }
 
 impl Logical {
-    /// The storage type alone.
+    /// Elements without a logical type.
     pub(crate) const NONE: Self = Self { known: None, unknown: false };
 
-    /// A logical type that is known.
+    /// Creates the meaning of elements of a known logical type.
     pub(crate) const fn known(logical: LogicalType) -> Self {
         Self { known: Some(logical), unknown: false }
     }
 
-    /// The type of the elements whose bytes [`unit`](Self::unit) counts, for an error.
+    /// Returns the type, for errors, of the elements whose size [`unit`](Self::unit) returns.
     pub(crate) fn described(self, storage: StorageType) -> Described {
         Described::new(storage, self.known, false)
     }
 
-    /// Bytes of which a component holds a whole number: those of a logical element, or, if its
-    /// `type` is not known, of an element of the dtype.
+    /// Returns the unit in bytes of which a component holds a whole number: a logical element, or an element of the
+    /// dtype if the `type` is unknown.
     #[inline]
     pub(crate) fn unit(self, storage: StorageType) -> u8 {
         storage.width().wrapping_mul(self.ratio())
     }
 
-    /// Storage elements for each [unit](Self::unit).
+    /// Returns the number of storage elements in a [unit](Self::unit).
     #[inline]
     pub(crate) fn ratio(self) -> u8 {
         self.known.map_or(1, LogicalType::ratio)
     }
 
-    /// Bytes of one logical element on that storage type, if this is known: v1.2 §2. Elements that share
-    /// a byte have no such number, but [`bytes`](Self::bytes).
+    /// Returns the size in bytes of a logical element on `storage`, if the type is known: v1.2 §2. Returns `None` for
+    /// elements that share a byte.
     #[inline]
     pub(crate) fn element_size(self, storage: StorageType) -> Option<NonZeroU8> {
         if self.unknown || self.is_packed() { None } else { NonZeroU8::new(self.unit(storage)) }
@@ -75,12 +74,12 @@ impl Logical {
     }
 }
 
-/// One component, as its record spells it, and where its fields stand.
+/// The fields of a component as the manifest spells them, and their places.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct RawComponent {
-    /// The place of its role; in 0.1, of its entry.
+    /// The place of the role; in 0.1, of the entry.
     pub(crate) at: BytesLeft,
-    /// The place of its map.
+    /// The place of the component's map.
     pub(crate) map: BytesLeft,
     /// The role, if it is a known one.
     pub(crate) role: Option<Role>,
@@ -89,16 +88,16 @@ pub(crate) struct RawComponent {
     pub(crate) length: Uint,
     pub(crate) decoded: Option<Uint>,
     pub(crate) encoding: Encoding,
-    /// The place of its digest, if it has one.
+    /// The place of the digest, if there is one.
     pub(crate) digest: Option<BytesLeft>,
-    /// The place where the data is declared big-endian, if it is.
+    /// The place of the field that declares the data big-endian, if there is one.
     pub(crate) big_endian: Option<BytesLeft>,
-    /// The place of the name of the shard that it is in, if it is in one.
+    /// The place of the shard's name, if the component is in a shard.
     pub(crate) shard: Option<BytesLeft>,
 }
 
 impl RawComponent {
-    /// Checks that a known `type` is one of the dtype: v1.2 §2, v2 §4.2.
+    /// Checks that the storage type of a known `type` is the dtype: v1.2 §2, v2 §4.2.
     #[inline]
     pub(super) fn check_type(&self) -> Result<(), Fault> {
         let dtype = &self.dtype;
@@ -194,18 +193,19 @@ impl RawComponent {
     }
 }
 
-/// The places of the elements of an array.
+/// The arrangement of the elements of an array in memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Arrangement {
-    /// One after the other; the last index moves fastest.
+    /// Elements follow each other, and the last index varies fastest.
     RowMajor,
-    /// One after the other; the first index moves fastest.
+    /// Elements follow each other, and the first index varies fastest.
     ColumnMajor,
-    /// Elements by strides, which are among the [numbers](ComponentRecord::digest) of the component.
+    /// Elements are placed by strides, which are among the [numbers](ComponentRecord::digest) of the component.
     Strided,
 }
 
-/// The byte order and the arrangement of elements, in one byte: records of components have no other to spare.
+/// The byte order and the arrangement of elements, packed into one byte, because records of components have no second
+/// byte to spare.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct ElementOrder(u8);
 
@@ -239,39 +239,41 @@ impl ElementOrder {
     }
 }
 
-/// One component. Places that are [`BytesLeft::END`] stand for a field that is not there.
+/// The record of a component. [`BytesLeft::END`] is the place of a missing field.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ComponentRecord {
     pub(crate) extent: Extent,
-    /// The length that the manifest gives for the decoded bytes, if it gives one.
+    /// The decoded length in bytes, if `has_decoded`; otherwise 0.
     pub(crate) decoded: u64,
     pub(crate) has_decoded: bool,
-    /// The role, a text; in 0.1 the entry, which is its map.
+    /// The place of the role; in 0.1, of the entry, which is the component's map.
     pub(crate) at: BytesLeft,
-    /// The digest, a text; in other formats four numbers: the bytes in front of the content, the CRC-32 over both, or
-    /// [`NO_CHECKSUM`](Self::NO_CHECKSUM), and the range of the file that the CRC-32 is over instead, which is empty if there
-    /// is none. The strides follow if elements lie by them.
+    /// The place of the digest, a text. In other formats the place of four numbers: the number of bytes in front of the
+    /// content that the CRC-32 also covers; the CRC-32, or [`NO_CHECKSUM`](Self::NO_CHECKSUM); and the start and end of
+    /// the file range that the CRC-32 covers instead, which are equal if there is none. The strides follow, if elements
+    /// are strided.
     pub(crate) digest: BytesLeft,
-    /// The name of the shard, a text.
+    /// The place of the shard's name, a text.
     pub(crate) shard: BytesLeft,
-    /// The name of a type that is not known: that of the dtype if [`storage`](Self::storage) is none.
+    /// The place of the name of an unknown type: of the dtype if [`storage`](Self::storage) is `None`, and otherwise of
+    /// the `type`.
     pub(crate) type_name: BytesLeft,
     /// The role, if some layout gives it a meaning.
     pub(crate) role: Option<Role>,
-    /// None if the dtype, of 0.1, is not known.
+    /// The storage type; `None` for an unknown dtype of 0.1.
     pub(crate) storage: Option<StorageType>,
     pub(crate) logical: Logical,
-    /// True if there is a `type` that says more than the dtype.
+    /// Whether there is a `type` that adds to the dtype.
     pub(crate) has_type: bool,
     pub(crate) encoding: Encoding,
     pub(crate) order: ElementOrder,
 }
 
 impl ComponentRecord {
-    /// The number in place of the CRC-32 of content that has none.
+    /// The number that stands for a missing CRC-32.
     pub(crate) const NO_CHECKSUM: u64 = u64::MAX;
 
-    /// The record of raw bytes without a type.
+    /// Creates the record of raw bytes at `extent`, without a role and a logical type.
     pub(crate) fn raw(extent: Extent) -> Self {
         Self {
             extent,
@@ -290,19 +292,19 @@ impl ComponentRecord {
         }
     }
 
-    /// Returns whether its blob is its elements, one after the other in row-major order.
+    /// Returns whether the blob is the elements in row-major order, one after the other.
     #[inline]
     pub(crate) fn is_raw(&self) -> bool {
         self.encoding == Encoding::Raw && self.order.arrangement() == Arrangement::RowMajor
     }
 
-    /// Returns whether its blob is in another file.
+    /// Returns whether the blob is in a shard.
     #[inline]
     pub(crate) fn in_shard(&self) -> bool {
         self.shard != BytesLeft::END
     }
 
-    /// Decoded bytes, if the manifest gives them.
+    /// Returns the decoded size in bytes, if the manifest gives it.
     #[inline]
     pub(crate) fn size(&self) -> Option<u64> {
         if self.encoding == Encoding::Raw && self.order.arrangement() != Arrangement::Strided {
@@ -311,13 +313,14 @@ impl ComponentRecord {
         self.has_decoded.then_some(self.decoded)
     }
 
-    /// Bytes of one logical element, a power of two, if its types are known and no two elements share a byte.
+    /// Returns the size in bytes of a logical element, a power of two. Returns `None` for unknown types and for
+    /// elements that share a byte.
     #[inline]
     pub(crate) fn element_size(&self) -> Option<NonZeroU8> {
         self.logical.element_size(self.storage?)
     }
 
-    /// The number of logical elements, if it is known.
+    /// Returns the number of logical elements, if it is known.
     pub(crate) fn count(&self) -> Option<u64> {
         Some(self.size()? >> self.element_size()?.trailing_zeros())
     }
@@ -337,24 +340,24 @@ impl RawObject<'_> {
     };
 }
 
-/// One object, after its components, which are the last that were parsed.
+/// An object as the manifest spells it. Its components are the last components that were parsed.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct RawObject<'m> {
     pub(crate) name: Text<'m>,
     pub(crate) shape: ShapeSpan,
     pub(crate) product: Product,
     pub(crate) layout: Layout,
-    /// The ordinal of its first component among all.
+    /// The ordinal of the object's first component among all components.
     pub(crate) first: u32,
-    /// The place of the attributes, if there are some.
+    /// The place of the attributes, if the object has some.
     pub(crate) attributes: Option<BytesLeft>,
     /// The places of the shape and of the components, for faults.
     pub(crate) shape_at: BytesLeft,
     pub(crate) components_at: BytesLeft,
 }
 
-/// The range of a blob: all of it before the manifest, and starting at a multiple of 64; in 2, before
-/// the footer, and at a multiple of 4096.
+/// The range of a blob in its file. In 1.x it ends before the manifest and starts at a multiple of 64; in 2 it ends
+/// before the footer and starts at a multiple of 4096.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Extent {
     offset: u64,
@@ -362,29 +365,29 @@ pub struct Extent {
 }
 
 impl Extent {
-    /// Returns the range of `length` bytes from `offset` on, if it ends at `most` at the latest.
+    /// Returns the range of `length` bytes from `offset` on, if it ends at or before `most`.
     #[inline]
     pub(crate) fn within(offset: u64, length: u64, most: u64) -> Option<Self> {
         let end = offset.checked_add(length)?;
         (end <= most).then_some(Self { offset, length })
     }
 
-    /// Returns a part of a range, which need not begin at a multiple of anything.
+    /// Returns the range of a part of a blob, which may start at any offset.
     pub(crate) fn part(offset: u64, length: u64) -> Self {
         Self { offset, length }
     }
 
-    /// First byte, from the beginning of the file. A multiple of 64; in 2, of 4096.
+    /// Returns the offset of the first byte in the file: a multiple of 64; in 2, of 4096.
     pub fn offset(&self) -> u64 {
         self.offset
     }
 
-    /// Stored bytes.
+    /// Returns the number of stored bytes.
     pub fn length(&self) -> u64 {
         self.length
     }
 
-    /// One past the last byte.
+    /// Returns the offset behind the last byte.
     pub fn end(&self) -> u64 {
         self.offset.saturating_add(self.length)
     }
@@ -395,7 +398,7 @@ impl Extent {
     }
 }
 
-/// An unsigned integer and where it stands.
+/// An unsigned integer and its place.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Uint {
     pub(crate) bytes_left: BytesLeft,
@@ -421,7 +424,7 @@ impl Text<'_> {
         Self { bytes_left: BytesLeft::END, bytes: &[], behind: BytesLeft::END };
 }
 
-/// One shard, as the table has it.
+/// The record of a shard in the table.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ShardRecord {
     /// The name, a text.
@@ -432,16 +435,16 @@ pub(crate) struct ShardRecord {
 }
 
 impl ShardRecord {
-    /// The end of its blobs, at the latest.
+    /// Returns the offset before which all blobs of the shard must end.
     pub(crate) fn blobs_end(&self) -> u64 {
-        /// The bytes of the footer of a shard, before which all blobs end.
+        /// The size in bytes of a shard's footer.
         const FOOTER: u64 = 40;
         // Files of other formats have no footer, and no digest in the root.
         if self.digest == BytesLeft::END { self.size } else { self.size.saturating_sub(FOOTER) }
     }
 }
 
-/// The bytes of a shape among [`Shapes`].
+/// The range of a shape's bytes in [`Shapes`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct ShapeSpan {
     start: u32,
@@ -453,8 +456,8 @@ impl ShapeSpan {
     pub(crate) const EMPTY: Self = Self { start: 0, length: 0 };
 }
 
-/// The dimensions of all shapes, as CBOR numbers one after the other. A shape that equals the one before it is kept
-/// once. So shapes take no more bytes than they do in the manifest, whatever it is.
+/// The dimensions of all shapes, as CBOR numbers one after the other. A shape that equals the previous shape is stored
+/// once, so that shapes take no more bytes than in the manifest.
 #[derive(Debug)]
 pub(crate) struct Shapes {
     bytes: Vec<u8>,
@@ -466,13 +469,13 @@ impl Shapes {
         Self { bytes: Vec::new(), last: ShapeSpan::EMPTY }
     }
 
-    /// Forgets all shapes, and keeps the memory.
+    /// Removes all shapes, and keeps the memory for further shapes.
     pub(crate) fn clear(&mut self) {
         self.bytes.clear();
         self.last = ShapeSpan::EMPTY;
     }
 
-    /// Keeps the shape whose dimensions are the numbers in `dimensions`.
+    /// Adds the shape whose dimensions are the CBOR numbers in `dimensions`, and returns its span.
     #[inline]
     pub(crate) fn keep(&mut self, dimensions: Input<'_>) -> Result<ShapeSpan, OutOfMemory> {
         if self.get(self.last).0 == dimensions { Ok(self.last) } else { self.append(dimensions) }
@@ -487,7 +490,7 @@ impl Shapes {
         Ok(self.last)
     }
 
-    /// The shape of a span.
+    /// Returns the shape at `span`.
     #[inline]
     pub(crate) fn get(&self, span: ShapeSpan) -> Shape<'_> {
         let start = usize_from_u32(span.start);
@@ -495,18 +498,18 @@ impl Shapes {
         Shape(self.bytes.get(start..end).unwrap_or_default())
     }
 
-    /// Bytes of heap.
+    /// Returns the size in bytes on the heap.
     pub(crate) fn heap(&self) -> usize {
         self.bytes.capacity()
     }
 
-    /// Bytes that are kept.
+    /// Returns the number of bytes of all shapes.
     pub(crate) fn len(&self) -> usize {
         self.bytes.len()
     }
 }
 
-/// The dimensions of a tensor, outermost first. It is read as a slice of numbers is.
+/// The dimensions of a tensor, outermost first. A shape is used like a slice of numbers.
 ///
 /// ```
 /// let archive = zten::open("corpus/accept/1.2.3/dense_all.zt")?;
@@ -522,47 +525,47 @@ impl Shapes {
 pub struct Shape<'a>(&'a [u8]);
 
 impl<'a> Shape<'a> {
-    /// The number of dimensions; 0 for a scalar.
+    /// Returns the number of dimensions: 0 for a scalar.
     pub fn len(&self) -> usize {
         self.iter().len()
     }
 
-    /// Returns whether it is the shape of a scalar.
+    /// Returns whether the shape has no dimensions, as that of a scalar.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// The number of dimensions, as a number of 32 bits.
+    /// Returns the number of dimensions as a `u32`.
     pub(crate) fn rank(&self) -> u32 {
         len_u32(self.len())
     }
 
-    /// The dimension at a place, counted from 0.
+    /// Returns the dimension at index `place`, counted from 0.
     pub fn get(&self, place: usize) -> Option<u64> {
         self.iter().nth(place)
     }
 
-    /// The outermost dimension.
+    /// Returns the outermost dimension.
     pub fn first(&self) -> Option<u64> {
         self.iter().next()
     }
 
-    /// The innermost dimension.
+    /// Returns the innermost dimension.
     pub fn last(&self) -> Option<u64> {
         self.iter().last()
     }
 
-    /// The dimensions, outermost first.
+    /// Returns an iterator over the dimensions, outermost first.
     pub fn iter(&self) -> Dimensions<'a> {
         Dimensions(self.0)
     }
 
-    /// The dimensions in memory of their own.
+    /// Copies the dimensions into a vector.
     pub fn to_vec(&self) -> Vec<u64> {
         self.iter().collect()
     }
 
-    /// The number of elements: 0 where a dimension is 0, none where it overflows.
+    /// Returns the number of elements: 0 if a dimension is 0, and `None` if the number overflows.
     pub fn elements(&self) -> Option<u64> {
         Product::of(self.iter()).elements()
     }
@@ -594,7 +597,7 @@ impl<'a> IntoIterator for &Shape<'a> {
 
 impl PartialEq for Shape<'_> {
     fn eq(&self, other: &Self) -> bool {
-        // A number may be spelled in several ways.
+        // CBOR can spell the same number in several ways.
         self.0 == other.0 || self.iter().eq(other.iter())
     }
 }
@@ -607,13 +610,13 @@ impl<T: AsRef<[u64]> + ?Sized> PartialEq<T> for Shape<'_> {
     }
 }
 
-/// The dimensions of a [`Shape`], outermost first.
+/// An iterator over the dimensions of a [`Shape`], outermost first.
 #[doc(hidden)]
 #[derive(Clone)]
 pub struct Dimensions<'a>(&'a [u8]);
 
 impl<'a> Dimensions<'a> {
-    /// The numbers that stand one after the other.
+    /// Creates an iterator over CBOR numbers that follow each other.
     pub(crate) fn of(numbers: &'a [u8]) -> Self {
         Self(numbers)
     }
@@ -645,7 +648,7 @@ impl Iterator for Dimensions<'_> {
 
 impl ExactSizeIterator for Dimensions<'_> {}
 
-/// The product of dimensions, as they come.
+/// The product of dimensions that are multiplied one by one.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Product {
     wrapped: u64,
@@ -657,7 +660,7 @@ impl Product {
     /// The product of no dimensions.
     pub(crate) const ONE: Self = Self { wrapped: 1, overflows: false, empty: false };
 
-    /// The product of those dimensions.
+    /// Returns the product of `dimensions`.
     pub(crate) fn of(dimensions: impl Iterator<Item = u64>) -> Self {
         let mut product = Self::ONE;
         for dimension in dimensions {
@@ -674,10 +677,10 @@ impl Product {
         self.overflows |= overflow;
     }
 
-    /// The number of elements: 0 where a dimension is 0, none where it overflows.
+    /// Returns the number of elements: 0 if a dimension is 0, and `None` if the number overflows.
     #[inline]
     pub(crate) fn elements(&self) -> Option<u64> {
-        // Where a dimension is 0, so is what is left of the product.
+        // A dimension of 0 makes the wrapped product 0, even after an overflow.
         (self.empty || !self.overflows).then_some(self.wrapped)
     }
 }

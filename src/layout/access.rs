@@ -1,4 +1,4 @@
-//! Elements of objects and their components: borrowed in place, or decoded.
+//! Access to the elements of objects and their components: borrowed in place, or decoded.
 
 use alloc::borrow::Cow;
 use alloc::vec::Vec;
@@ -22,15 +22,15 @@ use crate::num::u64_from_usize;
 use crate::rules::Unsupported;
 
 impl<'a> Tensor<'a> {
-    /// The component of a dense object, which has its elements in row-major order: v1.1 III.1, v1.2 §3.
+    /// Returns the component of a dense object, which holds the elements in row-major order: v1.1 III.1, v1.2 §3.
     ///
     /// # Errors
-    /// [`Misuse::Layout`] where it is of another layout; `unsupported-layout`, `unsupported-format` where
-    /// that is not known.
+    /// [`Misuse::Layout`] if the object has another layout; `unsupported-layout`, `unsupported-format` if its layout is
+    /// unknown.
     #[inline]
     pub fn dense(&self) -> Result<Component<'a>, Error> {
         let data = match self.layout() {
-            // Each has it, so that where there is one component, it is that.
+            // Every dense object has a component `data`, so a single component is that one.
             Layout::Dense => self.only_component().or_else(|| self.component("data")),
             _ => None,
         };
@@ -40,7 +40,7 @@ impl<'a> Tensor<'a> {
         }
     }
 
-    /// All elements of a dense object, borrowed: `product(shape)` of them, times the ratio of a complex type.
+    /// Borrows all elements of a dense object: `product(shape)` elements, times the ratio of a complex type.
     ///
     /// ```
     /// # let bytes = std::fs::read("corpus/accept/1.2.3/dense_all.zt").unwrap();
@@ -61,7 +61,7 @@ impl<'a> Tensor<'a> {
         self.dense()?.as_slice()
     }
 
-    /// All elements of a dense object, borrowed or decoded.
+    /// Borrows or decodes all elements of a dense object.
     ///
     /// ```
     /// let archive = zten::open("corpus/accept/1.2.3/dense_all.zt")?;
@@ -76,7 +76,7 @@ impl<'a> Tensor<'a> {
         self.dense()?.to_cow()
     }
 
-    /// All elements of a dense object, decoded and verified.
+    /// Returns a decoded and verified copy of all elements of a dense object.
     ///
     /// # Errors
     /// The errors of [`dense`](Self::dense) and [`Component::to_vec`].
@@ -92,7 +92,7 @@ impl<'a> Tensor<'a> {
         self.dense()?.read_elements(elements)
     }
 
-    /// Reads a dense object piece by piece.
+    /// Creates a reader of a dense object, which returns its elements piece by piece.
     ///
     /// # Errors
     /// The errors of [`dense`](Self::dense) and [`Component::reader`].
@@ -100,79 +100,81 @@ impl<'a> Tensor<'a> {
         self.dense()?.reader()
     }
 
-    /// The object as compressed sparse rows, checked. Parts that lie raw in memory are borrowed, others are decoded.
+    /// Reads the object as compressed sparse rows, and checks its indices. Components that lie raw in memory are
+    /// borrowed, and other components are decoded.
     ///
     /// # Errors
-    /// [`Misuse::Layout`] where it is of another layout; the errors of [`Component::data`]; `csr-indptr-start`,
-    /// `csr-indptr-order`, `csr-indptr-end`, `index-range`; `csr-nnz`, `csr-indptr-size` where the manifest does not
-    /// give the sizes (zstd in 1.1).
+    /// [`Misuse::Layout`] if the object has another layout; the errors of [`Component::data`]; `csr-indptr-start`,
+    /// `csr-indptr-order`, `csr-indptr-end`, `index-range`; `csr-nnz`, `csr-indptr-size` if the manifest does not give
+    /// the sizes (zstd in 1.1).
     pub fn csr(&self) -> Result<Csr<'a>, Error> {
         self.read_as(Layout::SparseCsr, Csr::of)
     }
 
-    /// The object as a list of coordinates, checked. Parts that lie raw in memory are borrowed, others are decoded.
+    /// Reads the object as a list of coordinates, and checks them. Components that lie raw in memory are borrowed, and
+    /// other components are decoded.
     ///
     /// # Errors
-    /// [`Misuse::Layout`] where it is of another layout; the errors of [`Component::data`]; `index-range`; `coo-nnz`
-    /// where the manifest does not give the sizes (zstd in 1.1).
+    /// [`Misuse::Layout`] if the object has another layout; the errors of [`Component::data`]; `index-range`; `coo-nnz`
+    /// if the manifest does not give the sizes (zstd in 1.1).
     pub fn coo(&self) -> Result<Coo<'a>, Error> {
         self.read_as(Layout::SparseCoo, Coo::of)
     }
 
-    /// The object as quantized groups, whose components are checked to fit together. Those that lie raw in memory are
-    /// borrowed, others are decoded.
+    /// Reads the object as quantized groups, and checks that its components match each other. Components that lie raw
+    /// in memory are borrowed, and other components are decoded.
     ///
     /// # Errors
-    /// [`Misuse::Layout`] where it is of another layout; the errors of [`quantization`](Self::quantization) and
-    /// [`Component::data`]; [`Misuse::Quantization`] at the object where its rank is not 2, and at the component that
-    /// has not the type or the number of elements that shape and attributes ask for.
+    /// [`Misuse::Layout`] if the object has another layout; the errors of [`quantization`](Self::quantization) and
+    /// [`Component::data`]; [`Misuse::Quantization`] at the object if its rank is not 2, and at a component whose type
+    /// or number of elements does not match the shape and the attributes.
     pub fn quantized(&self) -> Result<Quantized<'a>, Error> {
         self.read_as(Layout::QuantizedGroup, Quantized::of)
     }
 
-    /// The attributes `bits`, `group_size` and `packing` of quantized groups: v1.2 §3. They are no part of what
-    /// opening validates, and may be missing.
+    /// Returns the attributes `bits`, `group_size` and `packing` of quantized groups: v1.2 §3. Opening does not
+    /// validate these attributes, and they may be missing.
     ///
     /// # Errors
-    /// [`Misuse::Layout`] where it is of another layout; [`Misuse::Quantization`] at the object, where one is missing
-    /// or of another type, `bits` is not from 1 to 32, `group_size` is 0, `packing` is not known,
-    /// or a word is not just filled by as many codes of as many bits.
+    /// [`Misuse::Layout`] if the object has another layout; [`Misuse::Quantization`] at the object if an attribute is
+    /// missing or of another type, `bits` is not from 1 to 32, `group_size` is 0, `packing` is unknown, or a whole
+    /// number of codes does not fill a word.
     pub fn quantization(&self) -> Result<Quantization, Error> {
         self.read_as(Layout::QuantizedGroup, Quantization::of)
     }
 
-    /// The object as blocks with a scale each (2), checked. Parts that lie raw in memory are borrowed, others are
-    /// decoded. The elements stay as they are.
+    /// Reads the object as blocks with one scale each (2), and checks it. Components that lie raw in memory are
+    /// borrowed, and other components are decoded. The elements are not converted.
     ///
     /// # Errors
-    /// [`Misuse::Layout`] where it is of another layout; the errors of [`Component::data`]; `nibble-value`;
-    /// `unsupported-type` where the `type` of its elements is unknown.
+    /// [`Misuse::Layout`] if the object has another layout; the errors of [`Component::data`]; `nibble-value`;
+    /// `unsupported-type` if the `type` of its elements is unknown.
     pub fn mx(&self) -> Result<Mx<'a>, Error> {
         self.read_as(Layout::Mx, Mx::of)
     }
 
-    /// The blocks of such an object, without its elements.
+    /// Returns the sizes of the blocks of an object with one scale for each block, without reading its elements.
     ///
     /// # Errors
-    /// [`Misuse::Layout`] where it is of another layout; `unsupported-type`.
+    /// [`Misuse::Layout`] if the object has another layout; `unsupported-type`.
     #[doc(hidden)]
     pub fn mx_blocks(&self) -> Result<MxBlocks, Error> {
         self.read_as(Layout::Mx, MxBlocks::of)
     }
 
-    /// The object as groups of codes (2).
+    /// Returns the object as groups of codes (2).
     ///
     /// # Errors
-    /// [`Misuse::Layout`] where it is of another layout; `unsupported-type` where a part has a `type`, but for scales that
-    /// are exponents.
+    /// [`Misuse::Layout`] if the object has another layout; `unsupported-type` if a component other than scales that
+    /// are exponents has a `type`.
     pub fn quant_group(&self) -> Result<QuantGroup<'a>, Error> {
         self.read_as(Layout::QuantGroup, QuantGroup::of)
     }
 
-    /// The object as blocks of a type of GGUF (2).
+    /// Returns the object as blocks of a GGUF type (2).
     ///
     /// # Errors
-    /// [`Misuse::Layout`] where it is of another layout.
+    /// [`Misuse::Layout`] if the object has another layout.
     pub fn gguf_blocks(&self) -> Result<GgufBlocks<'a>, Error> {
         self.read_as(Layout::GgufBlocks, GgufBlocks::of)
     }
@@ -187,12 +189,12 @@ impl<'a> Tensor<'a> {
         read(self).map_err(|error| self.named(error))
     }
 
-    /// The component of that role, which opening has found to be there.
+    /// Returns the component with the role `role`. Opening has checked that there is one.
     pub(super) fn require(&self, role: &str) -> Result<Component<'a>, BareError> {
         self.component(role).ok_or_else(|| BareError::internal().at(self.location()))
     }
 
-    /// The reason why the object cannot be read as the layout that was asked for.
+    /// Returns the error of an object that does not have the requested layout.
     #[cold]
     fn other_format(&self) -> Error {
         let location = self.components().next().map(|first| first.location()).unwrap_or_default();
@@ -200,19 +202,19 @@ impl<'a> Tensor<'a> {
         self.named(error)
     }
 
-    /// The error of an object of 0.1 or 2 whose layout is not known, so that it cannot be read as a tensor.
+    /// Returns the error of an object of 0.1 or 2 with an unknown layout, which cannot be read as a tensor.
     pub(crate) fn unknown_layout(&self) -> Option<BareError> {
         let why = self.dialect().unknown_format.filter(|_| self.layout() == Layout::Unknown)?;
         self.components().next().map(|first| first.error(why))
     }
 
-    /// The error of the first component with a `type` that the profile of the object (2) does not define.
+    /// Returns the error of the first component with a `type` that the profile of the object (2) does not define.
     pub(crate) fn type_beyond_profile(&self) -> Option<BareError> {
         let part = self.components().find(Component::is_beyond_profile)?;
         Some(part.error(Unsupported::LogicalType))
     }
 
-    /// The array of a dense object where it lies, in its shape and row-major order: nothing is copied.
+    /// Borrows a dense object as an array with its shape, in row-major order, without copying.
     ///
     /// ```
     /// # let bytes = std::fs::read("corpus/accept/1.2.3/dense_all.zt").unwrap();
@@ -228,9 +230,9 @@ impl<'a> Tensor<'a> {
     /// ```
     ///
     /// # Errors
-    /// The errors of [`as_slice`](Self::as_slice). [`Misuse::Type`], too, where there is not one `T` for each place of
-    /// the array, as of `f4_e2m1` or the `f32` of a complex type; [`Misuse::Size`] where `ndarray` cannot address
-    /// the shape: the product of its dimensions that are not 0 has to be below 2^63 (2^31 on 32 bits).
+    /// The errors of [`as_slice`](Self::as_slice); [`Misuse::Type`] if there is not one `T` for each place of the
+    /// array, as for `f4_e2m1` or for the `f32` of a complex type; [`Misuse::Size`] if `ndarray` cannot address the
+    /// shape: the product of its dimensions that are not 0 must be below 2^63 (2^31 on 32 bits).
     #[cfg(feature = "ndarray")]
     pub fn array<T: Element>(&self) -> Result<ArrayViewD<'a, T>, Error> {
         let misuse = |misuse| self.named(BareError::misuse(misuse).at(self.location()));
@@ -247,16 +249,16 @@ impl<'a> Tensor<'a> {
 }
 
 impl<'a> Component<'a> {
-    /// The elements where they lie, whatever their alignment and byte order.
+    /// Borrows the elements as a view, whatever their alignment and byte order.
     ///
     /// # Errors
-    /// [`Misuse::NoFile`] where the component comes from a manifest without its file, [`Misuse::NotInMemory`] where the
-    /// file is not in memory; the errors of [`bind`](Self::bind).
+    /// [`Misuse::NoFile`] if the component comes from a manifest without its file; [`Misuse::NotInMemory`] if the file
+    /// is not in memory; the errors of [`bind`](Self::bind).
     pub fn view(&self) -> Result<View<'a>, Error> {
         self.view_in_memory()?.ok_or_else(|| self.misuse(Misuse::NotInMemory))
     }
 
-    /// The elements where they lie; none where the file is not in memory.
+    /// Borrows the elements as a view, or returns `None` if the file is not in memory.
     #[inline]
     fn view_in_memory(&self) -> Result<Option<View<'a>>, Error> {
         match self.file() {
@@ -265,7 +267,8 @@ impl<'a> Component<'a> {
         }
     }
 
-    /// The elements where they lie in a file that is lent piece by piece, if it is.
+    /// Borrows the elements from a source that lends ranges of the file, or returns `None` if the source does not lend
+    /// this one.
     fn lent(&self) -> Result<Option<View<'a>>, Error> {
         let located = self.located()?;
         let (storage, extent) = (self.readable()?, self.extent());
@@ -278,7 +281,7 @@ impl<'a> Component<'a> {
         Ok(Some(self.bound(blob, self.kind_of(storage, extent))?))
     }
 
-    /// The bytes of the elements where they lie, in the order that [`byte_order`](Self::byte_order) says.
+    /// Borrows the bytes of the elements, in the order of [`byte_order`](Self::byte_order).
     ///
     /// # Errors
     /// The errors of [`view`](Self::view).
@@ -286,23 +289,23 @@ impl<'a> Component<'a> {
         Ok(self.view()?.as_bytes())
     }
 
-    /// The elements as native ones, borrowed.
+    /// Borrows the elements as native elements.
     ///
     /// # Errors
-    /// The errors of [`view`](Self::view) and [`View::as_slice`]: bytes that are compressed, not aligned, or (0.1)
-    /// in the other byte order are not borrowed. [`to_cow`](Self::to_cow) decodes them.
+    /// The errors of [`view`](Self::view) and [`View::as_slice`]: bytes that are compressed, not aligned, or (0.1) in
+    /// the other byte order cannot be borrowed. [`to_cow`](Self::to_cow) decodes such bytes.
     #[inline]
     pub fn as_slice<T: Element>(&self) -> Result<&'a [T], Error> {
         self.view()?.as_slice().map_err(|error| self.tensor().named(error))
     }
 
-    /// Binds the component to the file it is in, all of whose bytes are in `file`. This is for
-    /// those who have opened a manifest by itself; it is up to them that it is that file's.
-    /// Components of an [`Archive`](crate::Archive) have a [`view`](Self::view).
+    /// Creates a view of the component in `file`, all bytes of the file that the component is in. This is for callers
+    /// that have opened a manifest separately, and who must pass the file of this manifest. Components of an
+    /// [`Archive`](crate::Archive) have a [`view`](Self::view).
     ///
     /// # Errors
-    /// [`Misuse::Compressed`] where it is not raw; [`Misuse::Size`] where `file` is shorter than
-    /// the file that was opened; `unsupported-dtype`, `unsupported-encoding` in 0.1.
+    /// [`Misuse::Compressed`] if the component is not raw; [`Misuse::Size`] if `file` is shorter than the file that was
+    /// opened; `unsupported-dtype`, `unsupported-encoding` in 0.1.
     // Inlined, as `get` and `dense` are: a struct whose address is passed stays in memory, and loading 16 bytes of it
     // where two stores of 8 have just been stalls the processor. Looking up would take nearly twice as long.
     #[inline]
@@ -326,10 +329,10 @@ impl<'a> Component<'a> {
         self.bound(blob, self.kind_of(storage, extent))
     }
 
-    /// Binds the component to its own stored bytes, [`extent`](Self::extent) of the file.
+    /// Creates a view of the component in `blob`, the bytes of the file at [`extent`](Self::extent).
     ///
     /// # Errors
-    /// The same as [`bind`](Self::bind); [`Misuse::Size`] where there are not exactly as many bytes.
+    /// The errors of [`bind`](Self::bind); [`Misuse::Size`] if the length of `blob` is not that of the extent.
     pub fn bind_blob<'d>(&self, blob: &'d [u8]) -> Result<View<'d>, Error> {
         let storage = self.readable()?;
         let extent = self.extent();
@@ -341,7 +344,7 @@ impl<'a> Component<'a> {
         Ok(bound)
     }
 
-    /// Binds it to its stored bytes, if they are its elements.
+    /// Creates a view of the stored bytes, or fails if these are not the elements in row-major order.
     #[inline]
     fn bound<'d>(&self, bytes: &'d [u8], kind: Kind) -> Result<View<'d>, BareError> {
         if !self.is_raw() {
@@ -350,7 +353,7 @@ impl<'a> Component<'a> {
         Ok(View::new(bytes, kind, None))
     }
 
-    /// The kind of its stored bytes.
+    /// Returns the type and byte order of the stored elements.
     pub(crate) fn kind(&self) -> Result<Kind, BareError> {
         let storage = self.stored_and_known().map_err(|why| self.error(why))?;
         Ok(self.kind_of(storage, self.extent()))
@@ -368,7 +371,7 @@ impl<'a> Component<'a> {
         }
     }
 
-    /// The type in which its elements are stored, if they can be read.
+    /// Returns the storage type of the elements, or fails if the elements cannot be read.
     ///
     /// # Errors
     /// `unsupported-dtype` or `unsupported-encoding`: v0.1 §8; in 2 `unsupported-encoding`,
@@ -381,7 +384,7 @@ impl<'a> Component<'a> {
         }
     }
 
-    /// The type in which its elements are stored, or why they cannot be read.
+    /// Returns the storage type of the elements, or the reason why they cannot be read.
     #[inline]
     fn stored_and_known(&self) -> Result<StorageType, Unsupported> {
         let storage = self.stored_or_why()?;
@@ -391,12 +394,13 @@ impl<'a> Component<'a> {
         }
     }
 
-    /// The type in which its elements are stored, if their bytes can be read, whatever they mean.
+    /// Returns the storage type of the elements. Unlike [`readable`](Self::readable), does not fail for an unknown
+    /// logical type.
     pub(crate) fn stored(&self) -> Result<StorageType, BareError> {
         self.stored_or_why().map_err(|why| self.error(why))
     }
 
-    /// [`stored`](Self::stored), or why they cannot.
+    /// Returns the storage type as [`stored`](Self::stored) does, or the reason why the elements cannot be read.
     #[inline]
     fn stored_or_why(&self) -> Result<StorageType, Unsupported> {
         if self.is_in_shard() && self.has_no_source() {
@@ -408,15 +412,15 @@ impl<'a> Component<'a> {
         self.storage_type().ok_or(Unsupported::Dtype)
     }
 
-    /// The error of all of it, at its first byte in the file.
+    /// Returns an error of the whole component, at its first byte in the file.
     ///
-    /// It takes a copy, so that the component need not have an address where all is well.
+    /// `self` is passed by value, so that the component need not be in memory on the path without errors.
     #[cold]
     pub(crate) fn error(self, kind: impl Into<ErrorKind>) -> BareError {
         BareError::new(kind, self.extent().offset()).at(self.location())
     }
 
-    /// The content: borrowed where it lies raw in memory, else decoded and verified.
+    /// Returns the content: borrowed if it lies raw in memory, and otherwise decoded and verified.
     ///
     /// # Errors
     /// The errors of [`view`](Self::view) and [`read`](Self::read).
@@ -429,9 +433,9 @@ impl<'a> Component<'a> {
         self.read().map(Data::Decoded)
     }
 
-    /// All of the content, decoded, little-endian and verified, in memory of its own. Memory
-    /// grows as bytes come and never by what is claimed; where the manifest gives the decoded
-    /// size, it is at most that, rounded up to 64 bytes.
+    /// Returns a decoded, little-endian and verified copy of the content. Memory grows with the bytes that are read,
+    /// whatever the file claims. If the manifest gives the decoded size, at most that much memory is taken, rounded up
+    /// to 64 bytes.
     ///
     /// # Errors
     /// The errors of [`reader`](Self::reader) and [`Reader::next_chunk`]; [`OutOfMemory`](crate::error::OutOfMemory).
@@ -439,7 +443,7 @@ impl<'a> Component<'a> {
         self.collect(self.reader()?)
     }
 
-    /// The same as [`read`](Self::read), with threads that have nothing else to do.
+    /// Reads the content as [`read`](Self::read) does, on idle threads as well.
     pub(crate) fn read_on(&self, thread_budget: &ThreadBudget) -> Result<Decoded, Error> {
         let reader = self.reader()?;
         #[cfg(all(feature = "zstd", feature = "std"))]
@@ -454,19 +458,21 @@ impl<'a> Component<'a> {
         self.collect(reader)
     }
 
-    /// All of a content of which nothing has been read.
+    /// Reads the whole content from `reader`, which must not have been used.
     fn collect(&self, mut reader: Reader<'_>) -> Result<Decoded, Error> {
         let most = self.decoded_length().and_then(|bytes| usize::try_from(bytes).ok());
         let most = most.unwrap_or(usize::MAX);
         let no_memory = |error| self.tensor().named(BareError::from(error).at(self.location()));
         let mut lines = Lines::default();
         if self.encoding() == Encoding::Raw {
-            // So much lies in the file. Strides may repeat it.
+            // The file has these bytes, so they may be reserved at once. A larger decoded size comes from strides that
+            // repeat elements, and memory for it grows as it is read.
             let length = usize::try_from(self.extent().length()).unwrap_or(usize::MAX);
             lines.reserve(length.min(most)).map_err(no_memory)?;
         }
         loop {
-            // A byte more than is declared would take a line more.
+            // Room for one byte more than declared could take a line more, so no room is asked for beyond the declared
+            // size.
             let left = most.saturating_sub(lines.len()).min(reader.wanted());
             let length = reader.read_chunk(lines.room(left, most).map_err(no_memory)?)?;
             if length == 0 {
@@ -477,22 +483,21 @@ impl<'a> Component<'a> {
         Ok(Decoded::new(lines, self.decoded_kind()?, outcome(&reader)?))
     }
 
-    /// The same as [`read`](Self::read), into memory of the caller's: `buffer` must be exactly as
-    /// long as the decoded content, [`decoded_length`](Self::decoded_length) where that is
-    /// known. Bytes go from the source, or from the decoder, straight into `buffer`, and are
-    /// hashed there; nothing is allocated but what decoding zstd needs. The elements can be
-    /// borrowed as native ones if `buffer` is aligned for them.
+    /// Reads the content as [`read`](Self::read) does into `buffer`, whose length must be that of the decoded content
+    /// ([`decoded_length`](Self::decoded_length) if that is known). Bytes go from the source or the decoder straight
+    /// into `buffer` and are hashed there. Only decoding zstd allocates memory. The elements can be borrowed as native
+    /// elements if `buffer` is aligned for them.
     ///
-    /// `buffer` holds whatever had been read when it fails.
+    /// After an error the content of `buffer` is unspecified.
     ///
     /// # Errors
-    /// The errors of [`read`](Self::read); [`Misuse::Buffer`] where `buffer` has another length.
+    /// The errors of [`read`](Self::read); [`Misuse::Buffer`] if `buffer` has another length.
     pub fn read_into<'b>(&self, buffer: &'b mut [u8]) -> Result<View<'b>, Error> {
         let kind = self.kind_in(buffer)?;
         self.fill(kind, self.reader()?, buffer)
     }
 
-    /// The same as [`read_into`](Self::read_into), with threads that have nothing else to do.
+    /// Reads the content as [`read_into`](Self::read_into) does, on idle threads as well.
     pub(crate) fn read_into_on<'b>(
         &self,
         buffer: &'b mut [u8],
@@ -510,7 +515,8 @@ impl<'a> Component<'a> {
         self.fill(kind, reader, buffer)
     }
 
-    /// The kind of its bytes in `buffer`, which has to be as long as they are, where that is known.
+    /// Returns the type and byte order of the decoded elements, or fails if the decoded size is known and `buffer` has
+    /// another length.
     fn kind_in(&self, buffer: &[u8]) -> Result<Kind, Error> {
         let kind = self.decoded_kind()?;
         if self.decoded_length().is_some_and(|length| length != u64_from_usize(buffer.len())) {
@@ -519,13 +525,13 @@ impl<'a> Component<'a> {
         Ok(kind)
     }
 
-    /// A call that is wrong, at this component.
+    /// Returns the error of a wrong call, with the names of this component.
     #[cold]
     fn misuse(&self, misuse: Misuse) -> Error {
         self.tensor().named(BareError::misuse(misuse).at(self.location()))
     }
 
-    /// Reads all of a content, of which nothing has been read, into `buffer`.
+    /// Reads the whole content from `reader`, which must not have been used, into `buffer`.
     fn fill<'b>(
         &self,
         kind: Kind,
@@ -546,22 +552,21 @@ impl<'a> Component<'a> {
         Ok(View::new(buffer, kind, Some(outcome(&reader)?)))
     }
 
-    /// The kind of its decoded bytes.
+    /// Returns the type of the decoded elements, whose byte order is little-endian.
     pub(crate) fn decoded_kind(&self) -> Result<Kind, Error> {
         Ok(Kind { order: ByteOrder::Little, ..self.kind()? })
     }
 
-    /// All elements, in this machine's byte order: borrowed from the file where they lie in memory, raw,
-    /// aligned and in that order; else decoded into memory of their own, within the limits that the
-    /// file was opened with.
+    /// Returns all elements in this machine's byte order. They are borrowed if they lie raw in memory, aligned and in
+    /// this byte order, and otherwise decoded into owned memory within the limits that the file was opened with.
     ///
-    /// Bytes that are decoded or copied have been verified by its digest on the way. What is borrowed has
-    /// not been read: [`Archive::verify`](crate::Archive::verify) verifies all of a file.
+    /// Elements that are decoded or copied have been verified by the digest of the component. Borrowed elements have
+    /// not been verified: [`Archive::verify`](crate::Archive::verify) verifies all of a file.
     ///
     /// # Errors
-    /// [`Misuse::Type`] where the elements are not of type `T`; `bool-value` where a 1.x bool is
-    /// neither 0 nor 1; [`Misuse::NoFile`] where the component comes from a manifest without its
-    /// file; the errors of [`to_vec`](Self::to_vec).
+    /// [`Misuse::Type`] if the elements are not of type `T`; `bool-value` if a 1.x bool is neither 0 nor 1;
+    /// [`Misuse::NoFile`] if the component comes from a manifest without its file; the errors of
+    /// [`to_vec`](Self::to_vec).
     pub fn to_cow<T: Element>(&self) -> Result<Cow<'a, [T]>, Error> {
         if self.is_raw()
             && let Some(view) = self.view_in_memory()?
@@ -569,7 +574,7 @@ impl<'a> Component<'a> {
             match view.as_slice() {
                 Ok(elements) => return Ok(Cow::Borrowed(elements)),
                 Err(error) => match error.kind() {
-                    // Each element can be read by itself.
+                    // Elements that cannot be borrowed for these reasons can still be read one by one.
                     ErrorKind::Misuse(
                         Misuse::Alignment | Misuse::ByteOrder | Misuse::BoolBytes,
                     ) => {}
@@ -580,13 +585,12 @@ impl<'a> Component<'a> {
         self.to_vec().map(Cow::Owned)
     }
 
-    /// All elements, decoded and verified, in this machine's byte order, in memory of their own.
-    /// Memory grows as bytes come and never by what is claimed.
+    /// Returns a decoded and verified copy of all elements in this machine's byte order. Memory grows with the bytes
+    /// that are read, whatever the file claims.
     ///
     /// # Errors
-    /// [`Misuse::Type`] where the elements are not of type `T`; the errors of
-    /// [`reader`](Self::reader) and [`Reader::next_chunk`];
-    /// [`Misuse::Size`] where a 0.1 entry of unknown layout holds part of an element;
+    /// [`Misuse::Type`] if the elements are not of type `T`; the errors of [`reader`](Self::reader) and
+    /// [`Reader::next_chunk`]; [`Misuse::Size`] if a 0.1 entry of unknown layout holds part of an element;
     /// [`OutOfMemory`](crate::error::OutOfMemory).
     pub fn to_vec<T: Element>(&self) -> Result<Vec<T>, Error> {
         let most = self.decoded_length().map(|bytes| bytes / NonZeroU64::from(T::DTYPE.divisor()));
@@ -601,11 +605,12 @@ impl<'a> Component<'a> {
         Ok(elements)
     }
 
-    /// Fills `elements` with all elements, decoded and verified, in this machine's byte order. If it fails, they are
-    /// whatever had been read by then.
+    /// Fills `elements` with all elements, decoded and verified, in this machine's byte order. After an error the
+    /// content of `elements` is unspecified.
     ///
     /// # Errors
-    /// The errors of [`to_vec`](Self::to_vec); [`Misuse::Buffer`] where there are more or fewer elements.
+    /// The errors of [`to_vec`](Self::to_vec); [`Misuse::Buffer`] if the number of elements is not the length of
+    /// `elements`.
     pub fn read_elements<T: Element>(&self, elements: &mut [T]) -> Result<(), Error> {
         let bytes = u64_from_usize(size_of_val(elements));
         if self.decoded_length().is_some_and(|length| length != bytes) {
@@ -629,7 +634,7 @@ impl<'a> Component<'a> {
         if rest.is_empty() { Ok(()) } else { Err(self.misuse(Misuse::Buffer)) }
     }
 
-    /// Hands the bytes of its elements to `take`, as many as come at once.
+    /// Calls `take` with the bytes of the elements, chunk by chunk.
     fn each_chunk<T: Element>(
         &self,
         mut take: impl FnMut(ChunksExact<'_, u8>) -> Result<(), BareError>,
@@ -646,7 +651,7 @@ impl<'a> Component<'a> {
         Ok(())
     }
 
-    /// Returns whether it holds the indices of a sparse object.
+    /// Returns whether the component holds indices of a sparse object.
     pub fn is_index(&self) -> bool {
         match self.tensor().layout() {
             Layout::SparseCsr => matches!(self.role(), "indices" | "indptr"),
@@ -656,7 +661,7 @@ impl<'a> Component<'a> {
     }
 }
 
-/// The result of a content that has been read to its end.
+/// Returns the outcome of verifying the digest, after `reader` has read the whole content.
 fn outcome(reader: &Reader<'_>) -> Result<Verified, BareError> {
     reader.verified().ok_or(BareError::internal())
 }

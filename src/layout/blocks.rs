@@ -17,8 +17,8 @@ use crate::num::u64_from_usize;
 /// | `data`: `f4_e2m1`, two a byte, `f8_e4m3fn`, `f8_e5m2` or `i8` | as the values |
 /// | `scales`: `f8_e8m0` | as the values, but along the axis one for each block |
 ///
-/// A value is its element times its scale: 2^(scale − 127) × element, and not a number where the
-/// scale is FF. It is made by [`Tensor::mx`].
+/// A value is its element times its scale: 2^(scale − 127) × element, and not a number if the scale is FF.
+/// [`Tensor::mx`] returns such an object.
 ///
 /// ```
 /// let archive = zten::open("corpus/v2/accept/mx.zt")?;
@@ -42,17 +42,17 @@ pub struct Mx<'a> {
 #[derive(Clone, Copy, Debug)]
 pub struct MxBlocks {
     axis: u32,
-    /// Elements of a block.
+    /// The number of elements of a block.
     size: u64,
-    /// Elements from one place on the axis to the next.
+    /// The number of elements from one index of the axis to the next.
     stride: u64,
-    /// All elements, and all scales.
+    /// The number of all elements, and of all scales.
     elements: u64,
     scales: u64,
 }
 
 impl MxBlocks {
-    /// The blocks of an object that has been validated.
+    /// Returns the blocks of `object`, which has been validated.
     pub(super) fn of(object: &Tensor<'_>) -> Result<Self, Error> {
         let blocks = Self::read(object);
         blocks.ok_or_else(|| BareError::internal().at(object.location()).into())
@@ -66,29 +66,28 @@ impl MxBlocks {
         };
         let size = object.number(MxKey::block_size.field())?;
         let elements = object.shape().elements()?;
-        // Where there are no elements, the product of some dimensions may not fit in 64 bits.
+        // If there are no elements, the product of some dimensions may overflow, and the stride is not used.
         let within = object.shape().iter().zip(0_u32..).filter(|(_, at)| *at > axis);
         let stride = within.fold(1, |stride: u64, (dimension, _)| stride.saturating_mul(dimension));
         Some(Self { axis, size, stride, elements, scales: elements.checked_div(size)? })
     }
 
-    /// The dimension along which blocks lie, the outermost being 0: the attribute `axis`, and the
-    /// last dimension where there is none.
+    /// Returns the dimension along which blocks lie (0 is the outermost): the attribute `axis`, or the last dimension
+    /// if there is no such attribute.
     pub fn axis(&self) -> u32 {
         self.axis
     }
 
-    /// The number of elements along the axis that have a scale in common: 2 or more.
+    /// Returns the number of elements along the axis with the same scale: 2 or more.
     pub fn block_size(&self) -> u64 {
         self.size
     }
 
-    /// Begins to make values of the elements of `data` as those are read, chunk by chunk, by the elements of
-    /// `scales`, which are all in that view. Unstable.
+    /// Creates a converter of the elements of `data` into values, chunk by chunk. `scales` holds all scales of the
+    /// object. Unstable.
     ///
     /// # Errors
-    /// [`Misuse::Size`] where there are more or fewer scales than the object has;
-    /// `unsupported-encoding`, `unsupported-shard`.
+    /// [`Misuse::Size`] if the number of scales is not that of the object; `unsupported-encoding`, `unsupported-shard`.
     #[doc(hidden)]
     pub fn dequantizer<'d>(
         &self,
@@ -108,33 +107,33 @@ impl<'a> Mx<'a> {
         Ok(mx)
     }
 
-    /// The dimensions of the values, outermost first.
+    /// Returns the dimensions of the values, outermost first.
     pub fn shape(&self) -> Shape<'a> {
         self.shape
     }
 
-    /// The dimension along which blocks lie, the outermost being 0.
+    /// Returns the dimension along which blocks lie: 0 is the outermost.
     pub fn axis(&self) -> u32 {
         self.blocks.axis
     }
 
-    /// The number of elements along the axis that have a scale in common: 2 or more.
+    /// Returns the number of elements along the axis with the same scale: 2 or more.
     pub fn block_size(&self) -> u64 {
         self.blocks.size
     }
 
-    /// The order of elements and scales. Unstable.
+    /// Returns the order of elements and scales. Unstable.
     #[doc(hidden)]
     pub fn blocks(&self) -> MxBlocks {
         self.blocks
     }
 
-    /// The part `data`: the elements, `f4_e2m1`, `f8_e4m3fn`, `f8_e5m2` or `i8`.
+    /// Returns the component `data`: elements of `f4_e2m1`, `f8_e4m3fn`, `f8_e5m2` or `i8`.
     pub fn data(&self) -> View<'_> {
         self.data.view()
     }
 
-    /// The part `scales`: `f8_e8m0`.
+    /// Returns the component `scales`: `f8_e8m0`.
     pub fn scales(&self) -> View<'_> {
         self.scales.view()
     }
@@ -150,9 +149,9 @@ impl<'a> Mx<'a> {
         if data.may_hold(length) { Ok(()) } else { Err(size.into()) }
     }
 
-    /// The number of values.
+    /// Returns the number of values.
     pub fn len(&self) -> usize {
-        // It has been found to be one.
+        // The number was checked to fit in a `usize`.
         usize::try_from(self.blocks.elements).unwrap_or(usize::MAX)
     }
 
@@ -161,12 +160,11 @@ impl<'a> Mx<'a> {
         self.blocks.elements == 0
     }
 
-    /// Fills `values` with the values, in row-major order. Each is exact: the product of an element
-    /// and its scale is an `f32`, but for those that are too large, which become infinite. O(len),
-    /// no memory.
+    /// Fills `values` with the values, in row-major order. The product of an element and its scale is an exact `f32`,
+    /// except that values that are too large become infinite. O(len), no memory.
     ///
     /// # Errors
-    /// [`Misuse::Buffer`] where `values` has not exactly as many elements.
+    /// [`Misuse::Buffer`] if the length of `values` is not the number of values.
     pub fn dequantize(&self, values: &mut [f32]) -> Result<(), Error> {
         let data = self.data();
         let buffer = data.kind().misuse(Misuse::Buffer);
@@ -185,29 +183,30 @@ impl<'a> Mx<'a> {
     }
 }
 
-/// Elements whose values are made in one go.
+/// The number of elements that are converted at once.
 const PIECE: usize = 256;
 
-/// Makes values of the elements of a `zt.mx/1` object, from the first on, as they are read.
+/// A converter of the elements of a `zt.mx/1` object into values, from the first element on, while they are read.
 ///
-/// It is made by [`MxBlocks::dequantizer`], and keeps no values: memory does not depend on their number.
+/// [`MxBlocks::dequantizer`] creates a converter. It keeps no values, so its memory does not depend on their number.
 #[derive(Clone, Debug)]
 pub struct MxDequantizer<'d> {
     blocks: MxBlocks,
-    /// The type of the elements; `i8` if nothing more than that.
+    /// The logical type of the elements; `None` for `i8`.
     logical: Option<LogicalType>,
     scales: View<'d>,
-    /// Elements to come.
+    /// The number of elements that are left.
     left: u64,
-    /// The position of the next element: its place in a block, and among those with the same place there.
+    /// The position of the next element: its index in its block, and its index among the elements at the same place on
+    /// the axis.
     row: u64,
     column: u64,
-    /// The scale of the first of those.
+    /// The index of the scale of the element in column 0.
     first: usize,
 }
 
 impl<'d> MxDequantizer<'d> {
-    /// The one way to make one.
+    /// Creates a converter, after checking the number of scales.
     fn new(blocks: MxBlocks, data: Kind, scales: View<'d>) -> Result<Self, BareError> {
         if u64_from_usize(scales.as_bytes().len()) != blocks.scales {
             return Err(scales.kind().misuse(Misuse::Size));
@@ -216,8 +215,8 @@ impl<'d> MxDequantizer<'d> {
         Ok(Self { blocks, logical, scales, left, row: 0, column: 0, first: 0 })
     }
 
-    /// Hands on the values of the elements in a chunk of decoded bytes, piece by piece, until `take`
-    /// fails.
+    /// Converts the elements of `chunk`, which are decoded bytes, and calls `take` with their values, piece by piece,
+    /// until `take` fails.
     ///
     /// # Errors
     /// The error of `take`.
@@ -239,7 +238,7 @@ impl<'d> MxDequantizer<'d> {
                 None => fill(&mut values, elements::<i8>(bytes).map(f32::from)),
             }
             let count = bytes.len().saturating_mul(if packed { 2 } else { 1 });
-            // The last byte may hold one element alone.
+            // The last byte of `f4_e2m1` may hold a single element.
             let (values, _) = split(&mut values, self.left.min(u64_from_usize(count)));
             self.scale(values);
             self.left = self.left.saturating_sub(u64_from_usize(values.len()));
@@ -248,13 +247,13 @@ impl<'d> MxDequantizer<'d> {
         Ok(())
     }
 
-    /// Multiplies the elements that come next by their scales.
+    /// Multiplies `values`, the next elements, by their scales.
     fn scale(&mut self, values: &mut [f32]) {
         let mut rest = values;
         while !rest.is_empty() {
             let now;
-            // Elements beside one another: of one block, or of as many as there are columns. Never none, which
-            // would not lead on: rows and columns begin anew where they are over.
+            // The next run of neighboring elements: the rest of a block, or of the columns. It must not be empty, or
+            // the loop would not end: rows and columns start again at 0 when they are complete.
             if self.blocks.stride == 1 {
                 (now, rest) = split(rest, self.blocks.size.saturating_sub(self.row).max(1));
                 match self.factors(1) {
@@ -279,21 +278,23 @@ impl<'d> MxDequantizer<'d> {
                 (self.column, self.row) = (0, self.row.saturating_add(1));
             }
             if self.row >= self.blocks.size {
-                // As many scales as there are columns, all of which are in memory.
+                // The next block row has its scales after those of all columns, which are in memory, so the number fits
+                // in a `usize`.
                 let columns = usize::try_from(self.blocks.stride).unwrap_or(usize::MAX);
                 (self.row, self.first) = (0, self.first.saturating_add(columns));
             }
         }
     }
 
-    /// The given number of scales, from the one of the next element on, if they are there. No number is made by others.
+    /// Returns `count` scales, from the scale of the next element on. Returns `None` if the view has fewer, so that
+    /// values become NaN instead of being multiplied by other scales.
     fn factors(&self, count: usize) -> Option<&'d [F8E8M0]> {
         let start = self.first.checked_add(usize::try_from(self.column).ok()?)?;
         F8E8M0::native(self.scales.as_bytes().get(start..start.checked_add(count)?)?)
     }
 }
 
-/// The first `length` values, or all there are, and the rest.
+/// Splits `values` after the first `length` values, or at the end.
 fn split(values: &mut [f32], length: u64) -> (&mut [f32], &mut [f32]) {
     match usize::try_from(length) {
         Ok(length) if length < values.len() => values.split_at_mut(length),
@@ -301,7 +302,7 @@ fn split(values: &mut [f32], length: u64) -> (&mut [f32], &mut [f32]) {
     }
 }
 
-/// The elements in `bytes`, of which each has one.
+/// Returns the elements in `bytes`, one for each byte.
 fn elements<T: Element>(bytes: &[u8]) -> Elements<'_, T> {
     Elements::new(bytes, ByteOrder::Little)
 }
@@ -310,25 +311,25 @@ fn fill(values: &mut [f32], elements: impl Iterator<Item = f32>) {
     values.iter_mut().zip(elements).for_each(|(value, element)| *value = element);
 }
 
-/// A `zt.quant_group/1` object: its parts, and what its attributes say.
+/// A `zt.quant_group/1` object: its components and attributes.
 ///
-/// Opening validates types and sizes of its parts. Its weights are not read: the specification
-/// contradicts itself on how many scales there are where `group_size` is 0.
+/// Opening validates the types and sizes of its components. This library does not read the weights, because the
+/// specification contradicts itself about the number of scales if `group_size` is 0.
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub struct QuantGroup<'a> {
-    /// The part `data`: words of codes.
+    /// The component `data`: words of codes.
     pub data: Component<'a>,
-    /// The part `scales`.
+    /// The component `scales`.
     pub scales: Component<'a>,
-    /// The part `zeros`, if zero points are a tensor.
+    /// The component `zeros`, if zero points are stored as a tensor.
     pub zeros: Option<Component<'a>>,
-    /// The attribute `bits`: bits of a code, 2, 4 or 8.
+    /// The attribute `bits`: the number of bits of a code, 2, 4 or 8.
     pub bits: u8,
-    /// The attribute `group_size`: how many weights along the axis have a scale in common; 0 where
-    /// all of a lane have.
+    /// The attribute `group_size`: the number of weights along the axis with the same scale; 0 if all weights of a lane
+    /// have the same scale.
     pub group_size: u64,
-    /// The attribute `axis`: the dimension along which groups lie, the outermost being 0.
+    /// The attribute `axis`: the dimension along which groups lie; 0 is the outermost.
     pub axis: u32,
 }
 
@@ -349,15 +350,15 @@ impl<'a> QuantGroup<'a> {
     }
 }
 
-/// A `gguf.NAME/1` object: blocks of a type of GGUF, which are bytes.
+/// A `gguf.NAME/1` object: blocks of a GGUF type, as bytes.
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub struct GgufBlocks<'a> {
-    /// The part `data`: the blocks, one after the other, as `u8`.
+    /// The component `data`: the blocks one after the other, as `u8`.
     pub data: Component<'a>,
-    /// Weights of a block: 1 or more.
+    /// The number of weights of a block: 1 or more.
     pub elements_per_block: u64,
-    /// Bytes of a block: 1 or more.
+    /// The size of a block in bytes: 1 or more.
     pub block_bytes: u64,
 }
 

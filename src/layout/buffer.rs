@@ -1,4 +1,4 @@
-//! Decoded components in memory: raw, compressed and big-endian data all become the same.
+//! Decoded components in memory, which look alike whether they were raw, compressed or big-endian.
 
 use alloc::vec::Vec;
 use core::ops::Deref;
@@ -10,11 +10,11 @@ use crate::codec::{Verified, grow};
 use crate::debug_summary::Bytes;
 use crate::error::{BareError, Location, OutOfMemory};
 
-/// All of a component, decoded and verified: little-endian elements in memory of its own,
-/// aligned to 64 bytes. It derefs to its bytes.
+/// All of a component, decoded and verified: little-endian elements in owned memory, aligned to 64 bytes. Dereferences
+/// to the bytes.
 ///
-/// Having one shows that compression, decoded size and bools are valid, and that the digest, if
-/// [`verified`](Self::verified) says so, is the one that the manifest gives.
+/// A `Decoded` proves that compression, decoded size and bools are valid, and, if [`verified`](Self::verified) says so,
+/// that the digest matches the manifest.
 ///
 /// ```
 /// # #[cfg(feature = "zstd")] {
@@ -42,12 +42,12 @@ impl Decoded {
         Self { lines, kind, verified }
     }
 
-    /// The elements.
+    /// Returns the elements.
     pub fn view(&self) -> View<'_> {
         View::new(self, self.kind, Some(self.verified))
     }
 
-    /// The result for its digest of reading the component.
+    /// Returns whether the digest of the component was verified.
     pub fn verified(&self) -> Verified {
         self.verified
     }
@@ -61,17 +61,17 @@ impl Deref for Decoded {
     }
 }
 
-/// The content of a component: borrowed where it lies, or decoded. It derefs to its bytes.
+/// The content of a component: borrowed from memory, or decoded. Dereferences to the bytes.
 #[derive(Debug)]
 pub enum Data<'a> {
-    /// The bytes where they lie raw in memory. They have not been read, and their digest not been compared.
+    /// Raw bytes in memory, which have not been read, and whose digest has not been compared.
     Borrowed(View<'a>),
-    /// A copy in memory of its own.
+    /// A decoded and verified copy.
     Decoded(Decoded),
 }
 
 impl Data<'_> {
-    /// The elements.
+    /// Returns the elements.
     pub fn view(&self) -> View<'_> {
         match self {
             Self::Borrowed(view) => *view,
@@ -91,7 +91,7 @@ impl Deref for Data<'_> {
     }
 }
 
-/// The bytes of one alignment.
+/// A block of 64 bytes, aligned to 64 bytes.
 #[derive(Clone, Copy, Debug, FromBytes, IntoBytes, Immutable, KnownLayout)]
 #[repr(C, align(64))]
 struct Line([u8; LINE]);
@@ -99,7 +99,7 @@ struct Line([u8; LINE]);
 /// The alignment of blobs in a file: v1.1 I.2, v1.2 §4. Wide enough for every vector unit.
 const LINE: usize = 64;
 
-/// Bytes in whole lines, the last of which is filled with zeros.
+/// Bytes in aligned lines. The rest of the last line is zero.
 #[derive(Default)]
 pub(super) struct Lines {
     lines: Vec<Line>,
@@ -113,7 +113,7 @@ impl core::fmt::Debug for Lines {
 }
 
 impl Lines {
-    /// The bytes, of which there are no more than in the lines.
+    /// Returns the bytes. `length` is at most the size of all lines.
     fn bytes(&self) -> &[u8] {
         let lines = self.lines.as_slice().as_bytes();
         lines.get(..self.length).unwrap_or(lines)
@@ -123,26 +123,26 @@ impl Lines {
         self.length
     }
 
-    /// Returns `length` zeros, which the system makes when they are first touched.
+    /// Creates `length` zero bytes. The system provides the memory only when it is first touched.
     pub(super) fn zeros(length: usize) -> Result<Self, OutOfMemory> {
         let lines = Line::new_vec_zeroed(length.div_ceil(LINE)).map_err(|_| OutOfMemory)?;
         Ok(Self { lines, length })
     }
 
-    /// The bytes, to be written.
+    /// Returns the bytes for writing.
     pub(super) fn as_mut(&mut self) -> &mut [u8] {
         let bytes = self.lines.as_mut_slice().as_mut_bytes();
         let length = self.length.min(bytes.len());
         bytes.split_at_mut(length).0
     }
 
-    /// Makes room for so many bytes in all.
+    /// Reserves room for `bytes` bytes in all.
     pub(super) fn reserve(&mut self, bytes: usize) -> Result<(), OutOfMemory> {
         grow(&mut self.lines, bytes.div_ceil(LINE), usize::MAX)
     }
 
-    /// Room for `more` bytes behind what is there, which is not part of it until it is [added](Self::add). Memory
-    /// doubles as bytes come, and stops at `most` in all.
+    /// Returns room for `more` bytes after the current bytes. The room is not part of the bytes until it is
+    /// [added](Self::add). Capacity doubles as bytes come, up to `most` bytes in all.
     pub(super) fn room(&mut self, more: usize, most: usize) -> Result<&mut [u8], OutOfMemory> {
         let end = self.length.checked_add(more).ok_or(OutOfMemory)?;
         let needed = end.div_ceil(LINE);
@@ -151,13 +151,13 @@ impl Lines {
         self.lines.as_mut_slice().as_mut_bytes().get_mut(self.length..end).ok_or(OutOfMemory)
     }
 
-    /// Makes so many bytes of the room part of it.
+    /// Adds the first `bytes` bytes of the room to the bytes.
     pub(super) fn add(&mut self, bytes: usize) {
         self.length = self.length.saturating_add(bytes);
     }
 }
 
-/// An empty list with room for so many items of what is at `place`.
+/// Creates an empty list with room for `count` items. The error is at `location`.
 pub(super) fn with_room<T>(count: usize, location: Location) -> Result<Vec<T>, BareError> {
     let mut items = Vec::new();
     let reserved = items.try_reserve_exact(count);

@@ -1,4 +1,4 @@
-//! Elements that are read one by one where they lie.
+//! Iterators that read elements in place, one by one.
 
 use core::convert::Infallible;
 use core::iter::FusedIterator;
@@ -9,7 +9,7 @@ use core::ops::Range;
 use crate::debug_summary::Bytes;
 use crate::element::{ByteOrder, Element, StorageType};
 
-/// The elements of a component, read where they lie.
+/// An iterator over the elements of a component, which are read in place.
 #[derive(Clone, Debug)]
 pub struct Elements<'d, T> {
     bytes: Bytes<'d>,
@@ -24,14 +24,14 @@ impl<'d, T: Element> Elements<'d, T> {
 
     const WIDTH: usize = size_of::<T>();
 
-    /// The elements at the positions `range`, if all are there.
+    /// Returns the elements at the positions `range`, or `None` if there are fewer elements.
     pub(crate) fn part(&self, range: Range<usize>) -> Option<Self> {
         let start = range.start.checked_mul(Self::WIDTH)?;
         let bytes = self.bytes.0.get(start..range.end.checked_mul(Self::WIDTH)?)?;
         Some(Self::new(bytes, self.order))
     }
 
-    /// The element at `index`.
+    /// Returns the element at `index`.
     pub fn get(&self, index: usize) -> Option<T> {
         let start = index.checked_mul(Self::WIDTH)?;
         T::read(self.bytes.0.get(start..)?, self.order)
@@ -62,8 +62,8 @@ impl<T: Element> Iterator for Elements<'_, T> {
 
 impl<T: Element> ExactSizeIterator for Elements<'_, T> {}
 
-/// The indices of a sparse object, or other integers of any type, widened to `u64` one by one where they lie. No rule
-/// lets other elements be indices: their bits would be read.
+/// An iterator over the indices of a sparse object, or other integers of any type, which are read in place and widened
+/// to `u64`. For elements that are not integers it returns their bits; the rules do not allow such indices.
 #[doc(hidden)]
 #[derive(Clone, Debug)]
 pub struct Widened<'d> {
@@ -72,7 +72,7 @@ pub struct Widened<'d> {
     order: ByteOrder,
 }
 
-/// A negative index, which no dimension holds, becomes a number that none can reach.
+/// Returns the index as a `u64`, and `u64::MAX`, which is out of range for every dimension, for a negative index.
 fn negative<I: TryInto<u64>>(index: I) -> u64 {
     index.try_into().unwrap_or(u64::MAX)
 }
@@ -82,7 +82,7 @@ impl<'d> Widened<'d> {
         Self { bytes: Bytes(bytes), storage, order }
     }
 
-    /// Hands the indices to `take`, in order, until it fails. A negative one comes as `u64::MAX`.
+    /// Calls `take` with the indices, in order, until `take` fails. A negative index is passed as `u64::MAX`.
     pub(crate) fn try_for_each<E>(
         &self,
         mut take: impl FnMut(u64) -> Result<(), E>,
@@ -90,7 +90,7 @@ impl<'d> Widened<'d> {
         self.fold_until((), |(), index| take(index))
     }
 
-    /// One loop for each type: this is what checking a large file waits for.
+    /// Has one loop for each type, because checking a large file spends its time here.
     fn fold_until<B, E>(&self, init: B, take: impl FnMut(B, u64) -> Result<B, E>) -> Result<B, E> {
         use StorageType as T;
         match self.storage {

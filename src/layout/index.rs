@@ -1,4 +1,4 @@
-//! Checking the indices of sparse objects, as they come.
+//! Checking the indices of sparse objects one by one while they are read.
 
 use super::view::Kind;
 use crate::element::StorageType;
@@ -6,7 +6,7 @@ use crate::error::{BareError, ErrorKind};
 use crate::manifest::Component;
 use crate::rules::Rule;
 
-/// An index that is rejected, by its ordinal in its component.
+/// A rejected index, with its position in its component.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct BadIndex {
     pub(crate) kind: ErrorKind,
@@ -15,7 +15,8 @@ pub(crate) struct BadIndex {
 }
 
 impl BadIndex {
-    /// The error in a component, at its byte of the file if it is there. A limit is that of a component.
+    /// Returns the error in `component`, at the byte of the index if the component is not compressed. A limit is
+    /// reported for the whole component.
     pub(crate) fn error(self, component: &Component<'_>) -> BareError {
         match (self.kind, component.kind()) {
             (ErrorKind::Limit(limit), _) => component.error(limit).found(self.found),
@@ -24,7 +25,7 @@ impl BadIndex {
         }
     }
 
-    /// The error in a component whose bytes are of that kind.
+    /// Returns the error in a component whose bytes are described by `kind`.
     pub(crate) fn error_in(self, kind: &Kind) -> BareError {
         let within = self.at.saturating_mul(kind.storage.width().into());
         let offset = kind.offset.map(|offset| offset.saturating_add(within));
@@ -32,18 +33,18 @@ impl BadIndex {
     }
 }
 
-/// Checks row pointers as they come: from 0, never falling, ending at nnz. v1.1 III.2, v1.2 §3.
+/// A check of row pointers one by one: they must begin with 0, never decrease, and end with nnz. v1.1 III.2, v1.2 §3.
 #[derive(Clone, Debug)]
 pub(crate) struct Indptr {
     seen: u64,
     last: u64,
     nnz: u64,
-    /// The number that a negative pointer comes as, where pointers can be negative.
+    /// The number that stands for a negative pointer, if pointers are signed.
     negative: Option<u64>,
 }
 
 impl Indptr {
-    /// The check of pointers into `nnz` entries, which are stored as that type.
+    /// Creates a check of pointers into `nnz` entries, which are stored as `storage`.
     pub(crate) fn new(storage: StorageType, nnz: u64) -> Self {
         use StorageType as T;
         let signed = matches!(storage, T::I64 | T::I32 | T::I16 | T::I8);
@@ -72,7 +73,7 @@ impl Indptr {
     }
 }
 
-/// Checks that indices are below a bound, as they come.
+/// A check that indices are below a bound, one by one.
 #[derive(Clone, Debug)]
 pub(crate) struct Below {
     seen: u64,
@@ -93,8 +94,8 @@ impl Below {
     }
 }
 
-/// Checks coordinates as they come, in structure-of-arrays order: all of the first dimension,
-/// then all of the second. v1.1 III.3, v1.2 §3.
+/// A check of coordinates one by one, in structure-of-arrays order: all coordinates of the first dimension, then all of
+/// the second. v1.1 III.3, v1.2 §3.
 #[derive(Clone, Debug)]
 pub(crate) struct Coords<D> {
     dimensions: D,
@@ -125,7 +126,7 @@ impl<D: Iterator<Item = u64>> Coords<D> {
 }
 
 impl<D> Coords<D> {
-    /// The value whose coordinate came last, and the dimension that it is in.
+    /// Returns the position of the value whose coordinate was checked last, and the size of the coordinate's dimension.
     pub(crate) fn last(&self) -> (usize, u64) {
         let value = self.nnz.saturating_sub(self.left).saturating_sub(1);
         (usize::try_from(value).unwrap_or(usize::MAX), self.bound)

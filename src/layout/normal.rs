@@ -1,9 +1,10 @@
-//! Content in one form: the same bytes for the same numbers, however they are stored.
+//! Normalizing content: equal numbers get equal bytes, however they are stored.
 
 use crate::element::StorageType;
 use crate::manifest::Component;
 
-/// The change that makes the decoded bytes of a component the same as those of any other that holds the same.
+/// The conversion of the decoded bytes of a component into a normal form, in which components with equal content have
+/// equal bytes.
 ///
 /// ```
 /// # use core::convert::Infallible;
@@ -23,24 +24,24 @@ use crate::manifest::Component;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Normalization(Change);
 
-/// A change of elements.
+/// The conversion of an element.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Change {
     Nothing,
-    /// Each takes so many bytes, and is to take eight.
+    /// Each integer of this many bytes is widened to eight bytes.
     Widen(u8),
     /// Any byte that is not 0 becomes 1.
     Bools,
 }
 
-/// Elements that are changed in one go.
+/// The number of elements that are converted at once.
 const PIECE: usize = 512;
 
 impl Normalization {
-    /// Elements stay as they are.
+    /// The normalization that changes nothing.
     pub(crate) const NOTHING: Self = Self(Change::Nothing);
 
-    /// Bools are 0 or 1, as everywhere but in 0.1, where any byte that is not 0 is true.
+    /// Normalizes bools to 0 or 1: in 0.1 any byte that is not 0 is true.
     pub fn bools(component: &Component<'_>) -> Self {
         Self(match component.storage_type() {
             Some(StorageType::Bool) => Change::Bools,
@@ -48,7 +49,7 @@ impl Normalization {
         })
     }
 
-    /// Bools are 0 or 1, and the indices of sparse objects `u64`, whatever integers they are.
+    /// Normalizes bools to 0 or 1, and indices of sparse objects of any integer type to `u64`.
     pub fn content(component: &Component<'_>) -> Self {
         match component.storage_type() {
             Some(storage) if storage.width() < 8 && component.is_index() => {
@@ -58,9 +59,9 @@ impl Normalization {
         }
     }
 
-    /// Hands on what the bytes of a chunk become, piece by piece, until `take` fails. A chunk holds
-    /// whole elements, decoded and little-endian, as [`Reader`](crate::Reader) and
-    /// [`Verifier`](crate::verify::Verifier) give it; the indices in it are not negative.
+    /// Converts `chunk`, and calls `take` with the result, piece by piece, until `take` fails. `chunk` holds whole
+    /// elements, decoded and little-endian, as [`Reader`](crate::Reader) and [`Verifier`](crate::verify::Verifier)
+    /// return them. Its indices must not be negative.
     ///
     /// # Errors
     /// The error of `take`.
@@ -94,7 +95,7 @@ fn widen<E>(
         let elements = piece.chunks(width.max(1));
         let count = elements.len();
         for (number, element) in numbers.iter_mut().zip(elements) {
-            // No index is negative, so zeros are all that it lacks.
+            // Indices are not negative, so the upper bytes are zero.
             for (to, from) in number.iter_mut().zip(element) {
                 *to = *from;
             }

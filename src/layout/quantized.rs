@@ -1,5 +1,4 @@
-//! `quantized_group`: packed codes, and a scale and a zero point for each group of them.
-//! v1.1 III.4, v1.2 §3.
+//! The layout `quantized_group`: packed codes, with a scale and a zero point for each group of codes.
 
 use half::{bf16, f16};
 
@@ -39,36 +38,36 @@ pub enum Packing with
 }
 
 impl Packing {
-    /// Every packing.
+    /// All packings.
     pub const ALL: [Self; Self::COUNT] = Self::LIST;
 
     fn from_name(name: &str) -> Option<Self> {
         Self::LIST.into_iter().find(|packing| packing.name() == name)
     }
 
-    /// The name: `8_per_i32`.
+    /// Returns the name: `8_per_i32`.
     pub fn name(self) -> &'static str {
         self.row().0
     }
 
-    /// Codes in a word: 1, 2, 4 or 8.
+    /// Returns the number of codes in a word: 1, 2, 4 or 8.
     pub fn codes(self) -> u8 {
         self.row().1
     }
 
-    /// The type of a word: the storage type of `packed_weight`.
+    /// Returns the type of a word, which is the storage type of `packed_weight`.
     pub fn word(self) -> StorageType {
         self.row().2
     }
 
-    /// Bits of a code: 4 or 8.
+    /// Returns the number of bits of a code: 4 or 8.
     pub fn bits(self) -> u8 {
         self.row().3
     }
 }
 
 impl Quantization {
-    /// Reads the attributes of an object.
+    /// Reads the attributes of `object`.
     pub(super) fn of(object: &Tensor<'_>) -> Result<Self, Error> {
         let read = |attributes: Attributes<'_>| {
             let bits = uint(&attributes, "bits").filter(|bits| (1..=32).contains(bits))?;
@@ -77,30 +76,30 @@ impl Quantization {
                 Value::Text(name) => Packing::from_name(name.as_str()?)?,
                 _ => return None,
             };
-            // The name says how many codes there are in a word: `bits` must say the same.
+            // The name of the packing determines the bits of a code, and `bits` must agree.
             (bits == u64::from(packing.bits())).then_some(Self { group_size, packing })
         };
         read(object.attributes()).ok_or_else(|| misfit(object.location()).into())
     }
 
-    /// The attribute `bits`: bits of a code, 4 or 8.
+    /// Returns the attribute `bits`, the number of bits of a code: 4 or 8.
     pub fn bits(&self) -> u8 {
         self.packing.bits()
     }
 
-    /// The attribute `group_size`: how many inputs, one after the other, have a scale and a zero
-    /// point in common. 1 or more; it may be more than there are inputs.
+    /// Returns the attribute `group_size`, the number of successive inputs with the same scale and zero point: 1 or
+    /// more, and perhaps more than there are inputs.
     pub fn group_size(&self) -> u64 {
         self.group_size
     }
 
-    /// The attribute `packing`.
+    /// Returns the attribute `packing`.
     pub fn packing(&self) -> Packing {
         self.packing
     }
 }
 
-/// An unsigned integer of the attributes, and nothing that might be taken for one.
+/// Returns the attribute `key`, if its value is an unsigned integer.
 fn uint(attributes: &Attributes<'_>, key: &str) -> Option<u64> {
     match attributes.item(key)?.value() {
         Value::Uint(number) => Some(number),
@@ -108,15 +107,15 @@ fn uint(attributes: &Attributes<'_>, key: &str) -> Option<u64> {
     }
 }
 
-/// The attributes, or what is at `place`, do not make a quantized matrix.
+/// Returns the error of attributes, or of a component at `location`, that do not make a quantized matrix.
 fn misfit(location: Location) -> BareError {
     BareError::misuse(Misuse::Quantization).at(location)
 }
 
-/// A matrix of quantized weights, whose components fit together: types and sizes are what the attributes and the shape ask
-/// for. It is made by [`Tensor::quantized`].
+/// A matrix of quantized weights, returned by [`Tensor::quantized`]. Its components have the types and sizes that
+/// follow from the attributes and the shape.
 ///
-/// The specifications give an example and leave the rest to GPTQ, so this is what is read here:
+/// The specifications give only an example and refer to GPTQ. This library reads:
 ///
 /// | what | shape, row-major |
 /// | --- | --- |
@@ -129,10 +128,10 @@ fn misfit(location: Location) -> BareError {
 /// one in its lowest bits; codes are unsigned. Weight `[i, c]` is
 /// `scales[g, c] × (code − zeros[g, c])`, where `g` is `i / group_size` rounded down.
 ///
-/// An object without `zeros`, where that is [tolerated](crate::Tolerance::MissingZeros), is
-/// symmetric: all its zero points are 2^(bits − 1), as in GPTQ.
+/// An object without `zeros`, if that is [tolerated](crate::Tolerance::MissingZeros), is symmetric: all its zero points
+/// are 2^(bits − 1), as in GPTQ.
 ///
-/// Weights that are packed in another way can be read through its components.
+/// Weights that are packed in another way can be read as components.
 ///
 /// ```
 /// let archive = zten::open("corpus/accept/1.2.3/quantized_group.zt")?;
@@ -180,35 +179,35 @@ impl<'a> Quantized<'a> {
         }
     }
 
-    /// The number of inputs: the first dimension of the weights.
+    /// Returns the number of inputs, the first dimension of the weights.
     pub fn inputs(&self) -> u64 {
         let [inputs, _] = self.shape;
         inputs
     }
 
-    /// The number of outputs: the second dimension of the weights.
+    /// Returns the number of outputs, the second dimension of the weights.
     pub fn outputs(&self) -> u64 {
         let [_, outputs] = self.shape;
         outputs
     }
 
-    /// The way in which the weights are quantized.
+    /// Returns the way in which the weights are quantized.
     pub fn quantization(&self) -> Quantization {
         self.quantization
     }
 
-    /// The words of `packed_weight`: `[inputs / codes, outputs]`, `i32` or `u8`.
+    /// Returns the words of `packed_weight`: `[inputs / codes, outputs]`, `i32` or `u8`.
     pub fn packed_weight(&self) -> View<'_> {
         self.packed_weight.view()
     }
 
-    /// The `scales`: `[ceil(inputs / group_size), outputs]`, `f32`, `f16` or `bf16`.
+    /// Returns the `scales`: `[ceil(inputs / group_size), outputs]`, `f32`, `f16` or `bf16`.
     pub fn scales(&self) -> View<'_> {
         self.scales.view()
     }
 
-    /// The `zeros`: as many as scales, `f32`, `f16` or `bf16`. Where there are none, as only files opened with
-    /// [`MissingZeros`](crate::Tolerance::MissingZeros) have it, all zero points are 2^(bits − 1).
+    /// Returns the `zeros`, of the shape of `scales`: `f32`, `f16` or `bf16`. If there are none, which files opened
+    /// with [`MissingZeros`](crate::Tolerance::MissingZeros) may have, all zero points are 2^(bits − 1).
     pub fn zeros(&self) -> Option<View<'_>> {
         self.zeros.as_ref().map(Data::view)
     }
@@ -217,7 +216,7 @@ impl<'a> Quantized<'a> {
     /// below 2^bits. O(inputs × outputs), no memory.
     ///
     /// # Errors
-    /// [`Misuse::Buffer`] where `codes` has not exactly inputs × outputs elements.
+    /// [`Misuse::Buffer`] if the length of `codes` is not inputs × outputs.
     pub fn unpack(&self, codes: &mut [u8]) -> Result<(), Error> {
         self.parts().unpack(codes)
     }
@@ -227,13 +226,13 @@ impl<'a> Quantized<'a> {
     /// to `f32`, each by itself. O(inputs × outputs), no memory.
     ///
     /// # Errors
-    /// [`Misuse::Buffer`] where `weights` has not exactly inputs × outputs elements.
+    /// [`Misuse::Buffer`] if the length of `weights` is not inputs × outputs.
     pub fn dequantize(&self, weights: &mut [f32]) -> Result<(), Error> {
         self.parts().dequantize(weights)
     }
 }
 
-/// The parts of a [`Quantized`], where they lie.
+/// The borrowed components of a [`Quantized`].
 #[derive(Clone, Copy, Debug)]
 struct Parts<'d> {
     shape: [u64; 2],
@@ -253,7 +252,7 @@ impl Parts<'_> {
         };
         let ([inputs, outputs], Quantization { group_size, packing }) =
             (self.shape, self.quantization);
-        // Inputs fill their words: what else a word might hold is not specified.
+        // The inputs must fill their words, because the content of a partial word is not specified.
         let words = divide_exactly(inputs, packing.codes().into());
         let words = words.and_then(|words| words.checked_mul(outputs));
         fits(&self.packed_weight, &[packing.word()], words)?;
@@ -275,13 +274,13 @@ impl Parts<'_> {
         if weights.is_empty() {
             return Ok(());
         }
-        // A group of more inputs than there are is one of them all.
+        // A group size above the number of inputs means one group of all inputs.
         let [inputs, _] = self.shape;
         let size = usize::try_from(self.quantization.group_size().min(inputs));
         let size = size.map_err(|_| self.misfit())?;
         let group = size.checked_mul(outputs).ok_or(self.misfit())?.max(1);
-        // The codes of a row, and the scale and zero point that its columns have in common with other rows of the group.
-        // Where there are no `zeros`, zero points stay as they are.
+        // The codes of a part of a row, and the scales and zero points of its columns. Without `zeros`, `zeros` keeps
+        // the middle code.
         let middle = if self.quantization.bits() == 4 { 8.0 } else { 128.0 };
         let (mut codes, mut scales, mut zeros) = ([0; TILE], [0.0; TILE], [middle; TILE]);
         for (ordinal, group) in weights.chunks_mut(group).enumerate() {
@@ -301,7 +300,7 @@ impl Parts<'_> {
                 for (input, row) in group.chunks_exact_mut(outputs.max(1)).enumerate() {
                     let input = first.checked_add(input).ok_or(self.misfit())?;
                     self.codes(input, column, codes)?;
-                    // Within the row: a tile is cut at its end.
+                    // A tile is cut at the end of its row, so the range is within the row.
                     let weights = row.get_mut(column..).ok_or_else(|| self.misfit())?;
                     let factors = scales.iter().zip(&*zeros);
                     for ((weight, code), (scale, zero)) in
@@ -315,22 +314,22 @@ impl Parts<'_> {
         Ok(())
     }
 
-    /// The number of outputs, if a buffer of `length` holds the matrix.
+    /// Returns the number of outputs, or an error if a buffer of `length` elements does not hold the matrix.
     fn width(&self, length: usize) -> Result<usize, BareError> {
         let buffer = self.packed_weight.kind().misuse(Misuse::Buffer);
         let [inputs, outputs] = self.shape;
         if inputs.checked_mul(outputs) != Some(u64_from_usize(length)) {
             return Err(buffer);
         }
-        // Where there are no inputs, there is nothing to cut into rows.
+        // An empty buffer has no rows, and the number of outputs may not fit in a `usize` if there are no inputs.
         if length == 0 { Ok(0) } else { usize::try_from(outputs).map_err(|_| buffer) }
     }
 
-    /// Fills `codes` with those of one input, from the output `first` on.
+    /// Fills `codes` with the codes of input `input`, from output `first` on.
     fn codes(&self, input: usize, first: usize, codes: &mut [u8]) -> Result<(), Error> {
         let packing = self.quantization.packing();
         let per_word = usize::from(packing.codes());
-        // The first of the codes in a word is in its lowest bits.
+        // The first code of a word is in its lowest bits.
         let location =
             input.checked_rem(per_word).and_then(|location| u32::try_from(location).ok());
         let shift = location.and_then(|location| location.checked_mul(packing.bits().into()));
@@ -351,7 +350,7 @@ impl Parts<'_> {
         })
     }
 
-    /// The error for what validation has excluded.
+    /// Returns the internal error of sizes that were checked before.
     #[cold]
     fn misfit(&self) -> BareError {
         BareError::internal().at(self.packed_weight.kind().location)
@@ -361,10 +360,10 @@ impl Parts<'_> {
 /// The types of scales and zero points: v1.1 III.4 keeps them "in higher precision".
 const FLOATS: &[StorageType] = &[StorageType::F32, StorageType::F16, StorageType::Bf16];
 
-/// Columns that are made together, so that their scales are widened once for all rows of a group.
+/// The number of columns that are computed together, so that their scales are widened once for all rows of a group.
 const TILE: usize = 256;
 
-/// Fills `into` with the floats from `at` on.
+/// Fills `into` with the floats of `view` from position `at` on, as `f32`.
 fn widen(view: &View<'_>, at: usize, into: &mut [f32]) -> Result<(), Error> {
     match view.storage_type() {
         StorageType::F16 => fill(view, at, into, f16::to_f32),
@@ -373,7 +372,7 @@ fn widen(view: &View<'_>, at: usize, into: &mut [f32]) -> Result<(), Error> {
     }
 }
 
-/// Fills `into` with what `convert` makes of the elements from `at` on.
+/// Fills `into` with the converted elements of `view` from position `at` on.
 #[inline]
 fn fill<T: Element, U>(
     view: &View<'_>,

@@ -1,4 +1,4 @@
-//! Slices of dense arrays: which bytes they are, and reading those alone.
+//! Slices of dense arrays: finding the bytes of a slice, and reading only those bytes.
 
 use alloc::vec::Vec;
 use core::num::NonZeroU64;
@@ -16,17 +16,17 @@ use crate::num::{u64_from_usize, usize_from_u32};
 
 /// A part of a dense array: a range of each dimension.
 ///
-/// It is made by [`Tensor::slice`], knows which of the decoded bytes it is, and where the
-/// array is not compressed which bytes of the file; it reads no more than those need. Its elements are in
-/// row-major order, as the array's are: v1.1 III.1, v1.2 §3. Nothing is allocated in proportion to the data.
+/// [`Tensor::slice`] creates a slice. A slice knows its range of the decoded bytes and, if the array is not compressed,
+/// of the file, and reads no more than it needs. Its elements are in row-major order, as those of the array are: v1.1
+/// III.1, v1.2 §3. Memory for a slice does not depend on the size of the data.
 ///
 /// | what | when |
 /// | --- | --- |
 /// | [`view`](Self::view) | where it lies in the file, in one piece |
 /// | [`to_vec`](Self::to_vec), [`read`](Self::read), [`parts`](Self::parts) | always: decoded, into memory or piece by piece |
 ///
-/// Digests, and the checksums of other formats, are over all of a component or of a storage that several tensors share,
-/// so reading a part of it verifies none.
+/// Reading a slice verifies no digest and no checksum: a digest covers all of a component, and a checksum covers all of
+/// a component or of a storage that several tensors share.
 ///
 /// ```
 /// let archive = zten::open("corpus/accept/1.2.3/dense_all.zt")?;
@@ -43,11 +43,11 @@ pub struct Slice<'a> {
     elements: u64,
     /// The offset in the decoded bytes at which the first run begins.
     start: u64,
-    /// Bytes of each run: a whole number of elements.
+    /// The size of each run in bytes: a whole number of elements.
     run: u64,
     /// The number of runs.
     runs: u64,
-    /// Bytes of all of them.
+    /// The size of all runs together in bytes.
     bytes: u64,
     /// The dimensions along which runs repeat, innermost first.
     axes: Vec<Axis>,
@@ -56,25 +56,24 @@ pub struct Slice<'a> {
 /// A dimension along which runs repeat.
 #[derive(Clone, Copy, Debug)]
 struct Axis {
-    /// The number of times: 2 or more.
+    /// The number of runs along the dimension: 2 or more.
     count: NonZeroU64,
-    /// Bytes from one to the next.
+    /// The distance in bytes from one run to the next.
     stride: u64,
 }
 
 impl<'a> Tensor<'a> {
-    /// The part of the array with the indices `ranges`, outermost first. Dimensions for which
-    /// there is no range are taken whole. To take a single index, give a range of one.
+    /// Returns the part of the array at the indices `ranges`, outermost dimension first. Dimensions without a range are
+    /// taken whole. To take a single index, pass a range of one.
     ///
-    /// A slice of `f4_e2m1`, of which two elements share a byte, counts elements in the order of [`View::nibbles`], one a byte:
-    /// it can be [cut](Slice::cut) out of those, and not be read.
+    /// A slice of `f4_e2m1` counts elements in the order of [`View::nibbles`], although two elements share a byte. Such
+    /// a slice can be [cut](Slice::cut) out of nibbles, but cannot be read.
     ///
-    /// Memory is a few words a dimension, and time does not depend on sizes.
+    /// A slice takes a few words of memory for each dimension, and time that does not depend on the sizes.
     ///
     /// # Errors
-    /// [`Misuse::Slice`] where there are more ranges than dimensions, or one ends before it
-    /// starts or beyond its dimension; [`Misuse::Type`] where the size of an element is not known;
-    /// [`OutOfMemory`](crate::error::OutOfMemory);
+    /// [`Misuse::Slice`] if there are more ranges than dimensions, or a range ends before its start or beyond its
+    /// dimension; [`Misuse::Type`] if the size of an element is not known; [`OutOfMemory`](crate::error::OutOfMemory);
     /// `unsupported-dtype`, `unsupported-encoding` in 0.1.
     #[expect(clippy::needless_pass_by_value, reason = "ranges are written where they are given")]
     pub fn slice(&self, ranges: impl Ranges) -> Result<Slice<'a>, Error> {
@@ -85,7 +84,7 @@ impl<'a> Tensor<'a> {
         let size = element_size(self, &component).ok_or_else(|| misuse(Misuse::Type))?;
         let mut dimensions = with_room(rank, component.location())?;
         let axes = with_room(rank, component.location())?;
-        // Each dimension, the first index taken, and how many are.
+        // Each item: the size of the dimension, the first index that is taken, the number of indices that are taken.
         for (at, dimension) in self.shape().iter().enumerate() {
             let (start, end) = ranges.range(at, dimension);
             let count = end.checked_sub(start).filter(|_| end <= dimension);
@@ -98,15 +97,16 @@ impl<'a> Tensor<'a> {
         let (elements, start, run, runs, bytes) = (0, 0, 0, 0, 0);
         let mut slice = Slice { component, storage, elements, start, run, runs, bytes, axes };
         if dimensions.iter().all(|(.., count)| *count > 0) {
-            // Admission has shown that nothing overflows, for all is within one blob.
+            // Opening the file has checked that all elements lie within one blob, so the products fit in 64 bits.
             slice.lay_out(&dimensions, size).ok_or_else(|| misuse(Misuse::Slice))?;
         }
         Ok(slice)
     }
 }
 
-/// Bytes of one logical element of a dense object, where two share one, as if none did. Of a logical type that is not known, the
-/// element of the dtype, if there is one for each place of the array.
+/// Returns the size in bytes of a logical element of a dense object. An element that shares its byte with another
+/// counts as one byte. For an unknown logical type the size is that of the dtype, if the component has one element of
+/// the dtype for each place of the array, and `None` otherwise.
 fn element_size(object: &Tensor<'_>, data: &Component<'_>) -> Option<u64> {
     if data.logical().is_packed() {
         return Some(1);
@@ -118,8 +118,8 @@ fn element_size(object: &Tensor<'_>, data: &Component<'_>) -> Option<u64> {
     })
 }
 
-/// The indices of a slice: one range for all of the first dimension, a tuple of ranges, or a list of [`Range`]s.
-/// Dimensions for which there is none are taken whole. Sealed.
+/// The indices of a slice: one range for the first dimension, a tuple of ranges, or a list of [`Range`]s. Dimensions
+/// without a range are taken whole. Sealed.
 ///
 /// ```
 /// let archive = zten::open("corpus/accept/1.2.3/dense_all.zt")?;
@@ -134,18 +134,18 @@ pub trait Ranges: sealed::Sealed {
     #[doc(hidden)]
     fn count(&self) -> usize;
 
-    /// The start and the end of the range of the dimension at that place.
+    /// Returns the start and the end of the range for the dimension at index `place`, whose size is `dimension`.
     #[doc(hidden)]
     fn range(&self, place: usize, dimension: u64) -> (u64, u64);
 }
 
 mod sealed {
-    /// Kept from being implemented elsewhere.
+    /// Keeps other crates from implementing [`Ranges`](super::Ranges).
     pub trait Sealed {}
 }
 
-/// The start and the end of a range of a dimension. A range that begins or ends behind the last number is empty or too
-/// long, and rejected as such.
+/// Returns the start and the end of `range`, whose open end is `dimension`. Bounds that overflow saturate: the range is
+/// then empty or ends beyond the dimension.
 fn bounds(range: &impl RangeBounds<u64>, dimension: u64) -> (u64, u64) {
     let start = match range.start_bound() {
         Bound::Included(start) => *start,
@@ -221,16 +221,17 @@ impl Ranges for &[Range<u64>] {
 }
 
 impl<'a> Slice<'a> {
-    /// Finds the runs, of dimensions none of which is taken empty.
+    /// Computes the runs from `dimensions` (size, first index, number of indices), none of which takes 0 indices, and
+    /// the `size` of an element in bytes. Returns `None` on overflow.
     fn lay_out(&mut self, dimensions: &[(u64, u64, u64)], size: u64) -> Option<()> {
         (self.elements, self.run, self.runs) = (1, size, 1);
-        // Bytes from one index of the dimension to the next.
+        // The distance in bytes from one index of the dimension to the next.
         let mut stride = size;
         for (dimension, first, count) in dimensions.iter().rev() {
             self.elements = self.elements.checked_mul(*count)?;
             self.start = self.start.checked_add(first.checked_mul(stride)?)?;
             if self.run == stride {
-                // Everything within is taken whole: runs touch, and become one.
+                // All inner dimensions are taken whole, so neighboring runs touch and are joined.
                 self.run = count.checked_mul(stride)?;
             } else if *count > 1 {
                 self.axes.push(Axis { count: NonZeroU64::new(*count)?, stride });
@@ -242,32 +243,32 @@ impl<'a> Slice<'a> {
         Some(())
     }
 
-    /// The number of logical elements.
+    /// Returns the number of logical elements.
     pub fn elements(&self) -> u64 {
         self.elements
     }
 
-    /// The number of bytes: what [`read`](Self::read) fills.
+    /// Returns the number of bytes, which is the length of the buffer for [`read`](Self::read).
     pub fn byte_len(&self) -> u64 {
         self.bytes
     }
 
-    /// Returns whether it is one run of bytes, or none.
+    /// Returns whether the slice is empty or a single run of bytes.
     pub fn is_contiguous(&self) -> bool {
         self.runs <= 1
     }
 
-    /// The decoded bytes that it is: runs in ascending order, none of them empty, none touching the
-    /// next.
+    /// Returns the ranges of the decoded component that make up the slice: runs in ascending order, none empty, none
+    /// touching the next.
     #[doc(hidden)]
     pub fn ranges(&self) -> SliceRanges<'_> {
         SliceRanges { slice: self, base: 0, left: 0..self.runs }
     }
 
-    /// The bytes of the file that it is, as [`ranges`](Self::ranges).
+    /// Returns the ranges of the file that make up the slice, in the order of [`ranges`](Self::ranges).
     ///
     /// # Errors
-    /// [`Misuse::Compressed`] where the component is not raw; [`Misuse::Type`] where two elements share a byte.
+    /// [`Misuse::Compressed`] if the component is not raw; [`Misuse::Type`] if two elements share a byte.
     #[doc(hidden)]
     pub fn file_ranges(&self) -> Result<SliceRanges<'_>, Error> {
         self.require_whole_bytes()?;
@@ -277,12 +278,11 @@ impl<'a> Slice<'a> {
         Ok(SliceRanges { base: self.component.extent().offset(), ..self.ranges() })
     }
 
-    /// The elements where they lie in the file, if it is one run of bytes. None if it is not, and
-    /// has to be [read](Self::read). For objects of an [`Archive`](crate::Archive), which holds
-    /// that file.
+    /// Borrows the elements from the file, if they are one run of bytes. Returns `None` if they are several runs, which
+    /// have to be [read](Self::read). The tensor must come from an [`Archive`](crate::Archive), which holds the file.
     ///
     /// # Errors
-    /// The same as [`Component::view`]; [`Misuse::Type`] where two elements share a byte.
+    /// The errors of [`Component::view`]; [`Misuse::Type`] if two elements share a byte.
     pub fn view(&self) -> Result<Option<View<'a>>, Error> {
         self.require_whole_bytes()?;
         let view = self.component.view()?;
@@ -298,7 +298,7 @@ impl<'a> Slice<'a> {
         part.map(Some).ok_or_else(|| self.misuse(Misuse::Size))
     }
 
-    /// Two elements of `f4_e2m1` share a byte, and a part may begin or end within one.
+    /// Returns an error if two elements share a byte, as those of `f4_e2m1` do: a slice may begin or end within a byte.
     fn require_whole_bytes(&self) -> Result<(), Error> {
         if self.component.logical().is_packed() {
             return Err(self.misuse(Misuse::Type));
@@ -306,26 +306,25 @@ impl<'a> Slice<'a> {
         Ok(())
     }
 
-    /// A call that is wrong, of this array.
+    /// Returns the error of a wrong call, with the names of this tensor and its component.
     #[cold]
     fn misuse(&self, misuse: Misuse) -> Error {
         let place = self.component.location();
         self.component.tensor().named(BareError::misuse(misuse).at(place))
     }
 
-    /// Hands its bytes to `take`, in order: decoded and little-endian.
+    /// Calls `take` with the bytes of the slice, piece by piece: in order, decoded and little-endian.
     ///
-    /// No more of raw components is read than a chunk around each run. Of those in frames
-    /// (`zt.zstd-seekable/1`) the seek table is, and each frame that is needed: all of it, so that
-    /// its checksum and its size are verified. zstd of 1.x is decoded from its beginning to its
-    /// end.
+    /// Of a raw component at most a chunk around each run is read. Of a component in frames (`zt.zstd-seekable/1`) the
+    /// seek table and each frame with bytes of the slice are read; a frame is read to its end, so that its checksum and
+    /// size are verified. zstd of 1.x is decoded from its beginning to its end.
     ///
-    /// The digest is over all of a component. Where all is decoded, what has been shown of it is
-    /// returned; none where parts were passed over, and it has not been verified.
+    /// The digest covers all of a component. The outcome of verifying it is returned if all was decoded, and `None` if
+    /// parts were skipped, so that the digest could not be verified.
     ///
     /// # Errors
-    /// The errors of [`Component::reader`] and [`Reader::next_chunk`](crate::Reader::next_chunk); [`Misuse::Type`] where two elements share a byte;
-    /// whatever `take` fails with.
+    /// The errors of [`Component::reader`] and [`Reader::next_chunk`](crate::Reader::next_chunk); [`Misuse::Type`] if
+    /// two elements share a byte; any error of `take`.
     pub fn parts<E: From<Error>>(
         &self,
         mut take: impl FnMut(&[u8]) -> Result<(), E>,
@@ -352,10 +351,10 @@ impl<'a> Slice<'a> {
         Ok(content.verified())
     }
 
-    /// Fills `buffer` with its bytes, decoded: little-endian elements in row-major order. Of raw components
-    /// its bytes are read, one run after the other, and no others but small [gaps](crate::ReadAt::gap) between runs; of others
-    /// as much as [`parts`](Self::parts) says,
-    /// and what it returns. When it fails, `buffer` holds whatever had been read by then.
+    /// Fills `buffer` with the slice: decoded little-endian elements in row-major order. Of a raw component only the
+    /// runs are read, one after another, and small [gaps](crate::ReadAt::gap) between them. Of other components as much
+    /// is read as [`parts`](Self::parts) says. Returns what [`parts`](Self::parts) returns. After an error the content
+    /// of `buffer` is unspecified.
     ///
     /// ```
     /// # #[cfg(feature = "zstd")] {
@@ -368,8 +367,8 @@ impl<'a> Slice<'a> {
     /// ```
     ///
     /// # Errors
-    /// The same as [`parts`](Self::parts); [`Misuse::Buffer`] where `buffer` is not
-    /// [`byte_len`](Self::byte_len) long.
+    /// The errors of [`parts`](Self::parts); [`Misuse::Buffer`] if the length of `buffer` is not
+    /// [`byte_len`](Self::byte_len).
     pub fn read(&self, buffer: &mut [u8]) -> Result<Option<Verified>, Error> {
         if u64_from_usize(buffer.len()) != self.bytes {
             return Err(self.misuse(Misuse::Buffer));
@@ -391,14 +390,15 @@ impl<'a> Slice<'a> {
 
     fn read_runs(&self, buffer: &mut [u8]) -> Result<(), Error> {
         let (place, source) = (self.component.location(), self.component.located()?);
-        // A run is no longer than the buffer; without runs, there is nothing to cut.
+        // A run is no longer than the buffer. An empty slice has runs of 0 bytes, but `chunks_exact_mut` needs at least
+        // 1.
         let run = usize::try_from(self.run).map_err(|_| self.misuse(Misuse::Buffer))?;
         let (gap, most) = (source.gap(), u64::from(self.component.limits().chunk()));
         let (mut ranges, mut pieces) = (self.file_ranges()?, buffer.chunks_exact_mut(run.max(1)));
         let mut several = Vec::new();
         while let Some((cover, count)) = ranges.cover(gap, most) {
             if count > 1 {
-                // Several runs and what lies between them are at most a chunk.
+                // Joined runs and their gaps are at most one chunk, so the size follows the limit and not the file.
                 let length = usize::try_from(cover.end.saturating_sub(cover.start));
                 let length = length.map_err(|_| BareError::internal())?;
                 grow(&mut several, length, length).map_err(BareError::from)?;
@@ -420,10 +420,10 @@ impl<'a> Slice<'a> {
         Ok(())
     }
 
-    /// Returns its elements, decoded, in this machine's byte order, in memory of their own.
+    /// Returns a copy of the elements, decoded, in this machine's byte order.
     ///
     /// # Errors
-    /// [`Misuse::Type`] where the elements are not of type `T`; the errors of [`parts`](Self::parts);
+    /// [`Misuse::Type`] if the elements are not of type `T`; the errors of [`parts`](Self::parts);
     /// [`OutOfMemory`](crate::error::OutOfMemory).
     pub fn to_vec<T: Element>(&self) -> Result<Vec<T>, Error> {
         let named = |error: BareError| self.component.tensor().named(error);
@@ -441,8 +441,8 @@ impl<'a> Slice<'a> {
             self.parts(push)?;
             return Ok(elements);
         }
-        // One run is read at a time, or a few that lie close together, whose bytes are there: the file was found to have
-        // them.
+        // Memory is taken for one read at a time: a single run, which the file was found to have, or a few neighboring
+        // runs.
         let (mut several, place) = (Vec::new(), self.component.location());
         self.require_whole_bytes()?;
         let source = self.component.located()?;
@@ -465,7 +465,7 @@ impl<'a> Slice<'a> {
         Ok(elements)
     }
 
-    /// Turns elements as they lie into little-endian ones.
+    /// Turns stored elements into little-endian elements, in place.
     fn little_endian(&self, bytes: &mut [u8]) {
         if self.component.byte_order() == ByteOrder::Big {
             let width = usize::from(self.storage.width()).max(1);
@@ -473,7 +473,8 @@ impl<'a> Slice<'a> {
         }
     }
 
-    /// Begins to cut it out of the content, from its first byte on.
+    /// Creates a [`Cut`], which selects the bytes of the slice from chunks of the content. The first chunk must begin
+    /// with the first byte of the content.
     ///
     /// ```
     /// let archive = zten::open("corpus/accept/1.2.3/dense_all.zt")?;
@@ -494,12 +495,12 @@ impl<'a> Slice<'a> {
         Cut { ranges, run, position: 0 }
     }
 
-    /// The run of that ordinal, which there is: the ordinal's digits, with the counts of the axes
-    /// as bases, are its place along each.
+    /// Returns the range of run `ordinal`, which must exist. The digits of `ordinal`, with the counts of the axes as
+    /// bases, are the run's position along each axis.
     fn run(&self, ordinal: u64) -> Range<u64> {
         let (mut start, mut ordinal) = (self.start, ordinal);
         for Axis { count, stride } in &self.axes {
-            // Within the array, whose end laying out has found to be a `u64`.
+            // `lay_out` has checked that the end of the array fits in 64 bits.
             start = start.wrapping_add((ordinal % *count).wrapping_mul(*stride));
             ordinal /= *count;
         }
@@ -507,7 +508,7 @@ impl<'a> Slice<'a> {
     }
 }
 
-/// The part of `bytes`, which begin at the offset `start` of a file, that is at `range` of the file.
+/// Returns the part of `bytes` that holds `range` of the file. `bytes` begin at the offset `start` of the file.
 fn part_of<'b>(bytes: &'b mut [u8], start: u64, range: &Range<u64>) -> Option<&'b mut [u8]> {
     let within = |at: u64| usize::try_from(at.checked_sub(start)?).ok();
     bytes.get_mut(within(range.start)?..within(range.end)?)
@@ -520,20 +521,21 @@ pub struct Cut<'s> {
     ranges: SliceRanges<'s>,
     /// The rest of the current run.
     run: Option<Range<u64>>,
-    /// Bytes of content that have come.
+    /// The number of bytes of the content that have been passed to `parts`.
     position: u64,
 }
 
 impl Cut<'_> {
-    /// The parts of the next chunk that are in the slice, in order. All are to be taken.
+    /// Returns the parts of `chunk`, the next chunk of the content, that are in the slice. The caller must take all of
+    /// them before the next chunk.
     pub fn parts<'c>(&mut self, chunk: &'c [u8]) -> impl Iterator<Item = &'c [u8]> {
         let start = self.position;
-        // No run ends behind the last byte that a `u64` counts.
+        // A run ends within 64 bits, so a saturated end cuts no run off.
         let end = start.saturating_add(u64_from_usize(chunk.len()));
         self.position = end;
         core::iter::from_fn(move || {
             let run = self.run.take_if(|run| run.start < end)?;
-            // It goes on in the next chunk, or the next one follows in this.
+            // Either the run continues in the next chunk, or the next run may begin in this chunk.
             self.run = if run.end > end { Some(end..run.end) } else { self.ranges.next() };
             let within = |at: u64| usize::try_from(at.checked_sub(start)?).ok();
             chunk.get(within(run.start)?..within(run.end.min(end))?)
@@ -541,30 +543,29 @@ impl Cut<'_> {
     }
 }
 
-/// The byte ranges of a [`Slice`]. Each takes O(rank) time, and
-/// none takes memory.
+/// An iterator over the byte ranges of a [`Slice`]. Each step takes O(rank) time and no memory.
 #[derive(Clone, Debug)]
 pub struct SliceRanges<'s> {
     slice: &'s Slice<'s>,
-    /// The offset from which their places are counted.
+    /// The offset that is added to each range: 0, or the start of the component in its file.
     base: u64,
-    /// The ordinals of the runs to come.
+    /// The ordinals of the runs that are left.
     left: Range<u64>,
 }
 
 impl SliceRanges<'_> {
-    /// The number of ranges that are left.
+    /// Returns the number of ranges that are left.
     pub fn len(&self) -> u64 {
         self.left.end.saturating_sub(self.left.start)
     }
 
-    /// Returns whether none are left.
+    /// Returns whether no ranges are left.
     pub fn is_empty(&self) -> bool {
         self.left.is_empty()
     }
 
-    /// Returns the range that the next read covers, and the number of ranges in it: the next one, and those behind it that
-    /// lie at most `gap` bytes apart, as long as all of them are within `most` bytes.
+    /// Joins the next range with the ranges after it that lie at most `gap` bytes apart, as long as all of them
+    /// together span at most `most` bytes. Returns the joined range, and the number of ranges in it.
     fn cover(&self, gap: u64, most: u64) -> Option<(Range<u64>, usize)> {
         let mut ahead = self.clone();
         let (mut cover, mut count) = (ahead.next()?, 1_usize);
@@ -586,7 +587,7 @@ impl SliceRanges<'_> {
 
     fn range(&self, ordinal: u64) -> Range<u64> {
         let Range { start, end } = self.slice.run(ordinal);
-        // Within the component, whose end in the file is a `u64`.
+        // The component ends within the file, so the sums fit in 64 bits.
         self.base.wrapping_add(start)..self.base.wrapping_add(end)
     }
 }

@@ -17,9 +17,9 @@ use crate::rules::Rule;
 
 /// A matrix of `rows` × `columns` in compressed sparse rows.
 ///
-/// It is made by [`Tensor::csr`]. It has been checked: every row is a range of the entries, and every column is below
-/// [`columns`](Self::columns). Row `i` has the entries at positions `indptr[i]..indptr[i + 1]` of `indices` and `values`.
-/// In 1.x, columns may be in any order within a row, and may be repeated.
+/// [`Tensor::csr`] returns a checked matrix: every row is a range of the entries, and every column is below
+/// [`columns`](Self::columns). Row `i` has the entries at positions `indptr[i]..indptr[i + 1]` of `indices` and
+/// `values`. In 1.x, columns may be in any order within a row, and may be repeated.
 ///
 /// ```
 /// let archive = zten::open("corpus/accept/1.2.3/csr_raw.zt")?;
@@ -59,55 +59,55 @@ impl<'a> Csr<'a> {
         CsrParts { rows: *rows, columns: *columns, values, indices, indptr }
     }
 
-    /// The number of rows.
+    /// Returns the number of rows.
     pub fn rows(&self) -> u64 {
         self.rows
     }
 
-    /// The number of columns.
+    /// Returns the number of columns.
     pub fn columns(&self) -> u64 {
         self.columns
     }
 
-    /// The values: nnz logical elements, one an entry. Of a logical type that is not known, these are
-    /// storage elements, and how many make up an entry is not known either.
+    /// Returns the values: one logical element for each entry. For an unknown logical type these are storage elements,
+    /// and it is not known how many of them make up an entry.
     pub fn values(&self) -> View<'_> {
         self.values.view()
     }
 
-    /// The column of each entry.
+    /// Returns the column of each entry.
     pub fn indices(&self) -> View<'_> {
         self.indices.view()
     }
 
-    /// The beginning of each row, and the end of the last one: rows + 1 positions in `indices`.
+    /// Returns the position in `indices` at which each row begins, and the end of the last row: rows + 1 positions.
     pub fn indptr(&self) -> View<'_> {
         self.indptr.view()
     }
 
-    /// The number of entries, repeated ones and stored zeros included.
+    /// Returns the number of entries, including repeated entries and stored zeros.
     pub fn nnz(&self) -> usize {
         self.indices.view().len()
     }
 
-    /// The positions of the entries of a row; none if there is no such row.
+    /// Returns the positions of the entries of row `row`, or `None` if there is no such row.
     pub fn row_range(&self, row: u64) -> Option<Range<usize>> {
         self.parts().row_range(row)
     }
 
-    /// The rows, one after another or by their number.
+    /// Returns the rows, which can be iterated or looked up by number.
     ///
     /// # Errors
-    /// [`Misuse::Type`] where the values are not one `T` an entry; `bool-value`.
+    /// [`Misuse::Type`] if there is not one value of type `T` for each entry; `bool-value`.
     pub fn by_row<T: Element>(&self) -> Result<ByRow<'_, T>, Error> {
         let csr = self.parts();
         Ok(ByRow { csr, values: csr.values.one_each(self.nnz())?, next: 0 })
     }
 
-    /// Row, column and value of every entry, in the order they are stored.
+    /// Returns an iterator over the row, column and value of every entry, in the order in which entries are stored.
     ///
     /// # Errors
-    /// The same as [`by_row`](Self::by_row).
+    /// The errors of [`by_row`](Self::by_row).
     pub fn entries<T: Element>(
         &self,
     ) -> Result<impl ExactSizeIterator<Item = (u64, u64, T)> + Clone + use<'_, T>, Error> {
@@ -125,14 +125,12 @@ impl<'a> Csr<'a> {
         }))
     }
 
-    /// Fills `dense` with the matrix in row-major order, and zeros (`false`) where it has no
-    /// entry. Entries are written in the order they are stored: where a place is repeated, the
-    /// last one is what stays. [`has_duplicates`](Self::has_duplicates) tells whether that
-    /// happens; SciPy adds such entries up.
+    /// Fills `dense` with the matrix in row-major order, with zeros (`false`) at places without an entry. Entries are
+    /// written in the order in which they are stored, so the last entry of a repeated place stays, while SciPy adds
+    /// such entries up. [`has_duplicates`](Self::has_duplicates) tells whether places are repeated.
     ///
     /// # Errors
-    /// The same as [`by_row`](Self::by_row); [`Misuse::Buffer`] where `dense` has not exactly
-    /// rows × columns elements.
+    /// The errors of [`by_row`](Self::by_row); [`Misuse::Buffer`] if the length of `dense` is not rows × columns.
     pub fn to_dense<T: Element>(&self, dense: &mut [T]) -> Result<(), Error> {
         let cells = self.entries::<T>()?.map(|(row, column, value)| {
             (row.checked_mul(self.columns).and_then(|at| at.checked_add(column)), value)
@@ -140,14 +138,14 @@ impl<'a> Csr<'a> {
         fill_dense(dense, self.rows.checked_mul(self.columns), cells, &self.values())
     }
 
-    /// Returns whether the columns of every row never fall. O(rows + nnz).
+    /// Returns whether the columns of every row are in ascending order, perhaps with repetitions. O(rows + nnz).
     pub fn is_sorted(&self) -> bool {
         let mut columns = self.indices().widened();
         self.row_lengths().all(|length| columns.by_ref().take(length).is_sorted())
     }
 
-    /// Returns whether a place has more than one entry. O(rows + nnz log nnz); sorted rows need no
-    /// memory, others are copied one at a time, 8 bytes an entry.
+    /// Returns whether a place has more than one entry. O(rows + nnz log nnz). Sorted rows take no memory; other rows
+    /// are copied one at a time, with 8 bytes for each entry.
     ///
     /// # Errors
     /// [`OutOfMemory`].
@@ -179,15 +177,15 @@ impl<'a> Csr<'a> {
         Ok(false)
     }
 
-    /// The number of entries of each row.
+    /// Returns an iterator over the number of entries of each row.
     fn row_lengths(&self) -> impl Iterator<Item = usize> + use<'_> {
         let bounds = self.indptr().widened().zip(self.indptr().widened().skip(1));
-        // More than memory has are as many as there are.
+        // A length that exceeds `usize` is more than memory can hold, so any large number will do.
         bounds.map(|(start, end)| usize::try_from(end.abs_diff(start)).unwrap_or(usize::MAX))
     }
 }
 
-/// The parts of a [`Csr`], where they lie.
+/// The borrowed components of a [`Csr`].
 #[derive(Clone, Copy, Debug)]
 struct CsrParts<'d> {
     rows: u64,
@@ -239,7 +237,7 @@ pub struct ByRow<'d, T> {
 }
 
 impl<'d, T: Element> ByRow<'d, T> {
-    /// The row of that number; none if there is no such row. O(1).
+    /// Returns row `row`, or `None` if there is no such row. O(1).
     pub fn get(&self, row: u64) -> Option<Row<'d, T>> {
         let range = self.csr.row_range(row)?;
         let columns = self.csr.indices.part(range.clone())?.widened();
@@ -259,7 +257,7 @@ impl<'d, T: Element> Iterator for ByRow<'d, T> {
 
 impl<T: Element> FusedIterator for ByRow<'_, T> {}
 
-/// The entries of one row: column and value, in the order they are stored.
+/// An iterator over the columns and values of a row, in the order in which entries are stored.
 #[doc(hidden)]
 #[derive(Clone, Debug)]
 pub struct Row<'d, T> {
@@ -275,7 +273,7 @@ impl<T: Element> Iterator for Row<'_, T> {
         Some((self.columns.next()?, self.values.next()?))
     }
 
-    /// Folds over the entries. The type of the columns is looked up once, and not for each of them.
+    /// Folds over the entries. The type of the columns is looked up once, and not for each column.
     fn fold<B, F: FnMut(B, (u64, T)) -> B>(self, init: B, mut take: F) -> B {
         let mut values = self.values;
         self.columns.fold(init, |folded, column| match values.next() {
@@ -294,9 +292,8 @@ impl<T: Element> FusedIterator for Row<'_, T> {}
 
 /// A tensor of rank 1 or more as a list of coordinates.
 ///
-/// It is made by [`Tensor::coo`]. It has been checked: every coordinate is within the shape. Entry `i` has, in dimension
-/// `d`, the coordinate at position `d × nnz + i` of `coords`.
-/// Entries may be in any order, and in 1.x may be repeated.
+/// [`Tensor::coo`] returns a checked tensor: every coordinate is within the shape. Entry `i` has, in dimension `d`, the
+/// coordinate at position `d × nnz + i` of `coords`. Entries may be in any order, and in 1.x may be repeated.
 ///
 /// ```
 /// # #[cfg(feature = "zstd")] {
@@ -318,7 +315,7 @@ pub struct Coo<'a> {
     coords: Data<'a>,
 }
 
-/// The place of one entry: its coordinate in each dimension, outermost first.
+/// The coordinates of an entry in each dimension, outermost first.
 #[doc(hidden)]
 pub type Coordinate<'d> = StepBy<Skip<Widened<'d>>>;
 
@@ -330,18 +327,18 @@ impl<'a> Coo<'a> {
         Ok(coo)
     }
 
-    /// The dimensions, outermost first: 1 or more.
+    /// Returns the dimensions, outermost first: 1 or more.
     pub fn shape(&self) -> Shape<'a> {
         self.shape
     }
 
-    /// The values: nnz logical elements, one an entry. Of a logical type that is not known, these are
-    /// storage elements, and how many make up an entry is not known either.
+    /// Returns the values: one logical element for each entry. For an unknown logical type these are storage elements,
+    /// and it is not known how many of them make up an entry.
     pub fn values(&self) -> View<'_> {
         self.values.view()
     }
 
-    /// All coordinates: nnz of the first dimension, then nnz of the second, and so on.
+    /// Returns all coordinates: nnz coordinates of the first dimension, then nnz of the second, and so on.
     pub fn coords(&self) -> View<'_> {
         self.coords.view()
     }
@@ -357,26 +354,26 @@ impl<'a> Coo<'a> {
         taken.map_err(|bad| bad.error_in(coords.kind()))
     }
 
-    /// The number of entries, repeated ones and stored zeros included.
+    /// Returns the number of entries, including repeated entries and stored zeros.
     pub fn nnz(&self) -> usize {
         self.coords().len().checked_div(self.shape.len()).unwrap_or_default()
     }
 
-    /// The coordinates of all entries in one dimension, outermost first.
+    /// Returns the coordinates of all entries in dimension `dimension`; 0 is the outermost.
     pub fn axis(&self, dimension: usize) -> Option<View<'_>> {
         let start = self.nnz().checked_mul(dimension).filter(|_| dimension < self.shape.len())?;
         self.coords().part(start..start.checked_add(self.nnz())?)
     }
 
-    /// The position of an entry: its coordinate in each dimension. None if there is no such entry.
+    /// Returns the coordinates of entry `entry` in each dimension, or `None` if there is no such entry.
     pub fn coordinate(&self, entry: usize) -> Option<Coordinate<'_>> {
         (entry < self.nnz()).then(|| self.places()(entry))
     }
 
-    /// Coordinate and value of every entry, in the order they are stored.
+    /// Returns an iterator over the coordinates and the value of every entry, in the order in which entries are stored.
     ///
     /// # Errors
-    /// [`Misuse::Type`] where the values are not one `T` an entry; `bool-value`.
+    /// [`Misuse::Type`] if there is not one value of type `T` for each entry; `bool-value`.
     pub fn entries<T: Element>(
         &self,
     ) -> Result<impl ExactSizeIterator<Item = (Coordinate<'_>, T)> + Clone + use<'_, T>, Error>
@@ -385,14 +382,14 @@ impl<'a> Coo<'a> {
         Ok(values.enumerate().map(move |(entry, value)| (position(entry), value)))
     }
 
-    /// Fills `dense` with the tensor in row-major order, and zeros (`false`) where it has no
-    /// entry. Entries are written in the order they are stored: where a place is repeated, the
-    /// last one is what stays. [`has_duplicates`](Self::has_duplicates) tells whether that
-    /// happens; SciPy adds such entries up. It takes 8 bytes of memory a dimension.
+    /// Fills `dense` with the tensor in row-major order, with zeros (`false`) at places without an entry. Entries are
+    /// written in the order in which they are stored, so the last entry of a repeated place stays, while SciPy adds
+    /// such entries up. [`has_duplicates`](Self::has_duplicates) tells whether places are repeated. Takes 8 bytes of
+    /// memory for each dimension.
     ///
     /// # Errors
-    /// The same as [`entries`](Self::entries); [`Misuse::Buffer`] where `dense` has not exactly as many
-    /// elements as the product of the shape; [`OutOfMemory`].
+    /// The errors of [`entries`](Self::entries); [`Misuse::Buffer`] if the length of `dense` is not the product of the
+    /// shape; [`OutOfMemory`].
     pub fn to_dense<T: Element>(&self, dense: &mut [T]) -> Result<(), Error> {
         let mut shape = with_room(self.shape.len(), self.coords().kind().location)?;
         shape.extend(self.shape);
@@ -405,14 +402,13 @@ impl<'a> Coo<'a> {
         fill_dense(dense, self.shape.elements(), cells, &self.values())
     }
 
-    /// Returns whether the entries never fall in row-major order. O(rank × nnz).
+    /// Returns whether the entries are in row-major order, perhaps with repetitions. O(rank × nnz).
     pub fn is_sorted(&self) -> bool {
         self.neighbors().all(Ordering::is_le)
     }
 
-    /// Returns whether a place has more than one entry. O(rank × nnz) and no memory where the entries
-    /// are sorted; otherwise O(rank × nnz log nnz), and memory for their order: `usize` an
-    /// entry.
+    /// Returns whether a place has more than one entry. Sorted entries take O(rank × nnz) time and no memory. Other
+    /// entries take O(rank × nnz log nnz) time, and a `usize` for each entry.
     ///
     /// # Errors
     /// [`OutOfMemory`].
@@ -434,20 +430,20 @@ impl<'a> Coo<'a> {
         Ok(!entries.is_sorted_by(|one, next| position(*one).lt(position(*next))))
     }
 
-    /// The order of each entry and the next, in row-major order.
+    /// Returns an iterator over the order of each entry and the next entry, in row-major order.
     fn neighbors(&self) -> impl Iterator<Item = Ordering> + use<'_> {
         let position = self.places();
         (1..self.nnz()).zip(0..).map(move |(next, entry)| position(entry).cmp(position(next)))
     }
 
-    /// The position of each entry.
+    /// Returns a function from the number of an entry to its coordinates.
     fn places<'d>(&'d self) -> impl Fn(usize) -> Coordinate<'d> + Clone + use<'d> {
         let (coords, nnz) = (self.coords().widened(), self.nnz().max(1));
         move |entry| coords.clone().skip(entry).step_by(nnz)
     }
 }
 
-/// Fills `dense`, which has to have `length` elements, with the values of entries and zeros.
+/// Fills `dense`, whose length must be `length`, with the values of entries, and with zeros.
 fn fill_dense<T: Element>(
     dense: &mut [T],
     length: Option<u64>,
@@ -459,7 +455,7 @@ fn fill_dense<T: Element>(
     }
     dense.fill(T::ZERO);
     for (at, value) in entries {
-        // Always below the length of `dense`: the indices have been checked.
+        // The indices have been checked, so the position is below the length of `dense`.
         let slot = at.and_then(|at| dense.get_mut(usize::try_from(at).ok()?));
         *slot.ok_or_else(|| BareError::internal().at(values.kind().location))? = value;
     }

@@ -1,4 +1,4 @@
-//! The elements of one component, where they lie: in the file, or in a buffer once decoded.
+//! Views of the elements of one component: in the file, or in a buffer once decoded.
 
 use alloc::vec::Vec;
 use core::num::NonZeroUsize;
@@ -14,12 +14,12 @@ use crate::format::Logical;
 use crate::num::u64_from_usize;
 use crate::rules::Rule;
 
-/// The bytes of a component and what they are. Binding copies and allocates nothing, and takes
-/// the same time whatever the size.
+/// A view of a component: its bytes, and the type of its elements. Creating a view copies and allocates nothing, and
+/// takes the same time whatever the size.
 ///
-/// Elements are asked for as the logical type of the component ([`Complex`](crate::element::Complex),
-/// [`F8E5M2`](crate::element::F8E5M2) and the like) or as its storage type, `f32` or `u8`, which is all
-/// there is where the logical type is not known.
+/// Elements are requested as the logical type of the component ([`Complex`](crate::element::Complex),
+/// [`F8E5M2`](crate::element::F8E5M2) and the like) or as its storage type (`f32`, `u8`). If the logical type is
+/// unknown, only the storage type can be requested.
 ///
 /// | what | when |
 /// | --- | --- |
@@ -34,21 +34,21 @@ pub struct View<'d> {
     verified: Option<Verified>,
 }
 
-/// The types of the bytes of a component, and their place.
+/// The types and the byte order of a component's elements, and their location.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Kind {
     pub(crate) storage: StorageType,
     pub(crate) logical: Logical,
     pub(crate) order: ByteOrder,
-    /// The rule that bools break which are neither 0 nor 1, if these are bools and there is one.
+    /// The rule that bools other than 0 and 1 break; `None` for other types, and in 0.1.
     pub(crate) bool_rule: Option<ErrorKind>,
-    /// The offset of the bytes in the file, unless they are compressed there.
+    /// The offset of the bytes in the file; `None` if they are compressed in the file.
     pub(crate) offset: Option<u64>,
     pub(crate) location: Location,
 }
 
 impl Kind {
-    /// Checks that elements can be read as `T`: as their logical type, or as their storage type.
+    /// Checks that elements can be read as `T`, which must be their logical type or their storage type.
     pub(crate) fn is_of<T: Element>(&self) -> Result<(), BareError> {
         let meant = T::LOGICAL.is_none() || T::LOGICAL == self.logical.known;
         if T::DTYPE == self.storage && meant {
@@ -58,7 +58,7 @@ impl Kind {
         }
     }
 
-    /// The elements are not what was asked for.
+    /// Returns the error of elements that do not have the requested type.
     #[cold]
     fn mismatch(&self, storage: StorageType, logical: Option<LogicalType>) -> BareError {
         let held = Described::new(self.storage, self.logical.known, self.logical.unknown);
@@ -81,7 +81,7 @@ impl<'d> View<'d> {
         &self.kind
     }
 
-    /// Some of its storage elements: those at the positions `range`, if all are there.
+    /// Returns the storage elements at the positions `range`, or `None` if the view has fewer elements.
     pub(crate) fn part(&self, range: Range<usize>) -> Option<Self> {
         let width = usize::from(self.kind.storage.width());
         let start = range.start.checked_mul(width)?;
@@ -90,47 +90,47 @@ impl<'d> View<'d> {
         Some(Self::new(bytes, Kind { offset, ..self.kind }, self.verified))
     }
 
-    /// The bytes of the elements, in the order that [`byte_order`](Self::byte_order) says.
+    /// Returns the bytes of the elements, in the order of [`byte_order`](Self::byte_order).
     pub fn as_bytes(&self) -> &'d [u8] {
         self.bytes.0
     }
 
-    /// The type of the elements.
+    /// Returns the type of the elements.
     pub fn dtype(&self) -> DType {
         let Kind { storage, logical, .. } = self.kind;
         if logical.unknown { DType::Unknown } else { DType::of(storage, logical.known) }
     }
 
-    /// The type in which the elements are stored. Unstable.
+    /// Returns the storage type of the elements. Unstable.
     #[doc(hidden)]
     pub fn storage_type(&self) -> StorageType {
         self.kind.storage
     }
 
-    /// The meaning of the elements, where that is more than their storage type and is known. Where the
-    /// `type` of a 1.1 component is not known, it is what its dtype says. Unstable.
+    /// Returns the logical type of the elements, if there is a known one. If the `type` of a 1.1 component is unknown,
+    /// this is the logical type of its dtype. Unstable.
     #[doc(hidden)]
     pub fn logical_type(&self) -> Option<LogicalType> {
         self.kind.logical.known
     }
 
-    /// The result for its digest of reading all of the component. None where the bytes were
-    /// bound where they lie, and so have not been read.
+    /// Returns whether the digest of the component was verified, or `None` if the bytes are borrowed and have not been
+    /// read.
     pub fn verified(&self) -> Option<Verified> {
         self.verified
     }
 
-    /// The order of the bytes of an element.
+    /// Returns the byte order of the elements.
     pub fn byte_order(&self) -> ByteOrder {
         self.kind.order
     }
 
-    /// The number of storage elements.
+    /// Returns the number of storage elements.
     pub fn len(&self) -> usize {
         self.bytes.0.len() / NonZeroUsize::from(self.kind.storage.divisor())
     }
 
-    /// Returns whether it holds `count` logical elements, as far as the logical type is known.
+    /// Returns whether the view holds `count` logical elements, or may hold them because the logical type is unknown.
     pub(crate) fn may_hold(&self, count: usize) -> bool {
         let Kind { logical, .. } = self.kind;
         if logical.is_packed() {
@@ -144,7 +144,7 @@ impl<'d> View<'d> {
         self.bytes.0.is_empty()
     }
 
-    /// The elements as native ones, borrowed.
+    /// Borrows the elements as native elements.
     ///
     /// # Errors
     /// [`Misuse::Type`], [`Misuse::ByteOrder`], [`Misuse::Size`] (a 0.1 entry
@@ -169,7 +169,7 @@ impl<'d> View<'d> {
         })
     }
 
-    /// The elements, read one by one where they lie, whatever their alignment and byte order.
+    /// Returns an iterator that reads the elements in place, whatever their alignment and byte order.
     ///
     /// # Errors
     /// [`Misuse::Type`]; `bool-value` where a 1.x bool is neither 0 nor 1.
@@ -178,16 +178,15 @@ impl<'d> View<'d> {
         Ok(Elements::new(self.bytes.0, self.kind.order))
     }
 
-    /// The elements as `u64`, one by one where they lie, whatever integers they are: the indices of a sparse object.
-    /// These are the bits of elements that are no integers.
+    /// Returns an iterator that reads the elements in place as `u64`, whatever their integer type: for the indices of
+    /// sparse objects. Elements that are not integers are returned as their bits.
     pub fn widened(&self) -> Widened<'d> {
         Widened::new(self.bytes.0, self.kind.storage, self.kind.order)
     }
 
-    /// The elements, of which there is one for each of `count` entries.
+    /// Returns an iterator over the elements, and fails if there is not one element for each of `count` entries.
     ///
-    /// The storage elements of a logical type that is not known will do if there are as many: each entry then has one,
-    /// whatever it means.
+    /// The elements of an unknown logical type are returned as storage elements if their number is `count`.
     pub(crate) fn one_each<T: Element>(&self, count: usize) -> Result<Elements<'d, T>, Error> {
         let elements = self.elements()?;
         if elements.len() == count {
@@ -196,10 +195,10 @@ impl<'d> View<'d> {
         Err(self.kind.mismatch(T::DTYPE, T::LOGICAL).into())
     }
 
-    /// The elements, copied.
+    /// Returns a copy of the elements.
     ///
     /// # Errors
-    /// The same as [`elements`](Self::elements); [`OutOfMemory`](crate::error::OutOfMemory).
+    /// The errors of [`elements`](Self::elements); [`OutOfMemory`](crate::error::OutOfMemory).
     pub fn to_vec<T: Element>(&self) -> Result<Vec<T>, Error> {
         let elements = self.elements::<T>()?;
         let mut vec = with_room(elements.len(), self.kind.location)?;
@@ -207,13 +206,13 @@ impl<'d> View<'d> {
         Ok(vec)
     }
 
-    /// The first `count` elements of `f4_e2m1`, unpacked one by one from the nibbles where they lie,
-    /// low ones first: v2 appendix A. [`Component::packed_elements`](crate::Component::packed_elements) says how many
-    /// there are.
+    /// Returns an iterator over the first `count` elements of `f4_e2m1`, which are unpacked from nibbles in place, low
+    /// nibbles first: v2 appendix A. [`Component::packed_elements`](crate::Component::packed_elements) returns the
+    /// number of elements.
     ///
     /// # Errors
-    /// [`Misuse::Type`] where they are of another type; [`Misuse::Size`] where they are fewer;
-    /// `nibble-value` where a byte has a high nibble that is no element, and it is not 0.
+    /// [`Misuse::Type`] if the elements have another type; [`Misuse::Size`] if there are fewer; `nibble-value` if the
+    /// unused high nibble of the last byte is not 0.
     pub fn nibbles(
         &self,
         count: usize,
@@ -234,7 +233,7 @@ impl<'d> View<'d> {
         Ok(nibbles.take(count).map(F4E2M1::from_bits))
     }
 
-    /// Checks that the elements are of type `T`, and valid ones.
+    /// Checks that the elements have the type `T`, and that bools are valid.
     fn check<T: Element>(&self) -> Result<(), BareError> {
         self.kind.is_of::<T>()?;
         let checked = validate_bools(self.bytes.0, self.kind.offset, self.kind.bool_rule);

@@ -1,5 +1,5 @@
-//! Filling the index: objects are pulled from the parser of a manifest, or come from a front end; then the rules that
-//! hold for all of them, blobs among these.
+//! Filling the index: objects come from the parser of a manifest or from a front end. Then the rules for all objects
+//! together, such as the rules on blobs, are checked.
 
 use alloc::vec::Vec;
 
@@ -18,15 +18,16 @@ use crate::names::{Names, by_length};
 use crate::num::{halves, is_before, len_u32, sort_by, u64_from_usize, usize_from_u32};
 use crate::rules::{Limit, Rule};
 
-/// The objects of a file, as they come. Their components have been checked, alone and together.
+/// The objects of a file that have been added so far. Their components have been checked, each by itself and with the
+/// other components of its object.
 #[derive(Debug)]
 pub(crate) struct IndexBuilder {
     objects: Vec<ObjectRecord>,
     names_are_sorted: bool,
     blobs: InOrder,
-    /// The rule for blobs, and the bytes that all of them may have together where some are shared.
+    /// The rule on overlapping blobs, and the limit in bytes on all blobs together if some are shared.
     rule: (Blobs, u64),
-    /// True if a component is in another file.
+    /// Whether a component is in a shard.
     has_shards: bool,
 }
 
@@ -38,7 +39,7 @@ pub(crate) struct PlacedFault {
 }
 
 impl PlacedFault {
-    /// An invariant of the library does not hold.
+    /// The fault of an invariant of the library that does not hold.
     const INTERNAL: Self = Self {
         fault: Fault { kind: ErrorKind::Internal, bytes_left: BytesLeft::END, found: 0 },
         location: Location::NOWHERE,
@@ -52,7 +53,8 @@ impl From<OutOfMemory> for PlacedFault {
 }
 
 impl IndexBuilder {
-    /// An index of no objects, whose blobs may overlap as that rule says, and then have `most` bytes together.
+    /// Creates a builder without objects. Blobs may overlap as `rule` says, and if they do may have `most` bytes
+    /// together.
     pub(crate) fn new(rule: Blobs, most: u64) -> Self {
         Self {
             objects: Vec::new(),
@@ -63,18 +65,17 @@ impl IndexBuilder {
         }
     }
 
-    /// Makes room for objects.
+    /// Reserves room for `objects` objects.
     pub(crate) fn reserve(&mut self, objects: u32) -> Result<(), Fault> {
         reserve(&mut self.objects, objects)
     }
 
-    /// The number of objects so far.
+    /// Returns the number of objects so far.
     pub(crate) fn len(&self) -> u32 {
         len_u32(self.objects.len())
     }
 
-    /// Adds an object whose components are `components`. `ascends` tells whether its name is behind the one
-    /// before it.
+    /// Adds an object with its `components`. `ascends` tells whether the object's name is greater than the name before.
     #[inline]
     pub(crate) fn push(
         &mut self,
@@ -93,8 +94,7 @@ impl IndexBuilder {
         push(&mut self.objects, record)
     }
 
-    /// Counts places from the end of the bytes that they are in, of which there are `total`, and no longer from
-    /// their beginning.
+    /// Changes all places, which count from the beginning of `total` bytes, to count from the end of these bytes.
     pub(crate) fn rebase(&mut self, cx: &mut ParseContext<'_>, total: u32) {
         let rebase = |location: &mut BytesLeft| *location = location.rebased(total);
         for object in &mut self.objects {
@@ -109,7 +109,7 @@ impl IndexBuilder {
         }
     }
 
-    /// Checks the rules that hold for all objects together. `bytes` are those that the places of records are in.
+    /// Checks the rules for all objects together. `bytes` are the bytes that the places of records refer to.
     pub(crate) fn finish(
         self,
         cx: ParseContext<'_>,
@@ -182,7 +182,7 @@ pub(super) fn parse(
     let parsed =
         parsed.map_err(|found| check_form(container, &mut cx, manifest).err().unwrap_or(found));
     let error = |fault: Fault| {
-        // No place lies before the manifest.
+        // A place is at most the length of the manifest, so the difference does not saturate.
         let offset = frame.manifest.end.saturating_sub(fault.bytes_left.get().into());
         BareError::new(fault.kind, offset).found(fault.found)
     };
@@ -195,8 +195,8 @@ pub(super) fn parse(
     index.map_err(|PlacedFault { fault, location }| error(fault).at(location))
 }
 
-/// Checks objects that are to be written as those of a file are, wherever their blobs lie. Memory is kept from one to
-/// the next.
+/// A checker of objects that are to be written, by the rules for objects of a file, except rules on the offsets of
+/// blobs. Memory is reused from one object to the next.
 #[derive(Debug)]
 pub(crate) struct ObjectChecker {
     options: OpenOptions,
@@ -210,7 +210,8 @@ impl ObjectChecker {
         Self { options, dialect, components: Vec::new(), shapes: Shapes::new() }
     }
 
-    /// Checks the object of that ordinal, and returns its components. `entry` is its name and its fields.
+    /// Checks the object with the ordinal `ordinal`, and returns its components. `entry` is the encoded name and fields
+    /// of the object.
     pub(crate) fn check(
         &mut self,
         entry: &[u8],
@@ -236,10 +237,11 @@ impl ObjectChecker {
     }
 }
 
-/// The object and its components, which are the last of the context.
+/// Returns an object together with its components, which are the last components of `cx`.
 #[inline]
 fn candidate<'c>(cx: &'c ParseContext<'_>, raw: &RawObject<'_>) -> Candidate<'c> {
-    // Without components, an object breaks the rule of its layout: an error here takes 3 % of opening (`benches/open`).
+    // An object without components breaks the rule on roles of its layout. An error here would take 3 % of opening
+    // (`benches/open`).
     let components = cx.components.get(usize_from_u32(raw.first)..).unwrap_or_default();
     let RawObject { layout, product, .. } = *raw;
     let shape = cx.shapes.get(raw.shape);
@@ -253,7 +255,7 @@ struct Parser<'m, 'o> {
 }
 
 impl<'m> Parser<'m, '_> {
-    /// Pulls all objects, and adds them to the index.
+    /// Parses all objects, and adds them to `builder`.
     fn pull(&mut self, mut objects: Objects<'m>, builder: &mut IndexBuilder) -> Parsed<'m, Header> {
         let mut last: Option<&[u8]> = None;
         let mut raw = RawObject::NONE;
@@ -262,7 +264,7 @@ impl<'m> Parser<'m, '_> {
                 builder.reserve(self.cx.expected)?;
             }
             let facts = &self.cx.dialect.facts;
-            // Names of 2 have been found to ascend.
+            // The parser of 2 has already checked that names ascend.
             let ascends =
                 facts.sorted_by_length || last.is_none_or(|last| is_before(last, raw.name.bytes));
             last = Some(raw.name.bytes);
@@ -273,7 +275,7 @@ impl<'m> Parser<'m, '_> {
         objects.finish()
     }
 
-    /// Checks an object by its layout. `LISTED` is that of the parsers.
+    /// Checks an object by the rules of its layout. `LISTED` has the same meaning as in the parsers.
     #[inline]
     fn check<const LISTED: bool>(&mut self, raw: &RawObject<'m>) -> Checked<()> {
         if let Layout::Mx | Layout::QuantGroup | Layout::GgufBlocks = raw.layout {
@@ -283,7 +285,7 @@ impl<'m> Parser<'m, '_> {
         checked.map_err(|found| self.fault(raw, found))
     }
 
-    /// Checks the attributes of an object of a profile, and its parts by what they say.
+    /// Checks the attributes of an object of a profile, and its components by these attributes.
     #[inline(never)]
     fn check_profile(&mut self, raw: &RawObject<'m>) -> Checked<()> {
         let Some(attributes) = raw.attributes else {
@@ -293,7 +295,7 @@ impl<'m> Parser<'m, '_> {
         candidate(&self.cx, raw).check_profile(&profile).map_err(|found| self.fault(raw, found))
     }
 
-    /// The fault of an object, at its place.
+    /// Returns the fault of an object with its place in the manifest.
     #[cold]
     #[inline(never)]
     fn fault(&mut self, raw: &RawObject<'_>, found: ObjectFault) -> nom::Err<Fault> {
@@ -314,11 +316,11 @@ impl<'m> Parser<'m, '_> {
     }
 }
 
-/// True if blobs have come in order so far: each begins where the one before has ended, or later. Then no two
-/// overlap.
+/// A check of whether blobs come in order: each begins at or after the end of the blob before. Blobs in order do not
+/// overlap, so that most files need no sorting.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct InOrder {
-    /// The end of the last blob that is not empty.
+    /// The largest end of a blob that is not empty.
     end: u64,
     disorder: bool,
 }
@@ -337,20 +339,22 @@ impl InOrder {
     }
 }
 
-/// The ways in which blobs may overlap. Those that do count as often as they are there, because so often they are read.
+/// The ways in which blobs may overlap. Overlapping blobs count against limits each time they occur, because they are
+/// read each time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Blobs {
-    /// No two share a byte.
+    /// No two blobs share a byte.
     Disjoint,
-    /// Two are disjoint or the same. The bytes of all, where some are the same, are held against the limit
+    /// Two blobs are disjoint or identical. If some are identical, the bytes of all blobs are compared with the limit
     /// `decoded-total`.
     Identical,
-    /// Any. The bytes of all, where some overlap, are held against the limit `decoded-total`.
+    /// Blobs may overlap in any way. If some overlap, the bytes of all blobs are compared with the limit
+    /// `decoded-total`.
     Any,
 }
 
-/// The component that is at fault, and why.
+/// A component whose blob breaks a rule, and the rule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Overlap {
     /// The ordinal among all components.
@@ -359,8 +363,8 @@ struct Overlap {
     found: u64,
 }
 
-/// The components of one file: a number of places, and the ordinal of the component that each has, if it has one.
-/// The function is not generic, so that the checks are in an image once.
+/// The components of one file: a number of indices, and a function that returns the ordinal of the component at an
+/// index, if there is one. The function is a `dyn Fn`, so that the checks are compiled once.
 #[derive(Clone, Copy)]
 struct OfFile<'f>(usize, &'f dyn Fn(usize) -> Option<u32>);
 
@@ -370,9 +374,9 @@ impl<'f> OfFile<'f> {
     }
 }
 
-/// Finds what is wrong with the blobs of one file, which come by the ordinals of their components. Where two
-/// overlap, it is the last component with the extent that is the first, in order of offset and length, to overlap one
-/// before it; where blobs are shared, the first component beyond the limit.
+/// Finds the component to report for the blobs of one file. If blobs overlap against `rule`, the blobs are sorted by
+/// offset and length. The first blob that overlaps an earlier one is at fault, and of components with the same blob the
+/// last. If blobs are shared, the component with which their bytes exceed `most` is at fault.
 fn find_overlap(
     components: &[ComponentRecord],
     of_file: OfFile<'_>,
@@ -382,7 +386,7 @@ fn find_overlap(
         Some(components.get(usize_from_u32(component))?.extent)
     };
     let extents = of_file.ordinals().filter_map(|component| Some((component, extent(component)?)));
-    // The lengths stay in the records: few blobs begin at one offset.
+    // Lengths are looked up in the records, to save memory: few blobs begin at the same offset.
     let mut sorted: Vec<(u64, u32)> = Vec::new();
     sorted.try_reserve_exact(extents.clone().count()).map_err(|_| OutOfMemory)?;
     for (component, extent) in extents.clone().filter(|(_, extent)| extent.length() > 0) {
@@ -429,8 +433,8 @@ fn find_overlap(
     }))
 }
 
-/// Checks the components that are in other files: each names a shard of the table, lies within it, and overlaps the
-/// others there only as the rule allows. v2 §7.1.
+/// Checks the components in shards: each must name a shard of the table, lie within the shard, and overlap other
+/// components of the shard only as `rule` allows. v2 §7.1.
 fn check_shards(
     records: Records<'_>,
     shards: &[ShardRecord],
@@ -439,7 +443,8 @@ fn check_shards(
 ) -> Result<(), PlacedFault> {
     let in_shards = || (0..).zip(records.components).filter(|(_, record)| record.in_shard());
     let mut entries = Vec::new();
-    // The ordinal of each below that of its shard, so that those of one shard come together, in order.
+    // Each entry has the ordinal of the shard in its upper half and the ordinal of the component in its lower half, so
+    // that sorting groups components by shard and keeps their order.
     entries.try_reserve_exact(in_shards().count()).map_err(|_| OutOfMemory)?;
     for (component, record) in in_shards() {
         let broken = |fault| Err(PlacedFault { fault, location: records.location(component) });
@@ -470,7 +475,7 @@ fn check_shards(
     Ok(())
 }
 
-/// Checks the blobs of one file together.
+/// Checks the blobs of one file against each other.
 fn check_blobs(
     records: Records<'_>,
     of_file: OfFile<'_>,
@@ -500,7 +505,7 @@ mod tests {
     use super::{Blobs, ComponentRecord, Extent, OfFile, Overlap, find_overlap};
     use crate::rules::Rule;
 
-    /// Wherever blobs lie, what is found is what comparing each with each finds.
+    /// Random blobs: `find_overlap` must return what comparing each pair of blobs finds.
     #[test]
     fn overlaps_are_found_as_by_comparing_all() {
         let mut random = fastrand::Rng::with_seed(11);

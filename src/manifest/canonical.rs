@@ -1,5 +1,4 @@
-//! The canonical form, as far as the manifest shows it: one content has one file.
-//! `docs/canonical.md` has the form in full.
+//! Checking the canonical form as far as the manifest tells: each content has exactly one canonical file.
 
 use alloc::vec::Vec;
 
@@ -15,10 +14,10 @@ use crate::format::{Encoding, Version, Writing, v1, v2};
 use crate::num::{len_u32, usize_from_u32};
 use crate::rules::Rule;
 
-/// The version that canonical files have, and those that are written.
+/// The version of canonical files, and of all files that are written.
 pub(crate) const VERSION: &str = "1.2.0";
 
-/// Validates a manifest that keeps all other rules.
+/// Validates the canonical form of a manifest that keeps all other rules.
 pub(super) fn validate(manifest: &ManifestRef<'_>) -> Result<(), BareError> {
     let writing = manifest.dialect().writing;
     let writing = writing.ok_or(BareError::new(Rule::CanonicalGeneration, 0))?;
@@ -39,15 +38,15 @@ pub(super) fn validate(manifest: &ManifestRef<'_>) -> Result<(), BareError> {
     Err(misplaced.found(extent.start))
 }
 
-/// The reason that a field is not canonical.
+/// The reason why a field is not canonical.
 enum Broken {
     /// The item should not be there.
     Field,
-    /// The item, or what is in it, has not the canonical form.
+    /// The item, or an item in it, does not have the canonical form.
     Form(Fault),
     /// The value breaks a rule.
     Value(Rule),
-    /// Something in it does.
+    /// An item in the value breaks a rule.
     Within(BareError),
 }
 
@@ -69,15 +68,15 @@ struct Form<'a> {
 }
 
 impl<'a> Form<'a> {
-    /// Validates a manifest of 1.x. Returns where the next blob would begin.
+    /// Validates a manifest of 1.x. Returns the offset at which the next blob would begin.
     fn validate_v1(&self) -> Result<u64, BareError> {
         let (manifest, alignment) = (self.manifest, self.writing.canonical_alignment);
         self.version()?;
-        // Whoever reads the form as bytes needs one encoding of each item before anything else: it comes first wherever it
-        // is broken. In 2 a manifest that is not deterministic is not even valid.
+        // The encoding of items is checked first, because programs that compare canonical files as bytes rely on it. In
+        // 2 a manifest that is not deterministic is already invalid.
         deterministic(manifest.as_bytes())
             .map_err(|fault| BareError::new(fault.kind, self.offset(fault.bytes_left)))?;
-        // The first blob follows the header, each of the others the one before.
+        // The first blob follows the header, and each further blob follows the one before.
         let mut cursor = alignment;
         let mut blob = |component: &Component<'_>| {
             let extent = component.extent();
@@ -107,7 +106,8 @@ impl<'a> Form<'a> {
         Ok(cursor)
     }
 
-    /// Validates a manifest of 2: v2 §6.3, and what it leaves open. Returns where the next blob would begin.
+    /// Validates a manifest of 2: the rules of v2 §6.3, and what these leave open. Returns the offset at which the next
+    /// blob would begin.
     fn validate_v2(&self) -> Result<u64, BareError> {
         self.fields(self.manifest.as_bytes(), Location::default(), |key, value| {
             match v2::RootKey::named(key) {
@@ -139,15 +139,16 @@ impl<'a> Form<'a> {
         Err(BareError::new(Rule::CanonicalGeneration, self.offset(BytesLeft::of(value))))
     }
 
-    /// The error of a blob that does not lie where the form has it.
+    /// Returns the error of `component`, whose blob is not at its canonical offset.
     fn blob(&self, component: &Component<'a>) -> BareError {
         let found = component.extent().offset();
         let offset = self.offset(self.manifest.records().field(component.record, Site::Offset));
         BareError::new(Rule::CanonicalBlob, offset).found(found).at(component.location())
     }
 
-    /// Validates the map at `map`, for whose fields `validate` returns what is left after the value, or none if all that
-    /// is asked of it is its one form: what is left after the map.
+    /// Validates the map at `map`, and returns the bytes left after it. `validate` gets the key and the value of each
+    /// field. It returns the bytes left after the value, or `None` to have the value checked for deterministic encoding
+    /// only.
     fn fields(
         &self,
         map: Input<'a>,
@@ -169,7 +170,8 @@ impl<'a> Form<'a> {
         })
     }
 
-    /// Validates the object whose map is at `map`, and by `blob` where its blobs lie: what is left after it.
+    /// Validates the object whose map is at `map`, and returns the bytes left after the map. `blob` checks the offset
+    /// of each component.
     fn object(
         &self,
         object: &Tensor<'a>,
@@ -199,7 +201,7 @@ impl<'a> Form<'a> {
         })
     }
 
-    /// Validates the component whose map is at `map`: what is left after it.
+    /// Validates the component whose map is at `map`, and returns the bytes left after the map.
     fn component(&self, component: &Component<'a>, map: Input<'a>) -> Result<Input<'a>, BareError> {
         let (names, location) = (&self.writing.dialect.fields, component.location());
         let mut digest = false;
@@ -228,7 +230,7 @@ impl<'a> Form<'a> {
         Err(BareError::new(Rule::CanonicalDigest, self.offset(BytesLeft::of(map))).at(location))
     }
 
-    /// Returns whether the digest at `value` is of the one algorithm that canonical files have, in lower-case digits.
+    /// Returns whether the digest at `value` is of the canonical algorithm, in lower-case digits.
     fn is_canonical_digest(&self, value: Input<'_>) -> bool {
         let Ok((_, digest)) = text(Rule::DigestType, value) else { return false };
         if self.writing.deterministic {
@@ -238,8 +240,8 @@ impl<'a> Form<'a> {
         lower && digest.starts_with(b"sha256:") && Digest::is_known(digest)
     }
 
-    /// Validates where blobs of 2 lie, in the order of the bytes of names. Returns where the next one would begin. It
-    /// takes 4 bytes an object, and 4 bytes for each part of the largest.
+    /// Validates the offsets of blobs of 2, in the order of the bytes of names. Returns the offset at which the next
+    /// blob would begin. Takes 4 bytes of memory for each object, and 4 bytes for each component of the largest object.
     fn validate_blobs(&self) -> Result<u64, BareError> {
         let (manifest, alignment) = (self.manifest, self.writing.canonical_alignment);
         let mut objects = Vec::new();
@@ -255,8 +257,8 @@ impl<'a> Form<'a> {
             for part in parts.iter().filter_map(|ordinal| part(*ordinal)) {
                 let extent = part.extent();
                 let new = extent.offset() == cursor;
-                // A blob before the cursor is one that is there already: blobs are identical or disjoint,
-                // and leave no room between them for another.
+                // A blob before the cursor repeats an earlier blob: blobs are identical or disjoint, and leave no room
+                // between them for another.
                 let aligned = extent.offset() & alignment.wrapping_sub(1) == 0;
                 let again = extent.offset() < cursor && extent.length() > 0 && aligned;
                 if !new && !again {
@@ -272,7 +274,7 @@ impl<'a> Form<'a> {
     }
 }
 
-/// The first `count` numbers.
+/// Fills `places` with the numbers from 0 to `count` - 1.
 fn ordinals(places: &mut Vec<u32>, count: u32) -> Result<(), BareError> {
     places.clear();
     places.try_reserve(usize_from_u32(count)).map_err(|_| BareError::from(OutOfMemory))?;

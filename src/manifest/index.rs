@@ -1,4 +1,4 @@
-//! The index: one plain record for each object and each component, filled once, as the manifest is parsed.
+//! The index of a manifest: one plain record for each object and component, filled while the manifest is parsed.
 
 use alloc::vec::Vec;
 use core::ops::Range;
@@ -17,30 +17,30 @@ use crate::names::Names;
 use crate::num::{len_u32, u64_from_usize, usize_from_u32};
 use crate::rules::Rule;
 
-/// One object. Places that are [`BytesLeft::END`] stand for a field that is not there.
+/// The record of an object. [`BytesLeft::END`] is the place of a missing field.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ObjectRecord {
-    /// The name, a text; the bytes that its head takes, and those of its content.
+    /// The place of the name's text item, the size of the item's head in bytes, and the size of the name in bytes.
     pub(crate) name: BytesLeft,
     pub(crate) name_head: u8,
     pub(crate) name_length: u32,
-    /// The shape, among those of the index.
+    /// The shape, in the shapes of the index.
     pub(crate) shape: ShapeSpan,
-    /// The attributes, a map.
+    /// The place of the attributes, a map.
     pub(crate) attributes: BytesLeft,
-    /// The ordinal of its first component among all components, and the number of its components.
+    /// The ordinal of the object's first component among all components, and the number of its components.
     pub(crate) first: u32,
     pub(crate) count: u32,
     pub(crate) format: Layout,
 }
 
 impl ObjectRecord {
-    /// The record of an object that has been parsed, and has so many components.
+    /// Creates the record of a parsed object that has `count` components.
     #[inline]
     pub(super) fn of(raw: &RawObject<'_>, count: usize) -> Self {
         let Text { bytes_left, bytes, behind } = raw.name;
         let length = len_u32(bytes.len());
-        // A head takes 9 bytes at most.
+        // The head of a CBOR text takes at most 9 bytes, so its size fits in a byte.
         let [head, ..] =
             bytes_left.get().wrapping_sub(behind.get()).wrapping_sub(length).to_le_bytes();
         Self {
@@ -56,7 +56,7 @@ impl ObjectRecord {
     }
 }
 
-/// The records of a manifest, and its bytes, in which their texts stand.
+/// The records of a manifest, and the bytes that hold their texts.
 #[derive(Clone, Copy)]
 pub(crate) struct Records<'a> {
     pub(super) bytes: Input<'a>,
@@ -66,24 +66,25 @@ pub(crate) struct Records<'a> {
 }
 
 impl<'a> Records<'a> {
-    /// The name of an object.
+    /// Returns the name of `object`.
     #[inline]
     pub(super) fn name(&self, object: &ObjectRecord) -> &'a [u8] {
         let start = self.bytes.len().wrapping_sub(usize_from_u32(object.name.get()));
         let start = start.wrapping_add(object.name_head.into());
         let end = start.wrapping_add(usize_from_u32(object.name_length));
-        // A holder that gives fewer bytes by now has no names.
+        // The caller's bytes may have become fewer since they were checked. The name is then empty.
         self.bytes.get(start..end).unwrap_or_default()
     }
 
-    /// The name of the object at an ordinal.
+    /// Returns the name of the object at `ordinal`, or an empty name if there is no such object.
     #[inline]
     pub(super) fn name_at(&self, ordinal: u32) -> &'a [u8] {
         let object = self.objects.get(usize_from_u32(ordinal));
         object.map(|object| self.name(object)).unwrap_or_default()
     }
 
-    /// The map of an object, if its format has one: after its name; in 0.1 the entry, as that of its component.
+    /// Returns the map of `object`, which follows the object's name, if the format has maps. In 0.1 the map of the
+    /// object is the map of its only component.
     pub(super) fn object_map(&self, object: &ObjectRecord) -> Option<Input<'a>> {
         match self.dialect.nesting {
             Nesting::Absent => None,
@@ -92,13 +93,13 @@ impl<'a> Records<'a> {
         }
     }
 
-    /// The name of the layout of an object, as the file spells it.
+    /// Returns the name of the layout of `object`, as the file spells it.
     pub(super) fn layout(&self, object: &ObjectRecord) -> &'a [u8] {
         let fixed = self.dialect.layout_name(object.format);
         if let Some(name) = fixed {
             return name.as_bytes();
         }
-        // No record has a place for other names: they are rare.
+        // Records have no field for the name of an unknown layout, because unknown layouts are rare.
         let at = match self.dialect.nesting {
             Nesting::Absent => key(seek(self.bytes, object.name)).ok().map(|(layout, _)| layout),
             Nesting::Flat | Nesting::Named => {
@@ -108,7 +109,7 @@ impl<'a> Records<'a> {
         at.map_or(&[], |at| self.text(BytesLeft::of(at)))
     }
 
-    /// The components of an object.
+    /// Returns the components of `object`.
     #[inline]
     pub(super) fn components(&self, object: &ObjectRecord) -> &'a [ComponentRecord] {
         let start = usize_from_u32(object.first);
@@ -116,12 +117,12 @@ impl<'a> Records<'a> {
         self.components.get(start..end).unwrap_or_default()
     }
 
-    /// The map of a component, if its format has one: after its role, or the entry itself.
+    /// Returns the map of `component`, if the format has maps: it follows the role; in 0.1 it is the entry itself.
     pub(super) fn component_map(&self, component: &ComponentRecord) -> Option<Input<'a>> {
         self.dialect.component_map(seek(self.bytes, component.at))
     }
 
-    /// The role of a component.
+    /// Returns the role of `component`.
     pub(super) fn role(&self, component: &ComponentRecord) -> &'a [u8] {
         match component.role {
             Some(role) => role.name().as_bytes(),
@@ -129,12 +130,13 @@ impl<'a> Records<'a> {
         }
     }
 
-    /// The text at a place; empty if there is none.
+    /// Returns the text item at `at`, or an empty text if there is no text.
     pub(super) fn text(&self, at: BytesLeft) -> &'a [u8] {
         text(Rule::NameType, seek(self.bytes, at)).map_or(&[], |(_, text)| text)
     }
 
-    /// The place of a component's field; that of the component in other formats, whose records have no fields.
+    /// Returns the place of `field` in `component`, or the place of the component in other formats, whose components
+    /// have no fields.
     #[cold]
     pub(super) fn field(&self, component: &ComponentRecord, field: Site) -> BytesLeft {
         let location = || {
@@ -152,10 +154,12 @@ impl<'a> Records<'a> {
         location().map_or(component.at, BytesLeft::of)
     }
 
-    /// The place of the component at an ordinal among all components.
+    /// Returns the object of the component with the ordinal `component` among all components, and the component's
+    /// ordinal within that object.
     #[cold]
     pub(super) fn location(&self, component: u32) -> Location {
-        // Objects without components share their ordinal with the next object that has one.
+        // An object without components has the same `first` as the next object with components. The last of them is the
+        // owner.
         let after = self.objects.partition_point(|object| object.first <= component);
         let object = after.checked_sub(1);
         let first = object.and_then(|object| self.objects.get(object)).map(|object| object.first);
@@ -164,7 +168,8 @@ impl<'a> Records<'a> {
     }
 }
 
-/// Returns checked bytes as text: of a holder that gives other bytes by now, as many of them as are text.
+/// Returns `bytes`, which have been checked, as text. If the caller's bytes have changed since, returns the first valid
+/// part.
 pub(super) fn utf8(bytes: &[u8]) -> &str {
     match core::str::from_utf8(bytes) {
         Ok(text) => text,
@@ -172,43 +177,43 @@ pub(super) fn utf8(bytes: &[u8]) -> &str {
     }
 }
 
-/// The field of a component that a fault is in.
+/// The field of a component at which a fault is reported.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Site {
     Offset,
     /// The stored length.
     Length,
-    /// The decoded length, or the stored one if that says it.
+    /// The decoded length, or the stored length if the component has no decoded length.
     Size,
     Dtype,
-    /// The `type`, or the dtype if that says it.
+    /// The `type`, or the dtype if there is no `type`.
     Type,
 }
 
-/// Everything that opening finds out.
+/// The parsed content of a manifest: all that an open file keeps in memory beside the bytes of texts.
 pub(crate) struct Index {
     pub(super) objects: Vec<ObjectRecord>,
     pub(super) components: Vec<ComponentRecord>,
     pub(super) names: Names,
-    /// The attributes of the file, a map.
+    /// The place of the file's attributes, a map.
     pub(super) attributes: Option<BytesLeft>,
     /// The dimensions of the shapes.
     pub(super) shapes: Shapes,
     /// The table of shards.
     pub(super) shards: Vec<ShardRecord>,
-    /// The checksums that components share.
+    /// The ranges with checksums that several components share, and the outcomes of verifying them.
     pub(super) sums: SharedSums,
     pub(super) dialect: &'static Dialect,
     pub(super) version: Option<Version>,
 }
 
 impl Index {
-    /// Prepares to keep, for the checksums that components share, whether they have been verified. `bytes` are those of
-    /// the texts.
+    /// Fills `sums` with a pending outcome for each checksum that components share. `bytes` are the texts of the front
+    /// end, which hold the numbers of each checksum.
     pub(crate) fn share_sums(&mut self, bytes: Input<'_>) -> Result<(), OutOfMemory> {
         let mut places = Vec::new();
         for record in self.components.iter().filter(|record| record.digest != BytesLeft::END) {
-            // In front of the content; the checksum; the range that it is over.
+            // The numbers are the prefix, the checksum, and the start and end of its range.
             let mut numbers = Dimensions::of(seek(bytes, record.digest)).skip(1);
             let sum = numbers.next().filter(|sum| *sum != ComponentRecord::NO_CHECKSUM);
             let range = numbers.next().zip(numbers.next());
@@ -216,7 +221,7 @@ impl Index {
                 continue;
             };
             let place = (record.shard, start, end);
-            // Tensors of one storage mostly stand together.
+            // Tensors of one storage mostly follow each other, so most repetitions are dropped without sorting.
             if places.last() != Some(&place) {
                 places.try_reserve(1).map_err(|_| OutOfMemory)?;
                 places.push(place);
@@ -226,7 +231,7 @@ impl Index {
         Ok(())
     }
 
-    /// Bytes of heap.
+    /// Returns the size of the index in bytes on the heap.
     pub(super) fn bytes(&self) -> usize {
         let objects = self.objects.capacity().saturating_mul(size_of::<ObjectRecord>());
         let components = self.components.capacity().saturating_mul(size_of::<ComponentRecord>());
@@ -237,23 +242,23 @@ impl Index {
     }
 }
 
-/// Proof that a manifest has been validated, and the facts that its bytes do not hold.
+/// The validated content of a manifest, and the facts that are not in the manifest's bytes.
 pub(crate) struct ValidatedManifest {
-    /// The container of zTensor; none of other formats.
+    /// The container of a zTensor file; `None` for other formats.
     pub(super) frame: Option<Frame>,
     /// The range of the file that was parsed: the manifest, or the header of another format.
     pub(super) header: Range<u64>,
     pub(super) file_len: u64,
     pub(super) text: TextIn,
     pub(super) index: Index,
-    /// The options that it was opened with: their limits hold for its content, and it opens with them again
-    /// when it has been appended to.
+    /// The options that the file was opened with. Their limits also hold for its content, and a file that has been
+    /// appended to is opened with them again.
     pub(super) options: OpenOptions,
     /// The findings that did not keep the file from opening.
     pub(crate) findings: Vec<Finding>,
 }
 
-/// What a reader found in a file, and what did not keep the file from opening.
+/// A finding about a file that did not keep the file from opening.
 #[derive(Debug)]
 pub struct Finding {
     pub(crate) error: Error,
@@ -261,35 +266,36 @@ pub struct Finding {
 }
 
 impl Finding {
-    /// The first finding by its rule. Its [kind](Error::kind) is [`Note`](crate::ErrorKind::Note) if the file is valid all the
-    /// same; a check of the file reports any other kind as the error of the file.
+    /// Returns the error of the first finding by the rule. If its [kind](Error::kind) is
+    /// [`Note`](crate::ErrorKind::Note), the file is valid. A check of the file reports any other kind as an error of
+    /// the file.
     pub fn error(&self) -> &Error {
         &self.error
     }
 
-    /// The number of further findings by the same rule.
+    /// Returns the number of further findings by the same rule.
     pub fn more(&self) -> u64 {
         self.more
     }
 }
 
-/// The bytes in which names, attributes and other texts stand.
+/// The place of the bytes that hold names, attributes and other texts.
 pub(crate) enum TextIn {
-    /// All that are held.
+    /// All held bytes.
     Held,
-    /// A range of those that are held, which are the whole file.
+    /// A range of the held bytes, which are the whole file.
     File(Range<usize>),
-    /// The bytes of a front end. The bytes that are held are the whole file.
+    /// Bytes that a front end wrote. The held bytes are the whole file.
     Own(Vec<u8>),
 }
 
 /// The bytes and the index that objects and components read from.
 #[derive(Clone, Copy)]
 pub(crate) struct ManifestRef<'a> {
-    /// The manifest's own, or all of the file's, where [`ValidatedManifest::text`] says so.
+    /// The bytes of the manifest, or of the whole file: [`ValidatedManifest::text`] tells which.
     pub(super) held: &'a [u8],
     pub(super) validated: &'a ValidatedManifest,
-    /// The files that content is read from, where they are known.
+    /// The source of the content: a file, or a file and its shards. `None` for a manifest without its file.
     pub(super) source: Option<&'a dyn Source>,
 }
 
@@ -310,12 +316,12 @@ impl<'a> ManifestRef<'a> {
         &self.validated.index
     }
 
-    /// The options that it was opened with.
+    /// Returns the options that the file was opened with.
     pub(crate) fn options(&self) -> &'a OpenOptions {
         &self.validated.options
     }
 
-    /// The dialect of the file.
+    /// Returns the dialect of the file.
     #[inline]
     pub(crate) fn dialect(&self) -> &'static Dialect {
         self.index().dialect
@@ -330,12 +336,13 @@ impl<'a> ManifestRef<'a> {
         }
     }
 
-    /// The same, whose content is read from `source`, and borrowed from there.
+    /// Returns the same manifest, whose content is read and borrowed from `source`.
     pub(crate) fn read_from<'s>(self, source: &'s dyn Source) -> ManifestRef<'s>
     where
         'a: 's,
     {
-        // What is held is not the file any longer: it ends with the texts, behind which a footer stands.
+        // Content must not be borrowed from the held bytes any more. They are cut after the texts, before the footer,
+        // so that they are not taken for the whole file.
         let held = match &self.validated.text {
             TextIn::File(section) => self.held.get(..section.end).unwrap_or_default(),
             TextIn::Own(_) => &[],
@@ -344,7 +351,7 @@ impl<'a> ManifestRef<'a> {
         ManifestRef { held, source: Some(source), ..self }
     }
 
-    /// The same, of the archive that holds it.
+    /// Returns the same manifest, whose content is read from `archive` and may be borrowed from the held bytes.
     #[inline]
     pub(crate) fn with_source<'s>(self, archive: &'s dyn Source) -> ManifestRef<'s>
     where
@@ -353,12 +360,12 @@ impl<'a> ManifestRef<'a> {
         ManifestRef { source: Some(archive), ..self }
     }
 
-    /// The files that content is read from, where they are known.
+    /// Returns the source of the content, if it is known.
     pub(crate) fn source(&self) -> Option<&'a dyn Source> {
         self.source
     }
 
-    /// All bytes of the file, where they are in memory.
+    /// Returns all bytes of the file, if they are in memory.
     #[inline]
     pub(crate) fn file(&self) -> Option<&'a [u8]> {
         let is_file = u64_from_usize(self.held.len()) == self.validated.file_len;

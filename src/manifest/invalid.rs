@@ -1,4 +1,4 @@
-//! The names of a place in a manifest that was rejected.
+//! Finding the names of an object and a component in a rejected manifest.
 
 use crate::cbor::{Input, UNLIMITED, array_head, nth_key, pass, text};
 use crate::error::{Location, Named};
@@ -6,7 +6,7 @@ use crate::format::frame::{Container, Frame};
 use crate::format::{Field, v0_1, v1, v2};
 use crate::rules::Rule;
 
-/// Looks for the names at `place`, which is as far as the manifest need be in order.
+/// Finds the names of the object and the component at `location`. The manifest need only be well-formed up to there.
 pub(crate) fn named<'m>(frame: &Frame, manifest: Input<'m>, location: Location) -> Named<'m> {
     let (dialect, names) = match frame.container {
         Container::V0 => (Some(&v0_1::V0_1), entry(manifest, location)),
@@ -24,23 +24,23 @@ pub(crate) fn named<'m>(frame: &Frame, manifest: Input<'m>, location: Location) 
     Named {
         generation: dialect.and_then(|dialect| dialect.generation),
         tensor,
-        // A role without its object names no place.
+        // A role without the name of its object does not identify a component.
         component: tensor.and(names).and_then(|(_, role)| text(role?)),
         manifest: Some(frame.manifest.clone()),
     }
 }
 
-/// The names of an object and of a component of it, in a manifest that need be in order up to there only.
+/// The name of an object, and the role of one of its components.
 type Names<'m> = Option<(Input<'m>, Option<Input<'m>>)>;
 
-/// Looks for names in a manifest whose root and objects have those fields.
+/// Finds the names in a manifest whose root has the field `objects`, and whose objects have the field `components`.
 fn names([objects, components]: [Field; 2], manifest: Input<'_>, location: Location) -> Names<'_> {
     let (map, name) = nth_key(objects.find(manifest)?, location.object()?)?;
     let role = location.component().and_then(|ordinal| nth_key(components.find(map)?, ordinal));
     Some((name, role.map(|(_, role)| role)))
 }
 
-/// Looks for the name of an entry of 0.1.
+/// Finds the name of an entry in a manifest of 0.1.
 fn entry(manifest: Input<'_>, location: Location) -> Names<'_> {
     let (mut input, mut entries) = array_head(Rule::RootType, UNLIMITED, manifest).ok()?;
     for _ in 0..location.object()? {

@@ -1,4 +1,4 @@
-//! The rules of each layout for an object: its roles, and how their sizes agree.
+//! The rules of each layout: the roles of an object's components, and the sizes that must agree.
 
 mod profiles;
 
@@ -11,7 +11,7 @@ use crate::limits::{OpenOptions, Tolerance};
 use crate::num::{divide_exactly, len_u32, product};
 use crate::rules::Rule;
 
-/// One object whose components are valid by themselves.
+/// An object to check. Its components have been checked one by one.
 #[derive(Clone, Copy)]
 pub(crate) struct Candidate<'c> {
     pub(crate) layout: Layout,
@@ -25,13 +25,13 @@ pub(crate) struct Candidate<'c> {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ObjectFault {
     pub(crate) kind: ErrorKind,
-    /// The number that the rule's sentence names.
+    /// The number that is found, for the sentence of the rule.
     pub(crate) found: u64,
     pub(super) at: FaultAt,
 }
 
 impl ObjectFault {
-    /// The ordinal of the component that is at fault, if it is not the object as such.
+    /// Returns the ordinal of the component that is at fault, or `None` if the object itself is.
     pub(crate) fn component(&self) -> Option<u32> {
         match self.at {
             FaultAt::Component(ordinal, _) => Some(ordinal),
@@ -45,11 +45,11 @@ impl ObjectFault {
 pub(super) enum FaultAt {
     Shape,
     Components,
-    /// A field of the component of that ordinal.
+    /// A field of the component with this ordinal.
     Component(u32, Site),
 }
 
-/// One component, and its ordinal in the object.
+/// A component, and its ordinal in the object.
 #[derive(Clone, Copy)]
 struct Part<'c> {
     ordinal: u32,
@@ -68,7 +68,7 @@ impl Part<'_> {
         ObjectFault { kind: rule.into(), found, at }
     }
 
-    /// Checks that it holds whole elements, as far as they are known.
+    /// Checks that the component holds whole elements, if its size and type are known.
     fn check_whole(&self) -> Result<(), ObjectFault> {
         match (self.record.size(), self.record.element_size()) {
             (Some(size), Some(each)) if size & u64::from(each.get().wrapping_sub(1)) != 0 => {
@@ -92,7 +92,7 @@ fn in_components(rule: Rule) -> ObjectFault {
 }
 
 impl<'c> Candidate<'c> {
-    /// Checks the object by the rules of its layout, but for the attributes of profiles.
+    /// Checks the object by the rules of its layout, except the attributes of profiles.
     #[inline(always)]
     pub(crate) fn check(&self, options: &OpenOptions) -> Result<(), ObjectFault> {
         match self.layout {
@@ -104,15 +104,15 @@ impl<'c> Candidate<'c> {
         }
     }
 
-    /// The component of a role.
+    /// Returns the component with the role `role`.
     #[inline]
     fn get(&self, role: Role) -> Option<Part<'c>> {
         let ordinal = self.components.iter().position(|record| record.role == Some(role))?;
         Some(Part { ordinal: len_u32(ordinal), record: self.components.get(ordinal)? })
     }
 
-    /// The component of a role, of which a layout has `count` and in some generations no others; without, the object
-    /// breaks `broken`.
+    /// Returns the component with the role `role`. Fails with the rule `broken` if there is no such component, or, in
+    /// generations that allow no further components, if the object does not have exactly `count` components.
     #[inline]
     fn require(&self, role: Role, count: usize, broken: Rule) -> Result<Part<'c>, ObjectFault> {
         let allowed = || !self.dialect.facts.exact_roles || self.components.len() == count;
@@ -125,7 +125,7 @@ impl<'c> Candidate<'c> {
         let ComponentRecord { storage, encoding, logical, .. } = *data.record;
         let size = data.record.size();
         if storage.is_none() || encoding == Encoding::Unknown && size.is_none() {
-            // No size follows from the shape for the open sets of 0.1.
+            // 0.1 allows any dtype and encoding. For unknown ones no size follows from the shape.
             return Ok(());
         }
         let overflow = || in_shape(Rule::ShapeOverflow, 0);
@@ -160,7 +160,7 @@ impl<'c> Candidate<'c> {
         self.check_index_type(indptr, options)?;
         let bounds = rows.checked_add(1).ok_or_else(|| in_shape(Rule::SparseOverflow, 0))?;
         if self.dialect.index_types == IndexTypes::Unsigned {
-            // Indices and the pointers into them are of one type: v2 §5.2.
+            // Indices and pointers have the same type: v2 §5.2.
             if indices.record.storage != indptr.record.storage {
                 return Err(indptr.fault(Rule::IndexDtype, Site::Dtype));
             }
@@ -187,7 +187,7 @@ impl<'c> Candidate<'c> {
             coords.check_whole()?;
         }
         let Some(nnz) = values.record.count() else {
-            // Coordinates are tuples of one for each dimension.
+            // The number of values is unknown, but there must be one coordinate for each dimension of each value.
             let count = coords.record.count();
             let nnz = count.and_then(|count| divide_exactly(count, rank.into()));
             if let (Some(count), None) = (count, nnz) {
@@ -212,11 +212,11 @@ impl<'c> Candidate<'c> {
         elements.map(|_| ()).ok_or_else(|| in_shape(Rule::ShapeOverflow, 0))
     }
 
-    /// Checks that indices are of the types that the generation allows, and mean just that.
+    /// Checks that indices have a type that the generation allows, and no logical type.
     fn check_index_type(&self, part: Part<'_>, options: &OpenOptions) -> Result<(), ObjectFault> {
         let ComponentRecord { logical, storage, has_type, .. } = *part.record;
         if logical != Logical::NONE {
-            // A dtype of 1.1 may itself stand for a logical type.
+            // In 1.1 the dtype itself may stand for a logical type.
             let rule = if has_type { Rule::IndexLogicalType } else { Rule::IndexDtype };
             return Err(part.fault(rule, Site::Type));
         }
@@ -229,8 +229,8 @@ impl<'c> Candidate<'c> {
     }
 }
 
-/// Checks that values that share bytes take as many as `count` of them do; if not, `indices` are at fault, as they
-/// are if each value has bytes of its own.
+/// Checks that `count` values that share bytes have the right size in bytes. If not, `indices` are reported, as for
+/// values that do not share bytes.
 fn check_packed(
     values: Part<'_>,
     indices: Part<'_>,
@@ -247,7 +247,7 @@ fn check_packed(
     }
 }
 
-/// Checks that a component holds as many elements as `wanted`, as far as both are known.
+/// Checks that the component holds `wanted` elements, if both numbers are known.
 fn check_count(part: Part<'_>, rule: Rule, wanted: Option<u64>) -> Result<(), ObjectFault> {
     match (part.record.count(), wanted) {
         (Some(count), Some(wanted)) if count != wanted => Err(part.found(rule, Site::Size, count)),

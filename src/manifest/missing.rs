@@ -1,9 +1,9 @@
-//! A tensor that there is not, and what its name may have been meant to be.
+//! The error of a missing tensor, with the most similar name.
 
 use super::index::ManifestRef;
 use crate::error::Error;
 
-/// The error for a name that no tensor has, with the nearest name if one is near.
+/// Creates the error of a missing tensor called `name`, with the most similar name if there is one.
 #[cold]
 pub(super) fn missing(name: &str, manifest: ManifestRef<'_>) -> Error {
     Error::no_tensor(name, nearest(name, manifest))
@@ -21,36 +21,35 @@ fn nearest<'a>(name: &str, manifest: ManifestRef<'a>) -> Option<&'a str> {
     core::str::from_utf8(found?).ok()
 }
 
-/// The distance of names. Of our own, because what other crates have takes memory for each
-/// comparison, and aborts where there is none.
+/// The edit distance of names. Other crates allocate memory for each comparison, and abort if there is no memory.
 mod near {
     use crate::num::usize_from_u32;
 
-    /// Names that are looked at, at most.
+    /// The largest number of names that are compared.
     pub(super) const NAMES: u32 = 65_536;
-    /// Bytes of a name that is looked at, at most.
+    /// The largest size in bytes of a name that is compared.
     const LONGEST: usize = 128;
-    /// Comparisons of two bytes, at most.
+    /// The largest number of comparisons of two bytes in a search: it bounds the time for files with many names.
     const WORK: u32 = 1 << 26;
 
-    /// A search for the name that is nearest to another: by the fewest bytes to insert, to take
-    /// away or to change.
+    /// A search for the name with the smallest distance from another name: the number of bytes to insert, delete or
+    /// change.
     pub(super) struct Search<'n> {
         name: &'n [u8],
-        /// The distance that would be nearer is below this.
+        /// A name is nearer than all names before if its distance is less than this.
         below: usize,
         work: usize,
     }
 
     impl<'n> Search<'n> {
-        /// None where the name is too long.
+        /// Creates a search for names near `name`, or returns `None` if `name` is too long.
         pub(super) fn new(name: &'n [u8]) -> Option<Self> {
-            // With more than a third changed it is another name.
+            // A name with more than about a third of its bytes changed is not offered.
             let below = name.len().checked_div(3)?.checked_add(2)?;
             (name.len() <= LONGEST).then_some(Self { name, below, work: usize_from_u32(WORK) })
         }
 
-        /// Returns whether `other` is nearer than all before, and if so keeps its distance.
+        /// Returns whether `other` is nearer than all names before. If so, keeps its distance.
         pub(super) fn is_nearer(&mut self, other: &[u8]) -> bool {
             if other.len().abs_diff(self.name.len()) >= self.below {
                 return false;
@@ -64,9 +63,10 @@ mod near {
             }
         }
 
-        /// None where it is not near, or too long, or all work has been done.
+        /// Returns the distance of `other`, or `None` if `other` is not nearer or too long, or the search has used up
+        /// its comparisons.
         fn distance(&mut self, other: &[u8]) -> Option<usize> {
-            // Distances of what has been read of the name to each start of the other.
+            // The distances between the part of `name` that has been read and each start of `other`.
             let mut row = [0_usize; LONGEST];
             let row = row.get_mut(..other.len())?;
             for (start, distance) in row.iter_mut().enumerate() {
@@ -75,7 +75,7 @@ mod near {
             let mut whole = other.len();
             for (read, byte) in self.name.iter().enumerate() {
                 self.work = self.work.checked_sub(other.len().saturating_add(1))?;
-                // Those to the empty start, in the row before and in this one.
+                // The distances to the empty start of `other`, in the row before and in this row.
                 let (mut diagonal, mut left) = (read, read.saturating_add(1));
                 let mut least = left;
                 for (distance, at) in row.iter_mut().zip(other) {
@@ -126,7 +126,7 @@ mod near {
             assert!(search.is_nearer(b"layers.20.weigh"));
             assert!(search.is_nearer(b"layers.11.weight"));
             assert!(!search.is_nearer(b"layers.12.weight"));
-            // As near up to a letter before its end, and not further.
+            // This name is as near as the last until its last letter, which makes it farther.
             let mut search = Search::new(b"layers.10.weight").unwrap();
             assert!(search.is_nearer(b"layers.10.weixxx") && search.is_nearer(b"layers.10.weigxx"));
             assert!(!search.is_nearer(b"layers.10.weighxy"));

@@ -1,4 +1,4 @@
-//! Objects of a manifest, and their components: one blob each, and how to read it.
+//! The objects of a manifest and their components, each of which is a blob and a description of how to read it.
 
 use core::ops::Range;
 
@@ -21,7 +21,7 @@ use crate::num::u64_from_usize;
 use crate::num::{impl_display, len_u32, usize_from_u32};
 use crate::rules::{Generation, Rule};
 
-/// One tensor: a name, a shape, a format, and the components that hold its bytes.
+/// A tensor: a name, a shape, a layout, and the components that hold its bytes.
 #[derive(Clone, Copy)]
 pub struct Tensor<'a> {
     pub(super) parts: ManifestRef<'a>,
@@ -35,23 +35,23 @@ impl<'a> Tensor<'a> {
         Self { parts, ordinal, record }
     }
 
-    /// The dialect of the file.
+    /// Returns the dialect of the file.
     #[inline]
     pub(crate) fn dialect(&self) -> &'static Dialect {
         self.parts.dialect()
     }
 
-    /// The place in the manifest, from 0.
+    /// Returns the position of the tensor in the manifest, counted from 0.
     pub fn ordinal(&self) -> u32 {
         self.ordinal
     }
 
-    /// The place in the manifest.
+    /// Returns the location of the tensor for errors.
     pub(crate) fn location(&self) -> Location {
         Location::new(Some(self.ordinal), None)
     }
 
-    /// The error, with the names of its place in this object.
+    /// Returns `error` with the names of this tensor and of the component that the error is at.
     #[cfg(feature = "std")]
     #[cold]
     pub(crate) fn named(&self, error: impl Into<Error>) -> Error {
@@ -70,7 +70,8 @@ impl<'a> Tensor<'a> {
         })
     }
 
-    /// Returns the dimension that an index is out of, and the size of that, where the place of the index in the file tells it.
+    /// Returns the dimension that the index of an `index-range` error is out of range for, and the size of that
+    /// dimension. Returns `None` for other errors, and if the index's place in the file does not tell its dimension.
     #[cfg(feature = "std")]
     fn dimension_of(&self, error: &Error, component: &Component<'a>) -> Option<(u64, u64)> {
         if error.kind() != Rule::IndexRange.into() {
@@ -78,7 +79,7 @@ impl<'a> Tensor<'a> {
         }
         let dimension = match (self.layout(), component.role()) {
             (Layout::SparseCsr, "indices") => 1,
-            // All indices of the first dimension come first, then those of the second.
+            // `coords` holds all indices of the first dimension, then all indices of the second, and so on.
             (Layout::SparseCoo, "coords") => {
                 let within = error.offset()?.checked_sub(component.extent().offset())?;
                 let bytes = component.extent().length();
@@ -91,14 +92,14 @@ impl<'a> Tensor<'a> {
         Some((dimension, size))
     }
 
-    /// The error as it is: without `std`, errors have no names, and what looks for them is not linked.
+    /// Returns `error` unchanged. Without `std` errors have no names, and the code that looks them up is not linked.
     #[cfg(not(feature = "std"))]
     #[expect(clippy::unused_self, reason = "with `std` it is used")]
     pub(crate) fn named(&self, error: impl Into<Error>) -> Error {
         error.into()
     }
 
-    /// The name: any UTF-8, the empty string and control characters included.
+    /// Returns the name: any UTF-8, including the empty string and control characters.
     pub fn name(&self) -> &'a str {
         utf8(self.parts.records().name(self.record))
     }
@@ -109,19 +110,19 @@ impl<'a> Tensor<'a> {
         self.record.format
     }
 
-    /// The format's name (the layout's in 0.1), known or not.
+    /// Returns the name of the layout as the file spells it, known or not.
     pub fn layout_name(&self) -> &'a str {
         utf8(self.parts.records().layout(self.record))
     }
 
-    /// The dimensions, outermost first. Row-major (C order): v1.1 III.1, v1.2 §3.
+    /// Returns the dimensions, outermost first. Elements are in row-major order (C order): v1.1 III.1, v1.2 §3.
     #[inline]
     pub fn shape(&self) -> Shape<'a> {
         self.parts.index().shapes.get(self.record.shape)
     }
 
-    /// The type of its elements: of the component `data`, of `values` in sparse layouts, and of `packed_weight` in
-    /// quantized groups.
+    /// Returns the type of the tensor's elements: of the component `data`, of `values` in sparse layouts, and of
+    /// `packed_weight` in quantized groups.
     pub fn dtype(&self) -> DType {
         let role = match self.layout() {
             Layout::SparseCsr | Layout::SparseCoo => "values",
@@ -131,24 +132,25 @@ impl<'a> Tensor<'a> {
         self.component(role).map_or(DType::Unknown, |component| component.dtype())
     }
 
-    /// The attributes; empty if it has none: v1.2 §1.
+    /// Returns the attributes of the tensor; empty if the tensor has none: v1.2 §1.
     pub fn attributes(&self) -> Attributes<'a> {
         self.own_attributes().unwrap_or_default()
     }
 
-    /// The attributes, if it has a map of them, and be it empty: v1.2 §1. Unstable.
+    /// Returns the attributes of the tensor, or `None` if the tensor has no map of attributes. The map may be empty:
+    /// v1.2 §1. Unstable.
     #[doc(hidden)]
     pub fn own_attributes(&self) -> Option<Attributes<'a>> {
         Attributes::read(self.attributes_at()?)
     }
 
-    /// The place of its attributes.
+    /// Returns the map of attributes, or `None` if the tensor has none.
     fn attributes_at(&self) -> Option<Input<'a>> {
         let at = self.record.attributes;
         (at != BytesLeft::END).then(|| seek(self.parts.as_bytes(), at))
     }
 
-    /// The attributes as the manifest spells them, where its generation has attributes.
+    /// Returns the attributes as the manifest spells them, or `None` if the tensor has none.
     pub(crate) fn encoded_attributes(&self) -> Option<&'a [u8]> {
         item(self.attributes_at()?)
     }
@@ -165,37 +167,37 @@ impl<'a> Tensor<'a> {
         }
     }
 
-    /// The attribute of that key, if it is a number.
+    /// Returns the value of `attribute`, if it is a number.
     pub(crate) fn number(&self, attribute: Field) -> Option<u64> {
         let at = attribute.find(self.attributes_at()?)?;
         uint(Rule::AttributeType, at).ok().map(|(_, number)| number)
     }
 
-    /// All fields of its map as the manifest spells them, unknown ones included.
+    /// Returns all fields of the tensor's map as the manifest spells them, including unknown fields.
     pub fn fields(&self) -> Option<Attributes<'a>> {
         Attributes::read(self.map()?)
     }
 
-    /// The components, in the order of the manifest. A 0.1 entry has one, `data`.
+    /// Returns the components, in the order of the manifest. A 0.1 entry has one component, `data`.
     pub fn components(&self) -> impl ExactSizeIterator<Item = Component<'a>> + use<'a> {
         let object = *self;
         let components = self.records().iter().enumerate();
         components.map(move |(location, record)| object.component_of(len_u32(location), record))
     }
 
-    /// The component at a place among them, in one step.
+    /// Returns the component with the ordinal `location` in the tensor. In O(1).
     pub fn component_at(&self, location: u32) -> Option<Component<'a>> {
         let record = self.records().get(usize_from_u32(location))?;
         Some(self.component_of(location, record))
     }
 
-    /// The component, where it has one.
+    /// Returns the component, if the tensor has exactly one.
     #[inline]
     pub(crate) fn only_component(&self) -> Option<Component<'a>> {
         if self.record.count == 1 { self.component_at(0) } else { None }
     }
 
-    /// The component of that role.
+    /// Returns the component with the role `role`.
     pub fn component(&self, role: &str) -> Option<Component<'a>> {
         let records = self.parts.records();
         let mut components = self.records().iter().enumerate();
@@ -207,8 +209,9 @@ impl<'a> Tensor<'a> {
         Some(self.component_of(len_u32(location), record))
     }
 
-    /// The same object, whose content is read from `source`: the file, by a reference to it, or
-    /// [`Files`](crate::shards::Files), if it has shards. Objects of an [`Archive`](crate::Archive) are read from that.
+    /// Returns the same tensor, whose content is read from `source`: a reference to the file, or
+    /// [`Files`](crate::shards::Files) if the file has shards. Tensors of an [`Archive`](crate::Archive) are read from
+    /// the archive without this call.
     #[must_use]
     pub fn read_from<'s>(&self, source: &'s dyn Source) -> Tensor<'s>
     where
@@ -252,17 +255,16 @@ pub enum ElementType<'a> {
     Plain(StorageType),
     /// A logical type on its storage type.
     Logical(LogicalType),
-    /// A logical type that is not known, and the storage elements that can be read.
+    /// An unknown logical type, and the storage type of its elements, which can be read.
     UnknownLogical(&'a str, StorageType),
-    /// A logical type that is not known, on a dtype of 1.1 that itself stands for a logical type:
-    /// the elements of that can be read.
+    /// An unknown logical type on a dtype of 1.1 that itself stands for a logical type, whose elements can be read.
     UnknownOnLogical(&'a str, LogicalType),
-    /// A 0.1 dtype that is not known: v0.1 §8.
+    /// An unknown dtype of 0.1: v0.1 §8.
     Unknown(&'a str),
 }
 
 impl<'a> ElementType<'a> {
-    /// The name, as 1.2 spells it where it is known; where it is not, any text of the file.
+    /// Returns the name of a known type as 1.2 spells it, and of an unknown type as the file spells it.
     pub fn name(&self) -> &'a str {
         match self {
             Self::Plain(storage) => storage.name(),
@@ -273,7 +275,7 @@ impl<'a> ElementType<'a> {
         }
     }
 
-    /// The storage type, if it is known.
+    /// Returns the storage type, if it is known.
     pub fn storage(&self) -> Option<StorageType> {
         match self {
             Self::Plain(storage) | Self::UnknownLogical(_, storage) => Some(*storage),
@@ -301,24 +303,24 @@ impl core::fmt::Debug for ElementType<'_> {
     }
 }
 
-/// One blob, and how to read it: v1.1 II.3, v1.2 §1.
+/// A blob of a tensor, and how to read it: v1.1 II.3, v1.2 §1.
 #[derive(Clone, Copy)]
 pub struct Component<'a> {
     pub(super) parts: ManifestRef<'a>,
     pub(super) record: &'a ComponentRecord,
-    /// The object that it is a component of, and its ordinal.
+    /// The object of the component, and the object's ordinal.
     pub(super) owner: &'a ObjectRecord,
     pub(super) object: u32,
     pub(super) ordinal: u32,
 }
 
 impl<'a> Component<'a> {
-    /// The tensor that it is a component of.
+    /// Returns the tensor of the component.
     pub fn tensor(&self) -> Tensor<'a> {
         Tensor::new(self.parts, self.object, self.owner)
     }
 
-    /// The role in the object: `data`, `values`, ...
+    /// Returns the role in the object: `data`, `values`, ...
     pub fn role(&self) -> &'a str {
         utf8(self.role_bytes())
     }
@@ -328,47 +330,47 @@ impl<'a> Component<'a> {
         self.parts.records().role(self.record)
     }
 
-    /// The place in the manifest: object and component, from 0.
+    /// Returns the location in the manifest: the ordinals of the object and the component, from 0.
     #[inline]
     pub fn location(&self) -> Location {
         Location::new(Some(self.object), Some(self.ordinal))
     }
 
-    /// The generation of zTensor that it follows; none in other formats.
+    /// Returns the generation of zTensor that the file follows; `None` for other formats.
     pub fn generation(&self) -> Option<Generation> {
         self.dialect().generation
     }
 
-    /// The dialect of the file.
+    /// Returns the dialect of the file.
     #[inline]
     pub(crate) fn dialect(&self) -> &'static Dialect {
         self.parts.dialect()
     }
 
-    /// All bytes of the file, where they are in memory.
+    /// Returns all bytes of the file, if they are in memory.
     #[inline]
     pub(crate) fn file(&self) -> Option<&'a [u8]> {
         self.parts.file()
     }
 
-    /// The limits that the file was opened with.
+    /// Returns the limits that the file was opened with.
     pub(crate) fn limits(&self) -> &'a Limits {
         self.parts.options().limit()
     }
 
-    /// The text at a place, which has been checked.
+    /// Returns the text item at `at`, which was checked when the file was opened.
     fn text(&self, at: BytesLeft) -> &'a str {
         utf8(self.parts.records().text(at))
     }
 
-    /// The storage type of its elements; none if a 0.1 dtype is not known. Unstable.
+    /// Returns the storage type of the elements; `None` for an unknown 0.1 dtype. Unstable.
     #[doc(hidden)]
     #[inline]
     pub fn storage_type(&self) -> Option<StorageType> {
         self.record.storage
     }
 
-    /// The type of its elements.
+    /// Returns the type of the elements.
     pub fn dtype(&self) -> DType {
         match self.element_type() {
             ElementType::Plain(storage) => storage.into(),
@@ -377,12 +379,12 @@ impl<'a> Component<'a> {
         }
     }
 
-    /// The name of the type of its elements, as 1.2 spells it where it is known; where it is not, any text of the file.
+    /// Returns the name of the elements' type: as 1.2 spells a known type, and as the file spells an unknown type.
     pub fn type_name(&self) -> &'a str {
         self.element_type().name()
     }
 
-    /// The type of its elements, in parts. Unstable.
+    /// Returns the storage type and the logical type of the elements. Unstable.
     #[doc(hidden)]
     pub fn element_type(&self) -> ElementType<'a> {
         let Logical { known, unknown } = self.record.logical;
@@ -396,17 +398,17 @@ impl<'a> Component<'a> {
         }
     }
 
-    /// The encoding of its bytes.
+    /// Returns the encoding of the blob.
     #[inline]
     pub fn encoding(&self) -> Encoding {
         self.record.encoding
     }
 
-    /// The name of its encoding, known or not.
+    /// Returns the name of the encoding, known or not.
     pub fn encoding_name(&self) -> &'a str {
         match self.encoding() {
             Encoding::Unknown => {
-                // It is the one text that no record has a place for: it is rare.
+                // Unknown encodings are rare, so records have no field for their names.
                 let map = self.parts.records().component_map(self.record);
                 let field = map.and_then(|map| self.dialect().fields.encoding.find(map));
                 field.map_or(Encoding::Unknown.name(), |at| self.text(BytesLeft::of(at)))
@@ -415,22 +417,22 @@ impl<'a> Component<'a> {
         }
     }
 
-    /// The order of the bytes of its elements; little-endian where they have but one.
+    /// Returns the byte order of the elements; little-endian for elements of one byte.
     #[inline]
     pub fn byte_order(&self) -> ByteOrder {
         if self.record.order.is_big() { ByteOrder::Big } else { ByteOrder::Little }
     }
 
-    /// The range of its blob in the file; in another one, if it has a [`shard`](Self::shard).
+    /// Returns the range of the blob in its file, which is another file if the component has a [`shard`](Self::shard).
     #[inline]
     pub fn extent(&self) -> Extent {
         self.record.extent
     }
 
-    /// The range of the file that is read for its content: its blob, and the bytes around that which its checksum is over as
-    /// well, as it may have in other formats.
+    /// Returns the range of the file that reading the component reads: the blob, and in other formats the bytes around
+    /// the blob that its checksum also covers.
     pub fn read_range(&self) -> Range<u64> {
-        // A record that cannot be read is an error where its content is.
+        // Reading the content reports a damaged record.
         let (prefix, _) = self.stream().unwrap_or_default();
         let in_front = if self.encoding() == Encoding::Raw { prefix } else { 0 };
         let Range { start, end } = self.extent().range();
@@ -438,9 +440,9 @@ impl<'a> Component<'a> {
         start.saturating_sub(in_front).min(around.start)..end.max(around.end)
     }
 
-    /// The bytes when decoded: the stored ones if it is raw; if it is compressed, what
-    /// `uncompressed_length` (`decoded_length` in 2) says, or what the shape asks for; none where
-    /// neither tells.
+    /// Returns the decoded size in bytes. For a raw component this is the stored size; for a compressed component
+    /// `uncompressed_length` (`decoded_length` in 2), or else the size that follows from the shape. Returns `None` if
+    /// neither is known.
     pub fn decoded_length(&self) -> Option<u64> {
         match self.encoding() {
             Encoding::Zstd => self.record.size().or_else(|| self.shaped_length()),
@@ -448,12 +450,12 @@ impl<'a> Component<'a> {
         }
     }
 
-    /// The name of the other file that its blob is in (2), if it is not in this one: v2 §7.1.
+    /// Returns the name of the shard that holds the blob (2), or `None` if the blob is in this file: v2 §7.1.
     pub fn shard(&self) -> Option<&'a str> {
         self.record.in_shard().then(|| self.text(self.record.shard))
     }
 
-    /// The same component, whose content is read from `source`, as [`Tensor::read_from`] says.
+    /// Returns the same component, whose content is read from `source`, as [`Tensor::read_from`] describes.
     #[must_use]
     pub fn read_from<'s>(&self, source: &'s dyn Source) -> Component<'s>
     where
@@ -462,25 +464,26 @@ impl<'a> Component<'a> {
         Component { parts: self.parts.read_from(source), ..*self }
     }
 
-    /// Returns whether its blob is in another file.
+    /// Returns whether the blob is in a shard.
     #[inline]
     pub(crate) fn is_in_shard(&self) -> bool {
         self.record.in_shard()
     }
 
-    /// Returns whether nothing is known of the files that it may be in.
+    /// Returns whether the component comes from a manifest without its file.
     pub(crate) fn has_no_source(&self) -> bool {
         self.parts.source().is_none()
     }
 
-    /// The file that it is in, to be read.
+    /// Returns a reader of the file that the component is in.
     pub(crate) fn located(&self) -> Result<Located<'a>, Error> {
         let source =
             self.parts.source().ok_or(BareError::misuse(Misuse::NoFile).at(self.location()))?;
         source.locate(self)
     }
 
-    /// The bytes that layout and shape ask for.
+    /// Returns the size in bytes that follows from the layout and the shape, or `None` if the size does not follow from
+    /// them.
     fn shaped_length(&self) -> Option<u64> {
         let object = self.tensor();
         let elements = match (object.layout(), Role::from_name(self.role().as_bytes())) {
@@ -491,37 +494,37 @@ impl<'a> Component<'a> {
         elements.checked_mul(self.element_size()?)
     }
 
-    /// Returns whether it has a `type` that the profile of the object does not define.
+    /// Returns whether the component has a `type` that the profile of its object does not define.
     pub(crate) fn is_beyond_profile(&self) -> bool {
         self.record.is_beyond_profile(self.tensor().layout())
     }
 
-    /// Bytes of one logical element, where its types are known: width of the storage type times
-    /// the ratio of the logical one. None for `f4_e2m1`, of which a byte holds two.
+    /// Returns the size in bytes of a logical element: the width of the storage type times the ratio of the logical
+    /// type. Returns `None` for unknown types, and for `f4_e2m1`, of which two elements share a byte.
     pub fn element_size(&self) -> Option<u64> {
         Some(self.record.element_size()?.get().into())
     }
 
-    /// Bytes of which it holds a whole number, in 1.x: those of a logical element, or, where its
-    /// `type` is not known, of an element of its dtype.
+    /// Returns the unit in bytes of which a component of 1.x holds a whole number: a logical element, or an element of
+    /// the dtype if the `type` is unknown.
     pub(crate) fn unit(&self) -> Option<u64> {
         let storage = self.record.storage?;
         Some(self.record.logical.unit(storage).into())
     }
 
-    /// The type of elements, for an error; none of a storage type that is not known.
+    /// Returns the type of the elements for an error; `None` if the storage type is unknown.
     pub(crate) fn described(&self) -> Option<Described> {
         Some(self.record.logical.described(self.record.storage?))
     }
 
-    /// The meaning that its `type` gives to its storage elements.
+    /// Returns the logical type of the elements, as far as it is known.
     #[inline]
     pub(crate) fn logical(&self) -> Logical {
         self.record.logical
     }
 
-    /// The number of `f4_e2m1` elements that it holds, two a byte, if it holds such, and where the object says:
-    /// v2 §5.1, §5.2.
+    /// Returns the number of `f4_e2m1` elements, two a byte. Returns `None` for other types, and if the object does not
+    /// give the number: v2 §5.1, §5.2.
     pub fn packed_elements(&self) -> Option<u64> {
         if !self.record.logical.is_packed() {
             return None;
@@ -541,36 +544,40 @@ impl<'a> Component<'a> {
         }
     }
 
-    /// Returns whether the elements lie in another order than row-major, or not one after the other, as they may in other
-    /// formats: they are handed out in row-major order all the same, and cannot be borrowed.
+    /// Returns whether the elements are stored by strides or in column-major order, as other formats allow. Reading
+    /// returns them in row-major order all the same, but they cannot be borrowed.
     pub fn is_strided(&self) -> bool {
         self.record.order.arrangement() != Arrangement::RowMajor
     }
 
-    /// The strides of its dimensions in elements, outermost first; none if they follow from the shape.
+    /// Returns the strides of the dimensions in elements, outermost first; `None` if the elements are in row-major or
+    /// column-major order.
     pub(crate) fn strides(&self) -> Option<impl Iterator<Item = u64> + use<'a>> {
         let is_listed = self.record.order.arrangement() == Arrangement::Strided;
         is_listed.then(|| self.numbers().skip(4).take(self.tensor().shape().len()))
     }
 
-    /// Returns whether its blob is its elements, one after the other in row-major order.
+    /// Returns whether the blob is the elements in row-major order, one after the other.
     #[inline]
     pub(crate) fn is_raw(&self) -> bool {
         self.record.is_raw()
     }
 
-    /// The numbers that [`ComponentRecord::digest`] is in other formats, and whatever stands behind them.
+    /// Returns the numbers at [`ComponentRecord::digest`], as components of other formats have: prefix, checksum, start
+    /// and end of the checksum's range, strides. Whatever follows them in the texts is returned as well, so callers
+    /// stop in time.
     fn numbers(&self) -> Dimensions<'a> {
         Dimensions::of(seek(self.parts.as_bytes(), self.record.digest))
     }
 
-    /// The number of bytes in front of its content that its checksum is over as well, and that are deflated with it; the
-    /// checksum, a CRC-32, if it has one; and the range that it is over instead, if that is not empty. In other formats only.
+    /// Returns, for components of other formats: the number of bytes in front of the content that the checksum also
+    /// covers and that are deflated with the content; the checksum, a CRC-32, if there is one; and the range that the
+    /// checksum covers instead, if that is not empty.
     fn checksum(&self) -> Result<(u64, Option<u32>, Range<u64>), BareError> {
         if self.record.digest == BytesLeft::END || self.dialect().stream.is_none() {
             return Ok((0, None, 0..0));
         }
-        // The builder wrote them all.
+        // The builder of the front end wrote all four numbers.
         let internal = BareError::internal().at(self.location());
         let mut numbers = self.numbers();
         let mut next = || numbers.next().ok_or(internal);
@@ -582,42 +589,45 @@ impl<'a> Component<'a> {
         Ok((prefix, checksum, next()?..next()?))
     }
 
-    /// The bytes in front of its content, and the checksum over both, if it has one.
+    /// Returns the number of bytes in front of the content, and the checksum over these bytes and the content, if there
+    /// is one.
     pub(crate) fn stream(&self) -> Result<(u64, Option<u32>), BareError> {
         let (prefix, checksum, range) = self.checksum()?;
         Ok((prefix, checksum.filter(|_| range.is_empty())))
     }
 
-    /// The range of the file that it lies in, and the checksum over all of that.
+    /// Returns the range around the blob that several components share, and the checksum over that range, if there is
+    /// one.
     pub(crate) fn surrounding(&self) -> Result<Option<(Range<u64>, u32)>, BareError> {
         let (_, checksum, range) = self.checksum()?;
         Ok(checksum.filter(|_| !range.is_empty()).map(|checksum| (range, checksum)))
     }
 
-    /// The place where the outcome of verifying the checksum of that range is kept, if components share it.
+    /// Returns the kept outcome of verifying the checksum over `range`, if the checksum is shared by components.
     pub(crate) fn shared_sum(&self, range: &Range<u64>) -> Option<&'a SharedSum> {
         self.parts.index().sums.find((self.record.shard, range.start, range.end))
     }
 
-    /// Returns whether it has a checksum, which is over all of its content, as members of an `.npz` file have. A checksum is
-    /// verified as a digest is, and is none.
+    /// Returns whether the component has a checksum over all of its content, as members of an `.npz` file have. A
+    /// checksum is verified like a digest, but does not count as one.
     pub fn has_checksum(&self) -> bool {
-        // A record that cannot be read is an error where its content is.
+        // Reading the content reports a damaged record.
         !matches!(self.stream(), Ok((_, None)))
     }
 
-    /// The digest over the stored bytes (in 2, over the decoded ones), if it has one. Checksums of other formats are no
-    /// digests.
+    /// Returns the digest over the stored bytes (in 2, over the decoded bytes), if there is one. Checksums of other
+    /// formats are not digests.
     pub fn digest(&self) -> Option<Digest<'a>> {
         if self.record.digest == BytesLeft::END || self.dialect().stream.is_some() {
             return None;
         }
         let text = self.text(self.record.digest);
-        // It was well-formed: of bytes that have changed since, nothing can be verified.
+        // The text was checked when the file was opened. If the caller's bytes have changed since, the digest cannot be
+        // verified.
         Some((self.dialect().read_digest)(text).unwrap_or(Digest::Unverifiable(text)))
     }
 
-    /// All fields of its map as the manifest spells them, unknown ones included. In 0.1 these
+    /// Returns all fields of the component's map as the manifest spells them, including unknown fields. In 0.1 these
     /// are the fields of the entry.
     pub fn fields(&self) -> Option<Attributes<'a>> {
         Attributes::read(self.parts.records().component_map(self.record)?)

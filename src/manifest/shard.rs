@@ -1,5 +1,4 @@
-//! Shards: other files that hold blobs, as the manifest lists them, and which of them is read from.
-//! v2 §7.1.
+//! Shards: other files that hold blobs, as the manifest lists them. v2 §7.1.
 
 use super::index::utf8;
 use super::{Manifest, ManifestRef};
@@ -9,7 +8,7 @@ use crate::digest::Digest;
 use crate::error::{BareError, ErrorKind};
 use crate::format::ShardRecord;
 
-/// Another file that holds blobs of this one, as the table `shards` gives it: v2 §7.1.
+/// A file that holds blobs of this file, as the table `shards` lists it: v2 §7.1.
 ///
 /// [`Manifest::bind_shards`] finds the files.
 #[derive(Clone, Copy)]
@@ -21,18 +20,18 @@ pub struct Shard<'a> {
 }
 
 impl<'a> Shard<'a> {
-    /// Returns the name: 1 to 64 letters, digits, `.`, `_` and `-`, the first of them no dot. It is
-    /// a label and not a path.
+    /// Returns the name: 1 to 64 letters, digits, `.`, `_` and `-`, not beginning with a dot. The name is a label, not
+    /// a path.
     pub fn name(&self) -> &'a str {
         self.name
     }
 
-    /// Bytes of the file, 48 or more.
+    /// Returns the size of the shard in bytes: 48 or more.
     pub fn size(&self) -> u64 {
         self.size
     }
 
-    /// The digest of the whole file; none in other formats.
+    /// Returns the digest of the whole shard; `None` in other formats.
     pub fn digest(&self) -> Option<Digest<'a>> {
         self.digest
     }
@@ -43,7 +42,7 @@ impl<'a> Shard<'a> {
         self.offset
     }
 
-    /// An error of the shard as a whole.
+    /// Creates an error of the shard as a whole.
     pub(crate) fn error(&self, kind: impl Into<ErrorKind>) -> BareError {
         BareError::new(kind, self.offset)
     }
@@ -60,7 +59,7 @@ impl core::fmt::Debug for Shard<'_> {
 }
 
 impl<B: AsRef<[u8]>> Manifest<B> {
-    /// The shards that it lists (2), whether a component is in them or not: v2 §7.1.
+    /// Returns all shards that the file lists (2), including shards without components: v2 §7.1.
     pub fn shards(&self) -> impl ExactSizeIterator<Item = Shard<'_>> + Clone {
         self.parts().shards()
     }
@@ -71,7 +70,7 @@ impl<'a> ManifestRef<'a> {
         self.index().shards.iter().map(move |record| self.shard_of(record))
     }
 
-    /// The shard at that place in the table.
+    /// Returns the shard at index `place` of the table.
     #[cfg(feature = "std")]
     pub(crate) fn shard_at(self, place: usize) -> Option<Shard<'a>> {
         self.index().shards.get(place).map(|record| self.shard_of(record))
@@ -84,14 +83,15 @@ impl<'a> ManifestRef<'a> {
         Shard {
             name: text(record.name),
             size: record.size,
-            // It was well-formed: of bytes that have changed since, nothing can be verified.
+            // The text was checked when the file was opened. If the caller's bytes have changed since, the digest
+            // cannot be verified.
             digest: digest.map(|it| Digest::read_v2(it).unwrap_or(Digest::Unverifiable(it))),
-            // Texts of other formats have no place in the file.
+            // Texts of other formats were written by the front end, so they have no offset in the file.
             offset: digest.map_or(0, |_| self.extent().end.saturating_sub(name_end)),
         }
     }
 
-    /// Bytes of the file and of all its shards.
+    /// Returns the total size in bytes of the file and all its shards.
     pub(crate) fn all_bytes(&self) -> u64 {
         let add = |sum: u64, shard: Shard<'_>| sum.saturating_add(shard.size);
         self.shards().fold(self.file_len(), add)

@@ -1,7 +1,8 @@
-//! Checksums that several components share: whether they have been verified since the file was opened.
+//! The outcomes of verifying checksums that several components share.
 //!
-//! A storage of PyTorch has one checksum, and tensors are parts of it. Whoever reads a whole tensor has the storage
-//! verified first; the outcome is kept here, so that the second tensor costs no second pass over it.
+//! A storage of PyTorch has one checksum, and tensors are parts of the storage. Reading a whole tensor verifies its
+//! storage first. The outcome is kept here until the file is closed, so that reading a second tensor does not read the
+//! storage again.
 
 use alloc::vec::Vec;
 #[cfg(feature = "std")]
@@ -11,35 +12,36 @@ use crate::cbor::BytesLeft;
 use crate::error::{Error, OutOfMemory};
 use crate::num::sort_by;
 
-/// The name of the shard that a range is in, or [`BytesLeft::END`]; where the range begins, and where it ends.
+/// A range of a file: the name of the shard, or [`BytesLeft::END`] for the root file, the start and the end.
 pub(crate) type Place = (BytesLeft, u64, u64);
 
-/// The ranges of an open file that have checksums which components share, in the order of their files and offsets.
+/// The ranges of an open file whose checksums several components share, sorted.
 #[derive(Debug, Default)]
 pub(crate) struct SharedSums(Vec<SharedSum>);
 
-/// The checksum of a range of a file.
+/// A range of a file, and the outcome of verifying its checksum.
 #[derive(Debug)]
 pub(crate) struct SharedSum {
     place: Place,
-    /// Whoever computes the checksum holds the lock, so that another thread waits instead of reading the range as well.
+    /// The thread that computes the checksum holds the lock, so that other threads wait instead of reading the range as
+    /// well.
     #[cfg(feature = "std")]
     outcome: Mutex<Outcome>,
 }
 
-/// The outcome of a verification.
+/// The outcome of verifying a checksum.
 #[cfg(feature = "std")]
 #[derive(Clone, Copy, Debug)]
 enum Outcome {
     /// The checksum has not been computed yet.
     Pending,
     Right,
-    /// The checksum that was computed differs from the stored one.
+    /// The computed checksum, which differs from the stored one.
     Wrong(u32),
 }
 
 impl SharedSums {
-    /// Prepares to keep the outcome for the ranges at those places, each of which is kept once.
+    /// Creates a pending outcome for each of `places`. Equal places get one outcome.
     pub(crate) fn new(mut places: Vec<Place>) -> Result<Self, OutOfMemory> {
         sort_by(&mut places, Ord::cmp);
         places.dedup();
@@ -53,12 +55,12 @@ impl SharedSums {
         Ok(Self(sums))
     }
 
-    /// Bytes of heap.
+    /// Returns the size in bytes on the heap.
     pub(super) fn bytes(&self) -> usize {
         self.0.capacity().saturating_mul(size_of::<SharedSum>())
     }
 
-    /// Finds the checksum of the range there.
+    /// Returns the outcome for the range `place`, or `None` if its checksum is not shared.
     pub(super) fn find(&self, place: Place) -> Option<&SharedSum> {
         let found = self.0.binary_search_by(|sum| sum.place.cmp(&place));
         self.0.get(found.ok()?)
@@ -66,8 +68,8 @@ impl SharedSums {
 }
 
 impl SharedSum {
-    /// Returns the checksum of the range if it is wrong, which `compute` finds out the first time. Errors are not kept: what
-    /// keeps the range from being read may be otherwise next time.
+    /// Returns the computed checksum if it is wrong, or `None` if it is right. `compute` is called until it has
+    /// succeeded once. Its errors are not kept, because a range that cannot be read now may be readable next time.
     #[cfg(feature = "std")]
     pub(crate) fn verify_once(
         &self,
@@ -84,7 +86,7 @@ impl SharedSum {
         Ok(wrong)
     }
 
-    /// Computes the checksum each time: without `std` nothing is kept.
+    /// Calls `compute` each time: without `std` there is no lock, and the outcome is not kept.
     #[cfg(not(feature = "std"))]
     #[expect(clippy::unused_self, reason = "with `std` it is used")]
     pub(crate) fn verify_once(
@@ -94,7 +96,7 @@ impl SharedSum {
         compute()
     }
 
-    /// Keeps that the checksum is right, which whoever has read all of the range knows.
+    /// Marks the checksum as right. The caller has read all of the range and compared its checksum.
     pub(crate) fn set_verified(&self) {
         #[cfg(feature = "std")]
         if let Ok(mut outcome) = self.outcome.try_lock()

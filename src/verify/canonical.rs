@@ -1,5 +1,5 @@
-//! Validating what canonical files have beside their objects: zeros between blobs, and in 2 one blob for equal
-//! bytes.
+//! Validating the rules on canonical files that need more than single objects: bytes between blobs are zero, and in 2
+//! equal bytes are stored in one blob.
 
 use alloc::vec::Vec;
 
@@ -13,7 +13,7 @@ use crate::manifest::{Component, ManifestRef};
 use crate::num::{sort_by, u64_from_usize};
 use crate::rules::Rule;
 
-/// Validates a file whose objects have been validated.
+/// Validates a file whose objects have been validated before.
 pub(super) fn validate(manifest: ManifestRef<'_>, source: &dyn ReadAt) -> Result<(), Error> {
     if manifest.dialect().facts.shares_blobs {
         check_sharing(manifest.read_from(&source))?;
@@ -21,12 +21,11 @@ pub(super) fn validate(manifest: ManifestRef<'_>, source: &dyn ReadAt) -> Result
     check_padding(manifest, source)
 }
 
-/// Validates that all bytes from the header to the manifest that are in no blob are zero, the
-/// blobs being in order.
+/// Validates that all bytes between blobs, from the header to the manifest, are zero. The blobs are in order.
 fn check_padding(manifest: ManifestRef<'_>, source: &dyn ReadAt) -> Result<(), Error> {
     let mut end = HEADER;
     if manifest.dialect().facts.shares_blobs {
-        // The order of the manifest is not that of the blobs.
+        // In 2 the order of objects in the manifest differs from the order of blobs.
         let mut extents = Vec::new();
         for component in manifest.tensors().flat_map(|object| object.components()) {
             extents.try_reserve(1).map_err(|_| BareError::from(OutOfMemory))?;
@@ -47,7 +46,7 @@ fn check_padding(manifest: ManifestRef<'_>, source: &dyn ReadAt) -> Result<(), E
     zeros(source, end, manifest.extent().start)
 }
 
-/// Bytes that are read in one go.
+/// The number of bytes that are read at once.
 const PIECE: usize = 4096;
 
 /// Validates that the bytes from `start` to `end` are zero.
@@ -66,7 +65,7 @@ fn zeros(source: &dyn ReadAt, mut start: u64, end: u64) -> Result<(), Error> {
     Ok(())
 }
 
-/// A part, by what its blob may have in common with that of another.
+/// A component, with the properties that components with equal bytes share.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Part {
     length: u64,
@@ -76,10 +75,10 @@ struct Part {
     component: u32,
 }
 
-/// Validates that no two blobs of a canonical file of 2 hold the same bytes, the digests of its parts
-/// having been verified. Only blobs of one length and one digest are read again.
+/// Validates that no two blobs of a canonical file of 2 hold the same bytes. The digests of components have been
+/// verified, so only blobs of equal length and digest are read again.
 ///
-/// It takes 32 bytes a part.
+/// Takes 32 bytes of memory for each component.
 fn check_sharing(manifest: ManifestRef<'_>) -> Result<(), Error> {
     let mut parts = Vec::new();
     for part in manifest.tensors().flat_map(|object| object.components()) {
@@ -120,7 +119,7 @@ fn check_sharing(manifest: ManifestRef<'_>) -> Result<(), Error> {
     Ok(())
 }
 
-/// The sha256 of what `convert` makes of the elements of a part.
+/// Returns the sha256 of the elements of `part` after `convert` has converted each chunk.
 pub(crate) fn sha256(
     part: &Component<'_>,
     convert: impl Fn(&[u8], &mut dyn FnMut(&[u8]) -> Result<(), Error>) -> Result<(), Error>,

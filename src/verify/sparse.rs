@@ -1,4 +1,4 @@
-//! Validating the indices of a sparse object as they stream by, each of them once.
+//! Validating the indices of a sparse object while its components are read, in one pass.
 
 use alloc::vec::Vec;
 
@@ -11,12 +11,12 @@ use crate::limits::Limits;
 use crate::num::{sort_by, u64_from_usize};
 use crate::rules::{Limit, Rule};
 
-/// The checks of the indices of a sparse object, component after component.
+/// The checks of the indices of a sparse object, for one component after another.
 #[derive(Debug)]
 pub(crate) struct Sparse<D> {
     format: Layout,
     shape: D,
-    /// The number of its values; none if it is not sparse.
+    /// The number of values of the object; `None` if the number is unknown or the object is not sparse.
     nnz: Option<u64>,
     asked: Asked<D>,
     storage: StorageType,
@@ -32,7 +32,7 @@ enum Asked<D> {
     Coords(Coords<D>),
 }
 
-/// The indices that are kept, where more is asked than they show one by one: v2 §5.2.
+/// The indices that are kept for rules that need more than one index at a time: v2 §5.2.
 #[derive(Debug)]
 enum Kept {
     Nothing,
@@ -41,16 +41,16 @@ enum Kept {
 }
 
 impl<D: Iterator<Item = u64> + Clone> Sparse<D> {
-    /// The object of that format and shape; without the number of its values nothing is asked.
+    /// Creates the checks of an object of layout `format` with `nnz` values. If `nnz` is `None`, nothing is checked.
     pub(crate) fn new(format: Layout, shape: D, nnz: Option<u64>) -> Self {
         let (asked, storage, kept) = (Asked::Nothing, StorageType::U8, Kept::Nothing);
         Self { format, shape, nnz, asked, storage, kept }
     }
 
-    /// Asks that rows are sorted, and that cells have one value each.
+    /// Adds the checks that the indices of each row ascend, and that no cell has two values.
     ///
     /// # Errors
-    /// `limit-decoded` for more cells than there may be memory for.
+    /// `limit-decoded` if the cells would take more memory than the limit.
     pub(crate) fn ask_for_single_cells(&mut self, limits: &Limits) -> Result<(), BadIndex> {
         let limit = limits.decoded();
         self.kept = match (self.nnz, self.format) {
@@ -69,10 +69,10 @@ impl<D: Iterator<Item = u64> + Clone> Sparse<D> {
         Ok(())
     }
 
-    /// Begins the component of that role, which is stored as that type.
+    /// Begins the component with the role `role`, whose elements have the type `storage`.
     ///
     /// # Errors
-    /// An internal one where a matrix has no columns.
+    /// An internal error if a matrix has no columns.
     pub(crate) fn begin(&mut self, role: &str, storage: StorageType) -> Result<(), BareError> {
         self.storage = storage;
         self.asked = match (self.nnz, self.format, role) {
@@ -88,17 +88,17 @@ impl<D: Iterator<Item = u64> + Clone> Sparse<D> {
         Ok(())
     }
 
-    /// The number of values; none if it is not known, or if the object is not sparse.
+    /// Returns the number of values; `None` if the number is unknown or the object is not sparse.
     pub(crate) fn nnz(&self) -> Option<u64> {
         self.nnz
     }
 
-    /// Returns whether anything is asked of the current component.
+    /// Returns whether the current component has indices to check.
     pub(crate) fn asks(&self) -> bool {
         !matches!(self.asked, Asked::Nothing)
     }
 
-    /// Takes some of its little-endian bytes: a whole number of elements.
+    /// Validates `chunk`, a whole number of little-endian elements of the current component.
     pub(crate) fn validate(&mut self, chunk: &[u8]) -> Result<(), BadIndex> {
         let indices = Widened::new(chunk, self.storage, ByteOrder::Little);
         match (&mut self.asked, &mut self.kept) {
@@ -125,7 +125,7 @@ impl<D: Iterator<Item = u64> + Clone> Sparse<D> {
         }
     }
 
-    /// Validates what only the last index of the current component shows.
+    /// Validates what can be checked only after the last index of the current component.
     pub(crate) fn finish(&mut self) -> Result<(), BadIndex> {
         match (&self.asked, &mut self.kept) {
             (Asked::Indptr(indptr), kept) => {
@@ -138,7 +138,8 @@ impl<D: Iterator<Item = u64> + Clone> Sparse<D> {
         }
     }
 
-    /// The number of elements of the component of that role, if the number of values says so.
+    /// Returns the number of elements that the component with the role `role` must have, if that follows from the
+    /// number of values.
     pub(crate) fn count(&self, role: &str) -> Option<u64> {
         let nnz = self.nnz?;
         match (self.format, role) {
@@ -154,21 +155,21 @@ impl<D: Iterator<Item = u64> + Clone> Sparse<D> {
     }
 }
 
-/// The ends of rows, and the places where indices do not ascend, which is where a row has to end. The ends are kept in 8
-/// bytes a row; the places, too, where indices come first.
+/// The ends of rows, and the positions at which indices do not ascend: a row must end at each of them. Ends take 8
+/// bytes for each row. Positions take 8 bytes each, but are kept only if the indices come before the pointers.
 #[derive(Debug, Default)]
 struct Rows {
     ends: Vec<u64>,
-    /// The number of them that have been passed.
+    /// The number of ends that lie before the current position.
     passed: usize,
     breaks: Vec<u64>,
-    /// The number of pointers, and bytes of each list at most.
+    /// The number of pointers, and the limit on the size of each list in bytes.
     most: usize,
     limit: u64,
-    /// The number of indices that have come, and the last of them.
+    /// The number of indices so far, and the last index.
     count: u64,
     last: Option<u64>,
-    /// True if all of one component have come.
+    /// Whether one of the two components, pointers or indices, is complete.
     half: bool,
 }
 
@@ -190,7 +191,7 @@ impl Rows {
         }
     }
 
-    /// Checks that a row ends before the index at that place. Places come in order.
+    /// Checks that a row ends before the index at position `place`. Positions must be passed in order.
     fn pass(&mut self, place: u64, index: u64) -> Result<(), BadIndex> {
         let ends = self.ends.get(self.passed..).unwrap_or_default();
         let before = ends.iter().take_while(|end| **end < place).count();
@@ -201,7 +202,8 @@ impl Rows {
         Err(BadIndex { kind: Rule::IndexOrder.into(), at: place, found: index })
     }
 
-    /// Ends one of the two components. There are ends as soon as pointers have come.
+    /// Completes one of the two components. If the ends are known, positions that were kept are checked. `indptr` has
+    /// at least one entry, so `ends` is empty only until the pointers have come.
     fn finish(&mut self) -> Result<(), BadIndex> {
         self.half = true;
         if self.ends.is_empty() {
@@ -212,7 +214,7 @@ impl Rows {
     }
 }
 
-/// Keeps a place, unless it is the last already.
+/// Adds `place` to `places`, unless `place` is the last item already.
 fn keep(places: &mut Vec<u64>, place: u64, most: usize, limit: u64) -> Result<(), BadIndex> {
     if places.last() == Some(&place) {
         return Ok(());
@@ -229,9 +231,9 @@ fn keep(places: &mut Vec<u64>, place: u64, most: usize, limit: u64) -> Result<()
 
 const NO_MEMORY: BadIndex = BadIndex { kind: ErrorKind::OutOfMemory, at: 0, found: 0 };
 
-/// The cells of a list of coordinates, as those come: 8 bytes each, which grow as bytes do.
+/// The cells of a list of coordinates, 8 bytes each. Memory grows with the coordinates that are read.
 ///
-/// A cell is its place in row-major order. The product of the shape is below 2^64, so that any cell
+/// A cell is represented by its position in row-major order. The product of the shape is below 2^64, so each position
 /// is a `u64`.
 #[derive(Debug)]
 struct Cells {
@@ -240,7 +242,7 @@ struct Cells {
 }
 
 impl Cells {
-    /// Makes room for the cells that the next coordinates begin, which are at most `more`.
+    /// Adds room for at most `more` cells, which the next coordinates may begin.
     fn reserve(&mut self, more: usize) -> Result<(), BadIndex> {
         let needed = self.all.len().saturating_add(more).min(self.count);
         grow(&mut self.all, needed, self.count).map_err(|_| NO_MEMORY)?;
@@ -248,7 +250,7 @@ impl Cells {
         Ok(())
     }
 
-    /// Takes a coordinate that has been validated.
+    /// Adds the validated coordinate `index`.
     fn add<D>(&mut self, coords: &Coords<D>, index: u64) {
         let (value, dimension) = coords.last();
         if let Some(cell) = self.all.get_mut(value) {
@@ -256,7 +258,8 @@ impl Cells {
         }
     }
 
-    /// Validates that no two cells are the same, once all have come. They are sorted apart, if they do not ascend.
+    /// Validates, after the last coordinate, that all cells are distinct. If cells do not ascend, a copy of them is
+    /// sorted.
     fn finish(&self) -> Result<(), BadIndex> {
         if self.all.is_sorted_by(|cell, next| cell < next) {
             return Ok(());

@@ -1,4 +1,4 @@
-//! Writing what a file of any generation holds, in the generation that the settings ask for.
+//! Copying a file of any generation into a file of the generation that the settings ask for.
 //!
 //! | in the file | written in 1.2 | written in 2 |
 //! | --- | --- | --- |
@@ -37,10 +37,10 @@ use crate::num::{len_u32, u64_from_usize, usize_from_u32};
 use crate::rules::{Rule, Unsupported};
 use crate::verify::{Order, Verifier, measure, sha256};
 
-/// A component, and the sha256 of its bytes.
+/// A component to write, and the sha256 of its bytes if that was computed.
 type NewWithDigest<'a> = (NewComponent<'a>, Option<Identity>);
 
-/// Copies objects of one file, validating all that it reads as a [`Verifier`] does.
+/// A copier of the objects of a file, which validates all that it reads as a [`Verifier`] does.
 ///
 /// ```
 /// # #[cfg(feature = "zstd")] {
@@ -61,22 +61,22 @@ pub struct Copier<'c> {
     changes: Option<Changes<'c>>,
 }
 
-/// Returns the layout that an object of another format is to have, and the attributes that belong to that layout; none
-/// if it keeps its own.
+/// Returns the layout that the copy of an object of another format has, and the attributes of that layout; `None` if
+/// the copy keeps the layout.
 pub type Layouts = fn(&Tensor<'_>) -> Result<Option<(String, Encoded)>, Error>;
 
-/// Hands on what the bytes of whole elements become.
+/// Converts the bytes of whole elements, and passes the result on.
 pub type Conversion<'c> =
     dyn Fn(&[u8], &mut dyn FnMut(&[u8]) -> Result<(), Error>) -> Result<(), Error> + 'c;
 
 /// The changes to an object in its copy.
 #[derive(Clone, Copy, Default)]
 pub struct Change<'c> {
-    /// Another name.
+    /// The new name; `None` to keep the name.
     pub name: Option<&'c str>,
-    /// True if the copy has none of the attributes.
+    /// Whether the copy has no attributes.
     pub drops_attributes: bool,
-    /// Another type for the elements of `data`, and what converts them.
+    /// The new type of the elements of `data`, and the function that converts them; `None` to keep the elements.
     pub elements: Option<(DType, &'c Conversion<'c>)>,
 }
 
@@ -90,7 +90,7 @@ impl core::fmt::Debug for Change<'_> {
     }
 }
 
-/// Returns what is other in the copy of an object; none if it is not copied.
+/// The function that returns the changes to an object in its copy, or `None` if the object is not copied.
 #[derive(Clone, Copy)]
 struct Changes<'c>(&'c dyn Fn(&Tensor<'_>) -> Option<Change<'c>>);
 
@@ -101,34 +101,35 @@ impl core::fmt::Debug for Changes<'_> {
 }
 
 impl<'c> Copier<'c> {
-    /// Copies from a file, with the limits that it was opened with.
+    /// Creates a copier for the objects of a file, with the limits that the file was opened with.
     pub fn new<B: AsRef<[u8]>>(manifest: &Manifest<B>) -> Self {
         let (level, layouts, attributes, changes) = (None, None, None, None);
         Self { verifier: Verifier::new(manifest), level, layouts, attributes, changes }
     }
 
-    /// The same, for a file that has shards of so many bytes together, as [`Verifier::with_shard_bytes`].
+    /// Adds the `bytes` of all shards to the size of the file, as [`Verifier::with_shard_bytes`] does.
     #[must_use]
     pub fn with_shard_bytes(self, bytes: u64) -> Self {
         Self { verifier: self.verifier.with_shard_bytes(bytes), ..self }
     }
 
-    /// Gives objects other layouts, whose components are the same.
+    /// Sets the function that returns a new layout for an object. The components stay the same.
     #[must_use]
     pub fn layouts(mut self, layouts: Layouts) -> Self {
         self.layouts = Some(layouts);
         self
     }
 
-    /// Gives the file those attributes in place of its own; an empty map is none.
+    /// Sets attributes for the copy, which replace the attributes of the file. With an empty map the copy has no
+    /// attributes.
     #[must_use]
     pub fn attributes(mut self, attributes: &'c Encoded) -> Self {
         self.attributes = Some(attributes);
         self
     }
 
-    /// Selects objects, and changes them: those are copied for which there is a [`Change`]. It is asked several times for an
-    /// object, and has to say the same.
+    /// Sets the function that selects and changes objects: an object is copied if `changes` returns a [`Change`].
+    /// `changes` is called several times for an object, and must return the same each time.
     #[doc(hidden)]
     #[must_use]
     pub fn changes(mut self, changes: &'c dyn Fn(&Tensor<'_>) -> Option<Change<'c>>) -> Self {
@@ -136,12 +137,12 @@ impl<'c> Copier<'c> {
         self
     }
 
-    /// Returns what is other in the copy of an object; none if it is not copied.
+    /// Returns the changes to `object` in its copy, or `None` if the object is not copied.
     fn change(&self, object: &Tensor<'_>) -> Option<Change<'c>> {
         self.changes.map_or(Some(Change::default()), |Changes(changes)| changes(object))
     }
 
-    /// Compresses all components on the way.
+    /// Compresses all components of the copy.
     #[cfg(feature = "zstd")]
     #[must_use]
     pub fn compressed(mut self, level: Level) -> Self {
@@ -149,12 +150,11 @@ impl<'c> Copier<'c> {
         self
     }
 
-    /// Writes all of a file: its attributes, and its objects in their order; in canonical form,
-    /// in the order that this asks for. It becomes a file of the generation of the settings.
+    /// Copies a whole file: its attributes, and its objects in their order, or in canonical form in canonical order.
+    /// The copy is of the generation of the settings.
     ///
-    /// Components that are in shards, where `files` is [`Files`](crate::shards::Files), become components of the one
-    /// file. Who [verifies](crate::shards::Shards::verify) the shards before has no other bytes written than were
-    /// verified.
+    /// If `files` is [`Files`](crate::shards::Files), components in shards become components of the copy. Callers that
+    /// [verify](crate::shards::Shards::verify) the shards before are sure that only verified bytes are copied.
     ///
     /// # Errors
     /// The errors of [`object`](Self::object) and of [`Component::reader`].
@@ -188,12 +188,13 @@ impl<'c> Copier<'c> {
         writer.finish().map_err(failed)
     }
 
-    /// Writes one object, into a shard if one is given, with its name; nothing if it is not [selected](Self::changes). What [`Verifier::object`] rejects is not
-    /// copied, but that objects of a layout of 2 that is not known are, and components of a type that is not.
+    /// Copies one object, into a shard if a shard and its name are given. An object that is not
+    /// [selected](Self::changes) is not copied. Objects that [`Verifier::object`] rejects are rejected, except objects
+    /// of an unknown layout of 2 and components of an unknown type, which are copied.
     ///
     /// # Errors
-    /// Any rule on content, what is unsupported, and whatever source and sink fail with; what
-    /// keeps the object from being one of the generation that is written.
+    /// Any rule on content; anything unsupported; any error of the source and the sink; errors of objects that the
+    /// target generation cannot have.
     pub fn object<S: Sink>(
         &mut self,
         object: &Tensor<'_>,
@@ -211,7 +212,7 @@ impl<'c> Copier<'c> {
     ) -> Result<(), Error> {
         let Some(new) = self.change(object) else { return Ok(()) };
         let target = writer.file.target;
-        // What its writer rejects has been accepted by the reader.
+        // The reader has accepted the object, so an error of the writer means that the target cannot have it.
         let rejected = |error: Error| error.inexpressible_in(target.writing.generation);
         if object.dialect().writing.is_none() {
             object.unknown_layout().map_or(Ok(()), Err)?;
@@ -219,8 +220,8 @@ impl<'c> Copier<'c> {
         if object.dialect().single_cells
             && matches!(object.layout(), Layout::SparseCsr | Layout::SparseCoo)
         {
-            // What its indices show only together is found before any of it is written. Values of a
-            // type that is not known are copied all the same.
+            // Rules on all indices together are checked before the object is written. Values of an unknown type do not
+            // keep the object from being copied.
             match self.verifier.clone().check(object) {
                 Err(error) if error.kind() == Unsupported::LogicalType.into() => {}
                 read => read?,
@@ -277,14 +278,14 @@ impl<'c> Copier<'c> {
         out.finish().map_err(own)
     }
 
-    /// The component of the new file, and its sha256, where that has to be known before.
+    /// Returns the component to write, and its sha256 if that must be known before writing.
     fn component<'a>(
         &self,
         part: &Component<'a>,
         target: &Target,
         elements: Option<(DType, &Conversion<'_>)>,
     ) -> Result<NewWithDigest<'a>, Error> {
-        // What is in a shard that was not found cannot be read, whatever else it is.
+        // A component in a missing shard cannot be read, so its type does not matter.
         part.located()?;
         let storage = part.stored()?;
         let widens = widens(part, target);
@@ -314,7 +315,7 @@ impl<'c> Copier<'c> {
     }
 }
 
-/// The attributes of an object, as they are; those of a 0.1 object are its unknown fields.
+/// Returns the attributes of an object as they are stored; for a 0.1 object, its unknown fields.
 fn attributes(object: &Tensor<'_>) -> Result<Option<Encoded>, BareError> {
     let Some(known) = object.dialect().object_fields else {
         return object.encoded_attributes().map(Encoded::copied).transpose();
@@ -335,7 +336,7 @@ fn attributes(object: &Tensor<'_>) -> Result<Option<Encoded>, BareError> {
     Ok(Some(Encoded::from_cbor(attributes.into_bytes())))
 }
 
-/// The name of an object's format.
+/// Returns the name of the object's layout in the target generation.
 fn format<'a>(object: &Tensor<'a>, target: &Target) -> Result<&'a str, BareError> {
     let (format, name) = (object.layout(), object.layout_name());
     let writing = target.writing;
@@ -343,9 +344,9 @@ fn format<'a>(object: &Tensor<'a>, target: &Target) -> Result<&'a str, BareError
         return Ok(name);
     }
     let there = (writing.format)(name.as_bytes());
-    // What is a profile of 2 is a format that is not known in 1.2, and may come back.
+    // A profile of 2 is an unknown layout in 1.2, and becomes the profile again when it is copied back.
     let kept = match format {
-        // Names of 1.2 have no version.
+        // Names of layouts in 1.2 have no version.
         Layout::Unknown => !v1::FORMATS.contains(&there),
         _ => there == format || there == Layout::Unknown && format != Layout::QuantizedGroup,
     };
@@ -363,13 +364,13 @@ fn element<'a>(
     let known = |logical: LogicalType| (target.writing.logical_type)(logical.name().as_bytes());
     match part.element_type() {
         _ if widens => Ok(ElementType::Plain(StorageType::U64)),
-        // A dtype of 1.1 that would be a `type`, where another stands already.
+        // The dtype of 1.1 would become a `type`, but the component has another `type` already.
         ElementType::UnknownOnLogical(..) => rejected(BareError::nowhere(Rule::LogicalTypeStorage)),
-        // Readers of 1.2 list it, and show the storage type.
+        // Readers of 1.2 list the unknown `type`, and return storage elements.
         ElementType::Logical(logical) if known(logical).is_none() => {
             Ok(ElementType::UnknownLogical(logical.name(), logical.storage()))
         }
-        // The copy would say of the elements what the source does not.
+        // The target generation gives the `type` a meaning that it does not have in the source.
         ElementType::UnknownLogical(name, storage) if target.writing.knows_type(name, storage) => {
             rejected(BareError::nowhere(Unsupported::LogicalType))
         }
@@ -380,7 +381,7 @@ fn element<'a>(
 /// The role whose elements can be converted.
 const DATA: &str = "data";
 
-/// The conversion of the elements of a component on the way.
+/// The conversion of a component's elements while they are copied.
 struct Converted<'p> {
     normalization: Normalization,
     conversion: Option<&'p Conversion<'p>>,
@@ -415,13 +416,14 @@ impl<'p> Converted<'p> {
     }
 }
 
-/// Returns whether a component holds indices that become `u64`.
+/// Returns whether the component holds indices that are widened to `u64`.
 fn widens(part: &Component<'_>, target: &Target) -> bool {
     let is_narrow = part.storage_type() != Some(StorageType::U64);
     part.is_index() && is_narrow && !keeps_indices(&part.tensor(), target)
 }
 
-/// Returns whether all indices of an object are of one type, where the target asks for that, and of types that it allows.
+/// Returns whether the indices of an object keep their types: the target allows these types and, if it requires a
+/// single type, they have one.
 fn keeps_indices(object: &Tensor<'_>, target: &Target) -> bool {
     let types = target.writing.dialect.index_types;
     let indices = || object.components().filter(Component::is_index);

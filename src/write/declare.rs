@@ -35,40 +35,40 @@ impl From<LogicalType> for ElementType<'_> {
     }
 }
 
-/// One component that is to be written: its role, and what and how many its elements are.
+/// A component to write: its role, and the type and number of its elements.
 #[derive(Clone, Copy, Debug)]
 pub struct NewComponent<'a> {
     role: &'a str,
     element: ElementType<'a>,
-    /// The number of its elements, or of its bytes; none where there are more elements than can be counted.
+    /// The number of elements, or of bytes if `in_bytes`; `None` if the number of elements overflows.
     count: Option<u64>,
     in_bytes: bool,
-    /// The level of compression, if it is compressed.
+    /// The level of compression; `None` for no compression.
     pub(super) level: Option<Level>,
-    /// The sha256 that its bytes are to have.
+    /// The sha256 that the decoded bytes must have, if the caller knows it.
     known_sha256: Option<&'a Identity>,
-    /// The blob that already holds its bytes, if there is one.
+    /// The blob of a shard that already holds the bytes, if there is one.
     stored: Option<&'a BlobInShard<'a>>,
 }
 
-/// A blob that is in a data shard, or any other file of 2, already: v2 §2.4.
+/// A blob that has been written to a data shard or to any other file of 2: v2 §2.4.
 ///
-/// [`ShardWriter::end_blob`](super::ShardWriter::end_blob) makes one, and so can the caller, of what is
-/// known of a file. [`NewComponent::stored`] refers to it.
+/// [`ShardWriter::end_blob`](super::ShardWriter::end_blob) returns one, and callers that know the content of a file can
+/// create one. [`NewComponent::stored`] refers to a blob.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StoredBlob {
-    /// The offset in its file: a multiple of 4096, and not 0.
+    /// The offset in its file: a positive multiple of 4096.
     pub offset: u64,
-    /// Stored bytes.
+    /// The number of stored bytes.
     pub length: u64,
-    /// True if the bytes are frames of `zt.zstd-seekable/1`; else they are the elements.
+    /// Whether the bytes are frames of `zt.zstd-seekable/1`. Otherwise they are raw elements.
     pub compressed: bool,
-    /// The digest of its decoded bytes, by an algorithm that is known in 2, if it is to have one.
+    /// The digest of the decoded bytes, by an algorithm that 2 knows; `None` for no digest.
     pub digest: Option<Digest<'static>>,
 }
 
 impl StoredBlob {
-    /// The blob, in the shard that the root calls so.
+    /// Returns the blob together with the name that the root gives to its shard.
     pub fn in_shard(self, shard: &str) -> BlobInShard<'_> {
         BlobInShard { shard, blob: self }
     }
@@ -80,33 +80,33 @@ impl StoredBlob {
 pub struct BlobInShard<'a> {
     /// The name of the shard.
     pub shard: &'a str,
-    /// The blob: its position in the shard, and what is known of it.
+    /// The position and the properties of the blob.
     pub blob: StoredBlob,
 }
 
 /// The fields of a shard in the table of its root, beside its name: v2 §7.1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ShardRecord {
-    /// Bytes of the file, 48 or more.
+    /// The size of the file in bytes: 48 or more.
     pub size: u64,
-    /// The digest of the whole file, by an algorithm that is known in 2.
+    /// The digest of the whole file, by an algorithm that 2 knows.
     pub digest: Digest<'static>,
 }
 
-/// SHA-256 of decoded bytes.
+/// The SHA-256 of decoded bytes, which identifies equal blobs.
 ///
-/// Bytes that have gone into a sink cannot be read again, and equal XXH3 is no proof of equal bytes. Equal SHA-256 and
-/// length is taken for one: an attacker who can make two such could forge any digest.
+/// Bytes that were written to a sink cannot be read again to compare them, and equal XXH3 does not prove that bytes are
+/// equal. Equal SHA-256 and length count as proof: an attacker who can produce a collision could forge any digest.
 pub(super) type Identity = [u8; 32];
 
 impl<'a> NewComponent<'a> {
-    /// A component of so many elements: logical ones where the type is known, else those that
-    /// they are stored as. A type that is given by a name that the generation knows is known.
+    /// Creates a component of `elements` elements: logical elements of a known type, or storage elements of an unknown
+    /// type. A type that is given by a name counts as known if the generation knows the name.
     pub fn new(role: &'a str, element: impl Into<ElementType<'a>>, elements: u64) -> Self {
         Self::counted(role, element, Some(elements))
     }
 
-    /// A component of so many bytes, whatever its elements are.
+    /// Creates a component of `bytes` bytes of elements of any type.
     pub fn of_bytes(role: &'a str, element: impl Into<ElementType<'a>>, bytes: u64) -> Self {
         Self { in_bytes: true, ..Self::new(role, element, bytes) }
     }
@@ -120,24 +120,23 @@ impl<'a> NewComponent<'a> {
         Self { role, element, count, in_bytes, level: None, known_sha256: None, stored: None }
     }
 
-    /// The component, whose decoded bytes will have that sha256: where they come in pieces, a blob that
-    /// holds them already is found before they come. They have to come all the same.
+    /// Returns the component with the sha256 that its decoded bytes will have. If the bytes come in pieces, an
+    /// identical blob is thereby found before they come. The bytes must be passed all the same.
     #[must_use]
     pub fn with_known_sha256(mut self, sha256: &'a [u8; 32]) -> Self {
         self.known_sha256 = Some(sha256);
         self
     }
 
-    /// The component, whose bytes are in a shard already, so that none are written (2 only). The shard
-    /// has to be [listed](super::Writer::shard). What the blob holds is not looked at: it is
-    /// validated by those who read it.
+    /// Returns the component as one whose bytes are already in a shard, so that no bytes are written (2 only). The
+    /// shard must be [listed](super::Writer::shard). The content of the blob is not checked here, but by readers.
     #[must_use]
     pub fn stored(mut self, blob: &'a BlobInShard<'a>) -> Self {
         self.stored = Some(blob);
         self
     }
 
-    /// The component, compressed on the way.
+    /// Returns the component with compression.
     #[cfg(feature = "zstd")]
     #[must_use]
     pub fn compressed(mut self, level: Level) -> Self {
@@ -145,8 +144,8 @@ impl<'a> NewComponent<'a> {
         self
     }
 
-    /// Resolves what a reader takes the elements for: a type by its name, if the name is a known one and it
-    /// sits on that storage type; in 1.x none, if it is the storage type's own.
+    /// Returns the type that a reader finds: a type given by name becomes a known type if the generation knows the name
+    /// on that storage type. In 1.x the name of the storage type itself adds nothing.
     fn element(&self, writing: &Writing) -> ElementType<'a> {
         let element = self.element;
         let ElementType::UnknownLogical(name, storage) = element else { return element };
@@ -160,7 +159,8 @@ impl<'a> NewComponent<'a> {
         }
     }
 
-    /// Resolves it for the generation that is written. Of the blob, the offset and the digest are unknown.
+    /// Resolves the component for the generation that is written. The offset and the digest of its blob are not known
+    /// yet.
     pub(super) fn resolve(&self, ordinal: u32, writing: &Writing) -> Result<Part<'a>, BareError> {
         let (storage, logical, type_name) = match self.element(writing) {
             ElementType::Plain(StorageType::Bool) if writing.bool_is_type => {
@@ -177,7 +177,7 @@ impl<'a> NewComponent<'a> {
             ElementType::UnknownLogical(name, storage) => {
                 (storage, Logical { known: None, unknown: true }, Some(name))
             }
-            // Dtypes of 0.1 and 1.1, which no generation has that is written.
+            // Generations that are written do not have these dtypes of 0.1 and 1.1.
             ElementType::Unknown(_) | ElementType::UnknownOnLogical(..) => {
                 return Err(BareError::nowhere(Unsupported::Dtype));
             }
@@ -210,27 +210,27 @@ impl<'a> NewComponent<'a> {
     }
 }
 
-/// A component as it is in the generation that is written, and where it is.
+/// A component in the form of the generation that is written, and the place of its blob.
 pub(super) struct Part<'a> {
     pub(super) role: &'a str,
-    /// The place among those that were declared.
+    /// The ordinal among the declared components.
     pub(super) ordinal: u32,
     pub(super) storage: StorageType,
-    /// The name of its type, where that says more than the storage type.
+    /// The name of the type, if it is more than the storage type.
     pub(super) type_name: Option<&'a str>,
-    /// True if two elements share a byte.
+    /// Whether two elements share a byte.
     pub(super) packed: bool,
-    /// Decoded bytes.
+    /// The number of decoded bytes.
     pub(super) bytes: u64,
-    /// The level of compression, where there is something to compress.
+    /// The level of compression, if the component is compressed and has bytes.
     pub(super) level: Option<Level>,
     pub(super) known_sha256: Option<&'a Identity>,
-    /// True if its bytes are in a shard already.
+    /// Whether the bytes are already in a shard.
     pub(super) is_stored: bool,
     pub(super) blob: StoredBlob,
-    /// The place of its digest, if it has one, before the end of the entry that was checked.
+    /// The place of the digest, counted from the end of the checked entry, if there is a digest.
     pub(super) digest: BytesLeft,
-    /// The shard that it is in, if it is in one.
+    /// The name of the shard that holds the component, if it is in a shard.
     pub(super) shard: Option<&'a str>,
 }
 
@@ -239,12 +239,12 @@ pub(super) struct Declared<'a> {
     pub(super) name: &'a str,
     pub(super) layout: &'a str,
     pub(super) shape: &'a [u64],
-    /// CBOR.
+    /// The attributes as CBOR.
     pub(super) attributes: Option<Encoder>,
     pub(super) parts: Vec<Part<'a>>,
 }
 
-/// One object that is to be written.
+/// An object to write.
 ///
 /// ```
 /// use zten::{DType, write::NewObject};
@@ -260,14 +260,14 @@ pub struct NewObject<'a> {
     components: Components<'a>,
 }
 
-/// The layout of an object: a known one, which each generation has its own name for, or a name.
+/// The layout of an object: a known layout, whose name depends on the generation, or the name of any layout.
 #[derive(Clone, Copy, Debug)]
 enum LayoutName<'a> {
     Known(Layout),
     Named(&'a str),
 }
 
-/// The components of an object; few enough to need no memory, or the caller's.
+/// The components of an object: a few components in place, or a list of the caller.
 #[derive(Clone, Copy, Debug)]
 #[cfg_attr(
     target_pointer_width = "64",
@@ -289,14 +289,14 @@ impl<'a> Components<'a> {
 }
 
 impl<'a> NewObject<'a> {
-    /// A dense array in row-major order: v1.2 §3. Its component is `data`.
+    /// Creates a dense array in row-major order: v1.2 §3. Its component is `data`.
     pub fn dense(name: &'a str, shape: &'a [u64], element: impl Into<ElementType<'a>>) -> Self {
         let data = NewComponent::counted("data", element, product(shape));
         Self::new(name, LayoutName::Known(Layout::Dense), shape, Components::one(data))
     }
 
-    /// A matrix of `nnz` values as compressed sparse rows: v1.2 §3. Its components are
-    /// `indptr`, `values` and `indices`: rows + 1 of `u64`, nnz values, nnz of `u64`.
+    /// Creates a matrix of `nnz` values as compressed sparse rows: v1.2 §3. Its components are `indptr` (rows + 1
+    /// `u64`), `values` (nnz values) and `indices` (nnz `u64`).
     pub fn sparse_csr(
         name: &'a str,
         shape: &'a [u64; 2],
@@ -313,8 +313,8 @@ impl<'a> NewObject<'a> {
         Self::new(name, LayoutName::Known(Layout::SparseCsr), shape, Components::Few(components, 3))
     }
 
-    /// A list of `nnz` coordinates and values: v1.2 §3. Its components are `coords`, rank × nnz
-    /// of `u64`, all of the first dimension before all of the second, and `values`.
+    /// Creates a list of `nnz` coordinates and values: v1.2 §3. Its components are `coords` (rank × nnz `u64`, all
+    /// coordinates of the first dimension first) and `values`.
     pub fn sparse_coo(
         name: &'a str,
         shape: &'a [u64],
@@ -328,9 +328,9 @@ impl<'a> NewObject<'a> {
         Self::new(name, LayoutName::Known(Layout::SparseCoo), shape, components)
     }
 
-    /// Packed weights with scales and zero-points: v1.1 III.4, v1.2 §3. The types and numbers of
-    /// elements are those of `packed_weight`, `scales` and `zeros`; the components are written
-    /// in the opposite order, which is the canonical one.
+    /// Creates packed weights with scales and zero points: v1.1 III.4, v1.2 §3. The types and numbers of elements are
+    /// given for `packed_weight`, `scales` and `zeros`, in this order. The components are written in the opposite
+    /// order, which is canonical.
     pub fn quantized_group(
         name: &'a str,
         shape: &'a [u64],
@@ -343,9 +343,9 @@ impl<'a> NewObject<'a> {
         Self::new(name, LayoutName::Known(Layout::QuantizedGroup), shape, components)
     }
 
-    /// Blocks of `block_size` elements along an axis, the last unless the attributes say another, each
-    /// with a scale: `zt.mx/1` of 2. Its components are `data`, of that type, and `scales`. Its
-    /// attributes are to be those of [`Encoded::mx`], or more.
+    /// Creates an object of blocks of `block_size` elements along an axis, each with a scale: `zt.mx/1` of 2. The axis
+    /// is the last unless the attributes name another. The components are `data`, of the given type, and `scales`. The
+    /// attributes must include those of [`Encoded::mx`].
     pub fn mx(
         name: &'a str,
         shape: &'a [u64],
@@ -361,15 +361,15 @@ impl<'a> NewObject<'a> {
         Self::new(name, LayoutName::Known(Layout::Mx), shape, components)
     }
 
-    /// Returns an object of `bytes` bytes of blocks of a type of GGUF: `gguf.NAME/1` of 2, whose name is `layout`. Its
-    /// component is `data`. Its attributes are to be those of [`Encoded::gguf`], or more.
+    /// Creates an object of `bytes` bytes of blocks of a GGUF type: `gguf.NAME/1` of 2, whose name is `layout`. Its
+    /// component is `data`. Its attributes must include those of [`Encoded::gguf`].
     pub fn gguf(name: &'a str, shape: &'a [u64], layout: &'a str, bytes: u64) -> Self {
         let data = NewComponent::of_bytes("data", StorageType::U8, bytes);
         Self::new(name, LayoutName::Named(layout), shape, Components::one(data))
     }
 
-    /// An object of any format, known or not, with any components. What a known format asks
-    /// for is validated when it is written.
+    /// Creates an object of any layout, known or not, with any components. The rules of a known layout are checked when
+    /// the object is written.
     pub fn custom(
         name: &'a str,
         shape: &'a [u64],
@@ -388,7 +388,7 @@ impl<'a> NewObject<'a> {
         Self { name, layout, shape, attributes: None, components }
     }
 
-    /// The same object, made of those components.
+    /// Returns the same object with `components` in place of its components.
     pub(super) fn made_of<'c>(&self, components: &'c [NewComponent<'c>]) -> NewObject<'c>
     where
         'a: 'c,
@@ -396,7 +396,7 @@ impl<'a> NewObject<'a> {
         NewObject { components: Components::Many(components), ..*self }
     }
 
-    /// The name of its format; none where the generation has no such format.
+    /// Returns the name of the layout in the generation, or `None` if the generation does not have the layout.
     pub(super) fn format_name(&self, writing: &Writing) -> Option<&'a str> {
         match self.layout {
             LayoutName::Known(format) => (writing.format_name)(format),
@@ -412,15 +412,15 @@ impl<'a> NewObject<'a> {
         }
     }
 
-    /// The object with attributes.
+    /// Returns the object with `attributes`.
     #[must_use]
     pub fn attributes(mut self, attributes: &'a Encoded) -> Self {
         self.attributes = Some(attributes);
         self
     }
 
-    /// The object with all its components compressed on the way, but those of
-    /// [`custom`](Self::custom), which say it themselves.
+    /// Returns the object with compression of all its components. The components of [`custom`](Self::custom) objects
+    /// have their own setting.
     #[cfg(feature = "zstd")]
     #[must_use]
     pub fn compressed(mut self, level: Level) -> Self {
@@ -430,7 +430,7 @@ impl<'a> NewObject<'a> {
         self
     }
 
-    /// Returns whether it has a component of that role.
+    /// Returns whether the object has a component with the role `role`.
     pub(super) fn has(&self, role: &str) -> bool {
         self.components().iter().any(|component| component.role == role)
     }
@@ -444,7 +444,7 @@ impl<'a> NewObject<'a> {
     }
 }
 
-/// The number of elements of a shape; none where it overflows and no dimension is 0.
+/// Returns the number of elements of `shape`, or `None` if it overflows and no dimension is 0.
 fn product(shape: &[u64]) -> Option<u64> {
     let mut product = Product::ONE;
     for dimension in shape {

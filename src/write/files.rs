@@ -1,12 +1,11 @@
 //! Files on a file system: published whole or not at all. Needs the feature `files`.
 //!
-//! Bytes go to a temporary file in the folder of the target. [`FileSink::publish`] makes them
-//! durable, gives the file the target's name in one step, and makes that durable too: whenever the
-//! program or the machine stops, the target is what it was, or all new.
+//! Bytes are written to a temporary file in the folder of the target. [`FileSink::publish`] makes the bytes durable,
+//! gives the file the target's name in one step, and makes the name durable, too. Whenever the program or the machine
+//! stops, the target is either the old file or the complete new file.
 //!
-//! Appending copies the blobs of the old file first (file systems that can share blocks share
-//! them), because the manifest of a file must be its end: writing behind it in place would
-//! leave, until the new manifest is there, an unreadable file.
+//! Appending first copies the blobs of the old file (file systems that can share blocks share them). The manifest of a
+//! file must be at its end, so appending in place would leave an unreadable file until the new manifest is written.
 
 #[cfg(not(unix))]
 mod by_path;
@@ -30,13 +29,12 @@ use by_path::{Draft, Target};
 #[cfg(unix)]
 use unix::{Draft, Target};
 
-/// A file that is being written, and is not yet where it is to be. Dropped before it is
-/// published, it is removed.
+/// A file that is being written and has not been published. Dropping it removes the temporary file.
 ///
 /// # What becomes of a file that is replaced
 ///
-/// It is not written to: the new file takes its name, which asks for the right to change the folder,
-/// and none to the file.
+/// The old file is not written to: the new file takes over its name. This needs write access to the folder, but not to
+/// the file.
 ///
 /// - **Mode**: that of the old file, without the set-user-ID, set-group-ID and sticky bits. A file
 ///   where there was none gets what any new file gets there: 0666 less the umask, or what the
@@ -82,12 +80,12 @@ pub struct FileSink {
 }
 
 impl FileSink {
-    /// Begins a file that is to be at `target`, in place of what is there.
+    /// Begins a file that replaces the file at `target`, if there is one, when it is published.
     ///
     /// # Errors
-    /// The error that keeps the folder of `target` from being read, which making a name in it durable needs, or
-    /// a file from being made there; [`io::ErrorKind::InvalidInput`] where something else than a
-    /// regular file is there, a symbolic link included, or the path does not end in a name.
+    /// The error of reading the folder of `target`, which is needed to make a name in it durable, or of creating a file
+    /// in it; [`io::ErrorKind::InvalidInput`] if the target is not a regular file (a symbolic link, for instance), or
+    /// the path does not end in a name.
     pub fn create(target: &Path) -> Result<Self, Error> {
         let target = Target::new(target).map_err(Error::from_write)?;
         target.check().map_err(Error::from_write)?;
@@ -99,11 +97,11 @@ impl FileSink {
         Ok(Self { draft: BufWriter::with_capacity(BUFFER, draft) })
     }
 
-    /// Begins a new edition of the file at `target`: its blobs, in 1.x without its manifest, which is
-    /// returned. (In 2, all of it is kept.)
+    /// Begins a new edition of the file at `target` by copying the blobs of the file, in 2 with its manifest. Returns
+    /// the manifest.
     ///
     /// # Errors
-    /// The errors of [`create`](Self::create); any rule of the catalog that needs no data.
+    /// The errors of [`create`](Self::create); any rule of the catalog, except rules that need data.
     pub fn edition(
         target: &Path,
         options: &OpenOptions,
@@ -126,26 +124,29 @@ impl FileSink {
         Ok((sink, manifest))
     }
 
-    /// The temporary file. Another process may write it instead of this one: what it has written
-    /// is published as if it had been written here.
+    /// Returns the temporary file. Another process may write to it, and its bytes are then published as if they had
+    /// been written here.
     pub fn file(&self) -> &File {
         self.draft.get_ref().file()
     }
 
-    /// Puts the file where it is to be: from now on, whatever happens, it is there. [`Sink::finish`] does the same.
+    /// Publishes the file at its target. [`Sink::finish`] does the same.
     ///
     /// # Errors
-    /// [`ErrorKind::Write`](crate::ErrorKind::Write) where it is not made durable, or does not take its
-    /// name: the old file is still there. [`ErrorKind::NotDurable`](crate::ErrorKind::NotDurable) where that name is
-    /// not made durable: the new file is there, and the old one may be back if the machine stops.
+    /// [`ErrorKind::Write`](crate::ErrorKind::Write) if the bytes cannot be made durable or the file cannot take its
+    /// name: the old file is still at the target. [`ErrorKind::NotDurable`](crate::ErrorKind::NotDurable) if the name
+    /// cannot be made durable: the new file is at the target, but the old file may be back after a crash of the
+    /// machine.
     pub fn publish(self) -> Result<(), Error> {
         self.publish_over(Over::Any)
     }
 
-    /// The same, where there is nothing yet: what has come there meanwhile stays, and is not replaced.
+    /// Publishes the file only if no file is at its target. A file that was created there in the meantime is not
+    /// replaced.
     ///
     /// # Errors
-    /// The errors of [`publish`](Self::publish); the source is [`io::ErrorKind::AlreadyExists`] where a file is there.
+    /// The errors of [`publish`](Self::publish), with [`io::ErrorKind::AlreadyExists`] as their source if a file is at
+    /// the target.
     pub fn publish_new(self) -> Result<(), Error> {
         self.publish_over(Over::Nothing)
     }
@@ -171,11 +172,11 @@ impl io::Write for Draft {
 enum Over {
     /// Any regular file.
     Any,
-    /// None.
+    /// No file.
     Nothing,
 }
 
-/// Padding and manifests come in small pieces.
+/// The size of the buffer in bytes. Padding and manifests are written in small pieces.
 const BUFFER: usize = 64 << 10;
 
 impl Sink for FileSink {
@@ -191,8 +192,9 @@ impl Sink for FileSink {
 }
 
 impl Writer<FileSink> {
-    /// Begins the file that is to be at `path`, in place of what is there. [`finish`](Self::finish) publishes it, whole;
-    /// until then, and if it is dropped, nothing changes. [`FileSink`] says what becomes of a file that is replaced.
+    /// Begins a file that replaces the file at `path`, if there is one. [`finish`](Self::finish) publishes it in one
+    /// step. Until then, and if the writer is dropped, nothing changes. [`FileSink`] describes what becomes of a file
+    /// that is replaced.
     ///
     /// # Errors
     /// The errors of [`FileSink::create`].
@@ -200,8 +202,8 @@ impl Writer<FileSink> {
         WriteOptions::default().create(path)
     }
 
-    /// Goes on with the file of 1.x or 2 at `path`, which stays as it is until [`finish`](Self::finish) publishes the
-    /// new edition. Of two that append to one file at a time, the edition that is published last wins.
+    /// Appends to the file of 1.x or 2 at `path`. The file does not change until [`finish`](Self::finish) publishes the
+    /// new edition. If two writers append to a file at the same time, the edition that is published last wins.
     ///
     /// # Errors
     /// The errors of [`FileSink::edition`] and [`Writer::append`].
@@ -211,7 +213,7 @@ impl Writer<FileSink> {
 }
 
 impl WriteOptions {
-    /// The same as [`Writer::create`], with these settings.
+    /// Begins a file as [`Writer::create`] does, with these settings.
     ///
     /// # Errors
     /// The errors of [`Writer::create`]; [`Misuse::Settings`](crate::error::Misuse::Settings).
@@ -219,7 +221,7 @@ impl WriteOptions {
         Writer::new(FileSink::create(path.as_ref())?, self)
     }
 
-    /// The same as [`Writer::append_to`], with these settings, of a file that is opened with those options.
+    /// Appends to a file as [`Writer::append_to`] does, with these settings. The file is opened with `options`.
     ///
     /// # Errors
     /// The errors of [`Writer::append_to`].
@@ -233,14 +235,14 @@ impl WriteOptions {
     }
 }
 
-/// The last name of a path, which it must end in: what is written as a folder is none.
+/// Returns the last name of `target`, in which the path must end: a path with a trailing separator names a folder.
 fn name(target: &Path) -> io::Result<&OsStr> {
     let path = target.as_os_str().as_encoded_bytes();
     let name = target.file_name().filter(|name| path.ends_with(name.as_encoded_bytes()));
     name.ok_or_else(|| invalid("the path does not end in the name of a file"))
 }
 
-/// The folder of a file.
+/// Returns the folder of `file`.
 fn folder(file: &Path) -> &Path {
     match file.parent() {
         Some(folder) if !folder.as_os_str().is_empty() => folder,

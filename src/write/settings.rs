@@ -11,25 +11,25 @@ use crate::limits::{Limits, OpenOptions};
 use crate::names::by_length;
 use crate::rules::Generation;
 
-/// The digest that each component gets: over its stored bytes in 1.2 (v1.2 §1), over its decoded ones
-/// in 2 (v2 §3.4).
+/// The algorithm of the digest of each component, over its stored bytes in 1.2 (v1.2 §1) and over its decoded bytes in
+/// 2 (v2 §3.4).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Checksum {
-    /// None.
+    /// No digest.
     None,
-    /// CRC-32C, which finds accidents: 1.2 only.
+    /// CRC-32C, which finds accidental changes (1.2 only).
     Crc32c,
     /// SHA-256.
     #[default]
     Sha256,
-    /// XXH3-64, which finds accidents: 2 only.
+    /// XXH3-64, which finds accidental changes (2 only).
     Xxh3,
 }
 
-/// Settings for writing a file. By default it is of 1.2, and each component gets a sha256; in 2 an
-/// xxh3. Objects come in any order, and nothing exceeds the default [`Limits`], or those that a file
-/// was opened with that is appended to.
+/// Settings for writing a file. By default the file is of 1.2, and each component gets a sha256 (in 2 an xxh3). Objects
+/// may be written in any order. The file stays within the default [`Limits`], or the limits that a file to append to
+/// was opened with.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct WriteOptions {
     generation: Option<Generation>,
@@ -41,45 +41,44 @@ pub struct WriteOptions {
     pub(super) level: Option<Level>,
 }
 
-/// The largest alignment that can be asked for.
+/// The largest alignment that can be set.
 const MOST: u64 = 1 << 30;
 
 impl WriteOptions {
-    /// Returns these settings for a file of another generation: [`V1_2`](Generation::V1_2) or
-    /// [`V2`](Generation::V2). What is appended to a file is of the generation of that file, whatever
-    /// is set.
+    /// Returns these settings for a file of another generation: [`V1_2`](Generation::V1_2) or [`V2`](Generation::V2).
+    /// Appending to a file keeps the generation of the file instead.
     #[must_use]
     pub fn generation(mut self, generation: Generation) -> Self {
         self.generation = Some(generation);
         self
     }
 
-    /// Returns these settings with other digests.
+    /// Returns these settings with another algorithm for digests.
     #[must_use]
     pub fn checksum(mut self, checksum: Checksum) -> Self {
         self.checksum = Some(checksum);
         self
     }
 
-    /// Returns these settings with blobs at multiples of so many bytes: a power of two, at least 64 in 1.2 and
-    /// 4096 in 2, which are the defaults, and at most 1 GiB. The canonical form has its own.
+    /// Returns these settings with blobs at multiples of `bytes`: a power of two, at least 64 in 1.2 and 4096 in 2,
+    /// which are the defaults, and at most 1 GiB. The canonical form has an alignment of its own.
     #[must_use]
     pub fn alignment(mut self, bytes: u64) -> Self {
         self.alignment = Some(bytes);
         self
     }
 
-    /// Returns these settings, for a file in which components of equal bytes share a blob (2 only; in canonical
-    /// form they do in any case). That is known before a component is written where all of its bytes
-    /// are given at once, or its digest is [announced](super::NewComponent::with_known_sha256). It takes a
-    /// sha256 of all bytes, and at most 150 bytes of memory a blob.
+    /// Returns these settings for a file in which components with equal bytes share a blob (2 only; files in canonical
+    /// form always share blobs). A component shares a blob if all of its bytes are given at once, or if its sha256 is
+    /// [announced](super::NewComponent::with_known_sha256). Sharing takes a sha256 of all bytes, and at most 150 bytes
+    /// of memory for each blob.
     #[must_use]
     pub fn sharing(mut self) -> Self {
         self.sharing = true;
         self
     }
 
-    /// Returns these settings, with all tensors compressed that are [added](super::Writer::add) or
+    /// Returns these settings with compression of all tensors that are [added](super::Writer::add) or
     /// [begun](super::Writer::begin) by their elements.
     #[cfg(feature = "zstd")]
     #[must_use]
@@ -88,17 +87,16 @@ impl WriteOptions {
         self
     }
 
-    /// Returns these settings for readers that have other limits.
+    /// Returns these settings for readers with other limits.
     #[must_use]
     pub fn limits(mut self, limits: Limits) -> Self {
         self.limits = Some(limits);
         self
     }
 
-    /// Returns these settings, for a file in canonical form: one content has one file
-    /// (`docs/canonical.md`). Objects and components must then come in
-    /// [`canonical_order`](super::canonical_order), in 2 in the order of their bytes; none of them is
-    /// compressed, and all get a sha256, in 2 an xxh3.
+    /// Returns these settings for a file in canonical form: each content has exactly one file (`docs/canonical.md`).
+    /// Objects and components must then be written in [`canonical_order`](super::canonical_order), in 2 in the order of
+    /// their bytes. Components are not compressed, and all get a sha256 (in 2 an xxh3).
     #[must_use]
     pub fn canonical(mut self) -> Self {
         self.canonical = true;
@@ -111,7 +109,7 @@ impl WriteOptions {
         self.target_of(writing.ok_or(BareError::misuse(Misuse::Settings))?)
     }
 
-    /// Returns the target for a file of a generation that is written so.
+    /// Returns the target for a file in the form `writing`.
     pub(super) fn target_of(&self, writing: &'static Writing) -> Result<Target, BareError> {
         let decoded = writing.digests_decoded;
         let own = if decoded { Checksum::Xxh3 } else { Checksum::Sha256 };
@@ -137,20 +135,20 @@ impl WriteOptions {
         Ok(Target { writing, checksum, alignment, canonical, sharing })
     }
 
-    /// The options of those who will read a new file.
+    /// Returns the options for reading a new file.
     pub(super) fn options(&self) -> OpenOptions {
         let options = OpenOptions::default().limits(self.limits.unwrap_or_default());
         if self.canonical { options.canonical() } else { options }
     }
 
-    /// The options of those who will read a file that was opened with `old`, and is appended to.
+    /// Returns the options for reading a file that was opened with `old` and is appended to.
     pub(super) fn options_for_append(&self, old: &OpenOptions) -> OpenOptions {
         old.any_form().limits(self.limits.unwrap_or(*old.limit()))
     }
 }
 
 impl Checksum {
-    /// The digest of nothing so far, if there is to be one.
+    /// Creates an empty sum of this algorithm, if there is one.
     pub(super) fn sum(self) -> Option<Sum> {
         match self {
             Self::None => None,
@@ -160,8 +158,8 @@ impl Checksum {
         }
     }
 
-    /// A digest that stands for one that is not known yet. It is not computed: a sha256 of nothing takes a third of the
-    /// time of an empty object (`benches/write`).
+    /// Returns a placeholder for a digest that is not known yet. The placeholder is a constant, because the sha256 of
+    /// no bytes takes a third of the time of writing an empty object (`benches/write`).
     pub(super) fn unknown(self) -> Option<Digest<'static>> {
         match self {
             Self::None => None,
@@ -172,15 +170,15 @@ impl Checksum {
     }
 }
 
-/// Settings that go together, for the file that is being written.
+/// The settings of the file that is being written, which have been checked against each other.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Target {
     pub(super) writing: &'static Writing,
     pub(super) checksum: Checksum,
-    /// A power of two.
+    /// The alignment of blobs in bytes: a power of two.
     pub(super) alignment: u64,
     pub(super) canonical: bool,
-    /// True if components of equal bytes share a blob.
+    /// Whether components with equal bytes share a blob.
     pub(super) sharing: bool,
 }
 
@@ -188,7 +186,7 @@ impl Target {
     /// Checks that the file may have shards.
     ///
     /// # Errors
-    /// [`Misuse::NoShards`].
+    /// [`Misuse::NoShards`], if the file may not have shards.
     pub(super) fn has_shards(&self) -> Result<(), BareError> {
         if self.canonical || !self.writing.dialect.has_shards {
             return Err(BareError::misuse(Misuse::NoShards));
@@ -196,13 +194,13 @@ impl Target {
         Ok(())
     }
 
-    /// The next place for a blob; none beyond the last that there is.
+    /// Returns the first aligned offset at or after `position`, or `None` on overflow.
     pub(super) fn aligned(&self, position: u64) -> Option<u64> {
         let rest = self.alignment.wrapping_sub(1);
         Some(position.checked_add(rest)? & !rest)
     }
 
-    /// The order in which names of objects, and roles in an object, come in canonical form.
+    /// Compares two names of objects, or two roles, in the order of the canonical form.
     pub(super) fn order(&self, a: &[u8], b: &[u8]) -> Ordering {
         if self.writing.deterministic { a.cmp(b) } else { by_length(a, b) }
     }

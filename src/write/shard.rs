@@ -1,4 +1,4 @@
-//! Data shards: files of blobs that another file, their root, refers to. v2 §7.
+//! Writing data shards: files with blobs that another file, their root, refers to. v2 §7.
 
 use super::blob_sink::BlobSink;
 use super::declare::{NewObject, ShardRecord, StoredBlob};
@@ -10,11 +10,12 @@ use crate::codec::Sum;
 use crate::error::{BareError, Error, Misuse};
 use crate::format::frame::Container;
 
-/// Writes a data shard: blobs as they come, then the footer. v2 §7.2. Nothing of it is kept in memory.
+/// A writer of a data shard, which writes each blob as it comes, and then the footer. v2 §7.2. Nothing is kept in
+/// memory.
 ///
-/// The root that refers to it describes its content. A shard may be written with its root, object by
-/// object ([`Writer::object_in`]), or by itself, perhaps by another thread or machine: it hands back what a root
-/// needs to refer to it.
+/// The root describes the content of the shard. A shard may be written together with its root, object by object
+/// ([`Writer::object_in`]), or separately, even on another machine. The writer returns what a root needs to refer to
+/// the shard and its blobs.
 ///
 /// ```
 /// use zten::write::{NewComponent, NewObject, WriteOptions, ShardWriter, Writer};
@@ -42,17 +43,17 @@ use crate::format::frame::Container;
 #[derive(Debug)]
 pub struct ShardWriter<S> {
     file: BlobSink<S>,
-    /// True if a blob has begun and not ended.
+    /// Whether a blob has begun and not ended.
     within: bool,
 }
 
 impl<S: Sink> ShardWriter<S> {
-    /// Begins a data shard. Its blobs get the digest of the settings; the file gets the same, or an
-    /// xxh3 where its blobs get none.
+    /// Begins a data shard, which is written to `sink`. Blobs get the digest of the settings. The file gets the same
+    /// kind of digest, or an xxh3 if blobs get none.
     ///
     /// # Errors
-    /// Whatever the sink fails with; [`Misuse::NoShards`] where the settings are not those of
-    /// generation 2, or of canonical form; [`Misuse::Settings`].
+    /// Any error of the sink; [`Misuse::NoShards`] if the settings are not for generation 2, or ask for canonical form;
+    /// [`Misuse::Settings`].
     pub fn new(sink: S, settings: &WriteOptions) -> Result<Self, Error> {
         let target = settings.target()?;
         target.has_shards()?;
@@ -63,27 +64,27 @@ impl<S: Sink> ShardWriter<S> {
         Ok(Self { file: BlobSink::new(sink, target, whole.sum())?, within: false })
     }
 
-    /// Writes some bytes of a blob, as many as there are: little-endian elements, as readers want them.
+    /// Writes `bytes` of the current blob, and begins a blob if there is none. A blob may be written in any number of
+    /// pieces. Elements must be little-endian.
     ///
     /// # Errors
-    /// Whatever the sink fails with. The shard is then not whole, and never becomes so: all else fails with
-    /// [`Misuse::Aborted`].
+    /// Any error of the sink. The shard is then incomplete, and all further calls fail with [`Misuse::Aborted`].
     pub fn write(&mut self, bytes: &[u8]) -> Result<(), Error> {
         self.begin_blob()?;
         self.file.write_blob(bytes)
     }
 
-    /// Ends a blob, which may be empty, and says where it is.
+    /// Ends the current blob, which may be empty, and returns its place in the shard.
     ///
     /// # Errors
-    /// Whatever the sink fails with.
+    /// Any error of the sink.
     pub fn end_blob(&mut self) -> Result<StoredBlob, Error> {
         self.begin_blob()?;
         self.within = false;
         self.file.end_blob()
     }
 
-    /// Begins a blob, where none has begun.
+    /// Begins a blob, if no blob has begun.
     fn begin_blob(&mut self) -> Result<(), BareError> {
         if !self.within {
             self.file.begin_blob(0, None, None)?;
@@ -92,26 +93,26 @@ impl<S: Sink> ShardWriter<S> {
         Ok(())
     }
 
-    /// Writes the footer, and returns the sink, which has been flushed, and what its root says of the
-    /// shard.
+    /// Writes the footer and flushes the sink. Returns the result of the sink, and the record of the shard for its
+    /// root.
     ///
     /// # Errors
-    /// Whatever the sink fails with; [`Misuse::Unfinished`] where a blob has not ended.
+    /// Any error of the sink; [`Misuse::Unfinished`] if a blob has not ended.
     pub fn finish(mut self) -> Result<(S::Output, ShardRecord), Error> {
         if self.within {
             return Err(BareError::misuse(Misuse::Unfinished).into());
         }
-        // It has no manifest: v2 §7.2.
+        // A data shard has no manifest: v2 §7.2.
         self.file.put(Container::V2.footer(0, &[]).as_bytes())?;
         let size = self.file.position;
         let (sink, sum) = self.file.end()?;
-        // It is always computed.
+        // The digest of a shard is always computed.
         let digest = sum.as_ref().map(Sum::finish).ok_or(BareError::internal())?;
         Ok((sink, ShardRecord { size, digest }))
     }
 }
 
-/// Shards (2): other files that hold blobs of this one.
+/// Writing files with shards (2), which are other files that hold blobs of the file.
 ///
 /// ```
 /// use zten::write::{NewObject, WriteOptions, ShardWriter, Writer};
@@ -134,8 +135,8 @@ impl<S: Sink> ShardWriter<S> {
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 impl<S: Sink> Writer<S> {
-    /// Lists a file in which components are: a data shard, or any other file of 2. Of it nothing is read. It may be
-    /// listed before or after those components.
+    /// Lists a shard called `name`, in which components are: a data shard, or any other file of 2. The shard is not
+    /// read. It may be listed before or after its components.
     ///
     /// # Errors
     /// `shard-name`, `shard-size`, `digest-form`; [`Misuse::NoShards`]; [`OutOfMemory`](crate::error::OutOfMemory).
@@ -143,12 +144,12 @@ impl<S: Sink> Writer<S> {
         Ok(self.draft.shard(name, record)?)
     }
 
-    /// Begins an object as [`object`](Self::object) does, whose components go to a shard. This has to be
-    /// [listed](Self::shard) by that name. Any number of shards may be written side by side.
+    /// Begins an object as [`object`](Self::object) does, but writes its components to a shard, which must be
+    /// [listed](Self::shard) with the name `name`. Several shards may be written at the same time.
     ///
     /// # Errors
-    /// The same as [`object`](Self::object); [`Misuse::NoShards`]; [`Misuse::Unfinished`] where a blob of the shard has not
-    /// ended.
+    /// The errors of [`object`](Self::object); [`Misuse::NoShards`]; [`Misuse::Unfinished`] if a blob of the shard has
+    /// not ended.
     pub fn object_in<'w, 'a>(
         &'w mut self,
         name: &'a str,

@@ -4,22 +4,22 @@ use alloc::vec::Vec;
 
 use crate::error::{Error, OutOfMemory};
 
-/// Takes the bytes of a file, in order; nothing is ever asked to be written again.
+/// A destination for the bytes of a file, which come in order. No byte is written twice.
 pub trait Sink {
-    /// The result of having written all of the file.
+    /// The value that `finish` returns once all bytes of the file have been written.
     type Output;
 
-    /// Takes all of `bytes`.
+    /// Writes all of `bytes`.
     ///
     /// # Errors
-    /// Whatever keeps it from taking them: with `std` [`Error::from_write`], without [`Error::writing`]. The file is
-    /// then not whole, and never becomes so.
+    /// The error of the destination: [`Error::from_write`] with `std`, and [`Error::writing`] without. The file is then
+    /// incomplete, and stays so.
     fn write(&mut self, bytes: &[u8]) -> Result<(), Error>;
 
-    /// Comes after the last byte: what is held back is passed on.
+    /// Completes the file after its last byte, and writes bytes that are still buffered.
     ///
     /// # Errors
-    /// Whatever keeps it from doing so.
+    /// The error of the destination.
     fn finish(self) -> Result<Self::Output, Error>;
 }
 
@@ -37,7 +37,7 @@ impl Sink for Vec<u8> {
     }
 }
 
-/// Whoever has the sink finishes it.
+/// Writes to a borrowed sink, which its owner must finish.
 impl<S: Sink> Sink for &mut S {
     type Output = ();
 
@@ -50,8 +50,8 @@ impl<S: Sink> Sink for &mut S {
     }
 }
 
-/// Any [`std::io::Write`] as a [`Sink`]. Padding and manifests come in small pieces: wrap files
-/// in a [`std::io::BufWriter`], which passes large pieces on as they are.
+/// A [`Sink`] that writes to any [`std::io::Write`]. Padding and manifests are written in small pieces, so wrap files
+/// in a [`std::io::BufWriter`], which passes large pieces through.
 #[cfg(feature = "std")]
 #[derive(Clone, Debug, Default)]
 pub struct IoSink<W>(pub W);

@@ -1,4 +1,4 @@
-//! The writer: header, objects, manifest, footer, in one pass.
+//! The writer, which writes header, objects, manifest and footer in one pass.
 
 use serde::Serialize;
 
@@ -11,10 +11,10 @@ use super::sink::Sink;
 use crate::error::{BareError, Error, Misuse};
 use crate::manifest::{Manifest, ManifestRef};
 
-/// Writes a file of 1.2 or 2: blobs as they come, then the manifest and the footer. Nothing is written
-/// twice, and nothing but the manifest is kept in memory.
+/// A writer of a file of 1.2 or 2, which writes each blob as it comes, and then the manifest and the footer. No byte is
+/// written twice, and only the manifest is kept in memory.
 ///
-/// A file that was not finished has no footer, and no reader takes it for a file.
+/// An unfinished file has no footer, so no reader opens it.
 ///
 /// ```
 /// # #[cfg(feature = "files")] {
@@ -34,38 +34,38 @@ use crate::manifest::{Manifest, ManifestRef};
 pub struct Writer<S> {
     pub(super) file: BlobSink<S>,
     pub(super) draft: Draft,
-    /// The level of compression of what is added by its elements.
+    /// The level of compression of tensors that are added by their elements.
     pub(super) level: Option<Level>,
 }
 
 impl<S: Sink> Writer<S> {
-    /// Begins a file.
+    /// Begins a new file, which is written to `sink`.
     ///
     /// # Errors
-    /// Whatever the sink fails with; [`Misuse::Settings`]; [`OutOfMemory`](crate::error::OutOfMemory).
+    /// Any error of the sink; [`Misuse::Settings`]; [`OutOfMemory`](crate::error::OutOfMemory).
     pub fn new(sink: S, settings: &WriteOptions) -> Result<Self, Error> {
         let target = settings.target()?;
         let draft = Draft::new(settings.options(), target)?;
         Ok(Self { file: BlobSink::new(sink, target, None)?, draft, level: settings.level })
     }
 
-    /// Goes on with a file of 1.x or 2: what `sink` is given goes behind the first
-    /// [`manifest.appends_at()`](Manifest::appends_at) bytes of the file, which in 1.x are those before
-    /// its manifest, and in 2 all of them. The file keeps its generation, version, objects, attributes
-    /// and unknown fields; the old manifest of a 1.x file must not be overwritten in place, for until
-    /// [`finish`](Self::finish) there would be none.
+    /// Appends to a file of 1.x or 2. The bytes that are written to `sink` belong behind the first
+    /// [`manifest.appends_at()`](Manifest::appends_at) bytes of the file: in 1.x behind the bytes before its manifest,
+    /// and in 2 behind all of its bytes. The file keeps its generation, version, objects, attributes and unknown
+    /// fields. Do not overwrite the old manifest of a 1.x file in place: until [`finish`](Self::finish) the file would
+    /// have no manifest.
     ///
-    /// The file opens as before: with the options that `manifest` was opened with, tolerances
-    /// among them, or with the limits of the settings if those give any. (The canonical form is
-    /// not kept.) What is added is validated without tolerances.
+    /// The new file opens with the options that `manifest` was opened with, including tolerances, or with the limits of
+    /// the settings if these give limits. (The canonical form is not kept.) Objects that are added are validated
+    /// without tolerances.
     ///
-    /// A compressed component whose decoded size the manifest does not say (1.1) counts against `limit-decoded-total` with
-    /// the most bytes that there can be. If that
-    /// leaves no room for another, a copy made by [`Copier`](super::Copier) says the sizes.
+    /// A compressed component whose decoded size is not in the manifest (1.1) counts against `limit-decoded-total` with
+    /// the largest size that it can have. If no room is left for further objects, copy the file with
+    /// [`Copier`](super::Copier), which writes the sizes.
     ///
     /// # Errors
-    /// Whatever the sink fails with; [`Misuse::Append`] where the file is of 0.1 or a data shard, or
-    /// canonical form is asked for; [`Misuse::Settings`] where its generation has not what they say;
+    /// Any error of the sink; [`Misuse::Append`] if the file is of 0.1 or a data shard, or the settings ask for
+    /// canonical form; [`Misuse::Settings`] if the generation of the file does not have what the settings ask for;
     /// [`OutOfMemory`](crate::error::OutOfMemory).
     pub fn append(
         sink: S,
@@ -75,9 +75,9 @@ impl<S: Sink> Writer<S> {
         Self::behind(manifest.appends_at(), sink, manifest.parts(), settings)
     }
 
-    /// The same as [`append`](Self::append), for what goes behind the first [`manifest.edits_at()`](Manifest::edits_at)
-    /// bytes of the file: its blobs, and no manifest that is replaced. The new file must have another place: of this one a
-    /// reader may have the manifest open.
+    /// Writes a new edition of a file, as [`append`](Self::append) does, behind the first
+    /// [`manifest.edits_at()`](Manifest::edits_at) bytes of the file: these hold its blobs, but not the manifest that
+    /// is replaced. Write the new file at another path, because a reader may have the old manifest open.
     ///
     /// ```
     /// use zten::Writer;
@@ -103,7 +103,7 @@ impl<S: Sink> Writer<S> {
         Self::behind(manifest.edits_at(), sink, manifest.parts(), settings)
     }
 
-    /// Goes on with a file of which the bytes before `position` are kept.
+    /// Continues a file whose bytes before `position` are kept.
     fn behind(
         position: u64,
         sink: S,
@@ -122,28 +122,28 @@ impl<S: Sink> Writer<S> {
         Ok(Self { file, draft, level: settings.level })
     }
 
-    /// Renames the objects that there are so far: each gets the name that `new` returns for its own, if it returns one.
+    /// Renames the objects that have been written so far: each object whose name `new` returns a name for gets that
+    /// name.
     ///
     /// # Errors
-    /// `duplicate-name` where two objects get one name, and [`Misuse::Unfinished`] where an object has not ended: all keep
-    /// their names; [`OutOfMemory`](crate::error::OutOfMemory).
+    /// `duplicate-name` if two objects would get the same name, and [`Misuse::Unfinished`] if an object has not ended:
+    /// then all objects keep their names; [`OutOfMemory`](crate::error::OutOfMemory).
     pub fn rename<'n>(&mut self, new: impl Fn(&str) -> Option<&'n str>) -> Result<(), Error> {
         Ok(self.draft.rename(new)?)
     }
 
-    /// Gives the file attributes, in place of those that it has: any value that serde can take apart, as a struct or a map
-    /// with text as keys. They may come at any time.
+    /// Sets the attributes of the file, and replaces earlier ones. `attributes` may be any value that serde serializes
+    /// as a map with text keys, such as a struct. Attributes can be set at any time.
     ///
     /// # Errors
-    /// `attributes-type`, `key-type`, `duplicate-key`, `limit-keys`, `limit-depth` and the rules
-    /// `cbor-…`, where they are no attributes; in canonical form, `duplicate-key` also where a
-    /// key stands twice in one of the values; [`OutOfMemory`](crate::error::OutOfMemory). The file
-    /// keeps those that it has.
+    /// `attributes-type`, `key-type`, `duplicate-key`, `limit-keys`, `limit-depth` and the rules `cbor-…`, if the value
+    /// cannot be attributes; in canonical form, `duplicate-key` also if a map within a value has duplicate keys;
+    /// [`OutOfMemory`](crate::error::OutOfMemory). After an error the file keeps its earlier attributes.
     pub fn attributes<T: Serialize + ?Sized>(&mut self, attributes: &T) -> Result<(), Error> {
         self.attributes_encoded(&Encoded::from_value(attributes)?)
     }
 
-    /// The same as [`attributes`](Self::attributes), of attributes that are encoded.
+    /// Sets the attributes of the file from encoded attributes, as [`attributes`](Self::attributes) does.
     ///
     /// # Errors
     /// The errors of [`attributes`](Self::attributes).
@@ -151,21 +151,20 @@ impl<S: Sink> Writer<S> {
         Ok(self.draft.attributes(attributes)?)
     }
 
-    /// Writes manifest and footer, and [finishes](Sink::finish) the sink: a file that was [created](Self::create) by its
-    /// path is published, whole; others are returned.
+    /// Writes the manifest and the footer, and [finishes](Sink::finish) the sink. A file that was
+    /// [created](Self::create) by its path is published in one step. Other sinks are returned.
     ///
-    /// Before that the manifest is opened, as a reader opens it: a file that is finished is one
-    /// that opens, with the limits of the settings, the tolerances that a file was opened with
-    /// that is appended to, and in canonical form if this was asked for. That takes the memory
-    /// of opening, beside the manifest.
+    /// Before that, the manifest is opened as a reader would open it, so that every finished file opens: with the
+    /// limits of the settings, with the tolerances of the file that is appended to, and in canonical form if the
+    /// settings ask for it. This takes as much memory as opening the file, in addition to the manifest.
     ///
     /// # Errors
-    /// Whatever the sink fails with; [`Misuse::Unfinished`] where an object has not ended;
-    /// [`OutOfMemory`](crate::error::OutOfMemory). Whatever opening the file would fail with, and only all of it
-    /// shows: `limit-manifest`, `limit-keys` of the root, `limit-decoded-total`, `limit-shards`; `shard-reference`,
-    /// `blob-bounds` and `blob-overlap` of components that are [`stored`](super::NewComponent::stored), and
-    /// `duplicate-key` where a shard is listed twice. Of a file that is appended to, any rule `limit-…` that it
-    /// breaks itself, where the settings give limits. Nothing is written then.
+    /// Any error of the sink; [`Misuse::Unfinished`] if an object has not ended;
+    /// [`OutOfMemory`](crate::error::OutOfMemory). Errors of opening the file that depend on all of it:
+    /// `limit-manifest`, `limit-keys` of the root, `limit-decoded-total`, `limit-shards`; `shard-reference`,
+    /// `blob-bounds` and `blob-overlap` of [`stored`](super::NewComponent::stored) components, and `duplicate-key` if a
+    /// shard is listed twice. If the settings give limits and the file that is appended to exceeds them, the rules
+    /// `limit-…`. After these errors nothing is written.
     pub fn finish(mut self) -> Result<S::Output, Error> {
         let (manifest, footer) = self.draft.finish(self.file.position)?;
         self.file.put(manifest.as_bytes())?;

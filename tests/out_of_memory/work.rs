@@ -1,4 +1,4 @@
-//! All that the library does with a file, each as a function that gives the error it ends in.
+//! The calls of the library that are tested, each as a function that returns its error.
 
 use std::path::Path;
 
@@ -16,10 +16,10 @@ use zten::{
 };
 use zten_testkit::{Far, Shards, check};
 
-/// Something that may be done with a file.
+/// A test of reading a file with some options.
 pub(crate) type Work = fn(&[u8], &OpenOptions) -> Result<(), Error>;
 
-/// All that may be, and what it is called.
+/// All tests of reading, with their names.
 pub(crate) const WORKS: &[(&str, Work)] = &[
     ("open", open),
     ("check", check),
@@ -64,7 +64,7 @@ static FRONT: FrontEnd = FrontEnd::new(
     Rules { duplicate_name: &ROW, bool_value: None, stream: None },
 );
 
-/// Opens a file as a front end of another format would that says the same of it.
+/// Opens a file through a front end that passes the tensors of the file to a builder.
 fn front_end(file: &[u8], options: &OpenOptions) -> Result<(), Error> {
     let archive = options.from_bytes(file)?;
     let header = archive.manifest().extent();
@@ -113,7 +113,7 @@ pub(crate) fn open(file: &[u8], options: &OpenOptions) -> Result<(), Error> {
     options.from_bytes(file).map(drop)
 }
 
-/// Opens a file of the file system, with its shards, and reads what is in those.
+/// Opens the file at `path` with its shards, and reads all tensors if there are shards.
 pub(crate) fn open_path(path: &Path, options: &OpenOptions) -> Result<(), Error> {
     let archive = options.open(path)?;
     if archive.manifest().shards().len() == 0 {
@@ -122,14 +122,14 @@ pub(crate) fn open_path(path: &Path, options: &OpenOptions) -> Result<(), Error>
     all(archive.tensors().map(|tensor| view(&tensor)))
 }
 
-/// Reads every component by itself, whatever the others are.
+/// Reads every component, even if reading another component has failed.
 fn decode(file: &[u8], options: &OpenOptions) -> Result<(), Error> {
     let archive = options.from_bytes(file)?;
     let parts = archive.tensors().flat_map(|object| object.components());
     all(parts.map(|part| decode_one(&part)))
 }
 
-/// The first error, but running out of memory before any other.
+/// Returns the first error. Running out of memory takes precedence over other errors.
 fn all(outcomes: impl Iterator<Item = Result<(), Error>>) -> Result<(), Error> {
     let mut first = Ok(());
     for outcome in outcomes {
@@ -150,9 +150,9 @@ fn decode_one(part: &Component<'_>) -> Result<(), Error> {
     Ok(())
 }
 
-/// Borrows, decodes and looks through every object as what it is.
+/// Borrows, decodes and examines every object by its layout.
 fn views(file: &[u8], options: &OpenOptions) -> Result<(), Error> {
-    // All that is read of the other is decoded.
+    // `archive` lends its bytes, while `far` does not, so that its components are read and decoded into memory.
     let (archive, far) = (options.from_bytes(file)?, Far(file));
     all(archive.tensors().map(|tensor| {
         view(&tensor)?;
@@ -187,21 +187,21 @@ fn view(tensor: &Tensor<'_>) -> Result<(), Error> {
     Ok(())
 }
 
-/// Reads all elements of a dense object, and some of them.
+/// Reads all elements of a dense object, and a slice of it.
 fn dense<T: Element>(tensor: &Tensor<'_>) -> Result<(), Error> {
     tensor.to_vec::<T>()?;
     tensor.to_cow::<T>()?;
     let mut ranges = Vec::new();
     reserve(&mut ranges, tensor.shape().len())?;
     ranges.extend(tensor.shape().iter().map(|dimension| 0..dimension));
-    // So that there are several runs, where there are several dimensions.
+    // Cuts the last dimension, so that the slice has several runs.
     if let Some(last) = ranges.last_mut() {
         last.end = last.end.min(1);
     }
     tensor.slice(&ranges[..])?.to_vec::<T>().map(drop)
 }
 
-/// A file, its shards by their names, which are in memory, and how it is opened.
+/// A file in memory, its shards in memory with their names, and the options to open the file with.
 pub(crate) struct Sharded<'f> {
     pub(crate) root: &'f [u8],
     pub(crate) shards: &'f [(String, Vec<u8>)],
@@ -209,7 +209,7 @@ pub(crate) struct Sharded<'f> {
 }
 
 impl<'f> Sharded<'f> {
-    /// Finds the shards.
+    /// Returns a finder of the shards in memory.
     fn find(&self) -> impl zten::shards::Find<Source = InMemory<&'f [u8]>> {
         let shards = self.shards;
         Shards(move |name: &str| {
@@ -218,7 +218,7 @@ impl<'f> Sharded<'f> {
         })
     }
 
-    /// Binds the shards, validates all of the file with them, and reads it.
+    /// Binds the shards, verifies the file with them, and reads all tensors.
     pub(crate) fn bind(&self) -> Result<(), Error> {
         let archive = self.options.from_bytes(self.root)?;
         let mut shards = archive.manifest().bind_shards(&self.find())?;
@@ -228,7 +228,7 @@ impl<'f> Sharded<'f> {
         archive.tensors().try_for_each(|tensor| view(&tensor.read_from(&files)))
     }
 
-    /// Reads a file that owns its shards, before or after all of it is validated.
+    /// Opens the file as an archive that owns its shards, and reads all tensors, before or after verifying the file.
     pub(crate) fn own(&self, verify_first: bool) -> Result<(), Error> {
         let archive = self.options.from_bytes(self.root)?.find_shards(&self.find())?;
         if verify_first {
@@ -239,7 +239,7 @@ impl<'f> Sharded<'f> {
     }
 }
 
-/// Passes over any error but the one that is tested here.
+/// Turns every error except running out of memory into success.
 fn ignore(outcome: Result<(), Error>) -> Result<(), Error> {
     match outcome {
         Err(error) if is_memory(&error) => Err(error),
@@ -251,7 +251,7 @@ fn reserve<T>(vec: &mut Vec<T>, count: usize) -> Result<(), Error> {
     vec.try_reserve_exact(count).map_err(|_| zten::error::OutOfMemory.into())
 }
 
-/// Returns whether an error says that memory could not be allocated.
+/// Returns whether the error is that memory could not be allocated.
 pub(crate) fn is_memory(error: &Error) -> bool {
     error.kind() == zten::ErrorKind::OutOfMemory
 }
@@ -262,7 +262,7 @@ fn look_up(file: &[u8], options: &OpenOptions) -> Result<(), Error> {
     for object in archive.tensors() {
         assert_eq!(archive.get(object.name()).map(|found| found.ordinal()), Some(object.ordinal()));
         for (_, item) in object.attributes() {
-            // A string in chunks is put together to be compared, if it is not too long.
+            // A string in chunks is joined to be compared, if it is not too long.
             item.get::<Any>().map_or_else(|error| ignore(Err(error)), |_| Ok(()))?;
         }
     }
@@ -290,10 +290,10 @@ fn append(file: &[u8], options: &OpenOptions) -> Result<(), Error> {
     writer.finish().map(drop)
 }
 
-/// Names that are not sorted: they go into a table, which grows.
+/// Names of one letter that are not sorted, so that they go into a table, which grows.
 const NAMES: &str = "zyxwvutsrqponmlkjihgfedcba9876543210ZYXWVUTSRQPONMLKJIHGFEDCBA_-.:";
 
-/// Writes objects of every format, with every kind of checksum, compressed or not.
+/// Writes objects of every layout with `checksum`, compressed if there is a `level`.
 pub(crate) fn write(checksum: Checksum, level: Option<u8>) -> Result<(), Error> {
     let level = level.map(Level::new).transpose()?;
     let at = |object: NewObject<'static>| match level {
@@ -327,7 +327,7 @@ pub(crate) fn write(checksum: Checksum, level: Option<u8>) -> Result<(), Error> 
     writer.finish().map(drop)
 }
 
-/// Writes tensors by their elements, in one call or piece by piece.
+/// Writes tensors from their elements, in one call and piece by piece.
 pub(crate) fn write_elements(checksum: Checksum, level: Option<u8>) -> Result<(), Error> {
     let mut settings = WriteOptions::default().checksum(checksum);
     if let Some(level) = level {
@@ -352,17 +352,17 @@ pub(crate) fn write_elements(checksum: Checksum, level: Option<u8>) -> Result<()
     writer.finish().map(drop)
 }
 
-/// A tensor of floats.
+/// Returns a file with a single tensor of floats.
 fn written() -> Result<Vec<u8>, Error> {
     let mut writer = Writer::new(Vec::new(), &WriteOptions::default())?;
     writer.add("some weights", &[2, 3], &[1.5_f32; 6])?;
     writer.finish()
 }
 
-/// Something that ends in an error that has names.
+/// A call that fails with an error that has names.
 type Named = fn() -> Result<(), Error>;
 
-/// All that does, and what it is called.
+/// All calls that fail with names, and what they test.
 pub(crate) const NAMED: &[(&str, Named)] = &[
     ("no tensor of a name", || {
         let file = written()?;
@@ -405,7 +405,8 @@ pub(crate) const NAMED: &[(&str, Named)] = &[
     }),
 ];
 
-/// Writes a root and shards: those that are there already, and two at once; and appends another.
+/// Writes a root with a shard that exists already and two shards that are written at the same time, and appends a
+/// shard.
 pub(crate) fn write_shards() -> Result<(), Error> {
     let settings = WriteOptions::default().generation(Generation::V2).sharing();
     let mut alone = ShardWriter::new(Vec::new(), &settings)?;
@@ -437,7 +438,7 @@ pub(crate) fn write_shards() -> Result<(), Error> {
     writer.finish().map(drop)
 }
 
-/// A type that takes any value, and no memory for it.
+/// A type that deserializes any value without allocating.
 struct Any;
 
 impl<'de> serde::Deserialize<'de> for Any {

@@ -1,8 +1,7 @@
-//! A third-party decoder of blocks in the place of ours: `ruzstd`.
+//! `ruzstd`, a third-party decoder of blocks, in place of the decoder of `zten_zstd`.
 //!
-//! Both get the same blocks under the same header, so whatever one accepts here, the other must
-//! decode to the same bytes. This one takes its memory as it likes, and aborts where an allocation
-//! fails.
+//! Both decoders get the same blocks under the same header, so that differences between their results show defects.
+//! `ruzstd` allocates without limits, and aborts if an allocation fails.
 
 use ruzstd::decoding::{BlockDecodingStrategy, FrameDecoder};
 use ruzstd::io::Read as _;
@@ -10,7 +9,7 @@ use zten_zstd::decode::{Block, BlockDecoder, Flaw, Header};
 
 use crate::num::u64_from_usize;
 
-/// Decodes one frame after the other. Never used after an error.
+/// A decoder of one frame after another, which is not used after an error.
 pub(super) struct Decoder(FrameDecoder);
 
 impl Default for Decoder {
@@ -33,7 +32,7 @@ impl BlockDecoder for Decoder {
         decoded.map(|_| ()).map_err(|_| Flaw::Corrupt)
     }
 
-    /// Takes decoded bytes that no later block can refer to.
+    /// Moves decoded bytes that no later block can refer to into `buffer`.
     fn read(&mut self, buffer: &mut [u8]) -> Result<usize, Flaw> {
         self.0.read(buffer).map_err(|_| Flaw::Corrupt)
     }

@@ -1,4 +1,4 @@
-//! The rules of the profiles of generation 2 for the parts of an object: v2 §5.2.
+//! The rules of the profiles of generation 2 on the components of an object: v2 §5.2.
 
 use super::{Candidate, ObjectFault, Part};
 use crate::format::{Count, Profile, Role, Types};
@@ -7,7 +7,7 @@ use crate::num::divide_exactly;
 use crate::rules::Rule;
 
 impl Candidate<'_> {
-    /// Checks the object by the rules that its attributes and its shape make.
+    /// Checks the object by the rules that follow from its attributes and its shape.
     #[inline(never)]
     pub(crate) fn check_profile(&self, profile: &Profile) -> Result<(), ObjectFault> {
         let rules = || profile.iter().flatten();
@@ -26,7 +26,7 @@ impl Candidate<'_> {
                 }
                 Count::PerScales(scales) => {
                     let each = self.require(Role::Scales, rules().count(), Rule::ProfileRoles)?;
-                    // The number of scales follows from their bytes.
+                    // The number of scales follows from their size, if their type is known.
                     if !each.record.is_beyond_profile(self.layout) {
                         let count = each.record.count();
                         let count = count.and_then(|count| divide_exactly(count, scales));
@@ -40,7 +40,7 @@ impl Candidate<'_> {
 }
 
 impl Part<'_> {
-    /// Checks that it has the bytes of just that many elements, as far as its `type` tells.
+    /// Checks that the component has the size of `count` elements, if its `type` is known.
     fn check_elements(&self, types: Types, count: Option<u64>) -> Result<(), ObjectFault> {
         let bytes = count.and_then(|count| types.bytes(self.record, count));
         match self.record.size() {
