@@ -1,10 +1,10 @@
 //! A strict, iterative pull decoder for CBOR (RFC 8949): no recursion, no allocation.
 //!
-//! It knows CBOR and nothing of tensors. A parser takes the bytes that are left of the manifest
-//! and returns what is left after it, in nom's signature; so a place in the manifest is a number
-//! of bytes left, and nothing has to be carried along to find it.
+//! This module knows CBOR, but not tensors. A parser takes the rest of the manifest and returns the rest after the
+//! item, as nom's parsers do. A place in the manifest is therefore the number of bytes left, which needs no further
+//! state.
 //!
-//! Well-formedness is validated before type: a reserved head is `cbor-reserved` wherever it stands.
+//! Well-formedness is checked before types: a reserved head breaks `cbor-reserved` wherever it occurs.
 
 mod encode;
 mod rewrite;
@@ -29,8 +29,8 @@ pub(crate) type Input<'m> = &'m [u8];
 /// The result of a parser: the rest of the input after the item, and the item.
 pub(crate) type Parsed<'m, O> = IResult<Input<'m>, O, Fault>;
 
-/// The result of a check within a parser. It fails as the parser does: an error of another form
-/// would be moved into that one wherever it is passed on, which is a large part of the code.
+/// The result of a check within a parser. Its error type is that of the parser, because converting errors at each call
+/// was a large part of the code.
 pub(crate) type Checked<O> = Result<O, nom::Err<Fault>>;
 
 /// A place in the manifest, as the number of bytes from there to its end.
@@ -46,18 +46,18 @@ impl BytesLeft {
         Self(len_u32(input.len()))
     }
 
-    /// The place that is `start` bytes behind the first of all bytes.
+    /// Returns the place `start` bytes after the first byte, counted from the beginning.
     pub(crate) fn from_start(start: usize) -> Self {
         Self(len_u32(start))
     }
 
-    /// A place that was counted from the first of `total` bytes, counted from their end; [`END`](Self::END), the
-    /// first one, stays as it is.
+    /// Converts a place that was counted from the beginning of `total` bytes into a place counted from their end.
+    /// [`END`](Self::END), the first place, does not change.
     pub(crate) fn rebased(self, total: u32) -> Self {
         if self == Self::END { self } else { Self(total.saturating_sub(self.0)) }
     }
 
-    /// The bytes from there to the end of the manifest.
+    /// Returns the number of bytes from the place to the end of the manifest.
     #[inline]
     pub(crate) fn get(self) -> u32 {
         self.0
@@ -69,7 +69,7 @@ impl BytesLeft {
 pub(crate) struct Fault {
     pub(crate) kind: ErrorKind,
     pub(crate) bytes_left: BytesLeft,
-    /// The number that the rule's sentence names, if it names one.
+    /// The number that was found, for the sentence of the rule.
     pub(crate) found: u64,
 }
 
@@ -86,7 +86,7 @@ impl Fault {
         Self { kind: kind.into(), bytes_left, found }
     }
 
-    /// An invariant of this library does not hold at `at`.
+    /// Creates the fault of an invariant of this library that does not hold at `at`.
     #[cold]
     pub(crate) fn internal(at: Input<'_>) -> Self {
         Self::new(ErrorKind::Internal, BytesLeft::of(at))
@@ -99,7 +99,7 @@ impl From<Fault> for nom::Err<Fault> {
     }
 }
 
-/// The fault in a nom error. Nothing here asks for more input, so there always is one.
+/// Returns the fault in a nom error. Parsers of this crate never ask for more input, so there always is a fault.
 #[expect(clippy::needless_pass_by_value, reason = "the form that `map_err` takes")]
 pub(crate) fn fault(error: nom::Err<Fault>) -> Fault {
     match error {
@@ -108,17 +108,17 @@ pub(crate) fn fault(error: nom::Err<Fault>) -> Fault {
     }
 }
 
-/// Breaks `rule` at `at`. Only the fault is made out of line: a result that a call returns
-/// through memory would keep what is read in memory, too.
+/// Fails with `rule` at `at`. Only creating the fault is not inlined: if the whole result came from a call, it would be
+/// returned in memory, and so would the values that parsers read.
 #[inline]
 pub(crate) fn fail<O>(rule: Rule, at: Input<'_>) -> Parsed<'_, O> {
     Err(Fault::new(rule, BytesLeft::of(at)).into())
 }
 
-/// The whole of the item `null`.
+/// The byte of the item `null`.
 pub(crate) const NULL: u8 = 0xf6;
 
-/// The content of a definite string whose head was at `at`.
+/// Reads the content of a definite string whose head was at `at`.
 #[inline]
 fn content<'m>((at, head): (Input<'m>, Head), input: Input<'m>) -> Parsed<'m, Input<'m>> {
     if head.indefinite() {
@@ -131,39 +131,40 @@ fn content<'m>((at, head): (Input<'m>, Head), input: Input<'m>) -> Parsed<'m, In
     }
 }
 
-/// An unsigned integer of at most 64 bits.
+/// Reads an unsigned integer of at most 64 bits. Another item breaks `wrong`.
 #[inline]
 pub(crate) fn uint(wrong: Rule, at: Input<'_>) -> Parsed<'_, u64> {
     read_uint::<false>(wrong, at)
 }
 
-/// An unsigned integer of at most 64 bits, with the shortest head if that is asked for.
+/// Reads an unsigned integer of at most 64 bits, whose head must be the shortest if `SHORTEST`.
 #[inline]
 pub(crate) fn read_uint<const SHORTEST: bool>(wrong: Rule, at: Input<'_>) -> Parsed<'_, u64> {
     let (rest, head) = head_of::<SHORTEST>(major::UINT, wrong, at)?;
     Ok((rest, head.argument))
 }
 
-/// A definite text string, not yet known to be UTF-8.
+/// Reads a definite text string. Its bytes have not been checked to be UTF-8.
 #[inline]
 pub(crate) fn text(wrong: Rule, at: Input<'_>) -> Parsed<'_, Input<'_>> {
     read_text::<false>(wrong, at)
 }
 
-/// A definite text string, not yet known to be UTF-8, with the shortest head if that is asked for.
+/// Reads a definite text string, whose head must be the shortest if `SHORTEST`. Its bytes have not been checked to be
+/// UTF-8.
 #[inline(always)]
 pub(crate) fn read_text<const SHORTEST: bool>(wrong: Rule, at: Input<'_>) -> Parsed<'_, Input<'_>> {
     let (rest, head) = head_of::<SHORTEST>(major::TEXT, wrong, at)?;
     content((at, head), rest)
 }
 
-/// Returns whether no byte has its high bit set and, with `WITHOUT_ZERO`, none is zero. Of eight bytes and
-/// more, the last ones are looked at together with some before them, so that none is gone through by itself.
+/// Returns whether no byte has its high bit set and, with `WITHOUT_ZERO`, no byte is zero. If there are eight bytes or
+/// more, the last bytes are checked together with bytes before them, so that no byte is checked alone.
 #[inline]
 pub(crate) fn is_ascii<const WITHOUT_ZERO: bool>(text: &[u8]) -> bool {
     const HIGH: u128 = u128::from_ne_bytes([0x80; 16]);
     const ONES: u128 = u128::from_ne_bytes([1; 16]);
-    // Where no high bit is set, taking 1 from each byte sets that of a zero, if there is one.
+    // If no high bit is set, subtracting 1 from each byte sets the high bit of a zero byte.
     let high = |bytes: u128| bytes | if WITHOUT_ZERO { bytes.wrapping_sub(ONES) } else { 0 };
     let of = |chunk: &[u8; 16]| high(u128::from_ne_bytes(*chunk));
     let half = |chunk: &[u8; 8]| u128::from(u64::from_ne_bytes(*chunk));
@@ -183,7 +184,7 @@ pub(crate) fn check_utf8(at: BytesLeft, content: Input<'_>) -> Checked<()> {
     if is_ascii::<false>(content) { Ok(()) } else { utf8(at, content).map(|_| ()) }
 }
 
-/// The text of a string whose head is at `at`, if it is UTF-8.
+/// Returns the content of a string whose head is at `at` as text, if it is UTF-8.
 #[inline]
 pub(crate) fn utf8(at: BytesLeft, content: Input<'_>) -> Checked<&str> {
     core::str::from_utf8(content).map_err(|_| Fault::new(Rule::CborUtf8, at).into())
@@ -192,14 +193,13 @@ pub(crate) fn utf8(at: BytesLeft, content: Input<'_>) -> Checked<&str> {
 /// The limit of maps and arrays that may have any number of entries.
 pub(crate) const UNLIMITED: u32 = u32::MAX;
 
-/// A key of an interpreted map: definite text, not yet known to be UTF-8.
+/// Reads a key of an interpreted map: a definite text, which has not been checked to be UTF-8.
 #[inline(always)]
 pub(crate) fn key(at: Input<'_>) -> Parsed<'_, Input<'_>> {
     text(Rule::KeyType, at)
 }
 
-/// A text of fewer than 24 bytes as an item with the shortest head; `N` is one more than its
-/// length.
+/// Encodes a text of fewer than 24 bytes with the shortest head. `N` must be the length of the text plus 1.
 pub(crate) const fn spell<const N: usize>(text: &str) -> [u8; N] {
     assert!(text.len() < 24, "the length fits in the initial byte");
     let mut item = [0; N];
@@ -211,12 +211,12 @@ pub(crate) const fn spell<const N: usize>(text: &str) -> [u8; N] {
     item
 }
 
-/// Returns the input after `item`, or `None` if it does not start with that.
+/// Returns the input after `item`, or `None` if the input does not start with `item`.
 #[inline]
 pub(crate) fn starts<'m, const N: usize>(input: Input<'m>, item: &[u8; N]) -> Option<Input<'m>> {
     let (first, rest) = input.split_first_chunk::<N>()?;
-    // Eight bytes are compared as one number, shifted where the item has fewer: the next item
-    // to be tried shares the load.
+    // Eight bytes are compared as one number, which is shifted if the item has fewer: comparisons with several items
+    // share one load.
     if let (Some(first), Some(unused)) = (input.first_chunk::<8>(), 8_usize.checked_sub(N)) {
         let [mut wanted, found] = [[0; 8], *first];
         if let Some(wanted) = wanted.get_mut(unused..) {
@@ -228,8 +228,8 @@ pub(crate) fn starts<'m, const N: usize>(input: Input<'m>, item: &[u8; N]) -> Op
     (first == item).then_some(rest)
 }
 
-/// A text of at most 7 bytes that is written with the shortest head: what is left after it, its
-/// content, and the same as a word. None for any other item, and close to the end of the input.
+/// Reads a text of at most 7 bytes with the shortest head. Returns the rest, the content, and the content as a word.
+/// Returns `None` for any other item, and near the end of the input.
 #[inline]
 pub(crate) fn short_text(at: Input<'_>) -> Option<(Input<'_>, Input<'_>, Word)> {
     const TEXT: u8 = major::TEXT << 5;
@@ -240,13 +240,13 @@ pub(crate) fn short_text(at: Input<'_>) -> Option<(Input<'_>, Input<'_>, Word)> 
     (length < 8).then(|| (rest, content, Word::from_content(word, length)))
 }
 
-/// The last bytes of `whole`, as many as remain at `bytes_left`; all, where there are no more.
+/// Returns the last `bytes_left` bytes of `whole`, or all bytes if there are fewer.
 pub(crate) fn seek(whole: Input<'_>, bytes_left: BytesLeft) -> Input<'_> {
     let start = whole.len().saturating_sub(usize_from_u32(bytes_left.get()));
     whole.get(start..).unwrap_or(whole)
 }
 
-/// The bytes at `at` before `rest`, which is what is left after them.
+/// Returns the bytes of `at` before `rest`, which must be its end.
 #[inline]
 pub(crate) fn span<'m>(at: Input<'m>, rest: Input<'_>) -> Result<Input<'m>, Fault> {
     let length = at.len().checked_sub(rest.len());
@@ -266,12 +266,12 @@ pub(crate) mod major {
     pub(crate) const SIMPLE: u8 = 7;
 }
 
-/// The initial byte of a simple value that a second byte gives.
+/// The initial byte of a simple value that is in a second byte.
 const SIMPLE: u8 = 0xf8;
 /// The initial byte that ends an indefinite-length item.
 pub(crate) const BREAK: u8 = 0xff;
 
-/// The head of an item: major type, additional information, and the argument they stand for.
+/// The head of an item: major type, additional information and argument.
 #[derive(Clone, Copy)]
 pub(crate) struct Head {
     pub(crate) major: u8,
@@ -288,7 +288,7 @@ impl Head {
     }
 }
 
-/// The shortest head of that major type and argument: the bytes from so many on.
+/// Returns the shortest head with the given major type and argument: the bytes of an array from the returned index on.
 #[inline]
 pub(crate) fn head_bytes(major: u8, argument: u64) -> ([u8; 9], usize) {
     let mut bytes = [0; 9];
@@ -308,8 +308,8 @@ pub(crate) fn head_bytes(major: u8, argument: u64) -> ([u8; 9], usize) {
     (bytes, start)
 }
 
-/// The bytes that the argument takes if it does not fit in the initial byte, and the number of
-/// bits of 64 it leaves unused.
+/// Returns the size in bytes of an argument that does not fit in the initial byte, and the number of bits of a `u64`
+/// that it leaves unused.
 #[inline]
 fn width(info: u8) -> (usize, u32) {
     // 1, 2, 4 or 8 bytes for 24, 25, 26 and 27.
@@ -317,7 +317,7 @@ fn width(info: u8) -> (usize, u32) {
     (bytes, 64_u32.wrapping_sub(8 << (info & 3)))
 }
 
-/// The argument of a head that does not fit in its initial byte; none if it is cut.
+/// Reads an argument that does not fit in the initial byte, or returns `None` if the input ends within the argument.
 pub(crate) fn argument(at: Input<'_>, info: u8) -> Option<(Input<'_>, u64)> {
     if let Some(read) = wide(at, info) {
         return Some(read);
@@ -326,14 +326,15 @@ pub(crate) fn argument(at: Input<'_>, info: u8) -> Option<(Input<'_>, u64)> {
     Some((rest, argument.iter().fold(0, |number, byte| number << 8 | u64::from(*byte))))
 }
 
-/// [`argument`] where there are as many bytes as the longest head has: all but at the very end of the manifest.
+/// Reads an [`argument`] if the input has as many bytes as the longest head, which is so except at the end of the
+/// manifest.
 #[inline]
 fn wide(at: Input<'_>, info: u8) -> Option<(Input<'_>, u64)> {
     let [_, argument @ ..] = at.first_chunk::<9>()?;
     let (bytes, unused) = width(info);
     let rest = at.get(bytes.wrapping_add(1)..)?;
     if cfg!(target_pointer_width = "32") && info < 27 {
-        // Turning the order of 8 bytes takes such machines much longer than that of 4.
+        // Reversing 8 bytes takes much longer on such machines than reversing 4.
         let [a, b, c, d, ..] = *argument;
         let unused = unused.wrapping_sub(32);
         return Some((rest, (u32::from_be_bytes([a, b, c, d]) >> unused).into()));
@@ -341,7 +342,7 @@ fn wide(at: Input<'_>, info: u8) -> Option<(Input<'_>, u64)> {
     Some((rest, u64::from_be_bytes(*argument) >> unused))
 }
 
-/// The head of the next item, whatever it is.
+/// Reads the head of an item of any type.
 #[inline]
 pub(crate) fn head(at: Input<'_>) -> Parsed<'_, Head> {
     let Some((&initial, rest)) = at.split_first() else {
@@ -365,8 +366,7 @@ pub(crate) fn head(at: Input<'_>) -> Parsed<'_, Head> {
     }
 }
 
-/// A head of the major type `wanted`, which has to be as `SHORTEST` says; any other item breaks
-/// `wrong`.
+/// Reads a head of the major type `wanted`, which must be the shortest if `SHORTEST`. Any other item breaks `wrong`.
 #[inline(always)]
 pub(crate) fn head_of<const SHORTEST: bool>(
     wanted: u8,
@@ -374,7 +374,7 @@ pub(crate) fn head_of<const SHORTEST: bool>(
     at: Input<'_>,
 ) -> Parsed<'_, Head> {
     if let Some((initial, rest)) = at.split_first() {
-        // Of the wanted type, nothing is left of the initial byte but the information.
+        // If the type is the wanted one, only the additional information remains of the initial byte.
         let info = initial ^ (wanted << 5);
         if info < 24 {
             return Ok((rest, Head { major: wanted, info, argument: u64::from(info) }));
@@ -393,15 +393,15 @@ pub(crate) fn head_of<const SHORTEST: bool>(
     Ok((rest, head))
 }
 
-/// Returns whether an argument that takes bytes of its own needs as many as `info` says: more than the initial
-/// byte has room for, or more than half of them have. None of indefinite length does.
+/// Returns whether an argument of its own bytes needs as many bytes as `info` says: a smaller argument would fit in the
+/// initial byte or in half as many bytes. Returns false for indefinite lengths.
 #[inline]
 fn is_shortest(info: u8, argument: u64) -> bool {
     let (bytes, _) = width(info);
     if info == 24 { argument >= 24 } else { info < 28 && argument >> (bytes << 2) != 0 }
 }
 
-/// [`head_of`] for what is not an ordinary head.
+/// Reads a head as [`head_of`] does, for heads that its fast path does not handle.
 #[inline(never)]
 fn any_head_of(wanted: u8, wrong: Rule, at: Input<'_>) -> Parsed<'_, Head> {
     match head(at)? {
@@ -410,10 +410,10 @@ fn any_head_of(wanted: u8, wrong: Rule, at: Input<'_>) -> Parsed<'_, Head> {
     }
 }
 
-/// The number of entries of an open map or array that may follow.
+/// The number of entries that may follow in an open map or array.
 ///
-/// A definite one has those that are left. An indefinite one has, below zero, those that it may
-/// still have, and one: it ends with a break and not by count.
+/// For a definite length it is the number of entries left. For an indefinite length, which ends with a break, it is
+/// negative: below zero by the number of entries that are still allowed, and one.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Entries(i64);
 
@@ -433,25 +433,25 @@ impl Entries {
         Self(!i64::from(limit))
     }
 
-    /// Returns whether it is definite and has none left.
+    /// Returns whether the length is definite and no entries are left.
     #[inline]
     pub(crate) fn are_over(self) -> bool {
         self.0 == 0
     }
 
-    /// Returns whether it is definite and has some left.
+    /// Returns whether the length is definite and entries are left.
     #[inline]
     pub(crate) fn are_left(self) -> bool {
         self.0 > 0
     }
 
-    /// The entries but one, where some are known to be left.
+    /// Returns the entries after one of them. Some must be left.
     #[inline]
     pub(crate) fn but_one(self) -> Self {
         Self(self.0.wrapping_sub(1))
     }
 
-    /// Takes one entry: whether there is one.
+    /// Takes one entry, and returns whether there is one.
     #[inline]
     pub(crate) fn next(&mut self, input: Input<'_>) -> bool {
         if self.0 > 0 {
@@ -466,10 +466,10 @@ impl Entries {
         more
     }
 
-    /// The bytes that are left after the last entry, once [`next`](Self::next) has found no more.
+    /// Returns the bytes after the last entry, once [`next`](Self::next) has returned false.
     ///
     /// # Errors
-    /// `limit`, at `at`, where an indefinite one has more entries than it may.
+    /// `limit`, at `at`, if a map or array of indefinite length has more entries than the limit.
     #[inline]
     pub(crate) fn end<'m>(
         self,
@@ -486,20 +486,19 @@ impl Entries {
         }
     }
 
-    /// The number of entries, where the head gives it.
+    /// Returns the number of entries, if the head gives it.
     pub(crate) fn claimed(self) -> Option<u32> {
         u32::try_from(self.0).ok()
     }
 }
 
-/// The least bytes that an entry of a map or array of that major type has, and the limit that breaks where
-/// it has too many.
+/// Returns the smallest size in bytes of an entry of a map or array, and the limit on the number of entries.
 #[inline]
 fn entry_cost(major: u8) -> (u8, Limit) {
     if major == major::MAP { (2, Limit::Keys) } else { (1, Limit::Rank) }
 }
 
-/// Checks a claimed number of entries against the bytes that are left, then against the limit.
+/// Checks the claimed number of entries, first against the number of bytes left and then against the limit.
 pub(crate) fn entries<'m>(
     (at, head): (Input<'m>, Head),
     limit: u32,
@@ -518,25 +517,25 @@ pub(crate) fn entries<'m>(
     }
 }
 
-/// The head of a map of at most `limit` entries.
+/// Reads the head of a map of at most `limit` entries.
 #[inline]
 pub(crate) fn map_head(wrong: Rule, limit: u32, at: Input<'_>) -> Parsed<'_, Entries> {
     open::<{ major::MAP }, false>(wrong, limit, at)
 }
 
-/// The head of a map, definite and as short as it can be.
+/// Reads the head of a map, which must be definite and the shortest.
 #[inline]
 pub(crate) fn strict_map_head(wrong: Rule, at: Input<'_>) -> Parsed<'_, Entries> {
     open::<{ major::MAP }, true>(wrong, UNLIMITED, at)
 }
 
-/// The head of an array of at most `limit` entries.
+/// Reads the head of an array of at most `limit` entries.
 #[inline]
 pub(crate) fn array_head(wrong: Rule, limit: u32, at: Input<'_>) -> Parsed<'_, Entries> {
     open::<{ major::ARRAY }, false>(wrong, limit, at)
 }
 
-/// The head of an array, definite and as short as it can be.
+/// Reads the head of an array, which must be definite and the shortest.
 #[inline]
 pub(crate) fn strict_array_head(wrong: Rule, at: Input<'_>) -> Parsed<'_, Entries> {
     open::<{ major::ARRAY }, true>(wrong, UNLIMITED, at)
@@ -559,7 +558,7 @@ fn open<const MAJOR: u8, const SHORTEST: bool>(
     any_open::<MAJOR, SHORTEST>(wrong, limit, at)
 }
 
-/// [`open`] for what has no short head, or breaks a rule.
+/// Opens a map or array as [`open`] does, if it has no short head or breaks a rule.
 #[inline(never)]
 fn any_open<const MAJOR: u8, const SHORTEST: bool>(
     wrong: Rule,
@@ -570,10 +569,10 @@ fn any_open<const MAJOR: u8, const SHORTEST: bool>(
     entries((at, head), limit, rest)
 }
 
-/// Watches the keys of one map go by.
+/// A check that the keys of a map are unique.
 ///
-/// Keys that are strictly ascending are unique, and cost one comparison each and no memory. Only a map
-/// whose keys do not is walked again, when its size is known.
+/// Keys that are strictly ascending are unique. Checking them takes one comparison for each key, and no memory. Only a
+/// map whose keys do not ascend is read again, once its size is known.
 pub(crate) struct Keys<'m> {
     first: Input<'m>,
     last: Option<&'m [u8]>,
@@ -582,13 +581,13 @@ pub(crate) struct Keys<'m> {
 }
 
 impl<'m> Keys<'m> {
-    /// A search of the entries of a map from the one at `first` on.
+    /// Creates a check of the entries of a map, the first of which is at `first`.
     #[inline]
     pub(crate) fn of(first: Input<'m>) -> Self {
         Self { first, last: None, disorder: false, count: 0 }
     }
 
-    /// Notes a key that may stand there twice.
+    /// Notes a key, which may be a duplicate.
     #[inline]
     pub(crate) fn note(&mut self, key: &'m [u8]) {
         self.disorder |= self.last.is_some_and(|last| last >= key);
@@ -596,20 +595,20 @@ impl<'m> Keys<'m> {
         self.count();
     }
 
-    /// Counts an entry whose key does not stand there twice.
+    /// Counts an entry whose key is known to be no duplicate.
     #[inline]
     pub(crate) fn count(&mut self) {
         self.count = self.count.wrapping_add(1);
     }
 
-    /// Checks the keys of the entries that have gone by.
+    /// Fails if a key that was noted is a duplicate.
     #[inline]
     pub(crate) fn finish(&self) -> Checked<()> {
         if self.disorder { unsorted(self.first, self.count) } else { Ok(()) }
     }
 }
 
-/// Looks for the first key that stands there twice, among so many entries that are not sorted.
+/// Fails with the first duplicate key among `count` unsorted entries from `first` on.
 #[inline(never)]
 fn unsorted(first: Input<'_>, count: u32) -> Checked<()> {
     // Places are counted from the first key.
@@ -622,13 +621,14 @@ fn unsorted(first: Input<'_>, count: u32) -> Checked<()> {
         .map_err(|out| Fault::new(out, BytesLeft::of(first)))?;
     match table.duplicate(read) {
         None => Ok(()),
-        // Each key has been read before.
+        // Each key has been read before, so reading it cannot fail.
         Some(place) if key(at(place)).is_err() => Err(Fault::internal(at(place)).into()),
         Some(place) => Err(disorder(at(place), true).into()),
     }
 }
 
-/// Checks that the text `key`, whose head is at `at`, comes after `last` in deterministic CBOR; it is the last one then.
+/// Checks that the text `key`, whose head is at `at`, comes after `last` in deterministic CBOR, and makes it the last
+/// key.
 #[inline]
 pub(crate) fn ascend<'m>(last: &mut Input<'m>, at: Input<'m>, key: Input<'m>) -> Checked<()> {
     let order = by_length(last, key);
@@ -639,7 +639,7 @@ pub(crate) fn ascend<'m>(last: &mut Input<'m>, at: Input<'m>, key: Input<'m>) ->
     Ok(())
 }
 
-/// The fault of a key that is not above the one before it, or stands there twice.
+/// Returns the fault of a key that does not come after the key before it, or that is a duplicate.
 #[cold]
 fn disorder(at: Input<'_>, is_duplicate: bool) -> Fault {
     let rule = if is_duplicate { Rule::DuplicateKey } else { Rule::KeyOrder };
@@ -649,22 +649,22 @@ fn disorder(at: Input<'_>, is_duplicate: bool) -> Fault {
 /// An entry of a map that is read again.
 #[derive(Clone, Copy)]
 pub(crate) struct Entry<'m> {
-    /// The entry and what follows it.
+    /// The entry and the bytes that follow it.
     pub(crate) at: Input<'m>,
-    /// The key, if it is a definite text. In 2, others may stand beside those.
+    /// The key, if it is a definite text. In 2, keys may also be other items.
     pub(crate) key: Option<Input<'m>>,
     pub(crate) value: Input<'m>,
 }
 
-/// The entries of the map at `map`; none if it is no map. Each is passed over when the next is asked for, so that
-/// nothing behind it has to be in order.
+/// Returns an iterator over the entries of the map at `map`, which is empty if there is no map. An entry is skipped
+/// only when the next is requested, so that bytes after the last returned entry may be malformed.
 pub(crate) fn entries_of(map: Input<'_>) -> impl Iterator<Item = Entry<'_>> {
     let opened = map_head(Rule::ObjectType, UNLIMITED, map);
     let (first, entries) = opened.unwrap_or((map, Entries::NONE));
     entries_from(first, entries)
 }
 
-/// The first entries of a map, from `first` on.
+/// Returns an iterator over the entries of a map, from `first` on.
 fn entries_from(first: Input<'_>, mut left: Entries) -> impl Iterator<Item = Entry<'_>> {
     let mut next = Some(first);
     let mut value = None;
@@ -683,13 +683,13 @@ fn entries_from(first: Input<'_>, mut left: Entries) -> impl Iterator<Item = Ent
     })
 }
 
-/// The number of keys of the map at `at` that stand before `mark`; 0 if it is no map.
+/// Returns the number of keys before `mark` in the map at `at`; 0 if there is no map.
 #[cold]
 pub(crate) fn keys_before(at: Input<'_>, mark: BytesLeft) -> u32 {
     len_u32(entries_of(at).take_while(|entry| BytesLeft::of(entry.at) > mark).count())
 }
 
-/// The value of `wanted` in the map at `map`, which has been checked.
+/// Returns the value of the key `wanted` in the map at `map`, which has been checked.
 pub(crate) fn find<'m>(map: Input<'m>, wanted: &str) -> Option<Input<'m>> {
     entries_of(map).find(|entry| entry.key == Some(wanted.as_bytes())).map(|entry| entry.value)
 }

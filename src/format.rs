@@ -1,9 +1,8 @@
-//! The fields of a manifest: one file of tables for each generation, and the facts in which they differ.
+//! The fields of a manifest: a file of tables for each generation, and the facts in which generations differ.
 //!
-//! A table is a list of fields: key, slot, type, presence, and the rule that a value of another
-//! type breaks. It is what a person reads to learn the format and what runs: reading a record,
-//! looking one of its fields up again and writing one all follow from the rows. Everything else
-//! asks a [`Dialect`] for what it has to know of a generation; no field is named outside this
+//! A table is a list of fields, each with its key, slot, type, presence, and the rule that a value of another type
+//! breaks. The tables document the format, and the code is generated from them: reading a record, looking up a field,
+//! and writing a field. All other code gets facts about a generation from a [`Dialect`]. No field is named outside this
 //! module.
 
 mod context;
@@ -34,15 +33,15 @@ use crate::limits::format;
 use crate::num::{enum_all, impl_display};
 use crate::rules::{Generation, Rule, StreamRules, Unsupported};
 
-/// The objects of a manifest, parsed one at a time. Their components and shapes go into the context.
+/// A parser of the objects of a manifest, one at a time. Their components and shapes are added to the context.
 pub(crate) struct Objects<'m> {
     container: Container,
-    /// The fields of the root around the objects, until all of them have been read.
+    /// The reader of the root's fields around the objects, until all fields have been read.
     root: Root<'m>,
-    /// The objects, while they are read, and the last name if they have to ascend.
+    /// The objects, while they are read; and the last name, if names must ascend.
     list: Option<OpenList<'m>>,
     last: Input<'m>,
-    /// The fields beside the objects, and the bytes after the manifest.
+    /// The fields of the root other than the objects, and the bytes after the manifest, once both are known.
     header: Option<(Input<'m>, Header)>,
     ordinal: u32,
 }
@@ -51,12 +50,12 @@ pub(crate) struct Objects<'m> {
 enum Root<'m> {
     V1(v1::RootReader<'m>),
     V2(v2::RootReader<'m>),
-    /// All of its fields have been read, or there are none.
+    /// All fields have been read, or there are none.
     Read,
 }
 
 impl<'m> Objects<'m> {
-    /// Begins to parse the manifest of a file with that container.
+    /// Begins to parse the manifest of a file of the container `container`.
     pub(crate) fn open(
         container: Container,
         cx: &mut ParseContext<'_>,
@@ -80,8 +79,8 @@ impl<'m> Objects<'m> {
         Ok(Self { container, root, list, last: Input::default(), header, ordinal: 0 })
     }
 
-    /// Parses the next object into `raw`, which spares moving it. Returns false at the end of the manifest. The
-    /// fields of the root around the objects are read on the way.
+    /// Parses the next object into `raw`, so that it need not be moved. Returns false at the end of the manifest.
+    /// Fields of the root around the objects are read in between.
     #[inline]
     pub(crate) fn next(
         &mut self,
@@ -108,7 +107,7 @@ impl<'m> Objects<'m> {
         }
     }
 
-    /// Reads fields of the root up to the next objects, if there are some.
+    /// Reads fields of the root up to the next objects, if there are more.
     #[inline(never)]
     fn advance(&mut self, cx: &mut ParseContext<'_>) -> Checked<()> {
         cx.location = Location::NOWHERE;
@@ -128,13 +127,13 @@ impl<'m> Objects<'m> {
         }
     }
 
-    /// The fields beside the objects, once there are no more objects, and the bytes behind the manifest.
+    /// Returns the bytes after the manifest and the fields of the root other than the objects, after the last object.
     pub(crate) fn finish(self) -> Parsed<'m, Header> {
         self.header.ok_or_else(|| Fault::new(ErrorKind::Internal, BytesLeft::END).into())
     }
 }
 
-/// Parses the object of an entry that is in no manifest, its name and its fields, into `raw`.
+/// Parses an entry (the name and the fields of an object) that is not in a manifest, into `raw`.
 pub(crate) fn parse_entry<'m>(
     cx: &mut ParseContext<'_>,
     entry: Input<'m>,
@@ -148,8 +147,8 @@ pub(crate) fn parse_entry<'m>(
     Ok(())
 }
 
-/// Validates the form of a manifest as a whole, where its container asks for one form. If it is rejected, a fault in the
-/// form is told before any other, wherever it is, and of no object.
+/// Validates the form of a whole manifest, if its container requires a form. For a rejected manifest, a fault in the
+/// form is reported before any other fault, and without an object.
 #[cold]
 pub(crate) fn check_form(
     container: Container,
@@ -164,7 +163,7 @@ pub(crate) fn check_form(
     Ok(())
 }
 
-/// Returns the form in which files of that generation are written, or `None` if they are not.
+/// Returns the form in which files of `generation` are written, or `None` if the generation is not written.
 pub(crate) fn written(generation: Generation) -> Option<&'static Writing> {
     match generation {
         Generation::V1_2 => v1::V1_2.writing,
@@ -180,17 +179,17 @@ enum_all! {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Encoding with
-    /// The name: `raw`, `zstd`, `zt.zstd-seekable/1`; `unknown` where it is not known, whose name
-    /// [`Component::encoding_name`](crate::Component::encoding_name) has.
+    /// The name: `raw`, `zstd`, `zt.zstd-seekable/1`. For an unknown encoding it is `unknown`, and
+    /// [`Component::encoding_name`](crate::Component::encoding_name) returns the name in the file.
     pub fn name -> &'static str
 {
-    /// The bytes as they are.
+    /// Not compressed.
     Raw = "raw",
-    /// Compressed: RFC 8878.
+    /// Compressed with zstd: RFC 8878.
     Zstd = "zstd",
-    /// Compressed in frames of one size, with a table of them: `zt.zstd-seekable/1` of 2.
+    /// Compressed with zstd in frames of equal decoded size, with a table of their sizes: `zt.zstd-seekable/1` of 2.
     ZstdSeekable = "zt.zstd-seekable/1",
-    /// Compressed: RFC 1951. In files of other formats only.
+    /// Compressed with deflate: RFC 1951. Only in files of other formats.
     Deflate = "deflate",
     /// An unknown encoding (0.1 and 2 only): v0.1 §8, v2 §3.4.
     Unknown = "unknown",
@@ -202,8 +201,8 @@ enum_all! {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Layout with
-    /// The name in 1.x: `sparse_csr`; `unknown` where it is not known, whose name
-    /// [`Tensor::layout_name`](crate::Tensor::layout_name) has.
+    /// The name in 1.x: `sparse_csr`. For an unknown layout it is `unknown`, and
+    /// [`Tensor::layout_name`](crate::Tensor::layout_name) returns the name in the file.
     pub fn name -> &'static str
 {
     /// A contiguous array in row-major order.
@@ -216,18 +215,18 @@ pub enum Layout with
     QuantizedGroup = "quantized_group",
     /// Blocks of elements, with a scale for each: `zt.mx/1` of 2.
     Mx = "zt.mx/1",
-    /// Codes in words, with scales and zero points: `zt.quant_group/1` of 2. They can be listed, and
-    /// read part by part.
+    /// Codes in words, with scales and zero points: `zt.quant_group/1` of 2. Such objects can be listed, and their
+    /// components can be read.
     QuantGroup = "zt.quant_group/1",
-    /// Blocks of a type of GGUF: `gguf.NAME/1` of 2. They are bytes.
+    /// Blocks of a GGUF type, as bytes: `gguf.NAME/1` of 2.
     GgufBlocks = "gguf",
-    /// A format that is not known, or a layout of 0.1 or 2 that is not.
+    /// An unknown layout.
     Unknown = "unknown",
 }
 }
 
 enum_all! {
-/// A role that some format gives a meaning to: v1.1 III, v1.2 §3.
+/// A role that has a meaning in some layout: v1.1 III, v1.2 §3.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Role with pub(crate) fn name -> &'static str {
     Data = "data",
@@ -247,15 +246,15 @@ impl Role {
     }
 }
 
-/// `version` of a 1.x manifest: v1.1 II.1, v1.2 §1.
+/// The `version` of a 1.x manifest: v1.1 II.1, v1.2 §1.
 #[doc(hidden)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Version {
-    /// 1.
+    /// The major version, which is 1.
     pub major: u32,
-    /// 0 and 1 follow the rules of 1.1, others those of 1.2.
+    /// The minor version. Files of minor version 0 and 1 follow the rules of 1.1, and other files those of 1.2.
     pub minor: u32,
-    /// The third number, where there is one.
+    /// The third number, if there is one.
     pub patch: Option<u32>,
 }
 
@@ -267,8 +266,8 @@ impl core::fmt::Display for Version {
     }
 }
 
-/// A generation of the format. There is one constant for each; no other code asks which it is. 1.2 has all facts, the
-/// others those in which they differ from it.
+/// The facts about a generation. Each generation has a constant, and no other code asks which generation a file has.
+/// The constant of 1.2 lists all facts, and the other constants list the facts that differ.
 #[derive(Debug)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a fact by itself, and no state")]
 pub(crate) struct Dialect {
@@ -278,48 +277,49 @@ pub(crate) struct Dialect {
     pub(crate) generation: Option<Generation>,
     pub(crate) nesting: Nesting,
 
-    /// Tells the fields of an object from others, which stand for attributes; none if objects have attributes.
+    /// Returns whether a key is a field of an object, and not an attribute; `None` if objects have attributes of their
+    /// own.
     pub(crate) object_fields: Option<fn(&[u8]) -> bool>,
-    /// True if components may be in other files.
+    /// Whether components may be in shards.
     pub(crate) has_shards: bool,
 
-    /// The rule that two objects of one name break.
+    /// The rule that two objects with the same name break.
     pub(crate) duplicate_name: ErrorKind,
-    /// The rule that a bool breaks that is neither 0 nor 1; none if bools are any byte, and all but 0 are true.
+    /// The rule that bools other than 0 and 1 break; `None` if a bool may be any byte, and every byte but 0 is true.
     pub(crate) bool_value: Option<ErrorKind>,
-    /// The rules of deflated and of checked content; none in zTensor, whose components have digests.
+    /// The rules on deflated content and on checksums; `None` in zTensor, whose components have digests.
     pub(crate) stream: Option<&'static StreamRules>,
-    /// The name of a layout that has but one.
+    /// Returns the name of a layout that has a single name.
     pub(in crate::format) layout_names: fn(Layout) -> &'static str,
-    /// Fields for which records have no place.
+    /// The fields that records do not store.
     pub(crate) fields: Fields,
 
-    /// Reads a digest; none if it is malformed.
+    /// Reads a digest, or returns `None` if the digest is malformed.
     pub(crate) read_digest: for<'m> fn(&'m str) -> Option<Digest<'m>>,
-    /// The types that a component may have for indices.
+    /// The types that indices may have.
     pub(crate) index_types: IndexTypes,
-    /// True if a dtype may stand for a logical type.
+    /// Whether a dtype may stand for a logical type.
     pub(crate) logical_dtypes: bool,
-    /// True if a compressed component has to say how long it is when decoded.
+    /// Whether a compressed component must give its decoded size.
     pub(crate) needs_decoded_length: bool,
-    /// The reason why an object of an unknown layout cannot be validated, if its components being
-    /// readable is not all there is to it.
+    /// The error of an object of an unknown layout in a verification; `None` if it is enough that its components can be
+    /// read.
     pub(crate) unknown_format: Option<Unsupported>,
-    /// The reason why a component of an unknown type cannot be read, if it cannot.
+    /// The error of a component of an unknown type; `None` if its storage elements may be read.
     pub(crate) unknown_type: Option<Unsupported>,
     pub(crate) facts: Facts,
-    /// True if no cell of a sparse object is there twice, and those of a row are in order.
+    /// Whether the cells of a sparse object must be distinct, and the indices of each row must ascend.
     pub(crate) single_cells: bool,
-    /// The form in which files of it are written and appended to, if they are.
+    /// The form in which files of the generation are written and appended to; `None` if they are not written.
     pub(crate) writing: Option<&'static Writing>,
 }
 
-/// Facts that hold for all of a container. Its parser hands them on as a constant, so that what only
-/// 2 has costs the others nothing.
+/// Facts about all files of a container. Its parser passes them on as a constant, so that features of 2 cost other
+/// containers nothing.
 #[derive(Clone, Copy, Debug)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a fact by itself, and no state")]
 pub(crate) struct Facts {
-    /// The number that offsets are a multiple of.
+    /// The alignment of blobs in bytes.
     pub(crate) alignment: u64,
     /// True if blobs may be identical, the manifest being one of them.
     pub(crate) shares_blobs: bool,
@@ -436,7 +436,7 @@ impl Blob {
     }
 }
 
-/// The types that a component may have for indices.
+/// The types that indices may have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum IndexTypes {
     U64,

@@ -1,4 +1,4 @@
-//! Names of objects and keys of maps: no two are equal, and finding one takes a few steps, or O(log n).
+//! Finding names of objects and keys of maps in a few steps or in O(log n), and checking that they are unique.
 
 use alloc::vec::Vec;
 use core::cmp::Ordering;
@@ -8,15 +8,16 @@ use std::sync::OnceLock;
 use crate::error::OutOfMemory;
 use crate::num::{halves, sort_by, u64_from_usize, usize_from_u32};
 
-/// Texts by their hashes: 32 bits of hash above the place where the text is read, sorted.
+/// A table of texts: each entry has 32 bits of hash in its upper half and the place of the text in its lower half. The
+/// entries are sorted.
 ///
-/// Equal hashes are in the order of the texts, so that no choice of texts makes finding one of them, or sorting
-/// them, take more than a logarithm.
+/// Entries with equal hashes are sorted by their texts, so that an attacker who chooses texts cannot make finding or
+/// sorting them slower than logarithmic.
 #[derive(Debug)]
 pub(crate) struct NameTable(Vec<u64>);
 
 impl NameTable {
-    /// The table of `count` texts, which `read` finds again at their places.
+    /// Creates the table of `count` texts. `read` returns the text at a place.
     pub(crate) fn new<'t>(
         count: usize,
         texts: impl Iterator<Item = (u32, &'t [u8])>,
@@ -34,7 +35,7 @@ impl NameTable {
         Ok(Self(entries))
     }
 
-    /// The first place, in order of places, whose text stands at one before it.
+    /// Returns the first place whose text also is at an earlier place.
     pub(crate) fn duplicate<'t>(&self, read: impl Fn(u32) -> &'t [u8]) -> Option<u32> {
         let pairs = self.0.iter().zip(self.0.iter().skip(1));
         let alike = pairs.filter(|(a, b)| hash_in(**a) == hash_in(**b));
@@ -42,14 +43,14 @@ impl NameTable {
         equal.map(|(_, second)| place_in(*second)).min()
     }
 
-    /// The place of that text.
+    /// Returns the place of `text`.
     #[inline]
     pub(crate) fn find<'t>(&self, text: &[u8], read: impl Fn(u32) -> &'t [u8]) -> Option<u32> {
         let Self(entries) = self;
         let wanted = hash(text);
         let count = u64_from_usize(entries.len()).cast_signed();
         let last = count.saturating_sub(1);
-        // Hashes are spread evenly: how far the one that is found is off says how far to go from there.
+        // Hashes are spread evenly, so the difference between two hashes tells how many entries lie between them.
         let share = |hashes: i64| hashes.wrapping_mul(count) >> 32;
         let mut at = share(wanted.into());
         for step in 0..STEPS {
@@ -62,13 +63,13 @@ impl NameTable {
                 break;
             }
             let off = i64::from(wanted).wrapping_sub(hash_in(entry).into());
-            // Both move by one at least: a shift rounds down.
+            // Each step moves by at least one entry, because a shift rounds down.
             let far = share(off).wrapping_add(i64::from(off > 0));
             let near = if off > 0 { 1 } else { -1 };
             let off = if step < INTERPOLATIONS { far } else { near };
             at = at.saturating_add(off).min(last).max(0);
         }
-        // There is no such text, or hashes are not spread evenly, as those that were chosen.
+        // The text is missing, or the hashes are not spread evenly because an attacker chose the texts.
         let order = |entry: &u64| {
             let hashes = hash_in(*entry).cmp(&wanted);
             hashes.then_with(|| read(place_in(*entry)).cmp(text))
@@ -77,15 +78,16 @@ impl NameTable {
         entries.get(at).map(|entry| place_in(*entry))
     }
 
-    /// Bytes of heap.
+    /// Returns the size in bytes on the heap.
     pub(crate) fn bytes(&self) -> usize {
         size_of_val(self.0.as_slice())
     }
 }
 
-/// Steps by interpolation, which lead to a few entries beside the one that is wanted.
+/// The number of steps by interpolation, after which the entry is at most a few entries away.
 const INTERPOLATIONS: u32 = 4;
-/// Steps before entries are bisected, the others from one entry to the next. Hardly a text takes more.
+/// The number of steps before bisection: after the interpolations, each step goes to a neighboring entry. Few texts
+/// need more.
 const STEPS: u32 = 12;
 
 fn hash_in(entry: u64) -> u32 {
@@ -98,25 +100,25 @@ fn place_in(entry: u64) -> u32 {
     place
 }
 
-/// The order of entries of one hash: of their texts, and of places where those are equal.
+/// Compares two entries with the same hash by their texts, and equal texts by their places.
 #[cold]
 #[inline(never)]
 fn by_text<'t>(a: u64, b: u64, read: impl Fn(u32) -> &'t [u8]) -> Ordering {
     read(place_in(a)).cmp(read(place_in(b))).then(a.cmp(&b))
 }
 
-/// The order of texts in deterministic CBOR: the shorter first, equal lengths by their bytes.
+/// Compares two texts in the order of deterministic CBOR: by length, and equal lengths by their bytes.
 pub(crate) fn by_length(one: &[u8], other: &[u8]) -> Ordering {
     one.len().cmp(&other.len()).then_with(|| one.cmp(other))
 }
 
-/// The hash of a text: the same as long as the process runs.
+/// Returns the hash of a text, which is the same as long as the process runs.
 #[inline]
 pub(crate) fn hash(text: &[u8]) -> u32 {
     Seeds::of_process().hash(text)
 }
 
-/// The seeds of a hash: odd numbers without a pattern.
+/// The seeds of the hash: two odd numbers without a pattern.
 #[derive(Clone, Copy, Debug)]
 struct Seeds(u64, u64);
 
@@ -124,12 +126,12 @@ struct Seeds(u64, u64);
 const LENGTH: u64 = 0xa076_1d64_78bd_642f;
 
 impl Seeds {
-    /// The seeds that anyone can read here.
+    /// Seeds that are public.
     #[cfg(any(test, not(feature = "std")))]
     const KNOWN: Self = Self(0x9e37_79b9_7f4a_7c15, 0xd1b5_4a32_d192_ed03);
 
-    /// Numbers that are drawn when the process first asks for them, so that nobody can choose texts of one hash;
-    /// known ones, where there is no source of such: then sorting them takes longer, and no more.
+    /// Returns random seeds, which are drawn once in a process, so that nobody can choose texts with equal hashes.
+    /// Without a source of randomness these are the public seeds: sorting chosen texts then takes longer.
     #[cfg(all(feature = "std", not(test)))]
     #[inline]
     fn of_process() -> Self {
@@ -152,17 +154,19 @@ impl Seeds {
     fn hash(self, text: &[u8]) -> u32 {
         let Self(state, other) = self;
         let mix = |state: u64, [low, high]: [u64; 2]| fold(low ^ state, high ^ other);
-        // The last 16 bytes may overlap the block before them, and of a short text its two ends.
+        // The last 16 bytes may overlap the block before them. For a text of less than 16 bytes, its two ends may
+        // overlap.
         let blocks = text.as_chunks::<16>().0.iter();
         let state = blocks.fold(state, |state, block| mix(state, ends(block)));
         let hash = mix(state, ends(text.last_chunk::<16>().map_or(text, |last| last)));
-        // Lengths tell texts of the same ends apart, where no text that is chosen can take them away.
+        // The length is added at the end, so that texts with equal blocks but different lengths differ, and no chosen
+        // text can cancel the difference.
         let hash = hash.wrapping_add(u64_from_usize(text.len()).wrapping_mul(LENGTH));
         hash_in(hash)
     }
 }
 
-/// The first and the last bytes of at most 16, as numbers.
+/// Returns the first and the last bytes of a text of at most 16 bytes, as numbers.
 #[inline]
 fn ends(text: &[u8]) -> [u64; 2] {
     if let (Some(first), Some(last)) = (text.first_chunk(), text.last_chunk()) {
@@ -175,7 +179,7 @@ fn ends(text: &[u8]) -> [u64; 2] {
     [byte(0) | byte(1) << 8 | byte(2) << 16, 0]
 }
 
-/// The halves of a product, one over the other.
+/// Returns the exclusive or of the two halves of a product.
 #[inline]
 #[expect(clippy::as_conversions, clippy::cast_possible_truncation, reason = "the lower half")]
 fn fold(a: u64, b: u64) -> u64 {
@@ -183,29 +187,30 @@ fn fold(a: u64, b: u64) -> u64 {
     (product ^ product >> 64) as u64
 }
 
-/// An index by which objects are found by their names.
+/// An index that finds objects by their names.
 #[derive(Debug)]
 pub(crate) enum Names {
-    /// The names are strictly ascending in the manifest, and can be searched there.
+    /// The names are strictly ascending in the manifest, where they can be searched.
     Sorted {
         order: Order,
-        /// The table that the first look-up makes, if it has the memory: a caller that looks for nothing does not
-        /// pay for it.
+        /// The table, which the first look-up creates if there is memory: callers that look nothing up do not pay for
+        /// it.
         #[cfg(feature = "std")]
         table: OnceLock<Option<NameTable>>,
     },
     Hashed(NameTable),
 }
 
-/// Fewer names than these are found as quickly by searching them in order.
+/// The smallest number of names for which a table is faster than a binary search.
 #[cfg(feature = "std")]
 const FEW: u32 = 256;
 
-/// The order of sorted names: that of their bytes or, in 2, [`by_length`].
+/// The order of sorted names: the order of their bytes or, in 2, [`by_length`].
 pub(crate) type Order = fn(&[u8], &[u8]) -> Ordering;
 
 impl Names {
-    /// The index of `count` names that are not sorted, and the first ordinal whose name stands at one before it.
+    /// Creates the index of `count` unsorted names. Also returns the first ordinal whose name is a duplicate of an
+    /// earlier name.
     pub(crate) fn hashed<'m>(
         count: u32,
         read: impl Fn(u32) -> &'m [u8],
@@ -215,7 +220,7 @@ impl Names {
         Ok((Self::Hashed(table), duplicate))
     }
 
-    /// The index of names that are strictly ascending.
+    /// Creates the index of names that are strictly ascending in `order`.
     pub(crate) fn sorted(order: Order) -> Self {
         Self::Sorted {
             order,
@@ -234,12 +239,12 @@ impl Names {
         }
     }
 
-    /// Bytes of heap, so far.
+    /// Returns the current size in bytes on the heap.
     pub(crate) fn bytes(&self) -> usize {
         self.table().map_or(0, NameTable::bytes)
     }
 
-    /// The ordinal of the object of that name, among `count`.
+    /// Returns the ordinal of the object called `name`, among `count` objects.
     pub(crate) fn find<'m>(
         &self,
         name: &[u8],
@@ -264,7 +269,7 @@ fn table<'m>(count: u32, read: &impl Fn(u32) -> &'m [u8]) -> Result<NameTable, O
     NameTable::new(usize_from_u32(count), names, read)
 }
 
-/// The ordinal of that name, among `count` that are in that order, in O(log n).
+/// Returns the ordinal of `name` among `count` names sorted by `order`, in O(log n).
 fn search<'m>(
     order: Order,
     name: &[u8],
@@ -326,7 +331,7 @@ mod look_up_tests {
         assert_eq!(Names::hashed(3, read).unwrap().1, None);
     }
 
-    /// A caller that looks for nothing pays nothing; few names are searched where they are.
+    /// The table is created by the first look-up, and only for many names.
     #[test]
     fn a_table_is_made_when_it_is_needed() {
         let names: Vec<_> = (100..1000).map(|n| alloc::format!("{n}")).collect();

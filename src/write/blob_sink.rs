@@ -1,4 +1,4 @@
-//! A file that blobs go to, one after another: hashed, compressed, stored.
+//! Writing blobs to a file, one after another: they are hashed, compressed and stored.
 
 use alloc::vec::Vec;
 use core::cmp::Ordering;
@@ -13,34 +13,33 @@ use crate::codec::Sum;
 use crate::error::{BareError, Error, Misuse, OutOfMemory};
 use crate::num::u64_from_usize;
 
-/// A file that is being written, up to what comes behind its blobs.
+/// A file that is being written, up to the end of its blobs.
 pub(super) struct BlobSink<S> {
     sink: S,
-    /// The position of the next byte.
+    /// The offset of the next byte in the file.
     pub(super) position: u64,
-    /// True if the sink has failed: what it has is not known then, and never becomes a file.
+    /// Whether the sink has failed. Its content is then unknown, and cannot become a file.
     failed: bool,
     pub(super) target: Target,
-    /// The digest of all that is written, where it is asked for.
+    /// The digest of all written bytes, if the caller needs it.
     sum: Option<Sum>,
     /// The blobs that have been written, if components share them.
     blobs: Runs<Shared>,
     blob: Current,
 }
 
-/// The blob that is being written. What hashes and compresses it is large, and stays in its place from
-/// one blob to the next.
+/// The blob that is being written. Hashers and the encoder are large, so they are reused from one blob to the next.
 #[derive(Default)]
 struct Current {
     offset: u64,
-    /// Decoded bytes, all of them.
+    /// The number of decoded bytes of the blob.
     decoded: u64,
     compressed: bool,
     encoder: Option<Encoder>,
-    /// The digest of the stored bytes, or of the decoded ones, as the generation has it.
+    /// The digest of the stored or of the decoded bytes, whichever the generation requires.
     digest: Option<Sum>,
-    /// The sha256 of what has come, where components share blobs, what it is to be, and the blob that
-    /// has it all.
+    /// The SHA-256 of the bytes written so far, if components share blobs; the announced SHA-256; and the identical
+    /// blob that was found for the bytes.
     identity: Option<Sha256>,
     known_sha256: Option<Identity>,
     shared: Option<StoredBlob>,
@@ -53,12 +52,12 @@ impl<S: core::fmt::Debug> core::fmt::Debug for BlobSink<S> {
     }
 }
 
-/// A blob that has been written, by its decoded bytes, their sha256 and their number: components of equal bytes share
-/// one.
+/// A written blob, with the SHA-256 and the number of its decoded bytes as its key. Components with equal bytes share a
+/// blob.
 type Shared = ((Identity, u64), StoredBlob);
 
 impl<S: Sink> BlobSink<S> {
-    /// A new file.
+    /// Begins a new file, whose header is written to `sink`.
     pub(super) fn new(sink: S, target: Target, sum: Option<Sum>) -> Result<Self, Error> {
         let mut file = Self { sum, ..Self::at(sink, target, 0) };
         file.put(&target.writing.container.header())?;
@@ -66,14 +65,14 @@ impl<S: Sink> BlobSink<S> {
         Ok(file)
     }
 
-    /// A file of which the bytes before `position` are there.
+    /// Continues a file whose bytes before `position` exist.
     pub(super) fn at(sink: S, target: Target, position: u64) -> Self {
         let (blobs, blob) = (Runs::default(), Current::default());
         Self { sink, position, failed: false, target, sum: None, blobs, blob }
     }
 
-    /// Begins a blob of so many decoded bytes, which are to have the sha256 that is announced. Memory for compressing it
-    /// is taken here.
+    /// Begins a blob of a number of decoded bytes. If a sha256 is announced, the bytes must have it. Allocates the
+    /// memory for compression.
     ///
     /// # Errors
     /// [`OutOfMemory`](crate::error::OutOfMemory).
@@ -90,7 +89,7 @@ impl<S: Sink> BlobSink<S> {
         if let Some(level) = level {
             blob.encoder = Some(Encoder::new(level, bytes, writing.compression)?);
         }
-        // What is not computed is not copied either.
+        // If no digest is computed, the large state of a hasher is not copied either.
         blob.digest = None;
         if let Some(sum) = self.target.checksum.sum() {
             blob.digest = Some(sum);
@@ -104,7 +103,7 @@ impl<S: Sink> BlobSink<S> {
         Ok(())
     }
 
-    /// Adds bytes to the blob.
+    /// Adds decoded `bytes` to the blob.
     pub(super) fn write_blob(&mut self, bytes: &[u8]) -> Result<(), Error> {
         let blob = &mut self.blob;
         if let Some(identity) = &mut blob.identity {
@@ -119,14 +118,14 @@ impl<S: Sink> BlobSink<S> {
         if blob.shared.is_some() {
             return Ok(());
         }
-        // Taken out for as long as it hands bytes to the file that it belongs to.
+        // The encoder is taken out of `self`, because it writes to `self` through the closure.
         let Some(mut encoder) = blob.encoder.take() else { return self.put(bytes) };
         encoder.write(bytes, &mut |stored: &[u8]| self.store(stored))?;
         self.blob.encoder = Some(encoder);
         Ok(())
     }
 
-    /// Stores compressed bytes.
+    /// Stores compressed `bytes`.
     fn store(&mut self, bytes: &[u8]) -> Result<(), Error> {
         if let Some(digest) = &mut self.blob.digest
             && !self.target.writing.digests_decoded
@@ -136,7 +135,7 @@ impl<S: Sink> BlobSink<S> {
         self.put(bytes)
     }
 
-    /// Ends the blob: as [`note_blob`](Self::note_blob).
+    /// Ends the blob, and returns what [`note_blob`](Self::note_blob) returns.
     pub(super) fn end_blob(&mut self) -> Result<StoredBlob, Error> {
         if let Some(encoder) = self.blob.encoder.take()
             && self.blob.shared.is_none()
@@ -149,7 +148,8 @@ impl<S: Sink> BlobSink<S> {
         Ok(blob)
     }
 
-    /// Returns the blob that holds the bytes, all of which are stored: this one, or another that has the same.
+    /// Returns the blob that holds the bytes: this blob, or an identical blob that was written before. All bytes must
+    /// have been stored.
     ///
     /// # Errors
     /// [`Misuse::Announced`]; [`OutOfMemory`](crate::error::OutOfMemory).
@@ -166,22 +166,22 @@ impl<S: Sink> BlobSink<S> {
             if shared.is_none() && find(&self.blobs, identity, decoded).is_none() {
                 self.blobs.add(((identity, decoded), own), |(a, _), (b, _)| a.cmp(b))?;
             } else if shared.is_none() && self.target.canonical {
-                // It has been written a second time.
+                // The bytes were not announced, and have now been stored twice.
                 return Err(BareError::misuse(Misuse::Announced));
             }
         }
         Ok(shared.map_or(own, |blob| StoredBlob { digest, ..blob }))
     }
 
-    /// Checks that the sink has not failed.
+    /// Fails if the sink has failed before.
     fn alive(&self) -> Result<(), BareError> {
         if self.failed { Err(BareError::misuse(Misuse::Aborted)) } else { Ok(()) }
     }
 
-    /// Stores bytes that belong to no blob, or are hashed already.
+    /// Stores bytes that belong to no blob, or that have been hashed before.
     ///
     /// # Errors
-    /// The error of the sink, once; [`Misuse::Aborted`] after it.
+    /// The error of the sink; [`Misuse::Aborted`] in later calls.
     pub(super) fn put(&mut self, bytes: &[u8]) -> Result<(), Error> {
         self.alive()?;
         let position = self.position.checked_add(u64_from_usize(bytes.len()));
@@ -194,7 +194,7 @@ impl<S: Sink> BlobSink<S> {
         written
     }
 
-    /// Fills up to the next place for a blob with zeros.
+    /// Writes zeros up to the next aligned offset.
     pub(super) fn pad(&mut self) -> Result<(), Error> {
         const ZEROS: [u8; 4096] = [0; 4096];
         let next = self.target.aligned(self.position).ok_or(BareError::misuse(Misuse::Length))?;
@@ -206,15 +206,15 @@ impl<S: Sink> BlobSink<S> {
         Ok(())
     }
 
-    /// Finishes the sink, and returns its output and the digest of all that it was given.
+    /// Finishes the sink, and returns its output and the digest of all written bytes.
     pub(super) fn end(self) -> Result<(S::Output, Option<Sum>), Error> {
         Ok((self.sink.finish()?, self.sum))
     }
 }
 
 impl<S> BlobSink<S> {
-    /// Looks for a blob that holds just those bytes, where components share blobs and they are all that
-    /// is to come. For an announced digest, this has been done.
+    /// Looks for a blob that holds the same bytes, if components share blobs and `bytes` are all bytes of the blob. An
+    /// announced digest has been looked up before.
     pub(super) fn look_up(&mut self, bytes: &[u8]) {
         let Current { decoded, identity, known_sha256, shared, .. } = &mut self.blob;
         if identity.is_none() || known_sha256.is_some() || u64_from_usize(bytes.len()) != *decoded {
@@ -224,16 +224,17 @@ impl<S> BlobSink<S> {
     }
 }
 
-/// The blob that holds those decoded bytes.
+/// Returns the blob with this SHA-256 and number of decoded bytes, if there is one.
 fn find(blobs: &Runs<Shared>, identity: Identity, decoded: u64) -> Option<StoredBlob> {
     blobs.find(|(key, _)| key.cmp(&(identity, decoded))).map(|(_, blob)| blob)
 }
 
-/// Items that are not sorted yet, at most.
+/// The largest number of items that are not sorted yet.
 const RECENT: usize = 32;
 
-/// A set that grows by one item at a time: the last ones as they came, those before in sorted runs, each longer than
-/// all after it. There are few runs, whatever the items are: a hash table's slots could be aimed at.
+/// A set that grows by one item at a time. The last items are unsorted; items before them are in sorted runs, each
+/// longer than all runs after it, so that there are few runs whatever the items are. An attacker could choose items
+/// that collide in a hash table.
 #[derive(Debug)]
 struct Runs<T> {
     recent: Vec<T>,
@@ -247,7 +248,7 @@ impl<T> Default for Runs<T> {
 }
 
 impl<T: Copy> Runs<T> {
-    /// Finds the item that is equal to another one, to which `order` compares each.
+    /// Returns the item for which `order` returns `Equal`.
     fn find(&self, order: impl Fn(&T) -> Ordering) -> Option<T> {
         let recent = self.recent.iter().find(|item| order(item).is_eq());
         let sorted = || {
@@ -257,7 +258,7 @@ impl<T: Copy> Runs<T> {
         recent.or_else(sorted).copied()
     }
 
-    /// Adds an item that is not there.
+    /// Adds an item that is not in the set.
     fn add(&mut self, item: T, order: impl Fn(&T, &T) -> Ordering) -> Result<(), OutOfMemory> {
         if self.recent.len() >= RECENT {
             let mut run = core::mem::take(&mut self.recent);

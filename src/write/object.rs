@@ -1,4 +1,4 @@
-//! The bytes of one object, component by component.
+//! Writing the bytes of an object, component by component.
 
 use core::iter::Copied;
 use core::mem::discriminant;
@@ -20,23 +20,22 @@ use crate::rules::Rule;
 use crate::verify::Sparse;
 
 impl<S: Sink> Writer<S> {
-    /// Begins an object: what is said of it is validated as a reader would, before anything of it
-    /// is written.
+    /// Begins an object. Its declaration is validated as a reader would validate it, before any byte is written.
     ///
     /// # Errors
-    /// Every rule on objects and components that needs no data, `duplicate-name`, and the
-    /// limits on one object; [`Misuse::Unfinished`] where an object before has not ended; [`Misuse::Order`]
-    /// where canonical form asks for another order; [`OutOfMemory`](crate::error::OutOfMemory).
+    /// Every rule on objects and components that needs no data, `duplicate-name`, and the limits on one object;
+    /// [`Misuse::Unfinished`] if the object before has not ended; [`Misuse::Order`] if the canonical form requires
+    /// another order; [`OutOfMemory`](crate::error::OutOfMemory).
     pub fn object<'a>(&mut self, object: &NewObject<'a>) -> Result<TensorWriter<'_, 'a, S>, Error> {
         TensorWriter::begin(&mut self.draft, &mut self.file, None, object)
     }
 
-    /// Writes an object whose bytes are in memory: for each of its components that has bytes,
-    /// in any order, its role and all of them, little-endian.
+    /// Writes an object whose bytes are in memory. `parts` holds the role and all little-endian bytes of each component
+    /// that has bytes, in any order.
     ///
     /// # Errors
     /// The errors of [`object`](Self::object), [`TensorWriter::write_part`] and [`TensorWriter::finish`];
-    /// [`Misuse::Parts`] where there are others than the components of the object.
+    /// [`Misuse::Parts`] if `parts` are not the components of the object.
     pub fn add_object(
         &mut self,
         object: &NewObject<'_>,
@@ -55,7 +54,7 @@ impl<S: Sink> Writer<S> {
                 return Err(out.named(BareError::misuse(Misuse::Length).at(out.location())));
             }
         }
-        // Those without bytes are over as soon as they begin.
+        // Components without bytes are complete as soon as they begin, so they are not written.
         let rest = parts.iter().enumerate().filter(|(at, (role, bytes))| {
             let mut before = parts.iter().take(*at);
             bytes.is_empty() && object.has(role) && before.all(|(other, _)| other != role)
@@ -67,30 +66,30 @@ impl<S: Sink> Writer<S> {
     }
 }
 
-/// Takes the bytes of one tensor. It must be [finished](Self::finish): dropped before, it leaves a
-/// file that cannot be finished. With `std` it is an [`io::Write`](std::io::Write), which takes the bytes of all components, one
-/// after the other, little-endian.
+/// A writer of the bytes of a tensor. It must be [finished](Self::finish): if it is dropped before, the file cannot be
+/// finished. With `std` it is an [`io::Write`](std::io::Write), which takes the little-endian bytes of all components,
+/// one component after another.
 #[must_use]
 pub struct TensorWriter<'w, 'a, S> {
     draft: &'w mut Draft,
-    /// The file that its components are written to.
+    /// The file that the components are written to.
     file: &'w mut BlobSink<S>,
     declared: Declared<'a>,
     sparse: Indices<'a>,
     format: Layout,
-    /// The current component; none after the last.
+    /// The current component; `None` after the last component.
     stream: Option<Stream<'a>>,
     ordinal: usize,
-    /// True if more than the digest of a blob is other than was expected.
+    /// Whether anything but the digest of a blob differs from what was expected.
     changed: bool,
     failed: bool,
 }
 
-/// Bytes that are hashed and written in one go.
+/// The number of bytes that are hashed and written at once.
 const PIECE: usize = 256 << 10;
 
 impl<'w, 'a, S: Sink> TensorWriter<'w, 'a, S> {
-    /// Begins an object in a file, which is the shard of that name if there is one.
+    /// Begins an object in `file`, which is a shard if a name is given.
     pub(super) fn begin(
         draft: &'w mut Draft,
         file: &'w mut BlobSink<S>,
@@ -116,7 +115,7 @@ impl<'w, 'a, S: Sink> TensorWriter<'w, 'a, S> {
         let (format, parts) = (object.format(writing), &declared.parts);
         let (shape, nnz) = (object.shape.iter().copied(), nnz(format, object.shape, parts));
         let mut sparse = Sparse::new(format, shape, nnz);
-        // What indices show together is not validated where some of them do not come.
+        // Rules on all indices together cannot be checked if some indices are stored in a shard already.
         let mut indices = parts.iter().filter(|part| part.role != "values");
         if writing.dialect.single_cells && indices.all(|part| !part.is_stored) {
             sparse.ask_for_single_cells(draft.limits()).map_err(index_error)?;
@@ -128,15 +127,14 @@ impl<'w, 'a, S: Sink> TensorWriter<'w, 'a, S> {
         Ok(own)
     }
 
-    /// Writes some of the decoded little-endian bytes of a component, as many as there are.
-    /// Components come in the order in which they were declared.
+    /// Writes the next decoded little-endian bytes of the component `role`, in pieces of any size. Components must be
+    /// written in the order in which they were declared.
     ///
     /// # Errors
-    /// Whatever the sink fails with. `bool-value`, `csr-indptr-…`, `index-range`.
-    /// [`Misuse::Length`] for more bytes than were declared; [`Misuse::Order`] where another
-    /// component is to come.
+    /// Any error of the sink; `bool-value`, `csr-indptr-…`, `index-range`; [`Misuse::Length`] for more bytes than were
+    /// declared; [`Misuse::Order`] if another component must be written first.
     ///
-    /// An error is final, [`Misuse::Aborted`] after it: the file cannot be finished.
+    /// An error is final: later calls fail with [`Misuse::Aborted`], and the file cannot be finished.
     pub fn write_part(&mut self, role: &str, bytes: &[u8]) -> Result<(), Error> {
         if self.failed {
             return Err(self.named(BareError::misuse(Misuse::Aborted).at(self.location())));
@@ -146,12 +144,12 @@ impl<'w, 'a, S: Sink> TensorWriter<'w, 'a, S> {
         written.map_err(|error| self.named_at(location, error))
     }
 
-    /// The role of the component that is to come next, if there is one with bytes left.
+    /// Returns the role of the component that must be written next, if any bytes are left.
     fn next_role(&self) -> Option<&'a str> {
         self.stream.as_ref().map(|stream| stream.role)
     }
 
-    /// The error, with the names of its place.
+    /// Returns the error with the names of the tensor and the current component.
     #[cold]
     fn named(&self, error: impl Into<Error>) -> Error {
         self.named_at(self.location(), error.into())
@@ -192,11 +190,10 @@ impl<'w, 'a, S: Sink> TensorWriter<'w, 'a, S> {
         Ok(())
     }
 
-    /// Ends the tensor.
+    /// Ends the tensor, and adds it to the manifest.
     ///
     /// # Errors
-    /// [`Misuse::Length`] where not all bytes that were declared have come; [`Misuse::Aborted`]
-    /// after an error.
+    /// [`Misuse::Length`] if declared bytes are missing; [`Misuse::Aborted`] after an error.
     pub fn finish(self) -> Result<(), Error> {
         let misuse = match (self.failed, &self.stream) {
             (true, _) => Misuse::Aborted,
@@ -214,10 +211,10 @@ impl<'w, 'a, S: Sink> TensorWriter<'w, 'a, S> {
         Location::new(Some(self.draft.objects), Some(len_u32(self.ordinal)))
     }
 
-    /// Notes where the current component is.
+    /// Records the blob of the current component.
     fn note(&mut self, blob: StoredBlob) {
         if let Some(part) = self.declared.parts.get_mut(self.ordinal) {
-            // Digests of one algorithm have one length.
+            // Digests of the same algorithm have the same length, so the entry can be changed in place.
             let algorithm = |blob: StoredBlob| blob.digest.as_ref().map(discriminant);
             self.changed |= algorithm(part.blob) != algorithm(blob);
             part.blob.digest = blob.digest;
@@ -227,7 +224,7 @@ impl<'w, 'a, S: Sink> TensorWriter<'w, 'a, S> {
         self.ordinal = self.ordinal.saturating_add(1);
     }
 
-    /// Opens the next component that has bytes.
+    /// Begins the next component that has bytes.
     fn open(&mut self) -> Result<(), BareError> {
         while let Some(part) = self.declared.parts.get(self.ordinal) {
             if part.is_stored {
@@ -251,10 +248,10 @@ impl<'w, 'a, S: Sink> TensorWriter<'w, 'a, S> {
         Ok(())
     }
 
-    /// Returns whether a component holds an odd number of elements, two a byte.
+    /// Returns whether the component holds an odd number of elements, two a byte.
     fn is_odd(&self, role: &str) -> bool {
         match (self.format, role) {
-            // An odd product has odd factors only.
+            // A product is odd only if all factors are odd.
             (Layout::Dense | Layout::Mx, "data") => {
                 self.declared.shape.iter().all(|dimension| dimension & 1 == 1)
             }
@@ -266,7 +263,7 @@ impl<'w, 'a, S: Sink> TensorWriter<'w, 'a, S> {
     }
 }
 
-/// The error, with the name of the tensor that is written and of the component.
+/// Returns the error with the names of the tensor and the component that are written.
 #[cold]
 fn named(tensor: &str, component: Option<&str>, error: Error) -> Error {
     error.named(&Named { tensor: Some(tensor), component, ..Named::default() })
@@ -275,7 +272,7 @@ fn named(tensor: &str, component: Option<&str>, error: Error) -> Error {
 #[cfg(feature = "std")]
 impl<S: Sink> std::io::Write for TensorWriter<'_, '_, S> {
     fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-        // After the last byte that is asked for, none is taken.
+        // All declared bytes have been written, so no further byte is accepted.
         let (role, left) = match &self.stream {
             Some(stream) => (stream.role, stream.left),
             None => ("", u64_from_usize(bytes.len())),
@@ -291,7 +288,7 @@ impl<S: Sink> std::io::Write for TensorWriter<'_, '_, S> {
     }
 }
 
-/// The number of values of a sparse object, by its indices.
+/// Returns the number of values of a sparse object, computed from the size of its indices.
 fn nnz(format: Layout, shape: &[u64], parts: &[Part<'_>]) -> Option<u64> {
     let (role, each) = match format {
         Layout::SparseCsr => ("indices", 1),
@@ -302,25 +299,25 @@ fn nnz(format: Layout, shape: &[u64], parts: &[Part<'_>]) -> Option<u64> {
     indices.bytes.checked_div(indices.storage.width().into())?.checked_div(each)
 }
 
-/// The indices of an object.
+/// The checks of the indices of an object.
 type Indices<'a> = Sparse<Copied<Iter<'a, u64>>>;
 
-/// The current component.
+/// The state of the current component.
 struct Stream<'a> {
     role: &'a str,
     storage: StorageType,
-    /// Decoded bytes that are still to come.
+    /// The number of decoded bytes that are left.
     left: u64,
-    /// The first bytes of an index whose others are still to come.
+    /// The first bytes of an index that is split between two calls, and their number.
     part: ([u8; 8], usize),
-    /// True if the last high nibble has to be 0.
+    /// Whether the high nibble of the last byte must be 0.
     odd: bool,
-    /// The last byte that came.
+    /// The last byte that was written.
     last: u8,
 }
 
 impl Stream<'_> {
-    /// Validates some of the bytes, as a reader will.
+    /// Validates `piece` as a reader would.
     fn validate(&mut self, piece: &[u8], sparse: &mut Indices<'_>) -> Result<(), BareError> {
         let rule = (self.storage == StorageType::Bool).then(|| Rule::BoolValue.into());
         validate_bools(piece, None, rule)?;
@@ -331,7 +328,7 @@ impl Stream<'_> {
         Ok(())
     }
 
-    /// Validates indices, of which any number of bytes may have come.
+    /// Validates indices in a piece of any number of bytes, which may begin or end within an index.
     fn indices(&mut self, mut piece: &[u8], sparse: &mut Indices<'_>) -> Result<(), BareError> {
         let storage = self.storage;
         let mut validate = |whole: &[u8]| sparse.validate(whole).map_err(index_error);
@@ -357,7 +354,7 @@ impl Stream<'_> {
         Ok(())
     }
 
-    /// Validates what only the last byte shows.
+    /// Validates what can be checked only after the last byte.
     fn finish(&self, sparse: &mut Indices<'_>) -> Result<(), BareError> {
         sparse.finish().map_err(index_error)?;
         if self.odd && self.last > 15 {
