@@ -54,7 +54,7 @@ impl StorageType {
     /// All storage types.
     pub const ALL: [Self; Self::COUNT] = Self::LIST;
 
-    /// Returns the type called `name` in 1.x.
+    /// Returns the dtype whose name in zTensor 1.x is `name`, or `None` if there is none.
     pub(crate) fn from_v1(name: &[u8]) -> Option<Self> {
         Self::ALL.into_iter().find(|storage| storage.names().0.as_bytes() == name)
     }

@@ -531,7 +531,7 @@ impl<'a> Component<'a> {
         self.tensor().named(BareError::misuse(misuse).at(self.location()))
     }
 
-    /// Reads the whole content from `reader`, which must not have been used, into `buffer`.
+    /// Reads the whole content into `buffer`. Nothing may have been read from `reader` before.
     fn fill<'b>(
         &self,
         kind: Kind,

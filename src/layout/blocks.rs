@@ -350,7 +350,7 @@ impl<'a> QuantGroup<'a> {
     }
 }
 
-/// A `gguf.NAME/1` object: blocks of a GGUF type, as bytes.
+/// An object of the layout `gguf.NAME/1`, where NAME is a type of GGUF. Its content is blocks of that type, as bytes.
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub struct GgufBlocks<'a> {

@@ -109,7 +109,8 @@ impl IndexBuilder {
         }
     }
 
-    /// Checks the rules for all objects together. `bytes` are the bytes that the places of records refer to.
+    /// Checks the rules that involve several objects, such as duplicate names and overlapping blobs. `bytes` is the text to which
+    /// the spans of records point.
     pub(crate) fn finish(
         self,
         cx: ParseContext<'_>,

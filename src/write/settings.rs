@@ -16,7 +16,7 @@ use crate::rules::Generation;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Checksum {
-    /// No digest.
+    /// Writes no digest.
     None,
     /// CRC-32C, which finds accidental changes (1.2 only).
     Crc32c,

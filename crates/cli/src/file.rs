@@ -26,7 +26,7 @@ pub(crate) type TensorFile = Archive<Handle>;
 /// How a file came to be checked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Origin {
-    /// The user named the file, or a command that does not walk through folders opened it.
+    /// The file was not found in a folder: the user named its path.
     Named,
     /// The file was found in a folder. `has_weights` is true if the name of a file in that folder is one of weights, so that
     /// the file is probably part of a model; `is_whole` is true if all files of the folder are checked, whatever their names.

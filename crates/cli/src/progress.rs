@@ -33,7 +33,7 @@ pub(crate) struct Terminals {
 
 static TERMINALS: OnceLock<Terminals> = OnceLock::new();
 
-/// In a worker, the channel to the broker, which draws the line for the worker.
+/// In a worker, the channel to the broker, which draws the progress line on the terminal for the worker.
 #[cfg(target_os = "linux")]
 static BROKER: OnceLock<Arc<Channel>> = OnceLock::new();
 

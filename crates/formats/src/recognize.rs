@@ -391,8 +391,8 @@ fn of_nothing(path: &Path) -> Result<Recognition, FormatError> {
     Ok(Recognition { rule: Some(rule), sentence, ..empty })
 }
 
-/// Returns the recognition of a file whose content, of the kind `kind`, is of no tensor format, while the name in `path` may
-/// claim such a format.
+/// Returns what is known of a file whose content, `kind`, is no tensor format. If the name in `path` is that of a tensor
+/// format, the result says which reader or rule reports the contradiction.
 fn of_name(path: &Path, kind: Recognized) -> Recognition {
     match by_name(path) {
         // The reader of the claimed format reports what is wrong with an unknown content.

@@ -31,7 +31,7 @@ const LENGTH_BYTES: usize = 8;
 /// The width of the widest element in bytes.
 const WIDEST: u64 = 16;
 
-/// The rules that a file may break after its header has been parsed.
+/// The rules that are checked after the header has been parsed.
 pub(crate) const RULES: Rules = Rules {
     duplicate_name: Rule::SafetensorsDuplicateName.row(),
     bool_value: Some(Rule::TensorBoolValue.row()),

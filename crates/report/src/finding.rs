@@ -491,7 +491,7 @@ impl Finding {
         }
     }
 
-    /// Adds the names of the object, component and shard at `location`.
+    /// Adds to this finding the names of the object, component and shard at `location` in `manifest`.
     #[must_use]
     pub fn named(mut self, manifest: &Manifest<impl AsRef<[u8]>>, location: Location) -> Self {
         let object = location.object().and_then(|ordinal| manifest.tensor_at(ordinal));

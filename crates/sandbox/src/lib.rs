@@ -33,7 +33,7 @@ use std::fmt;
 
 pub use seccomp::{Call, calls};
 
-/// The direction in which a confined process passes descriptors over a socket.
+/// Whether a confined process receives descriptors over a socket or sends them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
     /// The process seals a memory file, and sends its descriptor over the socket that is its standard output.

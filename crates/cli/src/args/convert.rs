@@ -155,7 +155,7 @@ pub(crate) enum To {
     V2,
 }
 
-/// Returns the arguments of the command, with `--zstd 3` joined to `--zstd=3`. The level is optional, so clap takes it only
+/// Returns the arguments of the command, with `--zstd 3` rewritten as `--zstd=3`. The level is optional, so clap takes it only
 /// after `=`, and the next argument is a level only if it is a number.
 pub(crate) fn arguments() -> impl Iterator<Item = OsString> {
     let mut given = std::env::args_os().peekable();

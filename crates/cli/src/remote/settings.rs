@@ -19,12 +19,12 @@ pub(crate) struct Settings {
 
 static SETTINGS: OnceLock<Settings> = OnceLock::new();
 
-/// Sets the settings of this process. Only the first call counts.
+/// Sets the settings for remote files for this process. Only the first call has an effect.
 pub(crate) fn decide(settings: &Settings) {
     let _ = SETTINGS.set(settings.clone());
 }
 
-/// Returns the settings of this process.
+/// Returns the settings for remote files that [`decide`] has set for this process, or the defaults.
 #[cfg(target_os = "linux")]
 pub(crate) fn settings() -> Settings {
     SETTINGS.get().cloned().unwrap_or_default()

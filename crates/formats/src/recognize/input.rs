@@ -35,7 +35,7 @@ pub(crate) trait Input {
         Ok(byte)
     }
 
-    /// Takes `N` bytes; `None` if the input ends before.
+    /// Takes the next `N` bytes. Returns `None` if fewer are left.
     fn array<const N: usize>(&mut self) -> Result<Option<[u8; N]>, FormatError>
     where
         Self: Sized,

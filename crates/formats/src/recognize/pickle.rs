@@ -538,7 +538,7 @@ struct Memo {
     is_full: bool,
 }
 
-/// The largest number of values in [`Memo::dense`]: they take 16 MiB.
+/// The largest number of values in [`Memo::dense`]. Each takes one byte, so together they take 16 MiB.
 const DENSE: usize = 16 << 20;
 /// The largest number of values in [`Memo::others`].
 const OTHERS: usize = 1 << 18;

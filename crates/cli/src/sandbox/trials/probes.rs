@@ -18,7 +18,7 @@ use rustix::thread::{capabilities, set_capabilities};
 
 /// A file in the folder of the trial, which must not be opened after confinement.
 pub(super) const FILE: &str = "file";
-/// A file that is opened before the process is confined.
+/// The name of the file that stays open: it is opened before the process is confined, and used afterwards.
 pub(super) const KEPT: &str = "kept";
 const NEW: &str = "new";
 /// A trial without an access, which prints nothing.
