@@ -12,7 +12,7 @@ impl fmt::Debug for Bytes<'_> {
     }
 }
 
-/// A text: how it begins, and where there is more, how many bytes it has.
+/// A text for debug output: its first characters, and its size in bytes if it is longer.
 pub(crate) struct Start<'a>(pub(crate) &'a str);
 
 /// Characters of a text, at most.

@@ -12,7 +12,7 @@ use zten::{Archive, Error, InMemory, OpenOptions, verify::Verifier};
 /// The current file.
 static FILE: Mutex<Vec<u8>> = Mutex::new(Vec::new());
 
-/// Makes room for a file of so many bytes, and returns where it is.
+/// Allocates memory for a file of `length` bytes, and returns its address.
 #[unsafe(no_mangle)]
 pub extern "C" fn reserve(length: usize) -> *mut u8 {
     let mut file = FILE.lock().unwrap_or_else(PoisonError::into_inner);

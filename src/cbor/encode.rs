@@ -70,7 +70,7 @@ impl Encoder {
         Ok(())
     }
 
-    /// Takes memory for so many bytes, and no more.
+    /// Reserves memory for exactly `bytes` more bytes.
     pub fn reserve(&mut self, bytes: usize) -> Result<(), OutOfMemory> {
         self.0.try_reserve_exact(bytes).map_err(|_| OutOfMemory)
     }
@@ -166,12 +166,12 @@ impl Encoder {
         self.raw(bytes)
     }
 
-    /// Adds the head of an array of so many items.
+    /// Adds the head of an array of `items` items.
     pub fn array(&mut self, items: u64) -> Result<(), OutOfMemory> {
         self.head(major::ARRAY, items)
     }
 
-    /// Adds the head of a map of so many entries: a key and a value each.
+    /// Adds the head of a map of `entries` pairs of key and value.
     pub fn map(&mut self, entries: u64) -> Result<(), OutOfMemory> {
         self.head(major::MAP, entries)
     }

@@ -270,7 +270,7 @@ macro_rules! table {
                         )+
                     }
                     if !entries.are_over() {
-                        // The keys before are in the order of the table, so that none of them stands there twice.
+                        // The keys so far are in the order of the table, so they are distinct.
                         let reader = $reader { seen, null, $( $slot, )+ ..$reader::of(at, (input, entries)) };
                         let reader = reader.read_all(cx)?;
                         input = reader.entries.end(reader.input, at, Limit::Keys)?;

@@ -5,7 +5,7 @@
 //! | 1.1 dtypes `f8_e4m3`, `f8_e5m2`, `complex64`, `complex128` | `type` on `u8`, `f32`, `f64` | the same |
 //! | bools | `bool` | `type` on `u8` |
 //! | types that 1.2 does not have | `type` that is not known there | as they are |
-//! | a `type` that is not known, and is in what is written | rejected | rejected, but for the types that 1.2 does not have |
+//! | an unknown `type` with a name that the target generation knows | rejected | rejected, but for the types that 1.2 does not have |
 //! | `sparse_csr`, `zt.sparse_csr/1`, and the like | the one name | the other |
 //! | index components of other integer types | `u64` | `u64`, if not all are `u32` |
 //! | 0.1 bools other than 0 and 1 | 1 | 1 |

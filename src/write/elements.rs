@@ -28,7 +28,7 @@ use crate::num::u64_from_usize;
 pub struct Part<'a> {
     dtype: DType,
     elements: u64,
-    /// Little-endian; none where there was no memory for them.
+    /// The little-endian bytes; `None` if there was no memory for them.
     bytes: Option<Cow<'a, [u8]>>,
 }
 

@@ -84,7 +84,7 @@ impl Encoded {
         Self(bytes)
     }
 
-    /// Returns the attributes as a reader returns them; none where the bytes are no map.
+    /// Returns the attributes as a reader returns them; empty if the bytes are not a map.
     pub fn entries(&self) -> Attributes<'_> {
         Attributes::read(&self.0).unwrap_or_default()
     }

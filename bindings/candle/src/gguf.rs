@@ -231,7 +231,7 @@ const TEXT: u32 = 8;
 const ARRAY: u32 = 9;
 const F64: u32 = 12;
 
-/// An attribute as a value of GGUF, with its type; none where that has none for it.
+/// Encodes an attribute as a GGUF value with its type. Returns `None` if GGUF has no type for the value.
 fn encode(item: &Item<'_>) -> Option<Vec<u8>> {
     let mut out = Vec::new();
     let scalars = match item.value() {

@@ -31,8 +31,8 @@ pub(crate) struct Blocks<'a> {
 }
 
 impl<'a> Blocks<'a> {
-    /// Returns the blocks that the object consists of; none where it is another one. There are as many bytes as its shape
-    /// asks for.
+    /// Returns the blocks of a tensor that consists of blocks, and `None` for other tensors. Opening has checked that their size
+    /// matches the shape.
     pub(crate) fn of(tensor: &zten::Tensor<'a>) -> Result<Option<Self>> {
         let Some((block, data)) = Block::of_layout(tensor).zip(tensor.component("data")) else {
             return Ok(None);
@@ -49,7 +49,7 @@ impl<'a> Blocks<'a> {
         Ok(Some(Self { block, shape: tensor.shape(), data }))
     }
 
-    /// Reads, decodes, verifies and dequantizes them, if they take no more than so many bytes then.
+    /// Reads, decodes, verifies and dequantizes the blocks, if the result has at most `most` bytes.
     pub(crate) fn dequantize(&self, device: &Device, most: u64) -> Result<Tensor> {
         Tensor::from_vec(self.weights(most)?, elements::dims(self.shape)?, device)
     }

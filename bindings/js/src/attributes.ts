@@ -26,7 +26,7 @@ const text = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
 /** The mark that ends a list of unknown length. */
 const BREAK = Symbol('break')
 
-/** The map that such bytes are; nothing where there is none. */
+/** Parses a CBOR map of attributes. Returns null if `bytes` is empty. */
 export const attributes = (bytes: Uint8Array<ArrayBuffer>): Attributes | null => {
   if (bytes.length === 0) return null
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength)
@@ -57,7 +57,7 @@ export const attributes = (bytes: Uint8Array<ArrayBuffer>): Attributes | null =>
       default: return new Simple(Number(argument(info)))
     }
   }
-  /** Items until there are so many, or until the break. */
+  /** Parses `count` items, or the items before a break. */
   const items = (count: number): Attribute[] => {
     const all: Attribute[] = []
     while (all.length < count) {
@@ -94,7 +94,7 @@ export const attributes = (bytes: Uint8Array<ArrayBuffer>): Attributes | null =>
 const exact = (number: bigint): number | bigint =>
   number > Number.MAX_SAFE_INTEGER || number < Number.MIN_SAFE_INTEGER ? number : Number(number)
 
-/** A map of keys and values by turns: an object where all keys are text. Of a key that stands there twice, the last counts. */
+/** Creates a map of alternating keys and values; an object if all keys are text. The last of duplicate keys wins. */
 const map = (items: Attribute[]): Attributes | Map<Attribute, Attribute> => {
   const all = new Map<Attribute, Attribute>()
   for (let at = 0; at < items.length; at += 2) all.set(items[at], items[at + 1])

@@ -7,10 +7,10 @@ import type { Component, Detailed, Listed, Validated, Picture, Problem, Statisti
 import type { Session } from './session.ts'
 import { values } from './values.ts'
 
-/** Content of at most so many bytes is looked at without being asked. */
+/** The size in bytes up to which content is read without a click of the user. */
 export const AT_ONCE = 8 << 20
 
-/** Does work on so many bytes, if that is known, which can be watched and stopped; nothing comes back if it was stopped. */
+/** Does work on `bytes` bytes (null if unknown) with a progress bar and a button to stop. Returns undefined if it was stopped. */
 export type Run = <T>(
   what: string,
   bytes: number | null,

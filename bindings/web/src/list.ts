@@ -5,11 +5,11 @@ import { group, lines, natural, only, type Group, type Line } from './tree.ts'
 import type { Listed } from './protocol.ts'
 
 const ROW = 30
-/** The height of a row of two lines, where there is no room for one. */
+/** The height of a row in a narrow page, where a row takes two lines. */
 const TALL = 50
-/** Rows that are made beyond those that are seen. */
+/** The number of rows that are created beyond the visible ones. */
 const MARGIN = 8
-/** From so many objects on, groups begin closed. */
+/** The number of objects from which on groups are closed at first. */
 const MANY = 40
 
 type Key = 'file' | 'name' | 'type' | 'shape' | 'stored'
@@ -19,7 +19,7 @@ const COLUMNS: [Key, string][] = [['name', 'Name'], ['type', 'Type'], ['shape', 
 /** Characters of a name that are shown whatever the room: names differ where they end. */
 const TAIL = 18
 
-/** A name in two parts, of which the first is cut where there is no room: that is worth it from a few characters on. */
+/** Splits a name into two parts, so that a narrow page cuts the first part and shows the end. Short names are not split. */
 const ends = (label: string): HTMLElement[] => {
   const all = [...label]
   if (all.length < TAIL + 6) return [spelled(label)]

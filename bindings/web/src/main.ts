@@ -68,7 +68,7 @@ const run: Run = async (what, bytes, work) => {
 
 const detail = new Detail({ run, onProblem: problem => void reject(problem, true), onBack: () => list.focus() })
 
-/** Shows what is wrong; `opened` where there is a manifest to list. */
+/** Shows a problem. `opened` is true if the manifest is valid, so that its objects can be listed. */
 const reject = async (problem: Problem, opened: boolean) => {
   if (!session) return
   const here = session

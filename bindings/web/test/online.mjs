@@ -114,7 +114,7 @@ await test('what is read in one go is read ahead', async () => {
   assert.equal(shown.read, sent())
 })
 
-/** Faults of a server, and what is said of them. */
+/** Faults of a server, and the messages that the page shows for them. */
 const LIES = {
   ignores: /ignores ranges/, changes: /changed on the server/, grows: /changed on the server|gave the range/, shifts: /gave the range/,
   less: /gave the range|does not tell the size/, unsized: /does not tell the size/, encodes: /encodes|bytes, expected|reached/,

@@ -22,7 +22,7 @@ pub use layout::Layout;
 pub use open::{Far, Shards, body, canonical, copy, misuse, reads, slice, write};
 pub use placed::{Placed, borrows, placed};
 
-/// The most heap, in bytes, that opening a file may take beside so many bytes of manifest: `docs/limits.md`.
+/// Returns the largest heap in bytes that opening a file with `manifest` bytes of manifest may take: `docs/limits.md`.
 pub fn heap_bound(manifest: u64) -> u64 {
     8 * manifest + (64 << 10)
 }

@@ -120,7 +120,7 @@ def general(rng, writer, kind):
 
 
 def add(rng, writer, name, blocks):
-    """Calls a method with values of the types that it takes, of so many blocks."""
+    """Calls a method of `writer` with random values for its parameters, of `blocks` blocks each."""
     method = getattr(writer, name)
     parameters = inspect.signature(method).parameters.values()
     method(*(VALUES[parameter.annotation](rng, blocks) for parameter in parameters))

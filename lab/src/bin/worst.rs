@@ -25,7 +25,7 @@ use zten_testkit::process::target_folder;
 const BUILDS: [&str; 2] = ["", "std"];
 /// The row of the proof that is an ordinary manifest, and its size in bytes.
 const ORDINARY: (&str, usize) = ("names sorted", 64 << 10);
-/// A climb that has found nothing in so many steps begins anew.
+/// The number of steps without an improvement after which a climb starts anew.
 const PATIENCE: u32 = 150;
 
 /// The cost of the file of a description, and its verdict.

@@ -7,8 +7,8 @@ use crate::proof::image::Calls;
 /// The name of the panic handler of the image, in which every panic ends.
 const HANDLER: &str = "rust_begin_unwind";
 
-/// Functions that do nothing but panic, or that take memory and panic where there is none: by how
-/// their names begin.
+/// Prefixes of the names of functions that only panic, or that allocate and panic without memory:
+/// they are the machinery of panics, not their causes.
 const MACHINERY: &[&str] = &[
     "core::panicking::",
     "core::option::unwrap_failed",

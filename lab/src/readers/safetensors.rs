@@ -43,7 +43,7 @@ pub fn write(path: &Path, tensors: &[(String, Vec<u8>)]) -> Result<(), SafeTenso
     serialize_to_file(views.collect::<Result<Vec<_>, SafeTensorError>>()?, None, path)
 }
 
-/// A file of so many tensors of `bf16`, all of one shape and of zeros.
+/// Creates a file of `bf16` tensors of zeros, all of one shape.
 ///
 /// # Errors
 /// The errors of `safetensors`.

@@ -96,7 +96,7 @@ pub(crate) enum Count {
     Exactly(Option<u64>),
     /// Either of two.
     Either(Option<u64>, Option<u64>),
-    /// One for so many scales.
+    /// One for each group of this many scales.
     PerScales(u64),
 }
 

@@ -13,7 +13,7 @@ use crate::limits::Limits;
 use crate::num::u64_from_usize;
 use crate::rules::{Limit, Rule};
 
-/// Names of objects and parts, and keys of attributes, have at most so many bytes: v2 §3.5.
+/// The largest length in bytes of names of objects and parts, and of keys of attributes: v2 §3.5.
 pub(super) const NAME_CAP: usize = 1024;
 
 /// Validates a name, whose head is at `at`: v2 §3.5.

@@ -19,7 +19,7 @@ impl Target {
         Ok(Self(path.to_path_buf()))
     }
 
-    /// Returns the metadata of what is there, which must be a regular file or nothing.
+    /// Returns the metadata of the target, or `None` if it does not exist. A target that is not a regular file is an error.
     pub(super) fn check(&self) -> io::Result<Option<Metadata>> {
         match fs::symlink_metadata(&self.0) {
             Ok(there) if there.is_file() => Ok(Some(there)),

@@ -331,7 +331,7 @@ mod tests {
             assert_eq!(error.kind(), crate::error::ErrorKind::Write);
             let error = io::Error::from(error);
             assert_eq!(error.kind(), io::ErrorKind::AlreadyExists);
-            // In the last moment, after what is there was looked at.
+            // The target appears in the last moment, after it was checked.
             let late = draft();
             if let Some(temporary) = &late.temporary {
                 let linked = rename_to_free(&late.target.folder, temporary, OsStr::new("x"));

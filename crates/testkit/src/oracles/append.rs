@@ -56,7 +56,7 @@ const ADDITIONS: [(Checksum, Addition); 7] = [
     }),
 ];
 
-/// Attributes of which one is so many arrays, one in another.
+/// Creates attributes one of which is `arrays` nested arrays.
 fn deep(arrays: usize) -> Encoded {
     Encoded::from_cbor([&b"\xa2\x61a"[..], &vec![0x81; arrays], b"\x07\x61b\x61c"].concat())
 }

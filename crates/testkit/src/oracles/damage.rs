@@ -181,7 +181,7 @@ impl Broken {
     }
 }
 
-/// The bytes of so many tokens from one on.
+/// Returns the range of `count` tokens from the token `at` on.
 fn run(tokens: &[Range<usize>], at: u16, count: u8) -> Range<usize> {
     let at = usize::from(at) % tokens.len().max(1);
     let mut own = tokens.iter().skip(at).take(count.into());

@@ -36,7 +36,7 @@ fn write(manifest: &Manifest<impl AsRef<[u8]>>, to: &mut String) -> core::fmt::R
     Ok(())
 }
 
-/// The content of one component, or why it cannot be read; none where the source failed.
+/// The content of one component, or the error of reading it; `None` if the source failed.
 pub(crate) type Held = Option<Result<Vec<u8>, Error>>;
 
 /// The content of components as long as the work stays small.

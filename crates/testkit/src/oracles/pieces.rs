@@ -19,7 +19,7 @@ impl<'d> Pieces<'d> {
         Self { file, splits, reads: AtomicUsize::new(0), valid: usize::MAX }
     }
 
-    /// The same, giving up after so many reads.
+    /// Creates a source whose reads fail after the first `valid`.
     pub(crate) fn failing(file: &'d [u8], splits: &'d [u8], valid: usize) -> Self {
         Self { valid, ..Self::new(file, splits) }
     }

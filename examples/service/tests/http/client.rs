@@ -44,13 +44,13 @@ impl Client {
         self.0.write_all(bytes)
     }
 
-    /// Sends the head of a file of so many bytes, and waits until the server wants the body.
+    /// Sends the head of a request for a file of `length` bytes, and waits until the server wants the body.
     pub(crate) fn offer(&mut self, length: usize) {
         self.announce(length);
         self.is_wanted();
     }
 
-    /// Sends the head of a file of so many bytes, and would wait.
+    /// Sends the head of a request for a file of `length` bytes, which asks the server whether it wants the body.
     pub(crate) fn announce(&mut self, length: usize) {
         let head = head(&format!("content-length: {length}\r\nexpect: 100-continue\r\n"));
         self.send(head.as_bytes()).unwrap();

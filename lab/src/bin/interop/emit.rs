@@ -14,7 +14,7 @@ use crate::content::{Attributes, Object, Part, Sum};
 use crate::generate::{self, Taste};
 use crate::ours::{self, Manner};
 
-/// Writes so many files, `NAME.zt`, and `files.json`.
+/// Writes `count` files `NAME.zt`, and `files.json`.
 pub(crate) fn run(folder: &Path, count: u64, seed: u64) -> Result<()> {
     fs::create_dir_all(folder)?;
     let mut files = Map::new();

@@ -50,7 +50,7 @@ impl fmt::Display for Counts {
     }
 }
 
-/// Makes so many files by each hand, and as many by both in turn.
+/// Writes `count` files with each writer, and `count` files with both writers in turn.
 pub(crate) fn run(count: u64, seed: u64) -> Result<()> {
     let folder = tempfile::tempdir()?;
     let path = folder.path().join("x.zt");

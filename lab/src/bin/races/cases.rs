@@ -101,7 +101,7 @@ impl Course {
         race(contestants, self.amount(rounds, 2))
     }
 
-    /// A race over so many units.
+    /// Runs a race in which each contestant processes `units` units.
     fn race(
         &self,
         name: impl Into<String>,

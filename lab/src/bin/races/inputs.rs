@@ -121,7 +121,7 @@ impl Inputs {
         self.write(name, &writer.finish()?)
     }
 
-    /// A square matrix with so many entries in each row.
+    /// Creates a square matrix of `rows` rows with `each` entries in each row.
     pub(crate) fn csr(&self, rows: u64, each: u64) -> Result<PathBuf> {
         let mut random = Rng::with_seed(5);
         let indptr: Vec<u64> = (0..=rows).map(|row| row * each).collect();
@@ -159,7 +159,7 @@ pub(crate) fn floats(count: u64, random: &mut Rng) -> Vec<u8> {
     (0..count).flat_map(|_| normal(random).to_le_bytes()).collect()
 }
 
-/// The five kinds of data, of so many bytes each.
+/// Creates the five kinds of data, of `bytes` bytes each.
 pub(crate) fn kinds(bytes: usize) -> Vec<(&'static str, Vec<u8>)> {
     let mut random = Rng::with_seed(4);
     let count = bytes as u64;

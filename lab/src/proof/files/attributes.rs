@@ -67,7 +67,7 @@ pub(super) fn slow(size: usize) -> Vec<u8> {
     objects(&vec![own; count])
 }
 
-/// Objects with 4,096 attributes each, of which the very last stands there twice.
+/// Creates objects with 4,096 attributes each. The last key of the last object is a duplicate.
 pub(super) fn twice(size: usize) -> Vec<u8> {
     let count = super::count(size, OBJECT + 4096 * 4);
     let own: Vec<String> = (0..4096).rev().map(short).collect();

@@ -81,7 +81,7 @@ fn huffman() -> Vec<u8> {
     // Weights 11, 10, ..., 1 of symbols 0 to 10; that of symbol 11, 1, goes without saying.
     let weights = [0xba, 0x98, 0x76, 0x54, 0x32, 0x10];
     let codes = [&[127 + 11][..], &weights].concat();
-    // One stream of two symbols 0, of which each is one bit; then the bit that ends it.
+    // One stream of two symbols 0 of one bit each, and the bit that ends the stream.
     let stream = [&codes[..], &[0b111]].concat();
     let (made, stored) = (2_u32, u32::try_from(stream.len()).expect("a short stream"));
     let header = (2 | made << 4 | stored << 14).to_le_bytes();

@@ -14,9 +14,9 @@ pub(super) const TEXTS: &[Trait] = &traits([
     ("suffix", 60),
     ("letters", 3),
     ("order", 8),
-    // Whether the last stands there once more.
+    // 1 if the last text is repeated.
     ("twice", 1),
-    // Whether all have one hash, by the known seeds.
+    // 1 if all texts have the same hash with the known seeds.
     ("colliding", 1),
     ("shuffle", 99),
 ]);

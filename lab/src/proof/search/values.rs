@@ -71,7 +71,7 @@ pub(super) fn value(of: &Description) -> Vec<u8> {
     opened.chain(INNERMOST[of.get("inner")].iter().copied()).chain(closed).collect()
 }
 
-/// An array of as many as come to about so many bytes.
+/// Creates an array of values that has about `bytes` bytes.
 pub(super) fn array_of(of: &Description, bytes: usize) -> Item {
     let value = value(of);
     let count = (bytes / value.len()).max(1);

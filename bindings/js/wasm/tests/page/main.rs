@@ -247,7 +247,7 @@ fn a_host_that_errs_gets_answers() {
     }
 }
 
-/// A host that gives up after so many reads.
+/// A host whose reads fail after the first `left`.
 struct Fails {
     bytes: Vec<u8>,
     left: AtomicU32,

@@ -97,7 +97,7 @@ fn array(u: &mut Unstructured<'_>) -> Result<Vec<u8>> {
     Ok(npy::file(descr, u.arbitrary()?, &format!("({each})"), &data))
 }
 
-/// One file, or so many that belong together.
+/// Generates `count` GGUF files that belong together; with a `count` of 1, a file by itself.
 fn gguf_files(u: &mut Unstructured<'_>, count: u16) -> Result<Vec<Vec<u8>>> {
     let mut files: Vec<Gguf> = (0..count).map(|_| gguf(u)).collect::<Result<_>>()?;
     let tensors = files.iter().map(|(_, infos, _)| infos.len() as u64).sum::<u64>();
@@ -147,7 +147,7 @@ fn gguf(u: &mut Unstructured<'_>) -> Result<Gguf> {
     Ok((pairs, infos, data))
 }
 
-/// A shape of at least so many dimensions, all of which are small.
+/// Generates a shape of `least` to 3 dimensions of size 0 to 3.
 fn sizes(u: &mut Unstructured<'_>, least: usize) -> Result<Vec<usize>> {
     (0..u.int_in_range(least..=3)?).map(|_| u.int_in_range(0..=3)).collect()
 }

@@ -310,7 +310,7 @@ fn of_component(u: &mut Unstructured<'_>, component: &mut Component, length: u64
     Ok(())
 }
 
-/// A number in a file of so many bytes, at an edge, or just beside one.
+/// Generates an offset or a size for a file of `length` bytes: often an edge case, or next to one.
 fn any(u: &mut Unstructured<'_>, length: u64) -> Result<u64> {
     Ok(match u.int_in_range(0..=3)? {
         0 => *u.choose(&EDGES)?,

@@ -83,7 +83,7 @@ fn value(u: &mut Unstructured<'_>, depth: u8, out: &mut Vec<u8>) -> Result<()> {
     Ok(())
 }
 
-/// Opens an array or map of so many entries: whether a break must follow them.
+/// Writes the head of an array or map of `count` entries. Returns true if its length is indefinite, so that a break has to follow.
 fn opened(u: &mut Unstructured<'_>, major: u8, count: u8, out: &mut Vec<u8>) -> Result<bool> {
     let indefinite = u.ratio(1, 4)?;
     if indefinite {

@@ -42,7 +42,7 @@ fn element(rng: &mut Rng, taste: Taste) -> Type {
     }
 }
 
-/// The bytes of so many logical elements.
+/// Generates the bytes of `count` logical elements.
 fn bytes(rng: &mut Rng, element: &Type, count: u64) -> Vec<u8> {
     let empty = part("", element.clone(), Vec::new());
     let each = u64::from(element.0.width()) * u64::from(empty.ratio());

@@ -14,7 +14,7 @@ use super::{Object, generate, ours, theirs};
 /// Names of shards, in no order.
 const NAMES: [&str; 4] = ["00002-of-00003", "b", "A_.-9", "00001-of-00003"];
 
-/// Makes so many roots.
+/// Writes and reads `count` roots with shards.
 pub(super) fn run(folder: &Path, count: u64, seed: u64) -> Result<()> {
     let path = folder.join("root.zt");
     let (mut shards, mut objects, mut damaged) = (0, 0, 0);
@@ -38,7 +38,7 @@ pub(super) fn run(folder: &Path, count: u64, seed: u64) -> Result<()> {
     Ok(())
 }
 
-/// Writes so many roots into a folder, of arrays that any reader has a type for: `0.zt` and so on.
+/// Writes `count` roots to a folder (`0.zt`, `1.zt`, ...), with arrays of types that every reader has.
 pub(super) fn emit(folder: &Path, count: u64, seed: u64) -> Result<()> {
     fs::create_dir_all(folder)?;
     for at in 0..count {

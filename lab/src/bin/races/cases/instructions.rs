@@ -19,7 +19,7 @@ struct Work<'a> {
 }
 
 impl Work<'_> {
-    /// Counts what it takes, where there is a callgrind to count.
+    /// Counts instructions, if callgrind is installed.
     fn race(&self, course: &Course, counted: Counted, count: usize) -> Race {
         let mut times = Vec::new();
         for (reader, file) in self.readers {

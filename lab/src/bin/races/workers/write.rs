@@ -16,7 +16,7 @@ use fastrand::Rng;
 
 const TENSORS: usize = 16;
 
-/// Tensors of `f32`, any bits, of so many bytes in all.
+/// Creates tensors of `f32` with random bits, of about `bytes` bytes together.
 fn tensors(bytes: usize) -> Vec<(String, Vec<u8>)> {
     let mut random = Rng::with_seed(3);
     let words = bytes / TENSORS / 8;
