@@ -69,9 +69,9 @@ fn asked(most: u32, questions: &[Vec<u8>]) -> (Vec<Vec<u8>>, Vec<String>) {
     (answers, server.paths())
 }
 
-/// The answer that a file was found: its number, and its length in bytes.
+/// The answer that a file was found: its number, no identity, and its length in bytes.
 fn found(file: u64, length: u64) -> Vec<u8> {
-    [vec![2, 1], number(file), number(length)].concat()
+    [vec![2, 1], number(file), vec![0], number(length)].concat()
 }
 
 const ROOT: &str = "/shards/dense.zt";
