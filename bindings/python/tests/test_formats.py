@@ -488,10 +488,12 @@ def test_files_are_converted_as_the_command_converts_them(tmp_path: Path) -> Non
     for path in ACCEPTED:
         for generation, digest in (("1.2", "sha256"), ("2", "xxh3")):
             how: Any = {"generation": generation, "digest": digest}
-            ended = subprocess.run(
-                [str(ZTEN), "convert", "--force", "--to", generation, str(path), str(theirs)],
-                capture_output=True, text=True, check=False,
-            )
+            command = [str(ZTEN), "convert", "--force", "--to", generation, str(path), str(theirs)]
+            ended = subprocess.run(command, capture_output=True, text=True, check=False)
+            # The command asks before it writes many times the bytes of a storage.
+            if "--tied copy writes all of it" in ended.stderr:
+                tied = [*command, "--tied", "copy"]
+                ended = subprocess.run(tied, capture_output=True, text=True, check=False)
             try:
                 zten.convert(path, ours, **how)
             except zten.Unsupported as error:
