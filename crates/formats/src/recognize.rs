@@ -319,7 +319,13 @@ fn recognize_from(
     if let Some(Detected::Read(format)) = detected
         && !(is_index && is_page)
     {
-        let evidence = scan(&mut Stored::new(source, 0, length), is_text)?;
+        // Every zip archive begins with `P`, and so do some safetensors files. As the first instruction of a pickle that is a
+        // persistent id, on which Python's unpickler fails unless the caller resolves such ids. PyTorch does, but neither for
+        // zip archives nor at the start of a file.
+        let evidence = match start.first() {
+            Some(b'P') => None,
+            _ => scan(&mut Stored::new(source, 0, length), is_text)?,
+        };
         let unpickles = matches!(evidence, Some(Evidence::Call | Evidence::Import));
         return Ok(Recognition { unpickles, ..Recognized::Read(format).into() });
     }

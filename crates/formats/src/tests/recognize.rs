@@ -345,3 +345,18 @@ fn bytes_after_the_first_call_do_not_change_the_evidence() {
         assert_eq!(first_call(&cut), Some((end, evidence)), "{}", cut.escape_ascii());
     }
 }
+
+/// A persistent id at the start of a file calls nothing: honest files of these formats begin with its instruction.
+#[test]
+fn a_file_that_begins_with_a_persistent_id_is_no_pickle() {
+    let header = r#"{"a":{"dtype":"U8","shape":[3],"data_offsets":[0,3]}}"#;
+    for length in [b'P', b'p'] {
+        let header = format!("{header:width$}", width = usize::from(length));
+        let mut bytes = vec![length, 0, 0, 0, 0, 0, 0, 0];
+        bytes.extend(header.as_bytes());
+        bytes.extend(b"\n)R");
+        let found = recognize(&&bytes[..], bytes.len() as u64, Path::new("x.safetensors")).unwrap();
+        assert_eq!(found.kind(), Recognized::Read(Format::Safetensors), "{length}");
+        assert!(found.check_name(Path::new("x.safetensors")).is_ok(), "{length}");
+    }
+}
