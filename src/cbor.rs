@@ -581,7 +581,7 @@ pub(crate) struct Keys<'m> {
 }
 
 impl<'m> Keys<'m> {
-    /// Creates a check of the entries of a map, the first of which is at `first`.
+    /// Starts checking the keys of a map. `first` is the input at the first key.
     #[inline]
     pub(crate) fn of(first: Input<'m>) -> Self {
         Self { first, last: None, disorder: false, count: 0 }

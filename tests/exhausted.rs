@@ -31,11 +31,11 @@ fn run(bytes: usize, work: &impl Fn() -> Result<(), Error>) -> (Result<(), Error
     (outcome.into_inner(), report.baseline_allocations())
 }
 
-/// Runs `work` with every number of bytes at which its number of allocations changes, and returns how many such numbers
-/// there are.
+/// Runs `work` with a heap that is too small, once for each allocation of `work` that can be the first to fail, and returns
+/// the number of these runs.
 ///
-/// The number of allocations grows with the number of bytes. Two numbers of bytes with equally many allocations
-/// therefore need no runs between them.
+/// A larger heap lets `work` make more allocations. If two sizes of the heap allow equally many, the sizes between them
+/// are skipped.
 fn sweep(what: &str, work: &impl Fn() -> Result<(), Error>) -> usize {
     let usual = run(1 << 30, work);
     let validated = |bytes| {

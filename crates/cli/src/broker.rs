@@ -229,8 +229,8 @@ impl<'a> Broker<'a> {
         self.slots.iter().flatten().all(Running::is_idle)
     }
 
-    /// Returns the number of jobs that one worker may have at a time. It is 1 for commands other than `check`, whose text is
-    /// printed as it arrives.
+    /// Returns the number of jobs that are sent to one worker before the first is done: many for `check`, whose results the
+    /// broker sorts, and 1 for the other commands, because the broker prints the text of a job as it arrives.
     fn ahead(&self) -> usize {
         if self.printer.checks.is_some() { DESCRIPTORS } else { 1 }
     }

@@ -119,7 +119,8 @@ impl Opened {
         self.archive_of(found, options)
     }
 
-    /// Does the same as [`archive`](Self::archive) for a file whose format is `found`; `None` stands for zTensor.
+    /// Parses the header of the file as the format `found`, which the caller has recognized, so that the file is not recognized
+    /// twice. `None` stands for zTensor. Opens the sibling files as [`archive`](Self::archive) does.
     pub(crate) fn archive_of(
         self,
         found: Option<Detected>,

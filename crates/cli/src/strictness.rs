@@ -56,7 +56,7 @@ impl Strictness {
         !self.no_shards
     }
 
-    /// Returns the largest number of sibling files that one file may ask for.
+    /// Returns the largest number of sibling files that may be opened for one file: its shards, or the files that an index names.
     pub(crate) fn max_siblings(&self) -> u32 {
         if self.no_shards { 0 } else { self.options().limit().shards() }
     }

@@ -168,7 +168,8 @@ fn of_zip(start: &[u8], path: &Path) -> Detected {
         return Detected::Named(Rule::FormatKeras);
     }
     match by_name(path) {
-        // The name claims `.npz`, so the `.npz` reader opens the archive and reports what is wrong.
+        // `NpzMagic` means that the name ends in `.npz`. The `.npz` reader opens such an archive, because its errors name the
+        // member that is no array.
         Some(Detected::Misnamed(Rule::NpzMagic)) => Detected::Read(Format::Npz),
         _ => Detected::Named(Rule::FormatZip),
     }

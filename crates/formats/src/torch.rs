@@ -462,7 +462,7 @@ impl<'d> Folder<'d> {
         read_member(member, window, options).map_err(about)
     }
 
-    /// The offset in the file at which the pickle begins.
+    /// Returns the offset in the file at which the pickle begins, or 0 if the archive has no pickle.
     fn pickle_at(&self) -> u64 {
         self.pickle.map_or(0, |member| member.start)
     }

@@ -56,7 +56,7 @@ struct Ahead {
 /// A sequential read without a plan.
 #[derive(Debug, Default)]
 struct Run {
-    /// The offset at which a further read would continue the run.
+    /// The offset in the file at which the run ends. A read that begins there extends the run.
     end: u64,
     /// The number of bytes that were read in the run.
     bytes: u64,

@@ -1,6 +1,6 @@
 //! Readable forms of large numbers.
 
-/// Returns a number of bytes in the largest binary unit in which it is at least 1, with at most four digits.
+/// Formats `bytes` for people, with a binary unit and at most four digits: `512 B`, `1.5 KiB`, `1023 MiB`.
 pub fn human(bytes: u64) -> String {
     const UNITS: [&str; 6] = ["KiB", "MiB", "GiB", "TiB", "PiB", "EiB"];
     if bytes < 1024 {

@@ -104,8 +104,8 @@ impl Entry {
     }
 }
 
-/// The files of a command, in the order in which the command line and the list name them. The files of a folder are sorted by
-/// name. Memory holds the names in each folder on the way to the current file, and one name of the list.
+/// An iterator over the files that a command reads: those of the command line, followed by those of a list (`--files-from`).
+/// A folder is replaced by its files, sorted by name. Memory holds the names in each folder on the way to the current file, and one name of the list.
 pub(crate) struct Entries {
     named: std::vec::IntoIter<PathBuf>,
     list: Option<List>,
@@ -137,7 +137,7 @@ impl Entries {
         Arc::clone(&self.walk.skipped)
     }
 
-    /// Lists the files at `paths`. If `finds_models` is true, the path of a folder stands for the model in the folder.
+    /// Creates the iterator over the files at `paths`. If `finds_models` is true, a folder is replaced by the one model in it.
     #[cfg(target_os = "linux")]
     pub(crate) fn named(paths: Vec<PathBuf>, finds_models: bool) -> Self {
         let (named, walk) = (paths.into_iter(), DirectoryWalk::new(Suffixes::new(&[]), false));
