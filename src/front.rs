@@ -383,8 +383,7 @@ impl<'o> Builder<'o> {
         index.rebase(&mut cx, total);
         let attributes = self.attributes.map(|at| at.rebased(total));
         let index = index.finish(cx, Header { attributes, version: None }, text.as_bytes());
-        let index = index.map_err(|found| fault_error(found.fault).at(found.location))?;
-        let mut index = index;
+        let mut index = index.map_err(|found| fault_error(found.fault).at(found.location))?;
         index.share_sums(text.as_bytes()).map_err(BareError::from)?;
         let mut validated = ValidatedManifest::of_front(header, file_len, index, *options);
         validated.findings = self.findings;
@@ -410,8 +409,11 @@ impl<'o> Builder<'o> {
             let sentence = text(format_args!("{}", error.sentence()));
             match (sentence, copied(error.tensor()), copied(error.file().or(file))) {
                 (Ok(sentence), Ok(tensor), Ok(file)) => {
-                    let error = Error::of_format(error.kind(), sentence, error.offset());
-                    self.found_times(error.about(tensor, file), finding.more.saturating_add(1));
+                    let copy = Error::of_format(error.kind(), sentence, error.offset());
+                    let copy = copy.about(tensor, file).advising(error.advice());
+                    let names_it = error.names_its_tensor();
+                    let copy = if names_it { copy.naming_its_tensor() } else { copy };
+                    self.found_times(copy, finding.more.saturating_add(1));
                 }
                 _ => self.failed = self.failed.or(Some(OutOfMemory.into())),
             }

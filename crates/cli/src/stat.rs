@@ -3,7 +3,6 @@
 use std::io::{self, Write};
 
 use serde::Serialize;
-use zten::rules::Unsupported;
 use zten::{Error, ErrorKind, Tensor, verify::Verifier};
 use zten_report::element::Kind;
 use zten_report::finding::Finding;
@@ -22,6 +21,7 @@ use crate::report::{Problem, Verdict};
 use crate::selection::Selection;
 use crate::size::grouped;
 use crate::sources::Sources;
+use crate::sums::is_unknown;
 use crate::table::{self, Alike};
 use crate::text::shape;
 use crate::values::{self, Values};
@@ -117,12 +117,6 @@ fn measure(archive: &FileWithShards, selection: &Selection<'_>) -> Result<Vec<Fo
     }
     let own = |object: Tensor<'_>| found.get(at(&object)).copied();
     Ok(selection.objects().map(|object| own(object).unwrap_or(Found::Skipped(""))).collect())
-}
-
-/// Returns whether `error` says that an object uses a dtype, encoding or layout that zten does not know.
-fn is_unknown(error: &Error) -> bool {
-    use Unsupported as U;
-    matches!(error.kind(), ErrorKind::Unsupported(U::Dtype | U::Encoding | U::Layout))
 }
 
 fn object_statistics(verifier: &mut Verifier, object: &Tensor<'_>) -> Result<Found, Error> {

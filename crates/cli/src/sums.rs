@@ -46,14 +46,14 @@ pub(crate) fn sums(archive: &FileWithShards, of: Of) -> Result<Sums, Box<Problem
     let mut files = Sources::bind(archive, &progress).map_err(failed)?;
     files.require().map_err(failed)?;
     let validate = |verifier: &mut Verifier, object: &Tensor<'_>| sum(verifier, object, of);
-    let results = Work { files: &files, passes: is_foreign, validate }.run();
+    let results = Work { files: &files, passes: is_unknown, validate }.run();
     let mut objects = Vec::new();
     let mut unread: Option<Box<Problem>> = None;
     let mut more = More::default();
     for (result, object) in results.into_iter().zip(archive.tensors()) {
         match result {
             Ok(sum) => objects.push(sum),
-            Err(error) if !is_foreign(&error) => return Err(failed(files.settle(error))),
+            Err(error) if !is_unknown(&error) => return Err(failed(files.settle(error))),
             Err(error) => {
                 let problem = failed(error);
                 let length = |component: Component<'_>| component.decoded_length();
@@ -72,7 +72,7 @@ pub(crate) fn sums(archive: &FileWithShards, of: Of) -> Result<Sums, Box<Problem
 
 /// Returns whether `error` says that an object uses a dtype, encoding or layout that zten does not know. Such an object
 /// does not make the file invalid.
-fn is_foreign(error: &Error) -> bool {
+pub(crate) fn is_unknown(error: &Error) -> bool {
     matches!(
         error.kind(),
         ErrorKind::Unsupported(Unsupported::Dtype | Unsupported::Encoding | Unsupported::Layout)

@@ -19,18 +19,24 @@ const BIN: &str = ".bin";
 const CHECKPOINTS: [&str; 2] = ["pytorch_model", "adapter_model"];
 /// The number of candidates that an error message lists, at most.
 const NAMED: usize = 8;
-/// The number of directory entries that are examined, at most, so that a huge folder takes bounded time and memory.
+/// The largest number of entries of a folder in which a model is searched for, so that a huge folder takes bounded time and
+/// memory.
 const MOST: usize = 1 << 16;
 
 /// Returns the path of the model in `folder`: the only index of several files, or else the only model file. A split GGUF model
 /// counts as one file, which is its first.
 ///
 /// # Errors
-/// The folder cannot be read; [`io::ErrorKind::IsADirectory`] with a list of the candidates if there are several models, or
-/// with a sentence that there is no model.
+/// The folder cannot be read; [`io::ErrorKind::IsADirectory`] with a sentence if the folder has several models, which are listed,
+/// no model, or too many entries to search.
 pub fn find_model(folder: &Path) -> io::Result<PathBuf> {
     let (mut indexes, mut models) = (Vec::new(), Vec::new());
-    for entry in fs::read_dir(folder)?.take(MOST) {
+    for (number, entry) in fs::read_dir(folder)?.enumerate() {
+        if number == MOST {
+            return Err(unclear(format!(
+                "is a folder with more than {MOST} entries: name the model"
+            )));
+        }
         let name = entry?.file_name();
         let Some(kind) = name.to_str().and_then(kind) else { continue };
         // `metadata` follows links, because the files in the cache of a hub are links to its `blobs`.
