@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 
 use serde::Serialize;
-use zten::{Error, ErrorKind, Tensor, verify::Verifier};
+use zten::{Error, Tensor, verify::Verifier};
 use zten_report::element::Kind;
 use zten_report::finding::Finding;
 use zten_report::json::{Integer, List, Schema, integer_or_null, to_line};

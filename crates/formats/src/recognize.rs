@@ -25,7 +25,7 @@ use contents::Content;
 use input::Input as _;
 
 pub(crate) use input::Stored;
-pub(crate) use pickle::{Evidence, scan};
+pub(crate) use pickle::{Evidence, PersistentIds, scan};
 
 /// The number of bytes at the start of a file that are read to recognize it, if the first [`START`](crate::START) bytes do not
 /// tell the format.
@@ -319,20 +319,17 @@ fn recognize_from(
     if let Some(Detected::Read(format)) = detected
         && !(is_index && is_page)
     {
-        // Every zip archive begins with `P`, and so do some safetensors files. As the first instruction of a pickle that is a
-        // persistent id, on which Python's unpickler fails unless the caller resolves such ids. PyTorch does, but neither for
-        // zip archives nor at the start of a file.
-        let evidence = match start.first() {
-            Some(b'P') => None,
-            _ => scan(&mut Stored::new(source, 0, length), is_text)?,
-        };
+        // Every zip archive begins with `P`, the opcode of a persistent id, and so do some safetensors files.
+        let mut file = Stored::new(source, 0, length);
+        let evidence = scan(&mut file, is_text, PersistentIds::Failing)?;
         let unpickles = matches!(evidence, Some(Evidence::Call | Evidence::Import));
         return Ok(Recognition { unpickles, ..Recognized::Read(format).into() });
     }
     if is_stream(start) {
         return Ok(Recognized::Named(Rule::FormatTorch).into());
     }
-    if let Some(evidence) = scan(&mut Stored::new(source, 0, length), is_text)? {
+    let mut file = Stored::new(source, 0, length);
+    if let Some(evidence) = scan(&mut file, is_text, PersistentIds::Resolved)? {
         return of_pickle(start, evidence);
     }
     // Python's unpickler fails on this file before it calls anything, but the file begins as pickles do: it is a damaged

@@ -4,7 +4,7 @@ use zten::ReadAt;
 use zten::num::u64_from_usize;
 
 use super::input::{Deflated, Input, Stored};
-use super::pickle::scan;
+use super::pickle::{PersistentIds, scan};
 use super::text::is_text;
 use crate::error::{FormatError, copied};
 
@@ -166,7 +166,7 @@ fn octal(field: &[u8]) -> Option<u64> {
 /// Returns whether `member` is a pickle.
 fn is_pickle(member: &mut impl Input) -> Result<bool, FormatError> {
     let is_text = is_text(member.fill()?, false);
-    Ok(scan(member, is_text)?.is_some())
+    Ok(scan(member, is_text, PersistentIds::Resolved)?.is_some())
 }
 
 /// Reads the name of a member, which is `length` bytes long, and returns its first [`NAME`] bytes for a message.

@@ -41,10 +41,15 @@ pub(crate) enum Evidence {
 ///
 /// # Errors
 /// The input cannot be read.
-pub(crate) fn scan(input: &mut impl Input, is_text: bool) -> Result<Option<Evidence>, FormatError> {
+pub(crate) fn scan(
+    input: &mut impl Input,
+    is_text: bool,
+    persistent_ids: PersistentIds,
+) -> Result<Option<Evidence>, FormatError> {
     let mut scanner = Scanner {
         input,
         is_text,
+        persistent_ids,
         stack: Stack::default(),
         memo: Memo::default(),
         count: 0,
@@ -64,6 +69,16 @@ pub(crate) fn scan(input: &mut impl Input, is_text: bool) -> Result<Option<Evide
             Err(Halt::Failed(error)) => return Err(error),
         }
     }
+}
+
+/// What the program that unpickles a file does with persistent ids.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum PersistentIds {
+    /// The program resolves persistent ids to objects that may be callable, as PyTorch does for its checkpoints.
+    Resolved,
+    /// The program has no function for persistent ids, so the unpickler fails on the first. This is so for `pickle.load`, and
+    /// for PyTorch and a file that begins like a zip archive or a safetensors file.
+    Failing,
 }
 
 /// The reason why a scan ended.
@@ -109,6 +124,7 @@ enum Value {
 struct Scanner<'i, I> {
     input: &'i mut I,
     is_text: bool,
+    persistent_ids: PersistentIds,
     stack: Stack,
     memo: Memo,
     /// The number of instructions of the current pickle that have been read.
@@ -170,6 +186,9 @@ impl<I: Input> Scanner<'_, I> {
             0x82 => self.extension::<1>()?,
             0x83 => self.extension::<2>()?,
             0x84 => self.extension::<4>()?,
+            b'P' | b'Q' if self.persistent_ids == PersistentIds::Failing => {
+                return Err(Halt::Malformed);
+            }
             b'P' => {
                 self.line()?;
                 self.stack.push(Value::Object)?;

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use zten_testkit::other_formats;
 
-use crate::recognize::{Evidence, Stored, scan};
+use crate::recognize::{Evidence, PersistentIds, Stored, scan};
 use crate::{Executable, Format, FormatError, OtherKind, Recognition, Recognized, Rule, recognize};
 
 /// Recognizes a file with the given bytes and name.
@@ -22,7 +22,7 @@ fn kind(bytes: &[u8], name: &str) -> Recognized {
 fn first_call(bytes: &[u8]) -> Option<(usize, Evidence)> {
     let evidence = |length: usize| {
         let mut input = Stored::new(&bytes, 0, length.try_into().unwrap());
-        scan(&mut input, false).unwrap()
+        scan(&mut input, false, PersistentIds::Resolved).unwrap()
     };
     let calls = |evidence: &Evidence| matches!(evidence, Evidence::Call | Evidence::Import);
     let found = evidence(bytes.len()).filter(calls)?;
@@ -37,7 +37,7 @@ fn first_call(bytes: &[u8]) -> Option<(usize, Evidence)> {
 fn call_in_text(bytes: &[u8]) -> usize {
     let is_found = |length: &usize| {
         let mut input = Stored::new(&bytes, 0, (*length).try_into().unwrap());
-        scan(&mut input, true).unwrap() == Some(Evidence::Call)
+        scan(&mut input, true, PersistentIds::Resolved).unwrap() == Some(Evidence::Call)
     };
     (0..=bytes.len()).find(is_found).unwrap_or(bytes.len())
 }
@@ -179,7 +179,12 @@ fn values_without_calls_are_pickles_to_their_end() {
         b"\xff\xff\xff",
     ] {
         let mut input = Stored::new(&other, 0, other.len().try_into().unwrap());
-        assert_eq!(scan(&mut input, false).unwrap(), None, "{}", other.escape_ascii());
+        assert_eq!(
+            scan(&mut input, false, PersistentIds::Resolved).unwrap(),
+            None,
+            "{}",
+            other.escape_ascii()
+        );
     }
 }
 
@@ -346,17 +351,32 @@ fn bytes_after_the_first_call_do_not_change_the_evidence() {
     }
 }
 
-/// A persistent id at the start of a file calls nothing: honest files of these formats begin with its instruction.
+/// Programs that resolve persistent ids recognize files of these formats first, so a persistent id ends a pickle in them. Honest
+/// files begin with its opcode. A pickle without persistent ids is found.
 #[test]
-fn a_file_that_begins_with_a_persistent_id_is_no_pickle() {
-    let header = r#"{"a":{"dtype":"U8","shape":[3],"data_offsets":[0,3]}}"#;
-    for length in [b'P', b'p'] {
-        let header = format!("{header:width$}", width = usize::from(length));
-        let mut bytes = vec![length, 0, 0, 0, 0, 0, 0, 0];
-        bytes.extend(header.as_bytes());
-        bytes.extend(b"\n)R");
-        let found = recognize(&&bytes[..], bytes.len() as u64, Path::new("x.safetensors")).unwrap();
-        assert_eq!(found.kind(), Recognized::Read(Format::Safetensors), "{length}");
-        assert!(found.check_name(Path::new("x.safetensors")).is_ok(), "{length}");
+fn a_persistent_id_makes_no_pickle_of_a_file_of_a_format_that_is_read() {
+    let header = r#"{"a":{"dtype":"U8","shape":[80],"data_offsets":[0,80]}}"#;
+    // The first byte of the length is an opcode: `P` takes a line, `U` skips as many bytes as the second byte says.
+    for (length, data, is_pickle) in [
+        ([b'P', 0], &b"\n)R"[..], false),
+        ([b'U', 0x58], b"P\n)R", false),
+        ([b'U', 0x58], b"cos\nsystem\n)R", true),
+    ] {
+        let bytes_of_header = usize::from(u16::from_le_bytes(length));
+        let mut bytes = vec![length[0], length[1], 0, 0, 0, 0, 0, 0];
+        bytes.extend(format!("{header:bytes_of_header$}").as_bytes());
+        // The second byte is 88, so that the text behind `U` ends with the byte at 90.
+        if length[0] == b'U' {
+            let place = bytes.get_mut(90..90 + data.len()).unwrap();
+            assert!(place.iter().all(|byte| *byte == b' '));
+            place.copy_from_slice(data);
+        }
+        bytes.extend(data);
+        bytes.resize(8 + bytes_of_header + 80, 7);
+        let length = u64::try_from(bytes.len()).unwrap();
+        let found = recognize(&&bytes[..], length, Path::new("x.safetensors")).unwrap();
+        assert_eq!(found.kind(), Recognized::Read(Format::Safetensors));
+        let misnamed = found.check_name(Path::new("x.safetensors")).is_err();
+        assert_eq!(misnamed, is_pickle, "{}", data.escape_ascii());
     }
 }
