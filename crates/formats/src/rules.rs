@@ -393,7 +393,7 @@ catalog! {
     FormatEmpty "format-empty", Invalid, Implied("it holds nothing"), ANY,
         "The file is not empty.", "the file is empty", EMPTY;
     FormatName "format-name", Invalid, Policy("loaders that go by the name see another file"), ANY,
-        "A file whose name ends in `.zt`, `.safetensors`, `.gguf`, `.npy` or `.npz` is of that format, and one whose name ends in `.pt`, `.pth`, `.ckpt`, `.pth.tar`, `.pkl` or `.pickle`, or is `adapter_model.bin` or `pytorch_model*.bin`, is a checkpoint of PyTorch or a pickle; no other file calls a function when it is unpickled.",
+        "A file whose name ends in `.zt`, `.safetensors`, `.gguf`, `.npy` or `.npz` is of that format, and one whose name ends in `.pt`, `.pth`, `.ckpt`, `.pth.tar`, `.pkl` or `.pickle`, or is `adapter_model.bin` or `pytorch_model*.bin`, is a checkpoint of PyTorch or TensorFlow, or a pickle (a `.pth` file may also be text, a list of paths for Python); no other file calls a function when it is unpickled.",
         "the name is that of another format", NAME;
 
     // Formats that zten recognizes but does not read.

@@ -5,7 +5,7 @@
 
 use std::path::Path;
 
-use super::{Recognition, Recognized};
+use super::{OtherKind, Recognition, Recognized};
 use crate::detect::Format;
 use crate::error::FormatError;
 use crate::rules::Rule;
@@ -17,6 +17,8 @@ enum Claim {
     Format(Format),
     /// A file that `torch.load` or Python's unpickler loads.
     Checkpoint,
+    /// A [`Checkpoint`](Self::Checkpoint), or a list of paths: a text that Python reads from its folder of packages.
+    CheckpointOrPaths,
 }
 
 /// The suffixes that claim a format.
@@ -27,7 +29,7 @@ const SUFFIXES: [(&str, Claim); 11] = [
     (".npy", Claim::Format(Format::Npy)),
     (".npz", Claim::Format(Format::Npz)),
     (".pt", Claim::Checkpoint),
-    (".pth", Claim::Checkpoint),
+    (".pth", Claim::CheckpointOrPaths),
     (".ckpt", Claim::Checkpoint),
     (".pth.tar", Claim::Checkpoint),
     (".pkl", Claim::Checkpoint),
@@ -54,19 +56,19 @@ impl Claim {
             Self::Format(Format::Npy) => "a .npy file",
             Self::Format(Format::Npz) => "an .npz file",
             Self::Format(format) => format.description(),
-            Self::Checkpoint => "a PyTorch checkpoint or a pickle",
+            Self::Checkpoint | Self::CheckpointOrPaths => "a PyTorch checkpoint or a pickle",
         }
     }
 
     /// Returns whether a file whose content is of the kind `kind` may have a name that makes this claim.
     fn allows(self, kind: Recognized) -> bool {
+        let is_checkpoint = matches!(self, Self::Checkpoint | Self::CheckpointOrPaths);
         match kind {
             Recognized::ZTensor => self == Self::ZTensor,
-            Recognized::Read(Format::Torch) => self == Self::Checkpoint,
+            Recognized::Read(Format::Torch) => is_checkpoint,
             Recognized::Read(format) => self == Self::Format(format),
-            Recognized::Named(rule) => {
-                is_broken(rule) || self == Self::Checkpoint && is_pickle(rule)
-            }
+            Recognized::Named(rule) => is_broken(rule) || is_checkpoint && is_of_checkpoints(rule),
+            Recognized::Other(OtherKind::Text) => self == Self::CheckpointOrPaths,
             Recognized::Other(_) | Recognized::Executable(_) => false,
             // Opening the file reports what is wrong.
             Recognized::Empty | Recognized::Unknown => true,
@@ -74,9 +76,17 @@ impl Claim {
     }
 }
 
-/// Returns whether `rule` names a format that Python's unpickler or `torch.load` reads.
-fn is_pickle(rule: Rule) -> bool {
-    matches!(rule, Rule::FormatPickle | Rule::FormatTorch | Rule::FormatJoblib)
+/// Returns whether `rule` names a format whose files programs call like checkpoints: pickles, the tar archives that the first
+/// versions of PyTorch wrote, and TensorFlow checkpoints, which end in `.ckpt`.
+fn is_of_checkpoints(rule: Rule) -> bool {
+    matches!(
+        rule,
+        Rule::FormatPickle
+            | Rule::FormatTorch
+            | Rule::FormatJoblib
+            | Rule::FormatTar
+            | Rule::FormatTensorflow
+    )
 }
 
 /// Returns whether `rule` is about a file that is rejected under any name: a download that failed, or a compressed file, which

@@ -305,6 +305,16 @@ fn a_name_that_claims_another_format_is_rejected() {
     }
     assert!(checked(safetensors, "A.SafeTensors").is_ok());
     assert!(checked(b"text\n", "a.pkl").is_err());
+    // Packages of Python install lists of paths that end in `.pth`.
+    assert!(checked(b"/home/x/package\n", "easy-install.pth").is_ok());
+    assert!(checked(b"{}\n", "a.pth").is_err() && checked(safetensors, "a.pth").is_err());
+    // The first versions of PyTorch wrote tar archives.
+    let mut tar = vec![0; 1024];
+    tar[..8].copy_from_slice(b"storages");
+    tar[124..136].copy_from_slice(b"00000000000\0");
+    tar[257..265].copy_from_slice(b"ustar\x0000");
+    assert_eq!(look(&tar, "a.pth.tar").kind(), Recognized::Named(Rule::FormatTar));
+    assert!(checked(&tar, "a.pth.tar").is_ok() && checked(&tar, "a.safetensors").is_err());
     assert!(checked(b"version https://git-lfs.github.com/spec/v1\n", "a.pkl").is_ok());
     assert_eq!(
         sentence(&checked(safetensors, "a.pkl").unwrap_err()),
