@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 use zten::rules::Row;
+use zten_formats::KINDS;
 use zten_report::finding::Finding;
 
 use crate::catalog;
@@ -27,7 +28,7 @@ pub(crate) struct Kind {
     pub(crate) row: Option<&'static Row>,
     /// The rules of the notes.
     pub(crate) notes: Vec<&'static Row>,
-    /// The name in [`OTHER_KINDS`] of a file that holds no tensors.
+    /// The name in [`KINDS`] of a file that holds no tensors.
     pub(crate) other: Option<&'static str>,
 }
 
@@ -39,27 +40,6 @@ pub(crate) struct KindNumbers {
     pub(crate) notes: Vec<u16>,
     pub(crate) other: Option<u8>,
 }
-
-/// The kinds of files that hold no tensors, in the order of their numbers in messages. The last kind stands for every kind
-/// that is not in the list.
-pub(crate) const OTHER_KINDS: [&str; 16] = [
-    "text",
-    "json",
-    "source",
-    "image",
-    "font",
-    "media",
-    "pdf",
-    "sentencepiece",
-    "tensor-proto",
-    "elf",
-    "pe",
-    "mach-o",
-    "python-bytecode",
-    "python",
-    "empty",
-    "other",
-];
 
 /// All verdicts, in the order of their numbers in messages, which is also the order of lists.
 pub(crate) const VERDICTS: [Verdict; 8] = [
@@ -80,9 +60,8 @@ impl Kind {
         let verdict = verdict.and_then(|number| u8::try_from(number).ok()).unwrap_or(u8::MAX);
         let notes = self.notes.iter().copied().filter_map(catalog::number).collect();
         let number = |other| {
-            let place = OTHER_KINDS.iter().position(|kind| *kind == other);
-            let last = OTHER_KINDS.len().saturating_sub(1);
-            u8::try_from(place.unwrap_or(last)).unwrap_or(u8::MAX)
+            let place = KINDS.iter().position(|kind| *kind == other);
+            place.and_then(|number| u8::try_from(number).ok()).unwrap_or(u8::MAX)
         };
         let (rule, other) = (self.row.and_then(catalog::number), self.other.map(number));
         KindNumbers { verdict, rule, notes, other }
@@ -98,7 +77,7 @@ impl Kind {
         };
         let notes = numbers.notes.iter().map(|rule| row(*rule)).collect::<Option<_>>()?;
         let other = match numbers.other {
-            Some(other) => Some(*OTHER_KINDS.get(usize::from(other))?),
+            Some(other) => Some(*KINDS.get(usize::from(other))?),
             None => None,
         };
         Some(Self { verdict, row: rule, notes, other })

@@ -69,7 +69,7 @@ pub use folder::find_model;
 pub use opening::{Opening, Step, Wanted};
 #[cfg(feature = "write")]
 pub use profile::{find_without_profile, profile};
-pub use recognize::{Executable, KINDS, OtherKind, Recognition, Recognized, recognize};
+pub use recognize::{EMPTY, Executable, KINDS, OtherKind, Recognition, Recognized, recognize};
 pub use root::{Begun, Part, Root};
 pub use rules::Rule;
 

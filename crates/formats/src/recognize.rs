@@ -76,7 +76,7 @@ pub enum OtherKind {
 
 impl OtherKind {
     /// The name of the kind, as in JSON output.
-    pub fn name(self) -> &'static str {
+    pub const fn name(self) -> &'static str {
         match self {
             Self::Text => "text",
             Self::Json => "json",
@@ -124,7 +124,7 @@ pub enum Executable {
 
 impl Executable {
     /// The name of the kind, as in JSON output.
-    pub fn name(self) -> &'static str {
+    pub const fn name(self) -> &'static str {
         match self {
             Self::Elf => "elf",
             Self::Pe => "pe",
@@ -146,23 +146,27 @@ impl Executable {
     }
 }
 
-/// The names of all kinds of files without tensors, programs included.
-pub const KINDS: [&str; 14] = [
-    "text",
-    "json",
-    "source",
-    "image",
-    "font",
-    "media",
-    "pdf",
-    "sentencepiece",
-    "tensor-proto",
-    "elf",
-    "pe",
-    "mach-o",
-    "python-bytecode",
-    "python",
+/// The names of all kinds of files without tensors: documents, programs and empty files.
+pub const KINDS: [&str; 15] = [
+    OtherKind::Text.name(),
+    OtherKind::Json.name(),
+    OtherKind::Source.name(),
+    OtherKind::Image.name(),
+    OtherKind::Font.name(),
+    OtherKind::Media.name(),
+    OtherKind::Pdf.name(),
+    OtherKind::Sentencepiece.name(),
+    OtherKind::TensorProto.name(),
+    Executable::Elf.name(),
+    Executable::Pe.name(),
+    Executable::MachO.name(),
+    Executable::Bytecode.name(),
+    Executable::Python.name(),
+    EMPTY,
 ];
+
+/// The name of the kind of empty files.
+pub const EMPTY: &str = "empty";
 
 /// The result of recognizing a file: its kind, and details for messages.
 #[derive(Debug)]

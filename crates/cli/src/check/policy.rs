@@ -14,14 +14,14 @@ use zten::error::Location;
 use zten::num::u64_from_usize;
 use zten::rules::{Row, Scope, Source};
 use zten::{Component, DType, Digest, Encoding, Generation, Tensor};
-use zten_formats::{Block, Format};
+use zten_formats::{Block, Format, KINDS};
 use zten_report::finding::{Finding, Verdict, ZTENSOR, format_name};
 use zten_report::totals::dtype_name;
 
 use crate::catalog;
 use crate::escape::quoted;
 use crate::file::FileWithShards;
-use crate::kind::{OTHER_KINDS, Outcome};
+use crate::kind::Outcome;
 use crate::report::{Flaw, More, Problem};
 use crate::size::{self, human};
 
@@ -126,9 +126,8 @@ fn formats<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Vec<Stri
     let generations = ["0.1", "1.1", "1.2", "2"].map(|own| format!("{ZTENSOR}-{own}"));
     let named = zten_formats::rules::rows().filter_map(|row| row.id.strip_prefix("format-"));
     let read = Format::ALL.iter().map(|format| format.name());
-    let kinds = OTHER_KINDS.iter().copied().filter(|kind| *kind != "other");
     let others =
-        read.chain(named.filter(|name| *name != "unknown")).chain(kinds).map(str::to_owned);
+        read.chain(named.filter(|name| *name != "unknown")).chain(KINDS).map(str::to_owned);
     let known: Vec<_> = [ZTENSOR.to_owned()].into_iter().chain(generations).chain(others).collect();
     names(deserializer, |name| check_known("format", name, &known))
 }

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use zten::rules::{Limit, Row, Scope, Source};
 use zten::{Component, Error, ErrorKind, OpenOptions, Tensor, verify::Verifier};
-use zten_formats::{Executable, FormatError, Recognized, recognize};
+use zten_formats::{EMPTY, Executable, FormatError, Recognized, recognize};
 use zten_report::finding::{Finding, Scope as Part, Verdict, format_name, summary, with_notes};
 
 use super::entries::is_of_weights;
@@ -76,7 +76,7 @@ fn of_other_kind(
         Recognized::Other(kind) => Some((kind.name(), kind.description(), None)),
         // Python packages have empty files, but an empty file that is named like weights is an error.
         Recognized::Empty if !path.file_name().is_some_and(is_of_weights) => {
-            Some(("empty", "an empty file", None))
+            Some((EMPTY, "an empty file", None))
         }
         Recognized::Executable(kind) => {
             // Python source is normal in a repository of code, and noted only in a folder with weights.
