@@ -117,8 +117,8 @@ impl Plan {
     /// Checks the file `given`, and returns its report. Most faults of the file are returned as a [`Failure`], which also
     /// converts into a report.
     fn check(&self, given: Given, cancel: &Cancel) -> Result<Found, Failure> {
-        let misnamed = given.find_misnamed(cancel)?;
-        let open = match (Open::new(given, &self.opening, cancel), misnamed) {
+        let (detected, misnamed) = given.recognize(cancel)?;
+        let open = match (Open::of_format(given, detected, &self.opening, cancel), misnamed) {
             (Ok(_), Some(misnamed)) => return Ok(misnamed.into()),
             // A rule that the bytes break says more than the wrong suffix; an unsupported feature says less, because the file
             // may not even be of the format that zten took it for.

@@ -54,14 +54,16 @@ impl Given {
         Self { source: Arc::new(source), length, name }
     }
 
-    /// Returns the finding of a file whose name has the suffix of another format than its bytes. Returns `None` if the name
-    /// fits the bytes, or is unknown.
-    pub(crate) fn find_misnamed(&self, cancel: &Cancel) -> Result<Option<Finding>, Failure> {
+    /// Recognizes the format of the file. Returns the format, which is `None` for zTensor, and the finding of a file whose name
+    /// is that of another format.
+    pub(crate) fn recognize(
+        &self,
+        cancel: &Cancel,
+    ) -> Result<(Option<Detected>, Option<Finding>), Failure> {
         let watched = Watched::new(&self.source, cancel);
         let recognized = zten_formats::recognize(&watched, self.length, &self.name);
         let recognized = recognized.map_err(|format_error| Failure::opening(format_error, None))?;
-        let misnamed = recognized.check_name(&self.name).err();
-        Ok(misnamed.map(|error| Finding { format: recognized.format(), ..error.finding() }))
+        Ok((recognized.detected(&self.name), recognized.misnamed(&self.name)))
     }
 
     /// Takes a path, `bytes`, or an object with `seek` and `read`. Only the length of the file is determined.
@@ -180,11 +182,20 @@ impl Open {
     /// they are read. The files that an index or the first of several GGUF files names are opened now, and their headers are
     /// read.
     pub(crate) fn new(given: Given, opening: &Opening, cancel: &Cancel) -> Result<Self, Failure> {
+        let (detected, _) = given.recognize(cancel)?;
+        Self::of_format(given, detected, opening, cancel)
+    }
+
+    /// Opens `given` as [`new`](Self::new) does, as a file of the format `detected`.
+    pub(crate) fn of_format(
+        given: Given,
+        detected: Option<Detected>,
+        opening: &Opening,
+        cancel: &Cancel,
+    ) -> Result<Self, Failure> {
         let Given { source, length, name } = given;
         let options = &opening.options;
         let watched = Watched::new(&source, cancel);
-        let detected = zten_formats::detect(&watched, length, &name);
-        let detected = detected.map_err(|format_error| Failure::opening(format_error, None))?;
         let failure =
             |format_error| Failure::opening(format_error, detected.and_then(Detected::name));
         let begun = match detected {

@@ -142,10 +142,8 @@ fn open(file: File, length: u64, name: &Path) -> Result<Archive, Box<Finding>> {
     let options = OpenOptions::default();
     let rejected = |error: FormatError| Box::new(error.finding());
     let recognized = zten_formats::recognize(&file, length, name).map_err(rejected)?;
-    let misnamed = recognized.check_name(name).err();
-    let misnamed =
-        misnamed.map(|error| Box::new(Finding { format: recognized.format(), ..error.finding() }));
-    let found = zten_formats::detect(&file, length, name).map_err(rejected)?;
+    let misnamed = recognized.misnamed(name).map(Box::new);
+    let found = recognized.detected(name);
     let opened = match found {
         None => {
             options.open_source(file, length).map_err(|error| Box::new(Finding::from_error(&error)))

@@ -115,7 +115,7 @@ pub fn check_name(file: &File, out: &mut Answer) -> io::Result<bool> {
 pub fn begin(length: u64, name: usize) -> u32 {
     with(|session, out| {
         let name = input(name)?;
-        let text = String::from_utf8_lossy(&name).into_owned();
+        let text = String::from_utf8(name.clone()).unwrap_or_default();
         *NAME.try_lock().map_err(|_| io::ErrorKind::WouldBlock)? = text;
         session.begin(name, length, out)
     })

@@ -4,7 +4,7 @@ use std::io::{self, Write};
 use std::path::Path;
 
 use zten_formats::{Format, Recognition, Recognized};
-use zten_report::finding::{Finding, format_name};
+use zten_report::finding::format_name;
 
 use crate::problem;
 use crate::session::File;
@@ -19,8 +19,7 @@ pub fn check(file: &File, name: &str, out: &mut impl Write) -> io::Result<bool> 
     let format = format_name(file.manifest());
     let known = Format::ALL.into_iter().find(|known| known.name() == format);
     let kind = known.map_or(Recognized::ZTensor, Recognized::Read);
-    let Err(error) = Recognition::from(kind).check_name(Path::new(name)) else { return Ok(true) };
-    let finding = Finding { format: Some(format), ..error.finding() };
+    let Some(finding) = Recognition::from(kind).misnamed(Path::new(name)) else { return Ok(true) };
     problem::write(&finding, None, out)?;
     Ok(false)
 }

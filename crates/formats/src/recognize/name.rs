@@ -5,6 +5,8 @@
 
 use std::path::Path;
 
+use zten_report::finding::Finding;
+
 use super::{OtherKind, Recognition, Recognized};
 use crate::detect::Format;
 use crate::error::FormatError;
@@ -109,6 +111,13 @@ fn is_broken(rule: Rule) -> bool {
 }
 
 impl Recognition {
+    /// Returns the finding that the name in `path` contradicts the content, as [`check_name`](Self::check_name) tells it, with
+    /// the format of the content.
+    pub fn misnamed(&self, path: &Path) -> Option<Finding> {
+        let error = self.check_name(path).err()?;
+        Some(Finding { format: self.format(), ..error.finding() })
+    }
+
     /// Checks the content of the file against `name`, its present or original name (rule `format-name`). An empty path claims
     /// no format. A file of a format that zten reads is also rejected if it is a pickle at the same time.
     ///

@@ -9,7 +9,7 @@ use std::process::Command;
 
 use serde_json::{Value, json};
 use zten::{Error, InMemory};
-use zten_formats::{Detected, detect, open, recognize};
+use zten_formats::{Detected, open, recognize};
 use zten_report::finding::{
     Finding, Report, Scope, Valid, Verdict, format_name, summary, with_notes,
 };
@@ -33,10 +33,8 @@ fn of_command(command: &Path, path: &Path) -> Value {
 fn of_library(path: &Path) -> Value {
     let bytes = fs::read(path).unwrap();
     let recognized = recognize(&InMemory(&bytes[..]), bytes.len() as u64, path).unwrap();
-    let detected = detect(&InMemory(&bytes[..]), bytes.len() as u64, path).unwrap();
-    let misnamed = recognized.check_name(path).err();
-    let misnamed =
-        misnamed.map(|error| Box::new(Finding { format: recognized.format(), ..error.finding() }));
+    let detected = recognized.detected(path);
+    let misnamed = recognized.misnamed(path).map(Box::new);
     let not_opened = |error: Error| {
         let format = detected.and_then(Detected::name);
         let found = Finding { format, ..Finding::from_error(&error) };
