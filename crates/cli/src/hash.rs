@@ -2,11 +2,12 @@
 
 use std::io::{self, Write as _};
 use std::path::Path;
+use std::sync::OnceLock;
 
 use serde::Serialize;
 use zten::tools::{DigestAlgorithm, NoContentDigest};
 use zten::{ReadAt as _, Tensor};
-use zten_report::digests::{self, Difference, Digests, Entry};
+use zten_report::digests::{self, Difference, DigestLists, Digests, Entry};
 
 use crate::app::App;
 use crate::args::{ContentAlgorithm, Hash};
@@ -52,19 +53,29 @@ pub(crate) fn run(
     }
 }
 
-/// Reads the entries for the file at the path `of` from the list of digests in `file`, which may have at most `most` bytes.
+/// The list of digests of this call. A process reads it once, for the first file: the command has one list for all files, and
+/// dividing the list for each file would take time that grows with the square of their number.
+static LIST: OnceLock<DigestLists> = OnceLock::new();
+
+/// Returns the entries for the file at the path `of` in the list of digests, which may have at most `most` bytes, and is read
+/// from `file` unless an earlier file has been compared with it.
 fn read_list(file: &Opened, of: &Path, most: u64) -> Result<Digests, Box<Problem>> {
     let unusable = |sentence: String| Box::new(Problem::inexpressible(&file.path, &sentence));
-    if file.length > most {
-        let length = file.length;
-        return Err(unusable(format!(
-            "list of digests of {length} bytes exceeds the limit manifest of {most} bytes"
-        )));
-    }
-    let mut text = Vec::new();
-    let read = file.file.append_range(0..file.length, &mut text);
-    read.map_err(|error| Box::new(Problem::opening(&file.path, &error)))?;
-    Digests::parse_for(&text, &escape::path(&remote::shown(of))).map_err(unusable)
+    let lists = if let Some(lists) = LIST.get() {
+        lists
+    } else {
+        if file.length > most {
+            let length = file.length;
+            return Err(unusable(format!(
+                "list of digests of {length} bytes exceeds the limit manifest of {most} bytes"
+            )));
+        }
+        let mut text = Vec::new();
+        let read = file.file.append_range(0..file.length, &mut text);
+        read.map_err(|error| Box::new(Problem::opening(&file.path, &error)))?;
+        LIST.get_or_init(|| DigestLists::new(text))
+    };
+    lists.of(&escape::path(&remote::shown(of))).map_err(unusable)
 }
 
 /// A verified file, with the digests of its components.

@@ -1,8 +1,10 @@
 //! Lists of the digests of tensors. `docs/digests.md` describes their format.
 
 use std::borrow::Cow;
+use std::collections::{HashMap, HashSet};
 use std::fmt::{self, Write as _};
 use std::io;
+use std::ops::Range;
 use std::str;
 
 use zten::rules::{Row, Scope, Source};
@@ -155,56 +157,6 @@ impl Digests {
             return Err("incomplete list of digests".to_owned());
         }
         Self::new(entries)
-    }
-
-    /// Parses the digests of one file in `list`, a list of several files as `zten hash` prints it. `file` is the path of the
-    /// file as `zten hash` shows it. A list of a single file is accepted for any path.
-    ///
-    /// # Errors
-    /// The errors of [`parse`](Self::parse); `list` has several files, and the path of none of them or of two different parts
-    /// is `file`.
-    pub fn parse_for(list: &[u8], file: &str) -> Result<Self, String> {
-        let mut starts = Vec::new();
-        let mut at = 0_usize;
-        for line in list.split_inclusive(|byte| *byte == b'\n') {
-            if line.starts_with(MAGIC.as_bytes()) {
-                starts.push(at);
-            }
-            at = at.saturating_add(line.len());
-        }
-        if starts.len() < 2 {
-            return Self::parse(list);
-        }
-        let mut found: Option<(usize, &[u8])> = None;
-        let mut named: Vec<&str> = Vec::new();
-        let ends = starts.iter().skip(1).copied().chain([list.len()]);
-        for (start, end) in starts.iter().zip(ends) {
-            let part = list.get(*start..end).unwrap_or_default();
-            let name = name_of(part);
-            // A user may have passed the same file twice to `zten hash`, which prints equal parts.
-            let before = found.filter(|(_, other)| *other != part);
-            if name == Some(file) {
-                found = Some((*start, part));
-            }
-            if name == Some(file) && before.is_some() {
-                return Err(format!("two lists of digests for {file}, expected one"));
-            }
-            if named.len() < NAMED {
-                named.extend(name);
-            }
-        }
-        if named.is_empty() {
-            // Somebody concatenated lists of single files, which have no paths. `parse` reports the second first line.
-            return Self::parse(list);
-        }
-        let Some((start, part)) = found else {
-            let more = if starts.len() > named.len() { ", …" } else { "" };
-            return Err(format!("no digests for {file}, only for {}{more}", named.join(", ")));
-        };
-        let before = list.get(..start).unwrap_or_default();
-        // `split` yields an empty last item after the line feed that ends the preceding part, so one is subtracted.
-        let lines = before.split(|byte| *byte == b'\n').count().saturating_sub(1);
-        Self::parse_from(part, lines)
     }
 
     /// Creates a list of entries, which may be in any order.
@@ -387,9 +339,87 @@ pub fn parse_sha256(hex: &str) -> Option<Sha256> {
     Some(sum)
 }
 
-/// Returns the path in the second line of `list`, which is one part of a list of several files.
-fn name_of(list: &[u8]) -> Option<&str> {
-    let second = list.split(|byte| *byte == b'\n').nth(1)?;
+/// A list of digests of one or more files, as `zten hash` prints it. It is divided into its files once, so that many files can
+/// be compared with it.
+#[derive(Debug)]
+pub struct DigestLists {
+    text: Vec<u8>,
+    parts: Vec<Part>,
+    /// For each path, the index in `parts` of its first part.
+    by_path: HashMap<String, usize>,
+    /// The paths that have two different parts.
+    ambiguous: HashSet<String>,
+}
+
+/// The digests of one file in a [`DigestLists`].
+#[derive(Debug)]
+struct Part {
+    bytes: Range<usize>,
+    /// The number of lines of the list before this part.
+    lines: usize,
+    /// The path of the file, if the part has one.
+    path: Option<String>,
+}
+
+impl DigestLists {
+    /// Divides `text` into the parts of its files. The parts are parsed when [`of`](Self::of) asks for them.
+    pub fn new(text: Vec<u8>) -> Self {
+        let mut parts: Vec<Part> = Vec::new();
+        let mut at = 0_usize;
+        for (lines, line) in text.split_inclusive(|byte| *byte == b'\n').enumerate() {
+            let end = at.saturating_add(line.len());
+            if line.starts_with(MAGIC.as_bytes()) {
+                parts.push(Part { bytes: at..end, lines, path: None });
+            } else if let Some(part) = parts.last_mut() {
+                part.bytes.end = end;
+            }
+            at = end;
+        }
+        let (mut by_path, mut ambiguous) = (HashMap::<String, usize>::new(), HashSet::new());
+        let bytes = |range: &Range<usize>| text.get(range.clone()).unwrap_or_default();
+        for number in 0..parts.len() {
+            let Some(part) = parts.get(number) else { continue };
+            let Some(path) = path_of(bytes(&part.bytes)).map(str::to_owned) else { continue };
+            match by_path.get(&path).and_then(|first| parts.get(*first)) {
+                // A user may have passed the same file twice to `zten hash`, which prints equal parts.
+                Some(first) if bytes(&first.bytes) == bytes(&part.bytes) => {}
+                Some(_) => drop(ambiguous.insert(path.clone())),
+                None => drop(by_path.insert(path.clone(), number)),
+            }
+            if let Some(part) = parts.get_mut(number) {
+                part.path = Some(path);
+            }
+        }
+        Self { text, parts, by_path, ambiguous }
+    }
+
+    /// Parses the digests of one file. `file` is the path of the file as `zten hash` shows it. A list of a single file is
+    /// accepted for any path.
+    ///
+    /// # Errors
+    /// The errors of [`Digests::parse`]; the list has several files, and the path of none of them or of two different parts
+    /// is `file`.
+    pub fn of(&self, file: &str) -> Result<Digests, String> {
+        // Lists of single files, which somebody concatenated, have no paths. Parsing reports the second first line.
+        if self.parts.len() < 2 || self.by_path.is_empty() {
+            return Digests::parse(&self.text);
+        }
+        if self.ambiguous.contains(file) {
+            return Err(format!("two lists of digests for {file}, expected one"));
+        }
+        let Some(part) = self.by_path.get(file).and_then(|number| self.parts.get(*number)) else {
+            let paths = || self.parts.iter().filter_map(|part| part.path.as_deref());
+            let named: Vec<_> = paths().take(NAMED).collect();
+            let more = if paths().nth(NAMED).is_some() { ", …" } else { "" };
+            return Err(format!("no digests for {file}, only for {}{more}", named.join(", ")));
+        };
+        Digests::parse_from(self.text.get(part.bytes.clone()).unwrap_or_default(), part.lines)
+    }
+}
+
+/// Returns the path in the second line of `part`, the digests of one file.
+fn path_of(part: &[u8]) -> Option<&str> {
+    let second = part.split(|byte| *byte == b'\n').nth(1)?;
     str::from_utf8(second.strip_prefix(b"# ")?).ok()
 }
 
