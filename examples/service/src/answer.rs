@@ -156,7 +156,7 @@ impl From<Rejection> for Finding {
             |own: &Generation| Some(own.as_str()) == rejection.generation.as_deref();
         Self {
             row,
-            format: rejection.format.as_deref().and_then(format),
+            format: rejection.format.as_deref().and_then(known),
             generation: GENERATIONS.into_iter().find(is_generation),
             object: rejection.object,
             component: rejection.component,
@@ -184,9 +184,18 @@ pub(crate) fn rule(id: &str) -> Option<(&'static Row, Verdict)> {
     rows.find(|row| row.id == id).map(|row| (row, rules::verdict(row)))
 }
 
+/// Whether `name` is a format that zten reads, which is the only kind that a valid file can have.
+pub(crate) fn is_read(name: &str) -> bool {
+    read().any(|own| own == name)
+}
+
 /// Returns the name of the format `name`, if zten reads or recognizes such a format.
-pub(crate) fn format(name: &str) -> Option<&'static str> {
+pub(crate) fn known(name: &str) -> Option<&'static str> {
     let named = Rule::ALL.iter().filter_map(|rule| Detected::Named(*rule).name());
-    let read = Format::ALL.map(Format::name);
-    [ZTENSOR].into_iter().chain(read).chain(named).chain(KINDS).find(|own| *own == name)
+    read().chain(named).chain(KINDS).find(|own| *own == name)
+}
+
+/// Returns the names of the formats that zten reads.
+fn read() -> impl Iterator<Item = &'static str> {
+    [ZTENSOR].into_iter().chain(Format::ALL.map(Format::name))
 }

@@ -224,15 +224,14 @@ impl Service {
                 if known.is_some_and(|known| known.is_none_or(|(_, verdict)| verdict.is_valid())) {
                     return Err(invalid("unknown rule"));
                 }
-                if rejection.format.as_ref().is_some_and(|format| answer::format(format).is_none())
-                {
+                if rejection.format.as_ref().is_some_and(|format| answer::known(format).is_none()) {
                     return Err(invalid("unknown format"));
                 }
                 return Ok(Verdict::Rejected(rejection));
             }
         };
         drop(bytes);
-        if answer::format(&facts.format).is_none() {
+        if !answer::is_read(&facts.format) {
             return Err(invalid("unknown format"));
         }
         // A compromised worker could pass a broken rule as a note, so that an invalid file would look valid.

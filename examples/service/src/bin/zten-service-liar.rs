@@ -86,7 +86,7 @@ mod liar {
             }
             "unknown rule" => send_text(&REJECTED.replace("file-size", "because"), &[]),
             "unknown format" => send_text(&facts("ztensor", "pdf"), &[&memory(1, SEALS)]),
-            "unknown format of a rejection" => send_text(&REJECTED.replace("ztensor", "pdf"), &[]),
+            "unknown format of a rejection" => send_text(&REJECTED.replace("ztensor", "docx"), &[]),
             "no content" => send_text(VALID, &[]),
             "no place" => send_text(&facts("[0,1]", "null"), &[&memory(1, SEALS)]),
             "place beyond" => send_text(&facts("[0,1]", "[0,2]"), &[&memory(1, SEALS)]),
