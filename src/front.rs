@@ -420,8 +420,8 @@ impl<'o> Builder<'o> {
         }
     }
 
-    /// Adds `times` findings like `error`.
-    fn found_times(&mut self, error: Error, times: u64) {
+    /// Adds `times` findings like `error`, as [`found`](Self::found) does.
+    pub fn found_times(&mut self, error: Error, times: u64) {
         let is_same = |finding: &&mut Finding| finding.error.kind() == error.kind();
         if let Some(known) = self.findings.iter_mut().find(is_same) {
             known.more = known.more.saturating_add(times);

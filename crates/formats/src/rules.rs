@@ -151,6 +151,10 @@ catalog! {
         "the data does not begin where that of the tensor before it ends", WRITER;
     SafetensorsDataLength "safetensors-data-length", Invalid, Spec("safetensors: Format"), SAFETENSORS,
         "The data of the last tensor ends with the file.", "bytes follow the last tensor, or are missing from it", DAMAGED;
+    SafetensorsAlignment "safetensors-alignment", Valid, Policy("the format does not require it"), SAFETENSORS,
+        "The data of a tensor begins in the file at a multiple of the width of its elements.",
+        "the data does not begin at a multiple of the width of its elements, so programs that map the file have to copy it",
+        "`zten convert IN OUT.safetensors` writes a file in which all tensors are aligned.";
 
     // The index of several files.
     IndexJson "index-json", Invalid, Implied("it could not be read"), INDEX,

@@ -141,6 +141,7 @@ fn parse<'o>(
     let mut entries = Entries::new(header, LENGTH, options.limit())?;
     // Most headers list tensors in the order of their data. Only other headers take the time and memory to sort the extents.
     let (mut end, mut in_order) = (0_u64, true);
+    let (mut unaligned, mut first_unaligned) = (0_u64, None);
     while let Some(entry) = entries.next()? {
         let (begin, bytes) = (entry.data_offsets.0, data_length(&entry)?);
         in_order &= begin == end;
@@ -150,7 +151,19 @@ fn parse<'o>(
             in_order = false;
             continue;
         }
+        if !is_aligned(&entry, data) {
+            unaligned = unaligned.saturating_add(1);
+            if first_unaligned.is_none() {
+                let rule = Rule::SafetensorsAlignment;
+                let at = entry.data_offsets_at;
+                let note = FormatError::violation_at(rule, rule.row().broken, at);
+                first_unaligned = Some(note.about(entry.name));
+            }
+        }
         builder.push(&object(&entry, &[component(&entry, data)])).map_err(format_error)?;
+    }
+    if let Some(first) = first_unaligned {
+        builder.found_times(first.into(), unaligned);
     }
     if !in_order || data.saturating_add(end) != length {
         check_cover(header, length, options.limit()).or_else(|error| {
@@ -169,6 +182,17 @@ fn object<'a>(entry: &Entry<'a>, components: &'a [RawComponent<'a>]) -> RawObjec
     let Entry { name, shape, .. } = *entry;
     let layout = Layout::Dense;
     RawObject { name, shape, layout, layout_name: None, attributes: None, components }
+}
+
+/// Whether the elements of `entry` begin at a multiple of their width, in a file whose data begins at offset `data`. The
+/// width of a complex number is that of its parts, as compilers align it. A tensor without elements is aligned.
+fn is_aligned(entry: &Entry<'_>, data: u64) -> bool {
+    let (begin, end) = entry.data_offsets;
+    let width = match entry.kind {
+        Kind::Plain(storage) => storage.width(),
+        Kind::Logical(logical) => logical.storage().width(),
+    };
+    begin == end || data.saturating_add(begin).is_multiple_of(width.into())
 }
 
 /// Returns the only component of `entry` in a file whose data begins at offset `data`.

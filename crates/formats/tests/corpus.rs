@@ -99,7 +99,8 @@ fn accepted() {
 }
 
 /// The valid files with a note, and the rule of the note.
-const NOTED: [(&str, &str); 2] = [
+const NOTED: [(&str, &str); 3] = [
+    ("safetensors/accept/unaligned.safetensors", "safetensors-alignment"),
     ("torch/accept/no-checksums.pt", "torch-no-checksums"),
     ("torch/accept/big-untyped.pt", "torch-byte-order"),
 ];

@@ -15,7 +15,9 @@ pub(super) fn all(cases: &mut Cases) {
         ("two", valid.clone()),
         ("none", file("{}", &[])),
         ("metadata", file(&format!(r#"{{"__metadata__":{{"format":"pt"}},{A}}}"#), &[1, 2])),
-        ("spaces", file(&format!("{both}   "), &DATA)),
+        ("spaces", file(&format!("{both}    "), &DATA)),
+        // The data of `b` begins at an odd offset.
+        ("unaligned", file(&format!("{both} "), &DATA)),
         ("empty-tensor", file(r#"{"a":{"dtype":"F32","shape":[0,3],"data_offsets":[0,0]}}"#, &[])),
         (
             "empty-of-many",
