@@ -55,6 +55,7 @@ use zten::num::u64_from_usize;
 use zten::shards::{Candidate, Find, Shard};
 use zten::source::{open_below, open_regular};
 use zten::{Archive, Error, InMemory, OpenOptions, ReadAt};
+use zten_report::network::without_query;
 
 use gguf::FirstName;
 use index::Index;
@@ -210,6 +211,7 @@ fn parse(
     path: &Path,
     options: &OpenOptions,
 ) -> Result<Header, FormatError> {
+    let path = without_query(path);
     let start = start(source, length)?;
     #[cfg(feature = "ztensor")]
     if is_ztensor(&start) {

@@ -15,6 +15,7 @@ use std::path::Path;
 use zten::ReadAt;
 use zten::num::u64_from_usize;
 use zten_report::finding::ZTENSOR;
+use zten_report::network::without_query;
 
 use super::detect::{Detected, Format, by_name, by_start, is_stream};
 use super::error::{FormatError, copied};
@@ -244,6 +245,7 @@ impl Recognition {
 
     /// Returns the format of a file at `path` with this content, as [`detect`](crate::detect) does: `None` for zTensor.
     pub fn detected(&self, path: &Path) -> Option<Detected> {
+        let path = without_query(path);
         match (self.kind, self.rule) {
             _ if is_ztensor_by_name(self, path) => None,
             (Recognized::Read(format), _) => Some(Detected::Read(format)),
@@ -263,7 +265,8 @@ fn of_other(description: &str) -> FormatError {
 }
 
 /// Recognizes what a source of `length` bytes is. The name in `path` is consulted only if the bytes do not decide: for an
-/// index, for the language of source code, and for the question whether an HTML page is expected.
+/// index, for the language of source code, and for the question whether an HTML page is expected. `path` may be a URL, whose
+/// query does not belong to the name.
 ///
 /// A file is a pickle if Python's unpickler, reading from the first byte, would call a function, change an object or return
 /// a value, whatever bytes follow. From any other file, few bytes are read: 4 KiB at the start and some at the end. Members of
@@ -276,6 +279,7 @@ pub fn recognize(
     length: u64,
     path: &Path,
 ) -> Result<Recognition, FormatError> {
+    let path = without_query(path);
     let mut start = Vec::new();
     source.append_range(0..MAGIC.min(length), &mut start)?;
     if is_ztensor(&start) {

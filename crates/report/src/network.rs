@@ -16,6 +16,13 @@ pub fn has_query(path: &Path) -> bool {
     text.is_some_and(|text| text.contains('?'))
 }
 
+/// Returns `path` without the query and the fragment of a URL, so that it ends in the name of the file.
+pub fn without_query(path: &Path) -> &Path {
+    let text = path.to_str().filter(|_| is_remote(path)).filter(|text| !text.starts_with("s3://"));
+    let end = text.and_then(|text| text.split_once(['?', '#']));
+    end.map_or(path, |(before, _)| Path::new(before))
+}
+
 /// Returns a name for display: a URL loses its user, password and query, which may be secrets.
 pub fn shown(path: &Path) -> Cow<'_, Path> {
     let Some(text) = path.to_str().filter(|_| is_remote(path)) else { return path.into() };
@@ -50,6 +57,19 @@ mod tests {
         }
         for name in ["https://h/a", "s3://bucket/a?b", "folder/a?b"] {
             assert!(!has_query(name.as_ref()), "{name}");
+        }
+    }
+
+    #[test]
+    fn a_url_ends_in_the_name_of_the_file() {
+        for (name, expected) in [
+            ("https://h/a.npy?X-Sig=b.pt", "https://h/a.npy"),
+            ("http://h/a.zt#b", "http://h/a.zt"),
+            ("http://h/a.zt", "http://h/a.zt"),
+            ("s3://bucket/a?b.zt", "s3://bucket/a?b.zt"),
+            ("folder/a?b.zt", "folder/a?b.zt"),
+        ] {
+            assert_eq!(without_query(name.as_ref()), Path::new(expected));
         }
     }
 

@@ -6,6 +6,7 @@
 use std::path::Path;
 
 use zten_report::finding::Finding;
+use zten_report::network::without_query;
 
 use super::{OtherKind, Recognition, Recognized};
 use crate::detect::Format;
@@ -126,7 +127,7 @@ impl Recognition {
     /// # Errors
     /// Name and content disagree, or the content is of two formats.
     pub fn check_name(&self, name: &Path) -> Result<(), FormatError> {
-        if let Some(claim) = Claim::of(name)
+        if let Some(claim) = Claim::of(without_query(name))
             && !claim.allows(self.kind)
         {
             let (claimed, rule) = (claim.description(), Rule::FormatName);

@@ -304,6 +304,10 @@ fn a_name_that_claims_another_format_is_rejected() {
         assert!(checked(pickle, name).is_ok() && checked(safetensors, name).is_ok(), "{name}");
     }
     assert!(checked(safetensors, "A.SafeTensors").is_ok());
+    // The query of a URL does not belong to the name.
+    assert!(checked(safetensors, "https://h/a.safetensors?signature=b.pt").is_ok());
+    assert!(checked(safetensors, "https://h/a.pt?signature=b.safetensors").is_err());
+    assert_eq!(look(b"other", "https://h/a.zt?b").detected(Path::new("https://h/a.zt?b")), None);
     assert!(checked(b"text\n", "a.pkl").is_err());
     // Packages of Python install lists of paths that end in `.pth`.
     assert!(checked(b"/home/x/package\n", "easy-install.pth").is_ok());
