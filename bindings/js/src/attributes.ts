@@ -1,5 +1,6 @@
-/** Attributes, which come as CBOR that has been validated. */
+/** Attributes: parsed from CBOR that has been validated, and encoded as CBOR. */
 import { half } from './elements.ts'
+import { failure } from './errors.ts'
 import { join } from './instance.ts'
 
 /** A value of an attribute. Integers from 2^53 on are `bigint`, bytes a `Uint8Array`, and what only CBOR has a class of its own. */
@@ -103,4 +104,84 @@ const map = (items: Attribute[]): Attributes | Map<Attribute, Attribute> => {
   const object = Object.create(null) as Attributes
   for (const [key, value] of all) object[key as string] = value
   return object
+}
+
+/** A value that can be written as an attribute. An object may have the prototype of `Object`. */
+export type AttributeInput =
+  | null | undefined | boolean | number | bigint | string | Uint8Array | readonly AttributeInput[]
+  | { readonly [key: string]: AttributeInput } | ReadonlyMap<AttributeInput, AttributeInput> | Tagged | Simple
+
+/** The number of levels that values may nest, which is the limit of readers. */
+const DEPTH = 64
+
+/**
+ * Encodes a value as CBOR. Integers that a number holds exactly become integers, other numbers floats of 64 bits.
+ *
+ * @throws {ZtenError} if text has a lone surrogate, a `bigint` needs more than 64 bits, or values nest too deeply.
+ * @throws {TypeError} if a value has another type, such as a function.
+ */
+export const encoded = (value: AttributeInput): Uint8Array<ArrayBuffer> => {
+  const pieces: Uint8Array<ArrayBuffer>[] = []
+  const head = (major: number, number: number | bigint): void => {
+    const big = BigInt(number)
+    if (big >= 1n << 64n) throw failure(`the integer ${number} needs more than 64 bits`)
+    const [info, width] = big < 24n ? [Number(big), 0] : big < 256n ? [24, 1] : big < 65536n ? [25, 2] : big < 1n << 32n ? [26, 4] : [27, 8]
+    const bytes = new Uint8Array(1 + width)
+    bytes[0] = major << 5 | info
+    for (let [at, rest] = [width, big]; at > 0; at--, rest >>= 8n) bytes[at] = Number(rest & 255n)
+    pieces.push(bytes)
+  }
+  const float = (number: number): void => {
+    const view = new DataView(new ArrayBuffer(9))
+    view.setUint8(0, 0xfb)
+    view.setFloat64(1, number)
+    pieces.push(new Uint8Array(view.buffer))
+  }
+  const string = (value: string): void => {
+    const bytes = utf8(value)
+    head(3, bytes.length)
+    pieces.push(bytes)
+  }
+  const next = (value: AttributeInput, depth: number): void => {
+    if (depth > DEPTH) throw failure(`attributes nest deeper than ${DEPTH} levels`)
+    if (value === null) head(7, 22)
+    else if (value === undefined) head(7, 23)
+    else if (typeof value === 'boolean') head(7, value ? 21 : 20)
+    else if (typeof value === 'number' && (!Number.isSafeInteger(value) || Object.is(value, -0))) float(value)
+    else if (typeof value === 'number' || typeof value === 'bigint') value < 0 ? head(1, -1n - BigInt(value)) : head(0, value)
+    else if (typeof value === 'string') string(value)
+    else if (value instanceof Uint8Array) {
+      head(2, value.length)
+      pieces.push(value.slice())
+    } else if (value instanceof Tagged) {
+      head(6, value.tag)
+      next(value.value, depth + 1)
+    } else if (value instanceof Simple) head(7, value.code)
+    else if (Array.isArray(value)) {
+      head(4, value.length)
+      for (const item of value as AttributeInput[]) next(item, depth + 1)
+    } else if (value instanceof Map) {
+      head(5, value.size)
+      for (const [key, item] of value as Map<AttributeInput, AttributeInput>) {
+        next(key, depth + 1)
+        next(item, depth + 1)
+      }
+    } else if (typeof value === 'object' && (Object.getPrototypeOf(value) === null || Object.getPrototypeOf(Object.getPrototypeOf(value)) === null)) {
+      const entries = Object.entries(value as { [key: string]: AttributeInput })
+      head(5, entries.length)
+      for (const [key, item] of entries) {
+        string(key)
+        next(item, depth + 1)
+      }
+    } else throw new TypeError(`an attribute is of the type ${typeof value === 'object' ? Object.prototype.toString.call(value).slice(8, -1) : typeof value}`)
+  }
+  next(value, 0)
+  return join(pieces)
+}
+
+/** Encodes `value` as UTF-8. Throws if it has a lone surrogate, in whose place `TextEncoder` would write another character. */
+export const utf8 = (value: string): Uint8Array<ArrayBuffer> => {
+  const bytes = new TextEncoder().encode(value)
+  if (new TextDecoder('utf-8', { ignoreBOM: true }).decode(bytes) !== value) throw failure(`the text ${JSON.stringify(value)} has a lone surrogate`)
+  return bytes
 }

@@ -1,4 +1,5 @@
 /** Elements as typed arrays, and as 32-bit floats. */
+import { classOf } from './sources.ts'
 
 /** An array that holds the elements of a component. */
 export type Elements =
@@ -20,6 +21,29 @@ export const elements = (bytes: Uint8Array<ArrayBuffer>, storage: string | null)
   const Type = storage === 'f16' && half ? half : MAKE[storage ?? 'u8'] ?? Uint8Array
   const whole = bytes.byteOffset === 0 && bytes.length === bytes.buffer.byteLength
   return new Type(whole ? bytes.buffer : bytes.slice().buffer)
+}
+
+/** The dtype of the elements of a typed array; `undefined` for another value. */
+export const dtypeOf = (data: unknown): string | undefined => DTYPES[classOf(data)]
+
+const DTYPES: Record<string, string> = {
+  Float64Array: 'f64', Float32Array: 'f32', Float16Array: 'f16', BigInt64Array: 'i64', Int32Array: 'i32', Int16Array: 'i16', Int8Array: 'i8',
+  BigUint64Array: 'u64', Uint32Array: 'u32', Uint16Array: 'u16', Uint8Array: 'u8', Uint8ClampedArray: 'u8',
+}
+
+/**
+ * Whether `data` holds elements of `dtype`: it is the typed array of that dtype, of their bits if JavaScript has no such numbers, or of the
+ * parts of complex numbers. A dtype that is unknown here is left to the module.
+ */
+export const accepts = (dtype: string, data: ArrayBufferView): boolean => {
+  const own = dtypeOf(data)
+  switch (dtype) {
+    case 'f16': return own === 'f16' || own === 'u16'
+    case 'bf16': return own === 'u16'
+    case 'complex64': return own === 'f32'
+    case 'complex128': return own === 'f64'
+    default: return dtype in MAKE && dtype !== 'bool' ? own === dtype : own === 'u8'
+  }
 }
 
 /** A float of those many bits of exponent and mantissa; `special` says what codes without a value mean. */

@@ -1,7 +1,8 @@
 /// <reference lib="esnext.disposable" preserve="true" />
-/** Reads zTensor, safetensors, GGUF, `.npy`, `.npz` and PyTorch files, and validates them as the command `zten` does. */
-import { attributes, Simple, Tagged, type Attribute, type Attributes } from './attributes.ts'
+/** Reads zTensor, safetensors, GGUF, `.npy`, `.npz` and PyTorch files, validates them as the command `zten` does, and writes files. */
+import { attributes, Simple, Tagged, type Attribute, type AttributeInput, type Attributes } from './attributes.ts'
 import { elements, toFloat32, type Elements } from './elements.ts'
+import { encode, type EncodeOptions, type TensorInput } from './encode.ts'
 import { ZtenError, failure, report, trouble, wrapped, type Note, type Report } from './errors.ts'
 import { Guest, WINDOW } from './guest.ts'
 import { join } from './instance.ts'
@@ -11,8 +12,8 @@ import type { BytesLike, Reader, Source } from './sources.ts'
 import type { UrlOptions } from './url.ts'
 
 export {
-  setWasm, Simple, Tagged, ZtenError, type Attribute, type Attributes, type BytesLike, type Elements, type AnySource, type Note, type Report,
-  type Source, type UrlOptions, type Wasm, type WasmModules,
+  encode, setWasm, Simple, Tagged, ZtenError, type Attribute, type AttributeInput, type Attributes, type BytesLike, type Elements,
+  type EncodeOptions, type AnySource, type Note, type Report, type Source, type TensorInput, type UrlOptions, type Wasm, type WasmModules,
 }
 
 /** A component of an object, as the manifest describes it. */

@@ -15,6 +15,8 @@ export interface Host {
   readAt(offset: number, buffer: Uint8Array): boolean
   /** Takes a piece of data. The host may keep the piece. */
   data(piece: Uint8Array<ArrayBuffer>): void
+  /** Takes the position of the next piece of data in a file that is being written, if the piece does not follow the one before. */
+  position?(at: number): void
 }
 
 export class Instance {
@@ -31,7 +33,8 @@ export class Instance {
       take: (channel: number, bytes: number, length: number) => {
         const piece = this.memory(bytes, length).slice()
         if (channel === 0) this.answer.push(piece)
-        else this.host.data(piece)
+        else if (channel === 1) this.host.data(piece)
+        else this.host.position?.(Number(new DataView(piece.buffer).getBigUint64(0, true)))
       },
     },
   }
@@ -70,6 +73,11 @@ export class Instance {
     } finally {
       this.input = new Uint8Array()
     }
+  }
+
+  /** Calls the export `name`, which returns a number from 0 to 2^32 - 1. */
+  count(name: string): number {
+    return (this.exports[name] as () => number)() >>> 0
   }
 
   private asked(call: () => number): Uint8Array<ArrayBuffer> {

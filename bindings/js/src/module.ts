@@ -1,15 +1,16 @@
-/** The wasm modules: one for zTensor, one for safetensors and GGUF, one for all formats. Each is compiled once, when it is first needed. */
+/** The wasm modules: one for zTensor, one for safetensors and GGUF, one for all formats, one for writing. Each is compiled once, when it is first needed. */
 import { failure, reason } from './errors.ts'
 import { bytesOf, classOf } from './sources.ts'
 
 /** A module: its URL, its bytes, or the compiled module. A string is a URL, relative to the page. */
 export type Wasm = URL | string | BufferSource | WebAssembly.Module
 
-/** The modules of the package: `zten.wasm`, `formats.wasm` and `full.wasm`. */
+/** The modules of the package: `zten.wasm`, `formats.wasm`, `full.wasm` and `write.wasm`. */
 export interface WasmModules {
   zten?: Wasm
   formats?: Wasm
   full?: Wasm
+  write?: Wasm
 }
 
 // Bundlers recognize `new URL` with `import.meta.url`, and copy the files. A classic script has no `import.meta.url`, and needs `setWasm`.
@@ -17,6 +18,7 @@ const URLS = {
   zten: () => new URL('./zten.wasm', import.meta.url),
   formats: () => new URL('./formats.wasm', import.meta.url),
   full: () => new URL('./full.wasm', import.meta.url),
+  write: () => new URL('./write.wasm', import.meta.url),
 }
 
 let fetched = (url: URL): Promise<BufferSource> =>
@@ -32,7 +34,7 @@ export const load = (by: (url: URL) => Promise<BufferSource>): void => {
 /** Sets the modules, for bundlers that do not copy them. Files that are opened later use these modules. */
 export const setWasm = (wasm: WasmModules): void => {
   const checked = Object.entries(wasm).map(([name, module]: [string, unknown]) => {
-    if (!(name in URLS)) throw new TypeError(`the module is called ${JSON.stringify(name)}, expected "zten", "formats" or "full"`)
+    if (!(name in URLS)) throw new TypeError(`the module is called ${JSON.stringify(name)}, expected "zten", "formats", "full" or "write"`)
     const isOne = /^(URL|String|WebAssembly\.Module)$/.test(classOf(module)) || bytesOf(module)
     if (!isOne) throw new TypeError(`the module ${name} is of the type ${typeof module}, expected a URL, a string, bytes or a WebAssembly.Module`)
     return [name, module] as [keyof WasmModules, Wasm]

@@ -12,7 +12,11 @@ import { serve } from './server.mjs'
 import { alone, folder, install } from './setup.mjs'
 
 const { project, files } = install()
-const { open, check, setWasm, Simple, Tagged, ZtenError } = await import(pathToFileURL(join(project, 'node_modules/zten/dist/node.js')))
+const { encode, open, check, setWasm, Simple, Tagged, ZtenError } = await import(pathToFileURL(join(project, 'node_modules/zten/dist/node.js')))
+
+/** Values that JSON has not, as texts. */
+const shown = (_, value) => typeof value === 'bigint' ? `${value}n` : value instanceof Map ? [...value] : value instanceof Uint8Array ? [...value]
+  : Number.isNaN(value) ? 'NaN' : Object.is(value, -0) ? '-0' : value === undefined ? 'undefined' : value
 
 /** A source that is only read when waited for. */
 const slow = (bytes, more = {}) => ({
@@ -32,7 +36,7 @@ const reports = json('check', '--json', ...copies.map(copy => copy.path))
 const isAsReported = (found, at, name) => assert.deepEqual(found, reports[at], name)
 
 await test('smoke: sizes, and what is packed', () => {
-  for (const [name, limit] of [['zten.wasm', 158_000], ['formats.wasm', 190_000], ['full.wasm', 397_000]]) {
+  for (const [name, limit] of [['zten.wasm', 168_000], ['formats.wasm', 193_000], ['full.wasm', 401_000], ['write.wasm', 237_000]]) {
     const wasm = join(project, 'node_modules/zten/dist', name)
     // By the command: what is built into Node packs a little less, and differs between processors.
     const size = execFileSync('gzip', ['-9nc', wasm]).length
@@ -45,11 +49,13 @@ await test('smoke: sizes, and what is packed', () => {
 
 await test('smoke: the example of the README: types and output', () => {
   const [, example] = /```ts\n([^]*?)```/.exec(readFileSync(new URL('../README.md', import.meta.url), 'utf8'))
-  const types = `import { setWasm, ZtenError, type Attribute, type Tensor } from 'zten'
+  const types = `import { encode, setWasm, ZtenError, type Attribute, type Tensor } from 'zten'
     setWasm({ zten: '/zten.wasm', formats: new Uint8Array(8), full: new URL('file:///full.wasm') })
     const more = await open(new Uint8Array(8), { signal: AbortSignal.timeout(1), memory: 1 })
     const value: Attribute = more.attributes?.a ?? more.list()[0]?.attributes?.b
     const { data }: Tensor = await more.dequantize('w')
+    const written: Uint8Array<ArrayBuffer> = await encode('a.safetensors', { w: await more.get('w'), v: data }, { attributes: { a: [1, { b: 2n }] } })
+    console.log(written.length)
     console.log(value, data, new ZtenError(await more.check()).rule)\n`
   writeFileSync(join(project, 'types.ts'), `import { open } from 'zten'\n${types}`)
   writeFileSync(join(project, 'example.ts'), example)
@@ -470,6 +476,122 @@ await test('modules: where they are, and what fails of them', async () => {
   assert.equal((await check(array)).verdict, 'valid')
   setWasm({ formats })
   assert.equal((await check(new Uint8Array(readFileSync(`${corpus}other/gguf/accept/tiny.gguf`)))).verdict, 'valid')
+})
+
+/** Tensors of every dtype that JavaScript has an array for, and of a dtype of each kind that it has not. */
+const tensors = {
+  ...Object.fromEntries([Float64Array, Float32Array, Int32Array, Int16Array, Int8Array, Uint32Array, Uint16Array, Uint8Array]
+    .map(Type => [Type.name, { data: Type.from([0, 1, 2, 3, 4, 5]), shape: [2, 3] }])),
+  bigint: { data: BigInt64Array.of(-1n, 2n ** 62n), shape: [2, 1] },
+  biguint: BigUint64Array.of(2n ** 64n - 1n),
+  f16: { data: Uint16Array.of(0x3c00, 0xbc00), dtype: 'f16' },
+  bool: { data: Uint8Array.of(0, 1, 1), dtype: 'bool' },
+  complex: { data: Float32Array.of(1, 2, 3, 4), dtype: 'complex64' },
+  scalar: { data: Float32Array.of(7), shape: [] },
+  empty: { data: new Float32Array(), shape: [0, 3] },
+}
+const narrow = {
+  bf16: { data: Uint16Array.of(0x3f80), dtype: 'bf16' },
+  f8: { data: Uint8Array.of(0x38, 0xb8), dtype: 'f8_e4m3fn', shape: [1, 2] },
+  f4: { data: Uint8Array.of(0x21, 0x43), dtype: 'f4_e2m1', shape: [2, 2] },
+}
+const { bf16, f8 } = narrow
+const attributesOf = file => JSON.parse(JSON.stringify(file.attributes))
+
+await test('written files hold what was given, in each format', async () => {
+  for (const [name, given, options] of [
+    ['a.zt', { ...tensors, bf16, f8 }, { attributes: { format: 'pt' } }], ['a.zt', { ...tensors, bf16, f8 }, { generation: '2' }],
+    ['a.zt', tensors, { zstd: 3 }], ['A.SafeTensors', { ...tensors, ...narrow }, { attributes: { format: 'pt' } }], ['a.npz', tensors],
+    ...Object.entries(tensors).map(([name, tensor]) => [`${name}.npy`, { [name]: tensor }]),
+  ]) {
+    const bytes = await encode(name, given, options)
+    assert.equal((await check(bytes, { name })).verdict, 'valid', name)
+    const file = await open(bytes, { name })
+    assert.deepEqual(file.list().map(({ name }) => name).sort(), Object.keys(given).sort(), name)
+    if (options?.attributes) assert.deepEqual(attributesOf(file), options.attributes)
+    for (const [key, tensor] of Object.entries(given)) {
+      const found = await file.get(key)
+      const { data, dtype, shape } = ArrayBuffer.isView(tensor) ? { data: tensor } : tensor
+      if (dtype) assert.equal(found.dtype, dtype, key)
+      assert.deepEqual(new Uint8Array(found.data.buffer), new Uint8Array(data.buffer, data.byteOffset, data.byteLength), `${name}: ${key}`)
+      if (shape) assert.deepEqual(found.shape, shape, key)
+      if (dtype === 'complex64') assert.deepEqual(found.shape, [data.length / 2])
+    }
+  }
+})
+
+await test('written files are those of the command', async () => {
+  const from = `${corpus}other/safetensors/accept/types.safetensors`
+  const file = await open(new Uint8Array(readFileSync(from)))
+  const given = {}
+  for (const { name } of file.list()) given[name] = await file.get(name)
+  const attributes = file.attributes ?? undefined
+  for (const name of ['types.zt', 'types.safetensors']) {
+    const path = join(folder, name)
+    run('convert', from, path)
+    assert.deepEqual(Buffer.from(await encode(name, given, { attributes })), readFileSync(path), name)
+  }
+})
+
+await test('what cannot be written is named', async () => {
+  const { Float32Array: one } = tensors
+  for (const [args, message, object] of [
+    [['a.pt', tensors], /unknown suffix of "a.pt": expected .zt, .safetensors, .npz, .npy, or the option format/],
+    [['a', tensors], /unknown suffix/],
+    [['a.zt', tensors, { format: 'pt' }], /format is "pt", expected "zt", "safetensors", "npz", "npy"/],
+    [['a.npz', narrow], /cannot hold the type bf16/, 'bf16'],
+    [['a.npy', tensors], /holds exactly one/],
+    [['a.npz', { one }, { attributes: { a: 'b' } }], /attribute "a" cannot be written/],
+    [['a.safetensors', { __metadata__: one }], /__metadata__/, '__metadata__'],
+    [['a.zt', { one: { ...one, shape: [7] } }], /the data has 24 bytes, expected 28 for f32 of the shape \[7\]/, 'one'],
+    [['a.zt', { one: { ...one, shape: [2n ** 63n, 2n ** 63n] } }], /expected 18446744073709551615/, 'one'],
+    [['a.zt', { one: { data: new Uint8Array(1), dtype: 'q4' } }], /unknown dtype "q4"/, 'one'],
+    [['a.safetensors', { one: { data: Uint8Array.of(2), dtype: 'bool' } }], /a bool is 2/, 'one'],
+    [['a.zt', { one: { data: Uint8Array.of(2), dtype: 'bool' } }], /a bool is stored as 2/, 'one'],
+    [['a.zt', { one }, { generation: '3' }], /generation is "3", expected "1.2" or "2"/],
+    [['a.zt', { one }, { zstd: 99 }], /expected 1 to 5/],
+    [['a.zt', { one }, { attributes: { a: '\ud800' } }], /lone surrogate/],
+    [['a.zt', { '\ud800': one }], /lone surrogate/],
+    [['a.zt', { one }, { attributes: { a: 2n ** 64n } }], /more than 64 bits/],
+    [['a.zt', { one }, { attributes: { a: Array.from({ length: 70 }).reduce(inner => [inner], 0) } }], /nest deeper than 64/],
+  ]) {
+    await assert.rejects(encode(...args), error => {
+      assert.ok(error instanceof ZtenError, String(error))
+      assert.match(error.message, message)
+      assert.equal(error.object, object ?? null, error.message)
+      return true
+    })
+  }
+  assert.deepEqual((await open(await encode('a', { one }, { format: 'npz' }), { name: 'a.npz' })).format, 'npz')
+  for (const args of [
+    [7, tensors], ['a.zt'], ['a.zt', null], ['a.zt', { a: 7 }], ['a.zt', { a: null }], ['a.zt', { a: { data: [1, 2] } }],
+    ['a.zt', { a: new DataView(new ArrayBuffer(8)) }], ['a.zt', { a: { data: new Float32Array(1), dtype: 'f64' } }],
+    ['a.zt', { a: { data: new Float32Array(1), shape: [-1] } }], ['a.zt', { a: { data: new Float32Array(1), shape: 'x' } }],
+    ['a.zt', tensors, { zstd: '3' }], ['a.zt', tensors, { attributes: 7 }], ['a.zt', tensors, { attributes: { a: () => 1 } }],
+  ]) await assert.rejects(encode(...args), TypeError, JSON.stringify(args, shown))
+})
+
+await test('attributes of each kind are written as they were read', async () => {
+  const made = {
+    null: null, undefined, yes: true, zero: 0, minus: -0, small: -24, big: 2 ** 53, bigger: 2n ** 64n - 1n, least: -(2n ** 64n), float: 1.5, nan: NaN,
+    text: 'ä\u0000', bytes: Uint8Array.of(1, 2), list: [1, [2, { a: 'b' }]], map: new Map([[1, 'one'], ['two', 2]]),
+    tagged: new Tagged(32, 'x'), simple: new Simple(99), __proto__: undefined, ...JSON.parse('{"__proto__": 1}'),
+  }
+  const { attributes } = await open(await encode('a.zt', { one: new Float32Array(1) }, { attributes: made }))
+  assert.deepEqual(Object.keys(attributes), Object.keys(made))
+  for (const [key, value] of Object.entries(made)) assert.deepEqual(JSON.stringify(attributes[key], shown), JSON.stringify(value, shown), key)
+  const texts = await open(await encode('a.safetensors', { one: new Float32Array(1) }, { attributes: { list: [1, { a: 1.5 }], text: 'x' } }))
+  assert.deepEqual(attributesOf(texts), { list: [1, { a: 1.5 }], text: 'x' })
+})
+
+await test('a large tensor is written in little more than its bytes', async () => {
+  const data = new Float32Array(16 << 20).fill(1.5)
+  for (const name of ['a.zt', 'a.safetensors', 'a.npz', 'a.npy']) {
+    const bytes = await encode(name, { data })
+    assert.ok(bytes.length > data.byteLength && bytes.length < data.byteLength + 8192, `${name}: ${bytes.length}`)
+    const { data: [first, last] } = await (await open(bytes, { name: name.replace('a.', 'data.') })).slice('data', [[data.length - 2, data.length]])
+    assert.deepEqual([first, last], [1.5, 1.5], name)
+  }
 })
 
 await test('sources that err', async () => {

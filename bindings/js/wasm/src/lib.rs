@@ -1,5 +1,5 @@
-//! The wasm modules of `zten`: opening a file, reporting findings, the interface to the host, and the exports for the
-//! JavaScript package or the page.
+//! The wasm modules of `zten`: opening a file, reporting findings, writing a file, the interface to the host, and the exports
+//! for the JavaScript package or the page.
 //!
 //! An instance serves one file, and never frees the state of the file. The host makes a new instance for each file, so that a
 //! file cannot influence another one.
@@ -21,13 +21,19 @@
 pub mod border;
 #[cfg(feature = "formats")]
 pub mod formats;
+#[cfg(feature = "reading")]
 pub mod name;
-#[cfg(all(target_arch = "wasm32", not(feature = "page")))]
+#[cfg(all(target_arch = "wasm32", feature = "reading"))]
+pub mod opening;
+#[cfg(all(target_arch = "wasm32", feature = "reading", not(feature = "page")))]
 pub mod package;
 #[cfg(feature = "page")]
 pub mod page;
 pub mod problem;
+#[cfg(feature = "reading")]
 pub mod session;
+#[cfg(all(target_arch = "wasm32", feature = "write"))]
+pub mod write;
 
 #[cfg(target_arch = "wasm32")]
 #[global_allocator]

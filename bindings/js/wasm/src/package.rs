@@ -8,7 +8,8 @@ mod dequantize;
 mod list;
 mod read;
 
-use crate::border::{input, on_file};
+use crate::border::input;
+use crate::opening::on_file;
 use wasm_bindgen::prelude::wasm_bindgen;
 
 /// Answers with the format, generation, version and number of objects of the file.

@@ -4,22 +4,26 @@ use std::io::{self, Write};
 use std::ops::Range;
 
 use serde::Serialize;
+use zten::Generation;
 use zten::rules::Source;
-use zten::{Error, ErrorKind, Generation};
 use zten_report::escape::escape_all;
-use zten_report::finding::{Finding, Report, Verdict};
+use zten_report::finding::{Finding, Report};
 use zten_report::json::to_writer;
-
-use crate::session::File;
 
 /// Writes the finding for `error`, with which reading the content of `file` failed.
 ///
 /// # Errors
 /// The errors of `out`.
-pub fn reading(file: &File, error: &Error, out: &mut impl Write) -> io::Result<()> {
-    if error.kind() == ErrorKind::Read {
+#[cfg(feature = "reading")]
+pub fn reading(
+    file: &crate::session::File,
+    error: &zten::Error,
+    out: &mut impl Write,
+) -> io::Result<()> {
+    if error.kind() == zten::ErrorKind::Read {
         let lost = "the file could not be read: it may have been changed or removed";
-        return write(&Finding::new(Verdict::Error, lost.to_owned()), None, out);
+        let verdict = zten_report::finding::Verdict::Error;
+        return write(&Finding::new(verdict, lost.to_owned()), None, out);
     }
     let finding = Finding::reading(file.manifest(), error);
     write(&finding, Some(&file.manifest().extent()), out)

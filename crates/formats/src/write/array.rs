@@ -19,8 +19,11 @@ pub struct Array {
 impl Array {
     /// Returns the length of all elements in bytes, or [`u64::MAX`] if the length exceeds 64 bits.
     pub fn bytes(&self) -> u64 {
-        let bits = self.dtype.bits().map_or(u64::MAX, u64::from);
-        self.shape.iter().fold(bits, |product, side| product.saturating_mul(*side)).div_ceil(8)
+        // In 128 bits, so that a length that saturates is not divided into one that looks exact.
+        let bits = self.dtype.bits().map_or(u128::MAX, u128::from);
+        let product = |bits: u128, side: &u64| bits.saturating_mul(u128::from(*side));
+        let bits = self.shape.iter().fold(bits, product);
+        u64::try_from(bits.div_ceil(8)).unwrap_or(u64::MAX)
     }
 }
 
@@ -146,4 +149,20 @@ pub(super) fn with_room<T, L: ArrayList + ?Sized>(list: &L) -> io::Result<Vec<T>
 /// Converts the ordinal `at` of an array to 32 bits, which keep long lists small.
 pub(super) fn ordinal(at: usize) -> io::Result<u32> {
     u32::try_from(at).map_err(|_| io::ErrorKind::OutOfMemory.into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lengths_saturate() {
+        let bytes = |shape: &[u64]| Array { shape: shape.to_vec(), dtype: DType::F32 }.bytes();
+        assert_eq!(bytes(&[2, 3]), 24);
+        assert_eq!(bytes(&[1 << 61]), 1 << 63);
+        assert_eq!(bytes(&[1 << 62]), u64::MAX);
+        assert_eq!(bytes(&[1 << 63, 1 << 63]), u64::MAX);
+        assert_eq!(bytes(&[1 << 63, 1 << 63, 1 << 63, 0]), 0);
+        assert_eq!(Array { shape: vec![3], dtype: DType::F4E2M1 }.bytes(), 2);
+    }
 }

@@ -2,6 +2,8 @@
 
 use std::path::Path;
 
+use zten_report::escape::quoted;
+
 /// A format that zten writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WrittenFormat {
@@ -18,6 +20,26 @@ pub enum WrittenFormat {
 impl WrittenFormat {
     /// All formats that zten writes.
     pub const ALL: [Self; 4] = [Self::ZTensor, Self::Safetensors, Self::Npz, Self::Npy];
+
+    /// Returns the format to write: the one whose suffix is `format`, or the one that the suffix of `path` selects, or zTensor
+    /// if neither is given.
+    ///
+    /// # Errors
+    /// A sentence that lists the formats that zten writes, if the suffix is none of them.
+    pub fn choose(path: Option<&Path>, format: Option<&str>) -> Result<Self, String> {
+        let known = Self::ALL.map(Self::suffix);
+        match (format, path) {
+            (Some(format), _) => Self::from_suffix(format).ok_or_else(|| {
+                let known = known.map(|suffix| format!("{suffix:?}")).join(", ");
+                format!("format is {}, expected {known}", quoted(format))
+            }),
+            (None, Some(path)) => Self::from_path(path).ok_or_else(|| {
+                let (name, known) = (quoted(&path.to_string_lossy()), known.join(", ."));
+                format!("unknown suffix of {name}: expected .{known}, or the option format with one of these")
+            }),
+            (None, None) => Ok(Self::ZTensor),
+        }
+    }
 
     /// Returns the format for the suffix of `path`, regardless of case, or `None` if the suffix is unknown or missing.
     pub fn from_path(path: &Path) -> Option<Self> {

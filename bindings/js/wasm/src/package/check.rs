@@ -3,7 +3,8 @@
 use std::io;
 use std::sync::Mutex;
 
-use crate::border::{Answer, check_name};
+use crate::border::Answer;
+use crate::opening::check_name;
 use crate::problem;
 use crate::session::{self, File};
 use zten::Error;

@@ -2,7 +2,8 @@
 
 use std::io::{BufWriter, Write};
 
-use crate::border::{Out, check_name, input, on_file, with};
+use crate::border::{Out, input};
+use crate::opening::{check_name, on_file, with};
 use wasm_bindgen::prelude::wasm_bindgen;
 
 use super::{describe, picture, save, statistics, validate, values};

@@ -1,0 +1,138 @@
+/** Writes files in memory. */
+import { encoded, type AttributeInput } from './attributes.ts'
+import { accepts, dtypeOf } from './elements.ts'
+import { ZtenError, failure, problem, wrapped } from './errors.ts'
+import { Instance } from './instance.ts'
+import { compiled } from './module.ts'
+import { classOf } from './sources.ts'
+
+/** A tensor to write. A tensor that `get`, `slice` or `dequantize` returned is one. */
+export interface TensorInput {
+  /** The elements, row-major: a typed array of the dtype, or of its bits where JavaScript has no such numbers. */
+  readonly data: ArrayBufferView
+  /** The dtype: `bf16`, `f8_e4m3fn`, `complex64`. Without it, the type of `data` tells. */
+  readonly dtype?: string
+  /** The dimensions, outermost first. Without them, the tensor has one. */
+  readonly shape?: readonly (number | bigint)[]
+}
+
+export interface EncodeOptions {
+  /** The format, whatever the name ends in. */
+  format?: 'zt' | 'safetensors' | 'npz' | 'npy'
+  /** The attributes of the file, such as the metadata of safetensors, which has texts alone: other values become JSON. */
+  attributes?: { readonly [key: string]: AttributeInput }
+  /** The generation of a zTensor file; `1.2` by default. */
+  generation?: '1.2' | '2'
+  /** The level, from 1 to 5, at which the tensors of a zTensor file are compressed. Without it, they are not compressed. */
+  zstd?: number
+}
+
+/** The ordinal that stands for the end of the file. */
+const END = 2 ** 32 - 1
+
+/**
+ * Writes `tensors`, by their names, as a file, and returns its bytes. The suffix of `name` selects the format: `.zt`, `.safetensors`,
+ * `.npz` or `.npy`, which holds one tensor.
+ *
+ * @throws {ZtenError} if the suffix is none of these, the format cannot hold a tensor or an attribute, or the elements are not as many
+ *   as the shape has.
+ * @throws {TypeError} if an argument has a wrong type.
+ */
+export const encode = async (
+  name: string, tensors: { readonly [name: string]: TensorInput | ArrayBufferView }, options: EncodeOptions = {},
+): Promise<Uint8Array<ArrayBuffer>> => {
+  const given = declared(name, tensors, options)
+  const described = request(name, given, options)
+  try {
+    const file = new NewFile()
+    const instance = new Instance(file)
+    instance.attach(await WebAssembly.instantiate(await compiled('write'), instance.imports))
+    const call = (export_: string, input?: Uint8Array): void => {
+      const report = problem(instance.call(export_, [], input))
+      if (report) throw new ZtenError(report)
+    }
+    call('write_begin', described)
+    for (let at = instance.count('write_next'); at !== END; at = instance.count('write_next')) call('write_tensor', given[at]!.bytes)
+    call('write_end')
+    return file.bytes()
+  } catch (error) {
+    throw wrapped(error)
+  }
+}
+
+/** A tensor whose arguments have been checked. */
+interface Declared {
+  name: string
+  dtype: string
+  shape: (number | bigint)[]
+  bytes: Uint8Array
+}
+
+const declared = (name: unknown, tensors: unknown, options: EncodeOptions): Declared[] => {
+  if (typeof name !== 'string') throw new TypeError(`the name of the file is of the type ${typeof name}, expected a string`)
+  if (typeof tensors !== 'object' || tensors === null) throw new TypeError(`the tensors are of the type ${typeof tensors}, expected an object`)
+  for (const [option, type] of [['format', 'string'], ['generation', 'string'], ['zstd', 'number'], ['attributes', 'object']] as const) {
+    const value = options[option]
+    if (value !== undefined && typeof value !== type) throw new TypeError(`the option ${option} is of the type ${typeof value}, expected a ${type}`)
+  }
+  return Object.entries(tensors as Record<string, unknown>).map(([name, tensor]) => {
+    const about = `the tensor ${JSON.stringify(name)}`
+    const { data, dtype = dtypeOf(data), shape } = (ArrayBuffer.isView(tensor) ? { data: tensor } : tensor ?? {}) as Partial<TensorInput>
+    if (!ArrayBuffer.isView(data)) throw new TypeError(`${about} has no typed array as its data`)
+    if (typeof dtype !== 'string') throw new TypeError(`${about} has a ${classOf(data)} as its data, whose elements have no dtype: name one`)
+    if (!accepts(dtype, data)) throw new TypeError(`${about} has a ${classOf(data)} as its data, which holds no elements of the dtype ${dtype}`)
+    const isDimension = (side: unknown) => typeof side === 'bigint' ? side >= 0n : Number.isSafeInteger(side) && (side as number) >= 0
+    if (shape && !(Array.isArray(shape) && shape.every(isDimension))) throw new TypeError(`${about} has a shape that is no list of dimensions`)
+    const { length = 0 } = data as { length?: number }
+    const elements = /^complex/.test(dtype) ? length / 2 : dtype === 'f4_e2m1' ? 2 * length : length
+    return { name, dtype, shape: [...shape ?? [elements]], bytes: new Uint8Array(data.buffer, data.byteOffset, data.byteLength) }
+  })
+}
+
+/** The description of the file, as the module reads it. */
+const request = (name: string, tensors: Declared[], { format, generation, zstd, attributes }: EncodeOptions): Uint8Array => {
+  const described = tensors.map(({ name, dtype, shape, bytes }) => [name, dtype, shape, bytes.length])
+  const all = { name, format: format ?? null, generation: generation ?? null, zstd: zstd ?? null, tensors: described }
+  return encoded(attributes ? { ...all, attributes: encoded(attributes) } : all)
+}
+
+/** A file that is being written, in pieces. */
+class NewFile {
+  #pieces: { start: number; bytes: Uint8Array<ArrayBuffer> }[] = []
+  #at = 0
+  #length = 0
+
+  readAt(): boolean {
+    return false
+  }
+
+  data(piece: Uint8Array<ArrayBuffer>): void {
+    if (this.#at === this.#length) this.#pieces.push({ start: this.#at, bytes: piece })
+    else this.#patch(piece)
+    this.#at += piece.length
+    this.#length = Math.max(this.#length, this.#at)
+  }
+
+  position(at: number): void {
+    this.#at = at
+  }
+
+  bytes(): Uint8Array<ArrayBuffer> {
+    const all = new Uint8Array(this.#length)
+    for (const { start, bytes } of this.#pieces) all.set(bytes, start)
+    return all
+  }
+
+  /** Replaces bytes that were written before, such as the checksum in the header of a member, which is known after the member. */
+  #patch(piece: Uint8Array<ArrayBuffer>): void {
+    const end = this.#at + piece.length
+    if (end > this.#length) throw failure(`bytes are written from ${this.#at} to ${end}, over the end of the file at ${this.#length}`)
+    // The last pieces are the nearest.
+    for (let index = this.#pieces.length - 1; index >= 0; index--) {
+      const { start, bytes } = this.#pieces[index]!
+      if (start + bytes.length <= this.#at) break
+      const [from, to] = [Math.max(start, this.#at), Math.min(start + bytes.length, end)]
+      if (from < to) bytes.set(piece.subarray(from - this.#at, to - this.#at), from - start)
+    }
+  }
+}
