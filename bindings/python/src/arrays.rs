@@ -35,27 +35,8 @@ pub(crate) fn written_format(
     path: Option<PathBuf>,
     format: Option<&str>,
 ) -> PyResult<&'static str> {
-    let found = match (format, &path) {
-        (Some(format), _) => WrittenFormat::from_suffix(format),
-        (None, Some(path)) => WrittenFormat::from_path(path),
-        (None, None) => Some(WrittenFormat::ZTensor),
-    };
-    if let Some(found) = found {
-        return Ok(found.suffix());
-    }
-    let known = WrittenFormat::ALL.map(WrittenFormat::suffix);
-    Err(PyValueError::new_err(match (format, path) {
-        (Some(format), _) => format!("format is {format:?}, expected {}", quoted(&known)),
-        (None, path) => format!(
-            "unknown suffix of {:?}: expected .{}, or format=, which names one of these",
-            path.unwrap_or_default().to_string_lossy(),
-            known.join(", .")
-        ),
-    }))
-}
-
-fn quoted(words: &[&str]) -> String {
-    words.iter().map(|word| format!("{word:?}")).collect::<Vec<_>>().join(", ")
+    let chosen = WrittenFormat::choose(path.as_deref(), format);
+    chosen.map(WrittenFormat::suffix).map_err(PyValueError::new_err)
 }
 
 /// Returns the format whose files have `suffix`, which [`written_format`] returned.
