@@ -68,13 +68,20 @@ interface Declared {
   bytes: Uint8Array
 }
 
+/** Throws a `TypeError` if `value`, which is the argument `what`, is not an object with its own keys alone. */
+const requireRecord = (what: string, value: unknown): void => {
+  // The entries of a `Map`, and the items of a list, are not keys of the object.
+  if (classOf(value) !== 'Object') throw new TypeError(`${what} are of the type ${classOf(value)}, expected an object`)
+}
+
 const declared = (name: unknown, tensors: unknown, options: EncodeOptions): Declared[] => {
   if (typeof name !== 'string') throw new TypeError(`the name of the file is of the type ${typeof name}, expected a string`)
-  if (typeof tensors !== 'object' || tensors === null) throw new TypeError(`the tensors are of the type ${typeof tensors}, expected an object`)
-  for (const [option, type] of [['format', 'string'], ['generation', 'string'], ['zstd', 'number'], ['attributes', 'object']] as const) {
+  requireRecord('the tensors', tensors)
+  for (const [option, type] of [['format', 'string'], ['generation', 'string'], ['zstd', 'number']] as const) {
     const value = options[option]
     if (value !== undefined && typeof value !== type) throw new TypeError(`the option ${option} is of the type ${typeof value}, expected a ${type}`)
   }
+  if (options.attributes !== undefined) requireRecord('the attributes', options.attributes)
   return Object.entries(tensors as Record<string, unknown>).map(([name, tensor]) => {
     const about = `the tensor ${JSON.stringify(name)}`
     const { data, dtype = dtypeOf(data), shape } = (ArrayBuffer.isView(tensor) ? { data: tensor } : tensor ?? {}) as Partial<TensorInput>
@@ -84,6 +91,7 @@ const declared = (name: unknown, tensors: unknown, options: EncodeOptions): Decl
     const isDimension = (side: unknown) => typeof side === 'bigint' ? side >= 0n : Number.isSafeInteger(side) && (side as number) >= 0
     if (shape && !(Array.isArray(shape) && shape.every(isDimension))) throw new TypeError(`${about} has a shape that is no list of dimensions`)
     const { length = 0 } = data as { length?: number }
+    if (/^complex/.test(dtype) && length % 2) throw new TypeError(`${about} has ${length} parts of complex numbers, which are pairs`)
     const elements = /^complex/.test(dtype) ? length / 2 : dtype === 'f4_e2m1' ? 2 * length : length
     return { name, dtype, shape: [...shape ?? [elements]], bytes: new Uint8Array(data.buffer, data.byteOffset, data.byteLength) }
   })

@@ -521,15 +521,16 @@ await test('written files hold what was given, in each format', async () => {
 })
 
 await test('written files are those of the command', async () => {
-  const from = `${corpus}other/safetensors/accept/types.safetensors`
-  const file = await open(new Uint8Array(readFileSync(from)))
-  const given = {}
-  for (const { name } of file.list()) given[name] = await file.get(name)
-  const attributes = file.attributes ?? undefined
-  for (const name of ['types.zt', 'types.safetensors']) {
-    const path = join(folder, name)
-    run('convert', from, path)
-    assert.deepEqual(Buffer.from(await encode(name, given, { attributes })), readFileSync(path), name)
+  for (const [from, only, names] of [['types', [], ['types.zt', 'types.safetensors']], ['two', [], ['two.npz']], ['two', ['--only', 'b'], ['two.npy']]]) {
+    const path = `${corpus}other/safetensors/accept/${from}.safetensors`
+    const file = await open(new Uint8Array(readFileSync(path)))
+    const given = {}
+    for (const { name } of file.list()) if (only.length === 0 || name === 'b') given[name] = await file.get(name)
+    for (const name of names) {
+      run('convert', ...only, path, join(folder, name))
+      const written = await encode(name, given, { attributes: file.attributes ?? undefined })
+      assert.deepEqual(Buffer.from(written), readFileSync(join(folder, name)), name)
+    }
   }
 })
 
@@ -550,6 +551,10 @@ await test('what cannot be written is named', async () => {
     [['a.zt', { one: { data: Uint8Array.of(2), dtype: 'bool' } }], /a bool is stored as 2/, 'one'],
     [['a.zt', { one }, { generation: '3' }], /generation is "3", expected "1.2" or "2"/],
     [['a.zt', { one }, { zstd: 99 }], /expected 1 to 5/],
+    [['a.npz', { one }, { zstd: 3 }], /a .npz file has no zstd/],
+    [['a.safetensors', { one }, { generation: '2' }], /a .safetensors file has no generation/],
+    [['a.npz', { 'a/../b': one }], /name/, 'a/../b'],
+    [['a.zt', { f4: narrow.f4 }], /unsupported `type`/, 'f4'],
     [['a.zt', { one }, { attributes: { a: '\ud800' } }], /lone surrogate/],
     [['a.zt', { '\ud800': one }], /lone surrogate/],
     [['a.zt', { one }, { attributes: { a: 2n ** 64n } }], /more than 64 bits/],
@@ -564,7 +569,8 @@ await test('what cannot be written is named', async () => {
   }
   assert.deepEqual((await open(await encode('a', { one }, { format: 'npz' }), { name: 'a.npz' })).format, 'npz')
   for (const args of [
-    [7, tensors], ['a.zt'], ['a.zt', null], ['a.zt', { a: 7 }], ['a.zt', { a: null }], ['a.zt', { a: { data: [1, 2] } }],
+    [7, tensors], ['a.zt'], ['a.zt', new Map([['one', one]])], ['a.zt', [one]], ['a.zt', { one }, { attributes: [1] }], ['a.zt', { one }, { attributes: null }],
+    ['a.zt', { one: { data: new Float32Array(3), dtype: 'complex64' } }], ['a.zt', null], ['a.zt', { a: 7 }], ['a.zt', { a: null }], ['a.zt', { a: { data: [1, 2] } }],
     ['a.zt', { a: new DataView(new ArrayBuffer(8)) }], ['a.zt', { a: { data: new Float32Array(1), dtype: 'f64' } }],
     ['a.zt', { a: { data: new Float32Array(1), shape: [-1] } }], ['a.zt', { a: { data: new Float32Array(1), shape: 'x' } }],
     ['a.zt', tensors, { zstd: '3' }], ['a.zt', tensors, { attributes: 7 }], ['a.zt', tensors, { attributes: { a: () => 1 } }],
@@ -584,7 +590,7 @@ await test('attributes of each kind are written as they were read', async () => 
   assert.deepEqual(attributesOf(texts), { list: [1, { a: 1.5 }], text: 'x' })
 })
 
-await test('a large tensor is written in little more than its bytes', async () => {
+await test('files with a large tensor are little longer than it, and can be sliced', async () => {
   const data = new Float32Array(16 << 20).fill(1.5)
   for (const name of ['a.zt', 'a.safetensors', 'a.npz', 'a.npy']) {
     const bytes = await encode(name, { data })
@@ -770,7 +776,7 @@ await test('Chromium: the corpus has the same verdicts, in the page and in a wor
     await page.goto(url)
     await page.context().addCookies([{ name: 'secret', value: '1', url }])
     const said = await page.evaluate(async ({ names }) => {
-      const { check, open } = await import('/zten/dist/index.js')
+      const { check, encode, open } = await import('/zten/dist/index.js')
       const blobs = []
       for (let at = 0; at < names.length; at += 50) {
         blobs.push(...await Promise.all(names.slice(at, at + 50).map(async (name, more) =>
@@ -790,7 +796,8 @@ await test('Chromium: the corpus has the same verdicts, in the page and in a wor
       const again = (await apart.check(new URL('/corpus/accept/1.2.3/dense_all.zt', location.href))).verdict
       const file = await open(new URL('/corpus/accept/1.2.3/dense_all.zt', location.href))
       const bits = (await file.get('t_f16')).toFloat32()
-      return { lost, again, page, inWorker, remote: await file.check(), bits: [...bits] }
+      const written = await open(await encode('a.npz', { x: new Float32Array([1, 2]) }), { name: 'a.npz' })
+      return { lost, again, page, inWorker, remote: await file.check(), bits: [...bits], written: [...(await written.get('x')).data] }
     }, { names: copies.map(({ file }) => file) })
     for (const [at, { name }] of copies.entries()) {
       isAsReported(said.page[at], at, name)
@@ -798,6 +805,7 @@ await test('Chromium: the corpus has the same verdicts, in the page and in a wor
     }
     assert.match(said.lost, /^ZtenError: the module zten.wasm could not be loaded: status 404/)
     assert.deepEqual([said.again, said.remote.verdict], ['valid', 'valid'])
+    assert.deepEqual(said.written, [1, 2])
     assert.deepEqual(said.bits, [-1.25, -0.75, -0.25, 0.25, 0.75, 1.25])
     assert.ok(asked.filter(({ path, range }) => range && path.startsWith('/corpus/')).every(({ cookie }) => !cookie), 'a cookie was sent')
   } finally {

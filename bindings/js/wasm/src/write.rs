@@ -245,6 +245,12 @@ fn begin(
     format: WrittenFormat,
 ) -> Result<Unfinished, Failure<Error>> {
     if format != WrittenFormat::ZTensor {
+        let asked =
+            [("generation", request.generation.is_some()), ("zstd", request.zstd.is_some())];
+        if let Some((option, _)) = asked.iter().find(|(_, is_given)| *is_given) {
+            let sentence = format!("a .{} file has no {option}", format.suffix());
+            return Err(Inexpressible::file(sentence).into());
+        }
         let mut file = Buffered::new();
         let draft = Draft::begin(format, declared, &mut file.0, Settings::default())?;
         return Ok(Unfinished::Draft(draft, file));
