@@ -13,6 +13,7 @@
     reason = "one that panics has failed"
 )]
 
+#[path = "service/samples.rs"]
 mod samples;
 
 use std::fs::{self, File};

@@ -15,8 +15,8 @@ use zten_report::finding::{
 };
 use zten_testkit::{other_formats, read};
 
-use crate::client::{post, put};
-use crate::served::{Served, plenty};
+use super::client::{post, put};
+use super::served::{Served, plenty};
 
 /// A name that tells nothing, and is that of an array in a NumPy file without a name.
 const NAMELESS: &str = "arr_0";

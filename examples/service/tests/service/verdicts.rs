@@ -1,10 +1,4 @@
 //! Tests of a service against hostile files, and against workers that files have taken over.
-// Elsewhere no worker can be confined, and none reads anything.
-#![cfg(all(
-    target_os = "linux",
-    any(target_arch = "x86_64", target_arch = "aarch64", target_arch = "riscv64")
-))]
-#![allow(clippy::allow_attributes, missing_docs, reason = "one that panics has failed")]
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};

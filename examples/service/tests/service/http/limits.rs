@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use zten_service::http::Quota;
 
-use crate::client::{Client, ask, chunked, head, post, sized_request};
-use crate::served::{PLENTY, Served, is_free_again, plenty, valid};
+use super::client::{Client, ask, chunked, head, post, sized_request};
+use super::served::{PLENTY, Served, is_free_again, plenty, valid};
 
 /// Soon over, for a client that does not go on.
 const SOON: Duration = Duration::from_millis(200);

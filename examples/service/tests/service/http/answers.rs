@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 use serde_json::{Value, json};
 use zten_testkit::read;
 
-use crate::client::{Answer, Client, ask, bare, chunked, get, head, post, put};
-use crate::served::{Served, plenty, valid};
+use super::client::{Answer, Client, ask, bare, chunked, get, head, post, put, sized_request};
+use super::served::{Served, plenty, valid};
 
 /// Each key of the command, with no name of a file.
 fn is_record(answer: &Answer) {
@@ -23,7 +23,7 @@ fn is_record(answer: &Answer) {
 fn a_valid_file_is_valid() {
     let served = Served::honest(plenty());
     let file = valid();
-    for request in [crate::client::sized_request(&file), chunked(&file)] {
+    for request in [sized_request(&file), chunked(&file)] {
         let answer = ask(served.address, &request);
         is_record(&answer);
         assert_eq!(answer.status, 200);

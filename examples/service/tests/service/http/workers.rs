@@ -7,8 +7,8 @@ use rustix::process::{Pid, Signal, kill_process};
 use zten_service::http::{Quota, probe};
 use zten_service::{Service, Settings};
 
-use crate::client::{Client, get, post, sized_request};
-use crate::served::{Served, is_free_again, patient, plenty};
+use super::client::{Client, get, post, sized_request};
+use super::served::{Served, is_free_again, patient, plenty};
 
 /// One worker at a time: if it were not given back, there would be none.
 fn one() -> Quota {

@@ -1,8 +1,6 @@
 //! The heap memory that the encoder and the decoder use.
 
-mod common;
-
-use common::{KINDS, content};
+use crate::common::{KINDS, content};
 use zten_zstd::decode::{Bounds, DecodeError, Decoder, Frames};
 use zten_zstd::encode::{EncodeError, Encoder, Level};
 

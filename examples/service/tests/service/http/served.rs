@@ -9,7 +9,7 @@ use zten_service::http::{HttpFront, Quota};
 use zten_service::{Service, Settings};
 use zten_testkit::read;
 
-use crate::client::post;
+use super::client::post;
 
 /// Time for what takes none.
 pub(crate) const PLENTY: Duration = Duration::from_secs(60);

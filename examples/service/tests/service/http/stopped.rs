@@ -9,8 +9,8 @@ use std::thread;
 use rustix::process::{Pid, Signal, kill_process};
 use seccompiler::{BpfProgram, SeccompAction, SeccompFilter, apply_filter};
 
-use crate::client::{Client, get, post};
-use crate::served::valid;
+use super::client::{Client, get, post};
+use super::served::valid;
 
 /// The program, at any port.
 fn command() -> Command {

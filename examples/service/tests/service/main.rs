@@ -1,4 +1,4 @@
-//! Tests of the HTTP front against hostile clients, and against the files that they send.
+//! Tests of the service: what it says of hostile files, and how its HTTP front treats hostile clients.
 // Elsewhere no worker can be confined, and none reads anything.
 #![cfg(all(
     target_os = "linux",
@@ -11,13 +11,6 @@
     reason = "one that panics has failed"
 )]
 
-mod answers;
-mod client;
-mod formats;
-mod limits;
-mod load;
-#[path = "../samples/mod.rs"]
+mod http;
 mod samples;
-mod served;
-mod stopped;
-mod workers;
+mod verdicts;

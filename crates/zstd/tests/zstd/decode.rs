@@ -1,11 +1,9 @@
 //! The decoder against another: what ours accepts, that one accepts, and the bytes are equal.
 #![allow(clippy::allow_attributes, clippy::cast_possible_truncation, reason = "numbers are small")]
 
-mod common;
-
 use std::path::Path;
 
-use common::{KINDS, WIDE, content, first, theirs};
+use crate::common::{KINDS, WIDE, content, first, theirs};
 use fastrand::Rng;
 use ruzstd::encoding::{CompressionLevel, compress_to_vec};
 use zten_zstd::decode::{Bounds, Flaw, decode};

@@ -2,9 +2,7 @@
 //! frame is as small as it should be.
 #![allow(clippy::allow_attributes, clippy::cast_possible_truncation, reason = "numbers are small")]
 
-mod common;
-
-use common::{KINDS, WIDE, content, theirs};
+use crate::common::{KINDS, WIDE, content, theirs};
 use fastrand::Rng;
 use zten_zstd::decode::decode;
 use zten_zstd::encode::{EncodeError, Encoder, Level, Seekable};

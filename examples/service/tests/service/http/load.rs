@@ -7,9 +7,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use std::time::Instant;
 
-use crate::client::post;
+use super::client::post;
 use crate::samples::{Known, mixed, samples};
-use crate::served::{Served, plenty};
+use super::served::{Served, plenty};
 
 /// More than there are workers.
 const CLIENTS: usize = 8;
