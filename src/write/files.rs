@@ -9,12 +9,13 @@
 
 #[cfg(not(unix))]
 mod by_path;
+mod early_sync;
 #[cfg(unix)]
 mod unix;
 
 use std::ffi::OsStr;
 use std::fs::File;
-use std::io::{self, BufWriter, Read as _, Write as _};
+use std::io::{self, BufWriter, Read as _, SeekFrom, Write as _};
 use std::path::Path;
 use std::vec::Vec;
 
@@ -24,8 +25,10 @@ use super::writer::Writer;
 use crate::error::Error;
 use crate::limits::OpenOptions;
 use crate::manifest::Manifest;
+use crate::num::u64_from_usize;
 #[cfg(not(unix))]
 use by_path::{Draft, Target};
+use early_sync::EarlySync;
 #[cfg(unix)]
 use unix::{Draft, Target};
 
@@ -77,6 +80,7 @@ use unix::{Draft, Target};
 #[derive(Debug)]
 pub struct FileSink {
     draft: BufWriter<Draft>,
+    early: EarlySync,
 }
 
 impl FileSink {
@@ -94,7 +98,8 @@ impl FileSink {
 
     fn at(target: Target) -> Result<Self, Error> {
         let draft = Draft::new(target).map_err(Error::from_write)?;
-        Ok(Self { draft: BufWriter::with_capacity(BUFFER, draft) })
+        let draft = BufWriter::with_capacity(BUFFER, draft);
+        Ok(Self { draft, early: EarlySync::default() })
     }
 
     /// Begins a new edition of the file at `target` by copying the blobs of the file, in 2 with its manifest. Returns
@@ -151,7 +156,8 @@ impl FileSink {
         self.publish_over(Over::Nothing)
     }
 
-    fn publish_over(self, over: Over) -> Result<(), Error> {
+    fn publish_over(mut self, over: Over) -> Result<(), Error> {
+        self.early.wait().map_err(Error::from_write)?;
         let draft = self.draft.into_inner().map_err(io::IntoInnerError::into_error);
         draft.map_err(Error::from_write)?.publish(over)
     }
@@ -164,6 +170,19 @@ impl io::Write for Draft {
 
     fn flush(&mut self) -> io::Result<()> {
         self.file().flush()
+    }
+}
+
+impl io::Seek for Draft {
+    fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
+        self.file().seek(to)
+    }
+}
+
+/// Other formats than zTensor change bytes that were written before: [`Sink::write`] writes at the new position.
+impl io::Seek for FileSink {
+    fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
+        self.draft.seek(to)
     }
 }
 
@@ -183,7 +202,9 @@ impl Sink for FileSink {
     type Output = ();
 
     fn write(&mut self, bytes: &[u8]) -> Result<(), Error> {
-        self.draft.write_all(bytes).map_err(Error::from_write)
+        self.draft.write_all(bytes).map_err(Error::from_write)?;
+        let added = self.early.add(u64_from_usize(bytes.len()), self.draft.get_ref().file());
+        added.map_err(Error::from_write)
     }
 
     fn finish(self) -> Result<(), Error> {

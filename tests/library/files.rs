@@ -2,7 +2,7 @@
 
 use std::error::Error as _;
 use std::fs::{self, File};
-use std::io::{self, Write as _};
+use std::io::{self, Seek as _, SeekFrom, Write as _};
 use std::path::Path;
 
 use zten::write::{FileSink, Sink, WriteOptions};
@@ -47,6 +47,29 @@ fn leftovers(folder: &Path) -> usize {
     entries
         .filter(|entry| entry.as_ref().unwrap().path().extension() == Some("tmp".as_ref()))
         .count()
+}
+
+/// Bytes that are sent to the disk by a thread of their own, and bytes that replace others, are all published.
+#[test]
+fn many_bytes_are_published_as_they_were_written() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("x");
+    let mut sink = FileSink::create(&path).unwrap();
+    let (piece, count) = (vec![7; 1 << 20], 70);
+    for _ in 0..count {
+        sink.write(&piece).unwrap();
+    }
+    sink.seek(SeekFrom::Start(3)).unwrap();
+    sink.write(&[1, 2]).unwrap();
+    sink.seek(SeekFrom::End(0)).unwrap();
+    sink.write(&[3]).unwrap();
+    assert!(!path.exists());
+    sink.publish().unwrap();
+    let mut wanted = piece.repeat(count);
+    wanted[3..5].copy_from_slice(&[1, 2]);
+    wanted.push(3);
+    assert!(fs::read(&path).unwrap() == wanted);
+    assert_eq!(leftovers(folder.path()), 0);
 }
 
 #[test]
