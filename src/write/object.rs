@@ -144,6 +144,14 @@ impl<'w, 'a, S: Sink> TensorWriter<'w, 'a, S> {
         written.map_err(|error| self.named_at(location, error))
     }
 
+    /// Returns whether the bytes of the current component are only stored: neither hashed, compressed nor validated. A
+    /// caller whose memory is shared with other threads must otherwise pass a copy, so that all steps get equal bytes.
+    #[doc(hidden)]
+    pub fn only_stores(&self) -> bool {
+        let is_free = |stream: &Stream<'_>| stream.storage != StorageType::Bool && !stream.odd;
+        self.stream.as_ref().is_some_and(is_free) && !self.sparse.asks() && self.file.only_stores()
+    }
+
     /// Returns the role of the component that must be written next, if any bytes are left.
     fn next_role(&self) -> Option<&'a str> {
         self.stream.as_ref().map(|stream| stream.role)
@@ -176,7 +184,10 @@ impl<'w, 'a, S: Sink> TensorWriter<'w, 'a, S> {
         self.file.look_up(bytes);
         let left = stream.left.checked_sub(u64_from_usize(bytes.len()));
         stream.left = left.ok_or(BareError::misuse(Misuse::Length).at(location))?;
-        for piece in bytes.chunks(PIECE) {
+        // A piece is hashed and then written from the processor's cache. Two threads read memory of their own accord, so
+        // they get all bytes at once.
+        let piece = if self.file.target.hashing_thread { bytes.len() } else { PIECE };
+        for piece in bytes.chunks(piece) {
             stream.validate(piece, &mut self.sparse).map_err(|error| error.at(location))?;
             self.file.write_blob(piece)?;
         }

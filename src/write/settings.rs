@@ -37,6 +37,7 @@ pub struct WriteOptions {
     alignment: Option<u64>,
     pub(super) canonical: bool,
     sharing: bool,
+    hashing_thread: bool,
     limits: Option<Limits>,
     pub(super) level: Option<Level>,
 }
@@ -87,6 +88,16 @@ impl WriteOptions {
         self
     }
 
+    /// Returns these settings with a second thread, which computes the sha256 or crc32c of bytes while they are written:
+    /// of each piece of at least 256 KiB, if the component is not compressed. Without the thread, or if it cannot be
+    /// started, a piece is hashed and then written.
+    #[cfg(feature = "std")]
+    #[must_use]
+    pub fn hashing_thread(mut self) -> Self {
+        self.hashing_thread = true;
+        self
+    }
+
     /// Returns these settings for readers with other limits.
     #[must_use]
     pub fn limits(mut self, limits: Limits) -> Self {
@@ -132,7 +143,8 @@ impl WriteOptions {
         }
         let canonical = self.canonical;
         let sharing = self.sharing || canonical && shares;
-        Ok(Target { writing, checksum, alignment, canonical, sharing })
+        let hashing_thread = self.hashing_thread;
+        Ok(Target { writing, checksum, alignment, canonical, sharing, hashing_thread })
     }
 
     /// Returns the options for reading a new file.
@@ -180,6 +192,8 @@ pub(super) struct Target {
     pub(super) canonical: bool,
     /// Whether components with equal bytes share a blob.
     pub(super) sharing: bool,
+    /// Whether a second thread computes the digests of large pieces. Always false without `std`.
+    pub(super) hashing_thread: bool,
 }
 
 impl Target {

@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 
 use zten::tools::{ElementType, StorageType};
 use zten::write::{
-    Checksum, Encoded, NewComponent, NewObject, Part, WriteOptions, Writer, canonical_order,
+    Checksum, Encoded, Level, NewComponent, NewObject, Part, Sink, WriteOptions, Writer,
+    canonical_order,
 };
 use zten::{
     Archive, DType, Element, Error, ErrorKind, Generation, Limits, OpenOptions, error::Misuse,
@@ -648,4 +649,110 @@ fn compressed_components_can_be_read_again() {
         let tensor = archive.tensor(name).unwrap();
         assert!(tensor.components().all(|part| part.encoding() == encoding), "{name}");
     }
+}
+
+/// A component of `bytes` bytes, written in calls of at most `piece` bytes.
+fn in_pieces(settings: &WriteOptions, level: Option<Level>, bytes: &[u8], piece: usize) -> Vec<u8> {
+    let mut file = writer(settings);
+    for (name, dtype) in [("a", DType::U8), ("b", DType::Bool)] {
+        let shape = [bytes.len() as u64];
+        let new = NewObject::dense(name, &shape, dtype);
+        let mut out = file.object(&level.map_or(new, |level| new.compressed(level))).unwrap();
+        for part in bytes.chunks(piece) {
+            out.write_part("data", part).unwrap();
+        }
+        out.finish().unwrap();
+    }
+    file.finish().unwrap()
+}
+
+#[test]
+fn a_hashing_thread_changes_no_byte() {
+    let bytes: Vec<u8> = (0..600_000_u32).map(|at| u8::from(at % 7 == 0)).collect();
+    let plain = WriteOptions::default();
+    let second = plain.generation(Generation::V2);
+    let ways = [
+        (plain, None),
+        (plain.checksum(Checksum::Crc32c), None),
+        (plain.checksum(Checksum::None), None),
+        (plain.canonical(), None),
+        (plain, Some(Level::new(1).unwrap())),
+        (second, None),
+        (second.checksum(Checksum::Sha256).sharing(), None),
+    ];
+    for (settings, level) in ways {
+        // In one call, in pieces that a thread hashes, and in pieces that are too small for a thread.
+        for piece in [bytes.len(), 300_000, 1000] {
+            if settings == plain.canonical() && piece < bytes.len() {
+                continue;
+            }
+            let wanted = in_pieces(&settings, level, &bytes, piece);
+            let threaded = in_pieces(&settings.hashing_thread(), level, &bytes, piece);
+            assert!(threaded == wanted, "{settings:?}, {level:?}, {piece}");
+            Archive::from_bytes(threaded).unwrap().verify().unwrap();
+        }
+    }
+}
+
+/// A sink that fails at a certain call. The field holds the number of calls up to that one.
+#[derive(Debug)]
+struct Failing(u32);
+
+impl Sink for Failing {
+    type Output = ();
+
+    fn write(&mut self, _: &[u8]) -> Result<(), Error> {
+        self.0 -= 1;
+        if self.0 == 0 {
+            Err(Error::from_write(std::io::ErrorKind::StorageFull.into()))
+        } else {
+            Ok(())
+        }
+    }
+
+    fn finish(self) -> Result<(), Error> {
+        Ok(())
+    }
+}
+
+#[test]
+fn an_error_of_the_sink_is_returned_while_a_thread_hashes() {
+    let settings = WriteOptions::default().hashing_thread();
+    let mut file = Writer::new(Failing(3), &settings).unwrap();
+    let bytes = vec![0_u8; 300_000];
+    let error = file.add("a", &[300_000], &bytes).unwrap_err();
+    assert_eq!((error.kind(), error.tensor()), (ErrorKind::Write, Some("a")));
+    assert!(file.finish().is_err());
+}
+
+#[test]
+fn a_component_is_only_stored_if_no_step_reads_it() {
+    let none = WriteOptions::default().checksum(Checksum::None);
+    let second = none.generation(Generation::V2);
+    let level = Level::new(1).unwrap();
+    for (settings, dtype, level, only_stores) in [
+        (none, DType::F32, None, true),
+        (second, DType::F32, None, true),
+        (none, DType::Bool, None, false),
+        (none, DType::F32, Some(level), false),
+        (WriteOptions::default(), DType::F32, None, false),
+        (none.checksum(Checksum::Crc32c), DType::F32, None, false),
+        (second.sharing(), DType::F32, None, false),
+        // The last byte of an odd number of nibbles is validated.
+        (second, DType::F4E2M1, None, false),
+    ] {
+        let mut file = writer(&settings);
+        let new = NewObject::dense("a", &[3], dtype);
+        let new = level.map_or(new, |level| new.compressed(level));
+        let out = file.object(&new).unwrap();
+        assert_eq!(out.only_stores(), only_stores, "{settings:?}, {dtype:?}");
+    }
+    let mut file = writer(&none);
+    let mut out = file.object(&NewObject::sparse_coo("a", &[3], DType::F32, 1)).unwrap();
+    assert!(!out.only_stores(), "indices are validated");
+    out.write_part("coords", &[0; 8]).unwrap();
+    assert!(out.only_stores());
+    out.write_part("values", &[0; 4]).unwrap();
+    assert!(!out.only_stores(), "no component is left");
+    out.finish().unwrap();
 }
