@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 use std::fs::File;
-use std::io::{self, BufWriter, Cursor, Seek, SeekFrom, Write};
+use std::io::{self, BufWriter, Write as _};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
@@ -11,7 +11,9 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 use zten::attributes::Attributes;
-use zten::write::{Encoded, FileSink};
+use zten::error::Misuse;
+use zten::num::u64_from_usize;
+use zten::write::{Encoded, FileSink, Sink as _};
 use zten::{DType, Error, ReadAt as _};
 use zten_formats::write::{
     self, Array, ArrayList, ArraySource, Draft, Inexpressible, Settings, Subject, WrittenFormat,
@@ -22,7 +24,8 @@ use zten_report::finding::{Finding, Verdict};
 use crate::cbor;
 use crate::error::{Failure, exception};
 use crate::interrupt::{self, Cancel};
-use crate::write::{Part, copied};
+use crate::output::{Output, PIECE, Pieces};
+use crate::write::Part;
 
 /// Returns the suffix, without its dot, of the format to write: `format` if it is given, otherwise the suffix of `path`. If
 /// neither is given, the format is zTensor.
@@ -73,66 +76,8 @@ impl ArrayList for Declared {
     }
 }
 
-/// The destination of a new file.
-enum Place {
-    /// A file on disk, which gets its name when it is published, and a buffered handle to it.
-    File(FileSink, BufWriter<File>),
-    /// A file in memory, whose bytes are returned to Python.
-    Memory(Cursor<Vec<u8>>),
-}
-
-/// The size of the write buffer, in bytes.
+/// The size of the write buffer of an unnamed file, in bytes.
 const BUFFER: usize = 64 << 10;
-
-impl Place {
-    /// Creates a file on disk that replaces the file at `path` when it is published.
-    fn file(path: &Path) -> Result<Self, Error> {
-        let sink = FileSink::create(path)?;
-        let file = sink.file().try_clone().map_err(Error::from_write)?;
-        Ok(Self::File(sink, BufWriter::with_capacity(BUFFER, file)))
-    }
-
-    /// Gives a file on disk its name, or returns the bytes of a file in memory.
-    fn publish(self) -> Result<Option<Vec<u8>>, Error> {
-        match self {
-            Self::File(sink, out) => {
-                out.into_inner().map_err(|error| Error::from_write(error.into_error()))?;
-                sink.publish().map(|()| None)
-            }
-            Self::Memory(bytes) => Ok(Some(bytes.into_inner())),
-        }
-    }
-}
-
-impl Write for Place {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        match self {
-            Self::File(_, out) => out.write(bytes),
-            Self::Memory(out) => {
-                // `Cursor` would abort the process of Python if the allocation failed.
-                let room = out.get_mut().try_reserve(bytes.len());
-                room.map_err(|_| io::ErrorKind::OutOfMemory)?;
-                out.write(bytes)
-            }
-        }
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        match self {
-            Self::File(_, out) => out.flush(),
-            Self::Memory(_) => Ok(()),
-        }
-    }
-}
-
-impl Seek for Place {
-    fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
-        match self {
-            Self::File(_, out) => out.seek(to),
-            Self::Memory(out) => out.seek(to),
-        }
-    }
-}
 
 /// Returns the exception to raise for the `failure` to write a file at `path`, which is `None` for a file in memory.
 pub(crate) fn raised(py: Python<'_>, failure: write::Failure<Error>, path: Option<&Path>) -> PyErr {
@@ -185,7 +130,7 @@ pub(crate) struct ArrayWriter {
 struct Begun {
     list: Declared,
     draft: Draft,
-    out: Place,
+    out: Output,
     buffer: Vec<u8>,
 }
 
@@ -194,7 +139,11 @@ impl Begun {
     fn write(&mut self, bytes: &[u8], cancel: &Cancel) -> Result<(), write::Failure<Error>> {
         let Self { list, draft, out, buffer } = self;
         draft.begin_array(list, out)?;
-        copied(bytes, buffer, cancel, |copy| draft.write(copy, out).map_err(Error::from_write))
+        let mut pieces = Pieces { buffer, size: PIECE, cancel };
+        let only_stores = draft.only_stores();
+        let mut write = |piece: &[u8]| draft.write(piece, out).map_err(Error::from_write);
+        pieces
+            .pass(bytes, only_stores, &mut write)
             .map_err(|error| write::Failure::Output(error.into()))?;
         Ok(draft.end_array(out)?)
     }
@@ -219,10 +168,7 @@ impl ArrayWriter {
             list.arrays.push((name, Array { shape, dtype: dtype(&element)? }));
         }
         let begin = || {
-            let mut out = match &path {
-                Some(path) => Place::file(path).map_err(write::Failure::Source)?,
-                None => Place::Memory(Cursor::default()),
-            };
+            let mut out = Output::new(path.as_deref()).map_err(write::Failure::Source)?;
             let draft = Draft::begin(format, &list, &mut out, Settings::default())?;
             Ok((draft, out))
         };
@@ -256,7 +202,7 @@ impl ArrayWriter {
         let Begun { list, draft, mut out, .. } = taken(&self.open)?;
         let finished = py.detach(|| {
             draft.finish(&list, &mut out).map_err(Error::from_write)?;
-            out.publish()
+            out.finish()
         });
         let failed = |error| raised(py, write::Failure::Source(error), self.path.as_deref());
         Ok(finished.map_err(failed)?.map(|bytes| PyBytes::new(py, &bytes)))
@@ -303,11 +249,11 @@ impl Spool {
     ) -> Result<(), write::Failure<Error>> {
         let Self { list, starts, sink, out, buffer, .. } = self;
         out.into_inner().map_err(io::IntoInnerError::into_error)?;
-        let mut place = Place::file(path).map_err(write::Failure::Source)?;
+        let mut target = Output::new(Some(path)).map_err(write::Failure::Source)?;
         let mut spooled = Spooled { list, starts, sink, buffer, cancel };
-        write::write(format, &mut spooled, &mut place, Settings::default())?;
+        write::write(format, &mut spooled, &mut target, Settings::default())?;
         cancel.check()?;
-        place.publish().map(drop).map_err(write::Failure::Source)
+        target.finish().map(drop).map_err(write::Failure::Source)
     }
 }
 
@@ -339,9 +285,6 @@ impl ArrayList for Spooled<'_> {
     }
 }
 
-/// The number of bytes that are read from the unnamed file at once.
-const PIECE: u64 = 256 << 10;
-
 impl ArraySource for Spooled<'_> {
     type Error = Error;
 
@@ -352,15 +295,15 @@ impl ArraySource for Spooled<'_> {
     ) -> Result<(), write::Failure<Error>> {
         let Self { list, starts, sink, buffer, cancel } = self;
         let Some((start, (_, array))) = starts.get(at).zip(list.arrays.get(at)) else {
-            return Ok(());
+            return Err(write::Failure::Source(Misuse::NoTensor.into()));
         };
         let (mut at, mut left) = (*start, array.bytes());
         while left > 0 {
             cancel.check()?;
-            let piece = left.min(PIECE);
-            buffer.resize(usize::try_from(piece).unwrap_or_default(), 0);
+            buffer.resize(usize::try_from(left).unwrap_or(PIECE).min(PIECE), 0);
             sink.file().read_at(at, buffer).map_err(write::Failure::Source)?;
             take(buffer)?;
+            let piece = u64_from_usize(buffer.len());
             at = at.saturating_add(piece);
             left = left.saturating_sub(piece);
         }
@@ -429,9 +372,10 @@ impl SpoolWriter {
         }
         let (open, written) = interrupt::run(py, u64::try_from(bytes.len())?, |cancel| {
             let Spool { out, buffer, .. } = &mut open;
-            let written = copied(bytes, buffer, cancel, |copy| {
-                out.write_all(copy).map_err(Error::from_write)
-            });
+            // The bytes are validated when they are read back, so here they are only stored.
+            let mut pieces = Pieces { buffer, size: PIECE, cancel };
+            let written =
+                pieces.pass(bytes, true, |piece| out.write_all(piece).map_err(Error::from_write));
             if written.is_ok() {
                 open.list.arrays.push((name.to_owned(), described));
                 open.starts.push(open.end);

@@ -14,6 +14,7 @@ mod digests;
 mod error;
 mod interrupt;
 mod options;
+mod output;
 mod part;
 mod read;
 mod reader;

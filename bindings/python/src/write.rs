@@ -10,13 +10,12 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 use sha2::{Digest as _, Sha256};
-use zten::error::OutOfMemory;
 use zten::shards::Files;
 use zten::tools::{ElementType, LogicalType, StorageType};
 use zten::verify::Verifier;
 use zten::view::Packing;
 use zten::write::{
-    Checksum, Copier, FileSink, Level, NewComponent, NewObject, Sink, WriteOptions, canonical_order,
+    Checksum, Copier, FileSink, Level, NewComponent, NewObject, WriteOptions, canonical_order,
 };
 use zten::{Error, ErrorKind, Generation, OpenOptions};
 use zten_formats::write::{self, Settings, Tensors, WrittenFormat};
@@ -28,33 +27,9 @@ use crate::cbor;
 use crate::error::{Failure, exception};
 use crate::interrupt::{self, Cancel};
 use crate::options::Strictness;
+use crate::output::{HASHED_PIECE, Output, PIECE, Pieces};
 use crate::read;
 use crate::source::Given;
-
-/// The destination of a new zTensor file: a file on disk, or bytes in memory.
-enum Out {
-    File(FileSink),
-    Memory(Vec<u8>),
-}
-
-impl Sink for Out {
-    /// The bytes of a file in memory; `None` for a file on disk.
-    type Output = Option<Vec<u8>>;
-
-    fn write(&mut self, bytes: &[u8]) -> Result<(), Error> {
-        match self {
-            Self::File(file) => file.write(bytes),
-            Self::Memory(memory) => memory.write(bytes),
-        }
-    }
-
-    fn finish(self) -> Result<Self::Output, Error> {
-        match self {
-            Self::File(file) => file.publish().map(|()| None),
-            Self::Memory(memory) => Ok(Some(memory)),
-        }
-    }
-}
 
 /// The form of a new zTensor file, as Python passes it: `generation`, `digest`, `canonical`, and whether components with equal
 /// bytes are stored once.
@@ -130,12 +105,12 @@ pub(crate) struct Writer {
 
 /// An unfinished file, and the buffer through which arrays are copied.
 struct Unfinished {
-    writer: zten::Writer<Out>,
+    writer: zten::Writer<Output>,
     buffer: Vec<u8>,
 }
 
-impl From<zten::Writer<Out>> for Unfinished {
-    fn from(writer: zten::Writer<Out>) -> Self {
+impl From<zten::Writer<Output>> for Unfinished {
+    fn from(writer: zten::Writer<Output>) -> Self {
         Self { writer, buffer: Vec::new() }
     }
 }
@@ -166,13 +141,7 @@ impl Writer {
     #[pyo3(signature = (path, form, zstd))]
     fn new(py: Python<'_>, path: Option<PathBuf>, form: Form, zstd: Option<u8>) -> PyResult<Self> {
         let (options, level) = (form.options()?, level(zstd)?);
-        let begin = || {
-            let out = match &path {
-                Some(path) => Out::File(FileSink::create(path)?),
-                None => Out::Memory(Vec::new()),
-            };
-            zten::Writer::new(out, &options)
-        };
+        let begin = || zten::Writer::new(Output::new(path.as_deref())?, &options.hashing_thread());
         let writer = begin().map_err(|error| Failure::from(error).at(py, path.as_deref()))?;
         let second = form.0 == "2";
         let order = if second { Ord::cmp } else { canonical_order };
@@ -187,7 +156,7 @@ impl Writer {
         let (options, level) = (form.options()?, level(zstd)?);
         let begin = || {
             let (sink, manifest) = FileSink::edition(&path, &OpenOptions::default())?;
-            zten::Writer::append(Out::File(sink), &manifest, &options)
+            zten::Writer::append(Output::File(sink), &manifest, &options.hashing_thread())
         };
         let writer = py.detach(begin);
         let writer = writer.map_err(|error| Failure::from(error).at(py, Some(&path)))?;
@@ -250,8 +219,9 @@ impl Writer {
             let Unfinished { writer, buffer } = &mut open;
             let write = || {
                 let mut out = writer.object(&object)?;
+                let mut pieces = Pieces { buffer, size: HASHED_PIECE, cancel };
                 for (role, bytes) in bytes {
-                    copied(bytes, buffer, cancel, |copy| out.write_part(role, copy))?;
+                    pieces.pass(bytes, out.only_stores(), |piece| out.write_part(role, piece))?;
                 }
                 out.finish()
             };
@@ -285,40 +255,10 @@ impl Writer {
     }
 }
 
-/// The number of bytes that are copied at a time.
-const PIECE: usize = 256 << 10;
-
-/// The alignment of copies, in bytes: copying into and out of memory that starts at a page takes half the time.
-const ALIGNMENT: usize = 4096;
-
-/// Calls `take` with copies of the pieces of `bytes`, in their order, and fails between two pieces if `cancel` is set. The
-/// copies are made in `buffer`.
-///
-/// Another Python thread may write to the array at any moment. Each byte is read once, so the bytes that are validated, hashed
-/// and written are the same.
-pub(crate) fn copied(
-    bytes: &[u8],
-    buffer: &mut Vec<u8>,
-    cancel: &Cancel,
-    mut take: impl FnMut(&[u8]) -> Result<(), Error>,
-) -> Result<(), Error> {
-    for piece in bytes.chunks(PIECE) {
-        cancel.check()?;
-        buffer.clear();
-        let most = piece.len().saturating_add(ALIGNMENT);
-        buffer.try_reserve_exact(most).map_err(|_| OutOfMemory)?;
-        let begin = buffer.as_ptr().align_offset(ALIGNMENT);
-        buffer.resize(begin, 0);
-        buffer.extend_from_slice(piece);
-        take(buffer.get(begin..).unwrap_or_default())?;
-    }
-    Ok(())
-}
-
-/// Returns the SHA-256 of `bytes`, which are copied as [`copied`] does.
+/// Returns the SHA-256 of `bytes`, which are copied as [`Pieces::copied`] does.
 fn sha256(bytes: &[u8], buffer: &mut Vec<u8>, cancel: &Cancel) -> Result<[u8; 32], Error> {
     let mut sum = Sha256::new();
-    copied(bytes, buffer, cancel, |copy| {
+    Pieces { buffer, size: PIECE, cancel }.copied(bytes, |copy| {
         sum.update(copy);
         Ok(())
     })?;

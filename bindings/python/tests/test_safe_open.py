@@ -67,6 +67,38 @@ def test_an_index_means_what_it_means_to_numpy(index: Any, tmp_path: Path) -> No
             np.testing.assert_array_equal(part.numpy(verify=True), array[index])
 
 
+@pytest.mark.parametrize("dtype", ["<f4", ">f4", "<i2", ">u8", "?", "u1"])
+def test_columns_of_many_rows_are_those_of_numpy(dtype: str, tmp_path: Path) -> None:
+    """Rows that lie close together are read at once, and others one by one."""
+    rng = np.random.default_rng(0)
+    for shape in ((901, 21), (5, 203, 7), (1, 901, 3, 4), (41, 3001), (7, 3, 2500)):
+        array = rng.integers(0, 2 if dtype == "?" else 100, shape).astype(dtype)
+        np.save(tmp_path / "w.npy", array)
+        for source in (tmp_path / "w.npy", (tmp_path / "w.npy").read_bytes()):
+            with zten.open(source) as file:
+                (name,) = file
+                for index in (
+                    (..., slice(1, 3)), (..., 0), (slice(1, None), ..., slice(0, 1)), (slice(3, -1), ..., -1),
+                    (0, ..., slice(1, 2)), (slice(None, None, 2), ..., slice(0, 2)), (slice(None), 1),
+                    (slice(None), slice(1, 2)), (..., slice(None, None, -2)), (..., slice(2, 2)),
+                ):
+                    np.testing.assert_array_equal(file[name][index].numpy(), array[index])
+
+
+def test_the_first_wrong_bool_of_many_rows_is_reported(tmp_path: Path) -> None:
+    path = tmp_path / "w.zt"
+    zten.numpy.save_file({"w": np.zeros((9000, 3), np.bool_)}, path)
+    with zten.open(path) as file:
+        offset = file["w"].components["data"].offset
+    content = bytearray(path.read_bytes())
+    for row in (8999, 4501, 1200):
+        content[offset + row * 3 + 1] = 2
+        path.write_bytes(content)
+        with zten.open(path) as file, pytest.raises(zten.Invalid) as raised:
+            file["w"][:, 1].numpy()
+        assert (raised.value.rule, raised.value.offset) == ("bool-value", offset + row * 3 + 1)
+
+
 def test_a_slice_of_a_mapped_file_is_a_view(tmp_path: Path) -> None:
     array = np.arange(7 * 5, dtype=np.int32).reshape(7, 5)
     zten.numpy.save_file({"w": array}, tmp_path / "w.zt")

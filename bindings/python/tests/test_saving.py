@@ -262,6 +262,45 @@ def test_the_suffix_of_a_path_says_the_format_to_write(tmp_path: Path) -> None:
     zten.numpy.save_file(ARRAYS, path, digest=None)
 
 
+class Changing(dict[str, Any]):
+    """A mapping that returns other values than it lists."""
+
+    def __getitem__(self, name: str) -> Any:
+        return super().__getitem__(name).view(np.int32)
+
+
+def test_a_dtype_that_changes_after_it_was_declared_is_an_error(tmp_path: Path) -> None:
+    for suffix in ("safetensors", "npz", "npy"):
+        path = tmp_path / f"w.{suffix}"
+        with pytest.raises(ValueError, match="its dtype or shape changed while the file was written"):
+            zten.numpy.save_file(Changing(w=np.zeros(3, np.float32)), path)
+        assert not path.exists()
+
+
+@pytest.mark.parametrize("suffix", ["zt", "safetensors", "npz"])
+def test_large_arrays_come_back(tmp_path: Path, suffix: str) -> None:
+    """Large arrays are written piece by piece: from their own memory, or from copies that are validated or hashed."""
+    noise = np.random.default_rng(0).integers(0, 2, (17 << 20) + 5, np.uint8)
+    arrays = {"plain": noise, "truth": noise[:1 << 20].astype(np.bool_), "every": noise[: 3 << 20 : 3], "small": noise[:9]}
+    path = tmp_path / f"w.{suffix}"
+    ways: list[dict[str, Any]] = [{"digest": None}]
+    if suffix == "zt":
+        ways += [{"digest": "sha256"}, {"digest": "crc32c"}, {"generation": "2"}, {"generation": "2", "digest": None}]
+    for how in ways:
+        zten.numpy.save_file(arrays, path, **how)
+        report = zten.check(path)
+        assert report, report
+        for name, array in zten.numpy.load_file(path).items():
+            np.testing.assert_array_equal(array, arrays[name])
+        saved = zten.numpy.save(arrays, format=suffix, **how)  # type: ignore[arg-type]
+        assert saved == path.read_bytes()
+        with zten.create(path, **({} if suffix != "zt" else how)) as writer:
+            for name, array in arrays.items():
+                writer.add(name, array)
+        for name, array in zten.numpy.load_file(path).items():
+            np.testing.assert_array_equal(array, arrays[name])
+
+
 def test_a_writer_of_each_format_takes_tensors_one_by_one(tmp_path: Path) -> None:
     for suffix in ("safetensors", "npz"):
         path, all_at_once = tmp_path / f"w.{suffix}", tmp_path / f"all.{suffix}"

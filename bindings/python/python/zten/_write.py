@@ -346,8 +346,8 @@ def _save_arrays(
             name = declared[at][0]
             with naming(f"tensor {name!r}"):
                 shape, part = _part("data", tensors[name], "2")
-                if shape != declared[at][2]:
-                    raise ValueError("its shape changed while the file was written")
+                if (part[2], shape) != declared[at][1:]:
+                    raise ValueError("its dtype or shape changed while the file was written")
                 writer.write(part[4])
         return writer.finish()
     except BaseException:

@@ -90,6 +90,14 @@ impl Draft {
         Ok(())
     }
 
+    /// Returns whether the bytes of the current array are only stored: neither validated, as bools are, nor added to a
+    /// checksum, as those of an `.npz` archive are. A caller whose memory is shared with other threads must otherwise pass a
+    /// copy, so that all steps get equal bytes.
+    pub fn only_stores(&self) -> bool {
+        self.format != WrittenFormat::Npz
+            && self.open.as_ref().is_some_and(|(dtype, _)| *dtype != DType::Bool)
+    }
+
     /// Writes the next bytes of the current array.
     ///
     /// # Errors
