@@ -6,7 +6,8 @@ Needs zten, numpy, ml_dtypes, safetensors, gguf, torch and ztensor 2.1.2: `.ci/c
 `--quick` races with little data, to see that it runs.
 
 Contestants take turns, each in a process of its own, which does its work once and then several times, of which the best
-counts: compared is the work, and neither the disk nor the first touch of memory.
+counts: compared is the work, and neither the disk nor the first touch of memory. Who saves a file begins without one, and after
+the disk has all that was written before.
 """
 
 from __future__ import annotations
@@ -20,7 +21,9 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
+from contextlib import ExitStack
 from dataclasses import dataclass
+from functools import cache
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -126,6 +129,95 @@ def slices_safetensors(path: str) -> Any:
         return sliced(file)
 
 
+def columns(matrix: Any, width: int) -> Any:
+    """Takes 200 slices of `width` columns and all rows, in memory of their own."""
+    starts = range(0, 200 * 8, 8)
+    return [np.ascontiguousarray(matrix[:, start:start + width]) for start in starts]
+
+
+def columns_zten(path: str, width: int = 4) -> Any:
+    import zten
+
+    with zten.safe_open(path, "np") as file:
+        return columns(file.get_slice("matrix"), width)
+
+
+def columns_mapped_zten(path: str, width: int = 4) -> Any:
+    import zten
+
+    with zten.open(path, map=True, verify=False) as file:
+        return columns(file["matrix"], width)
+
+
+def columns_safetensors(path: str, width: int = 4) -> Any:
+    from safetensors import safe_open
+
+    with safe_open(path, "np") as file:
+        return columns(file.get_slice("matrix"), width)
+
+
+def wide_zten(path: str) -> Any:
+    return columns_zten(path, 256)
+
+
+def wide_mapped_zten(path: str) -> Any:
+    return columns_mapped_zten(path, 256)
+
+
+def wide_safetensors(path: str) -> Any:
+    return columns_safetensors(path, 256)
+
+
+@cache
+def saved(count: int, quick: bool) -> dict[str, Any]:
+    """400 MiB in `count` arrays, or 1/50 of that."""
+    elements = (400 << 18) // count // (50 if quick else 1)
+    return {f"layer.{at}": np.full(elements, at, np.float32) for at in range(count)}
+
+
+def arrays_of(path: str) -> dict[str, Any]:
+    """The arrays to save: the name of the file says how many, and whether it is for a quick race."""
+    name = Path(path).name
+    return saved(8 if "large" in name else 10_000, "quick" in name)
+
+
+def save_zten(path: str) -> None:
+    import zten.numpy
+
+    zten.numpy.save_file(arrays_of(path), path, digest=None)
+
+
+def save_sha256_zten(path: str) -> None:
+    import zten.numpy
+
+    zten.numpy.save_file(arrays_of(path), path, digest="sha256")
+
+
+def save_safetensors(path: str) -> None:
+    from safetensors.numpy import save_file
+
+    save_file(arrays_of(path), path)
+
+
+@cache
+def saved_tensors(path: str) -> dict[str, Any]:
+    import torch
+
+    return {name: torch.from_numpy(array) for name, array in arrays_of(path).items()}
+
+
+def save_torch_zten(path: str) -> None:
+    import zten.torch
+
+    zten.torch.save_file(saved_tensors(path), path)
+
+
+def save_torch_safetensors(path: str) -> None:
+    from safetensors.torch import save_file
+
+    save_file(saved_tensors(path), path)
+
+
 def got(file: Any) -> Any:
     """Reads 1,000 of its tensors, one by one."""
     return [file.get_tensor(name) for name in list(file.keys())[:1_000]]
@@ -166,7 +258,8 @@ def gguf_gguf(path: str) -> Any:
 
 WORK: dict[str, Callable[[str], Any]] = {
     name: work for name, work in list(globals().items())
-    if name.startswith(("names_", "load_", "map_", "torch_", "torchload_", "got_", "touch_", "slices_", "gguf_"))
+    if name.startswith(("names_", "load_", "map_", "torch_", "torchload_", "got_", "touch_", "slices_", "gguf_", "save_"))
+    or name.startswith(("columns_", "wide_"))
 }
 
 
@@ -175,10 +268,16 @@ def once(work: str, path: str, rounds: int) -> float:
     WORK[work](path)
     best = float("inf")
     for _ in range(rounds):
+        if work.startswith("save_"):
+            # Without what the system still has to write, and without the time to delete the file of the last round.
+            os.unlink(path)
+            os.sync()
         start = time.perf_counter()
         kept = WORK[work](path)
         best = min(best, time.perf_counter() - start)
         del kept
+    if work.startswith("save_"):
+        os.unlink(path)
     return best
 
 
@@ -216,7 +315,36 @@ def write_gguf(path: Path, count: int, tokens: int) -> None:
     writer.close()
 
 
-def races(folder: Path, quick: bool) -> list[Race]:
+def saving(folder: Path, memory: Path | None, quick: bool) -> list[Race]:
+    """Lists the races of saving: to the disk of `folder`, and to `memory`, a folder in memory, if there is one."""
+    size = "400 MiB" if not quick else "8 MiB"
+    suffix = "-quick" if quick else ""
+
+    def race(what: str, claim: float | None, place: Path, own: str, own_file: str, peer: str) -> Race:
+        return Race(
+            what, claim, (own, place / own_file),
+            (peer, place / f"{Path(own_file).stem}-peer.safetensors"),
+        )
+
+    listed = []
+    places = [("disk", folder)] + ([("memory", memory)] if memory else [])
+    for medium, place in places:
+        for count, kind in (8, "large"), (10_000, "many"):
+            what = f"saving {size} in {count:,} tensors to {medium}"
+            file = f"{kind}{suffix}"
+            listed += [
+                race(f"{what}, 1.2 without digest", 1.0, place, "save_zten", f"{file}.zt", "save_safetensors"),
+                race(f"{what}, 1.2 with sha256", 2.0, place, "save_sha256_zten", f"{file}.zt", "save_safetensors"),
+            ]
+            if kind == "large":
+                listed += [
+                    race(f"{what}, safetensors", 1.0, place, "save_zten", f"{file}.safetensors", "save_safetensors"),
+                    race(f"{what}, safetensors of PyTorch", None, place, "save_torch_zten", f"{file}.safetensors", "save_torch_safetensors"),
+                ]
+    return listed
+
+
+def races(folder: Path, memory: Path | None, quick: bool) -> list[Race]:
     """Writes the files, and lists the races."""
     import safetensors.numpy
     import zten.numpy
@@ -232,6 +360,9 @@ def races(folder: Path, quick: bool) -> list[Race]:
         ztensor.numpy.save_file(arrays, folder / f"{name}-2.zt")
         zten.numpy.save_file(arrays, folder / f"{name}-sha256.zt", digest="sha256")
     zten.numpy.save_file(many, folder / "many.zt", digest=None)
+    matrix = {"matrix": np.arange(rows * 4_096, dtype=np.float32).reshape(rows, 4_096)}
+    safetensors.numpy.save_file(matrix, folder / "matrix.safetensors")
+    zten.numpy.save_file(matrix, folder / "matrix.zt")
     write_gguf(folder / "tokens.gguf", count // 10, 32_000)
 
     def race(what: str, claim: float | None, own: str, peer: str) -> Race:
@@ -257,19 +388,36 @@ def races(folder: Path, quick: bool) -> list[Race]:
         race(f"{count:,} tensors into PyTorch, safetensors", 1.2, "torchload_zten many.safetensors", "torch_safetensors many.safetensors"),
         race(f"{size:,} MiB into PyTorch, read and not mapped, safetensors", None, "torchload_zten large.safetensors", "torch_safetensors large.safetensors"),
         race("1,000 slices of 10 rows, safetensors", 1.0, "slices_zten large.safetensors", "slices_safetensors large.safetensors"),
+        *(
+            race(f"200 slices of {width} of 4,096 columns and {rows:,} rows, {how}", claim, own, f"{work}_safetensors matrix.safetensors")
+            for width, work in ((4, "columns"), (256, "wide"))
+            for how, claim, own in (
+                ("safetensors", 1.2, f"{work}_zten matrix.safetensors"),
+                ("1.2", 1.2, f"{work}_zten matrix.zt"),
+                ("mapped", 1.2, f"{work}_mapped_zten matrix.safetensors"),
+            )
+        ),
+        *saving(folder, memory, quick),
         race(f"GGUF of {count // 10:,} tensors and 32,000 tokens, listed", 0.1, "gguf_zten tokens.gguf", "gguf_gguf tokens.gguf"),
     ]
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description="Race the Python package with other readers")
+    parser.add_argument("--only", default="", help="race only what has this in its description")
     parser.add_argument("--quick", action="store_true", help="race with little data")
     parser.add_argument("--write", type=Path, help="write the page to this file")
     args = parser.parse_args()
     turns, rounds = (1, 1) if args.quick else (7, 3)
     table = ["| what | beside | zten | peer | ratio | claim | |", "| --- | --- | --- | --- | --- | --- | --- |"]
-    with tempfile.TemporaryDirectory() as folder:
-        for race in races(Path(folder), args.quick):
+    with ExitStack() as stack:
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
+        memory = None
+        if os.path.isdir("/dev/shm"):
+            memory = Path(stack.enter_context(tempfile.TemporaryDirectory(dir="/dev/shm")))
+        for race in races(folder, memory, args.quick):
+            if args.only not in race.what:
+                continue
             own, peer, ratio = race.run(turns, rounds)
             claim, reached = "", ""
             if race.claim is not None:
@@ -285,6 +433,10 @@ def main() -> None:
         "run, and writes this page. Contestants take turns, each in a process of its own over a file that is in the cache, which does",
         "its work once and then several times, of which the best counts. Times are the medians of the turns, a ratio is the median of",
         "their ratios; below 1, `zten` is faster.",
+        "",
+        "Files are saved to the disk of the temporary folder and to `/dev/shm`, which is memory. Before each round the disk gets what",
+        "is still to be written. `zten` waits until the disk has the new file, as its promise of publishing needs, and the peer does",
+        "not: in memory neither waits.",
         "",
         f"{os.cpu_count()} processors, {platform.python_implementation()} {platform.python_version()}, "
         + ", ".join(f"{name} {version(name)}" for name in packages) + f"; {turns} turns of {rounds} rounds.",
