@@ -420,7 +420,7 @@ impl<'o> Builder<'o> {
         }
     }
 
-    /// Adds `times` findings like `error`, as [`found`](Self::found) does.
+    /// Adds `error` as [`found`](Self::found) does, and counts `times` findings by its rule.
     pub fn found_times(&mut self, error: Error, times: u64) {
         let is_same = |finding: &&mut Finding| finding.error.kind() == error.kind();
         if let Some(known) = self.findings.iter_mut().find(is_same) {

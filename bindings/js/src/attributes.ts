@@ -1,4 +1,4 @@
-/** Attributes: parsed from CBOR that has been validated, and encoded as CBOR. */
+/** Parses attributes from validated CBOR, and encodes attributes as CBOR. */
 import { half } from './elements.ts'
 import { failure } from './errors.ts'
 import { join } from './instance.ts'
@@ -106,16 +106,16 @@ const map = (items: Attribute[]): Attributes | Map<Attribute, Attribute> => {
   return object
 }
 
-/** A value that can be written as an attribute. An object may have the prototype of `Object`. */
+/** A value that can be written as an attribute. The prototype of an object must be `Object.prototype` or null. */
 export type AttributeInput =
   | null | undefined | boolean | number | bigint | string | Uint8Array | readonly AttributeInput[]
   | { readonly [key: string]: AttributeInput } | ReadonlyMap<AttributeInput, AttributeInput> | Tagged | Simple
 
-/** The number of levels that values may nest, which is the limit of readers. */
+/** The maximum depth of nested values. Readers of zTensor files reject deeper ones. */
 const DEPTH = 64
 
 /**
- * Encodes a value as CBOR. Integers that a number holds exactly become integers, other numbers floats of 64 bits.
+ * Encodes `value` as CBOR. A `bigint` and a safe integer become an integer of CBOR, any other number a float of 64 bits.
  *
  * @throws {ZtenError} if text has a lone surrogate, a `bigint` needs more than 64 bits, or values nest too deeply.
  * @throws {TypeError} if a value has another type, such as a function.

@@ -32,8 +32,9 @@ const DTYPES: Record<string, string> = {
 }
 
 /**
- * Whether `data` holds elements of `dtype`: it is the typed array of that dtype, of their bits if JavaScript has no such numbers, or of the
- * parts of complex numbers. A dtype that is unknown here is left to the module.
+ * Returns whether a tensor of `dtype` can be written from `data`: from the typed array for this dtype; from an array of unsigned integers,
+ * which are the bits of the elements, if JavaScript has no such numbers; from an array of real and imaginary parts in turn for a complex
+ * dtype. For a dtype that is unknown here, bytes are accepted, and the wasm module rejects the dtype.
  */
 export const accepts = (dtype: string, data: ArrayBufferView): boolean => {
   const own = dtypeOf(data)

@@ -6,20 +6,23 @@ import { Instance } from './instance.ts'
 import { compiled } from './module.ts'
 import { classOf } from './sources.ts'
 
-/** A tensor to write. A tensor that `get`, `slice` or `dequantize` returned is one. */
+/** A tensor to write. A tensor that `get`, `slice` or `dequantize` returned can be passed as it is. */
 export interface TensorInput {
-  /** The elements, row-major: a typed array of the dtype, or of its bits where JavaScript has no such numbers. */
+  /**
+   * The elements in row-major order, in the typed array for the dtype. The bits of elements that JavaScript does not have, such as `bf16`,
+   * are passed in an array of unsigned integers, and complex numbers as their real and imaginary parts in turn.
+   */
   readonly data: ArrayBufferView
-  /** The dtype: `bf16`, `f8_e4m3fn`, `complex64`. Without it, the type of `data` tells. */
+  /** The dtype, such as `bf16`, `f8_e4m3fn` or `complex64`. If it is missing, the class of `data` decides. */
   readonly dtype?: string
-  /** The dimensions, outermost first. Without them, the tensor has one. */
+  /** The dimensions, outermost first. If they are missing, the tensor has one dimension with all elements. */
   readonly shape?: readonly (number | bigint)[]
 }
 
 export interface EncodeOptions {
-  /** The format, whatever the name ends in. */
+  /** The format. It overrides the suffix of the name. */
   format?: 'zt' | 'safetensors' | 'npz' | 'npy'
-  /** The attributes of the file, such as the metadata of safetensors, which has texts alone: other values become JSON. */
+  /** The attributes of the file. In a safetensors file they are the metadata, whose values are text; other values become JSON text. */
   attributes?: { readonly [key: string]: AttributeInput }
   /** The generation of a zTensor file; `1.2` by default. */
   generation?: '1.2' | '2'
@@ -27,15 +30,15 @@ export interface EncodeOptions {
   zstd?: number
 }
 
-/** The ordinal that stands for the end of the file. */
+/** The number that `write_next` returns if no tensor is left to write. */
 const END = 2 ** 32 - 1
 
 /**
- * Writes `tensors`, by their names, as a file, and returns its bytes. The suffix of `name` selects the format: `.zt`, `.safetensors`,
- * `.npz` or `.npy`, which holds one tensor.
+ * Writes `tensors`, whose keys are their names, as a file in memory, and returns its bytes. The option `format` selects the format, or
+ * the suffix of `name` if there is no option: `.zt`, `.safetensors`, `.npz`, or `.npy` for a single tensor.
  *
- * @throws {ZtenError} if the suffix is none of these, the format cannot hold a tensor or an attribute, or the elements are not as many
- *   as the shape has.
+ * @throws {ZtenError} if no format is selected, the format cannot hold a tensor or an attribute, or a tensor has more or fewer elements
+ *   than its shape.
  * @throws {TypeError} if an argument has a wrong type.
  */
 export const encode = async (
@@ -68,9 +71,9 @@ interface Declared {
   bytes: Uint8Array
 }
 
-/** Throws a `TypeError` if `value`, which is the argument `what`, is not an object with its own keys alone. */
+/** Throws a `TypeError` if `value` is not an object of keys and values. The message calls the value `what`. */
 const requireRecord = (what: string, value: unknown): void => {
-  // The entries of a `Map`, and the items of a list, are not keys of the object.
+  // `Object.entries` would lose the entries of a `Map`, and take the indices of a list for names.
   if (classOf(value) !== 'Object') throw new TypeError(`${what} are of the type ${classOf(value)}, expected an object`)
 }
 
@@ -97,7 +100,7 @@ const declared = (name: unknown, tensors: unknown, options: EncodeOptions): Decl
   })
 }
 
-/** The description of the file, as the module reads it. */
+/** Returns the description of the file as the CBOR map that `write_begin` takes. */
 const request = (name: string, tensors: Declared[], { format, generation, zstd, attributes }: EncodeOptions): Uint8Array => {
   const described = tensors.map(({ name, dtype, shape, bytes }) => [name, dtype, shape, bytes.length])
   const all = { name, format: format ?? null, generation: generation ?? null, zstd: zstd ?? null, tensors: described }
@@ -131,11 +134,11 @@ class NewFile {
     return all
   }
 
-  /** Replaces bytes that were written before, such as the checksum in the header of a member, which is known after the member. */
+  /** Replaces bytes that were written before. The header of a member of an archive has a checksum, which is known only after the member has been written. */
   #patch(piece: Uint8Array<ArrayBuffer>): void {
     const end = this.#at + piece.length
     if (end > this.#length) throw failure(`bytes are written from ${this.#at} to ${end}, over the end of the file at ${this.#length}`)
-    // The last pieces are the nearest.
+    // The search goes backwards, because the bytes to replace were usually written recently.
     for (let index = this.#pieces.length - 1; index >= 0; index--) {
       const { start, bytes } = this.#pieces[index]!
       if (start + bytes.length <= this.#at) break

@@ -15,7 +15,7 @@ export interface Host {
   readAt(offset: number, buffer: Uint8Array): boolean
   /** Takes a piece of data. The host may keep the piece. */
   data(piece: Uint8Array<ArrayBuffer>): void
-  /** Takes the position of the next piece of data in a file that is being written, if the piece does not follow the one before. */
+  /** Called with the offset in the written file of the next piece of data, if this piece does not follow the one before. */
   position?(at: number): void
 }
 
@@ -75,7 +75,7 @@ export class Instance {
     }
   }
 
-  /** Calls the export `name`, which returns a number from 0 to 2^32 - 1. */
+  /** Calls the export `name`, and returns its result, a number from 0 to 2^32 - 1. */
   count(name: string): number {
     return (this.exports[name] as () => number)() >>> 0
   }

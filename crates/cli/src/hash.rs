@@ -53,12 +53,15 @@ pub(crate) fn run(
     }
 }
 
-/// The list of digests of this call. A process reads it once, for the first file: the command has one list for all files, and
-/// dividing the list for each file would take time that grows with the square of their number.
+/// The list of digests of this run of the command, which is the same for all files. It is read and divided into its parts once,
+/// for the first file: dividing it again for each file would take time that grows with the square of the number of files.
 static LIST: OnceLock<DigestLists> = OnceLock::new();
 
-/// Returns the entries for the file at the path `of` in the list of digests, which may have at most `most` bytes, and is read
-/// from `file` unless an earlier file has been compared with it.
+/// Returns the expected digests of the file at the path `of`. The first call reads the list of digests from `file`; later calls
+/// use the same list.
+///
+/// # Errors
+/// The list has more than `most` bytes, cannot be read, or has no digests for the path.
 fn read_list(file: &Opened, of: &Path, most: u64) -> Result<Digests, Box<Problem>> {
     let unusable = |sentence: String| Box::new(Problem::inexpressible(&file.path, &sentence));
     let lists = if let Some(lists) = LIST.get() {

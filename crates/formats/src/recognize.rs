@@ -265,8 +265,8 @@ fn of_other(description: &str) -> FormatError {
 }
 
 /// Recognizes what a source of `length` bytes is. The name in `path` is consulted only if the bytes do not decide: for an
-/// index, for the language of source code, and for the question whether an HTML page is expected. `path` may be a URL, whose
-/// query does not belong to the name.
+/// index, for the language of source code, and for the question whether an HTML page is expected. `path` may be a URL; its
+/// query is ignored.
 ///
 /// A file is a pickle if Python's unpickler, reading from the first byte, would call a function, change an object or return
 /// a value, whatever bytes follow. From any other file, few bytes are read: 4 KiB at the start and some at the end. Members of

@@ -339,15 +339,15 @@ pub fn parse_sha256(hex: &str) -> Option<Sha256> {
     Some(sum)
 }
 
-/// A list of digests of one or more files, as `zten hash` prints it. It is divided into its files once, so that many files can
-/// be compared with it.
+/// The digests of one or more files, as `zten hash` prints them. The list is divided into one part for each file once, so that
+/// comparing many files with it takes time linear in their number.
 #[derive(Debug)]
 pub struct DigestLists {
     text: Vec<u8>,
     parts: Vec<Part>,
     /// For each path, the index in `parts` of its first part.
     by_path: HashMap<String, usize>,
-    /// The paths that have two different parts.
+    /// The paths of two or more parts that differ.
     ambiguous: HashSet<String>,
 }
 
@@ -393,14 +393,15 @@ impl DigestLists {
         Self { text, parts, by_path, ambiguous }
     }
 
-    /// Parses the digests of one file. `file` is the path of the file as `zten hash` shows it. A list of a single file is
-    /// accepted for any path.
+    /// Parses the digests of one file. `file` is the path of the file as `zten hash` shows it. If the list is of a single file,
+    /// its path does not matter.
     ///
     /// # Errors
-    /// The errors of [`Digests::parse`]; the list has several files, and the path of none of them or of two different parts
-    /// is `file`.
+    /// The errors of [`Digests::parse`]. The list is of several files, and has no part for `file`, or several parts that
+    /// differ.
     pub fn of(&self, file: &str) -> Result<Digests, String> {
-        // Lists of single files, which somebody concatenated, have no paths. Parsing reports the second first line.
+        // If somebody concatenated lists of single files, no part has a path. All of them are then parsed as one list, so that
+        // the error is about the line with which the second list begins.
         if self.parts.len() < 2 || self.by_path.is_empty() {
             return Digests::parse(&self.text);
         }
@@ -417,7 +418,7 @@ impl DigestLists {
     }
 }
 
-/// Returns the path in the second line of `part`, the digests of one file.
+/// Returns the path in the second line of `part`, which has the digests of one file, or `None` if the line has no path.
 fn path_of(part: &[u8]) -> Option<&str> {
     let second = part.split(|byte| *byte == b'\n').nth(1)?;
     str::from_utf8(second.strip_prefix(b"# ")?).ok()

@@ -16,7 +16,7 @@ pub fn has_query(path: &Path) -> bool {
     text.is_some_and(|text| text.contains('?'))
 }
 
-/// Returns `path` without the query and the fragment of a URL, so that it ends in the name of the file.
+/// Returns a URL without its query and fragment, so that it ends in the name of the file. Returns any other path as it is.
 pub fn without_query(path: &Path) -> &Path {
     let text = path.to_str().filter(|_| is_remote(path)).filter(|text| !text.starts_with("s3://"));
     let end = text.and_then(|text| text.split_once(['?', '#']));

@@ -29,12 +29,12 @@ pub(crate) const LISTED: u8 = 128;
 /// The largest table for such weights: §4.2.1.2.
 pub(crate) const WEIGHTS_LOG: u32 = 6;
 
-/// The checksum of a frame, which is being computed from the decoded bytes: the low half of their XXH64 with seed 0
+/// A running checksum of the decoded bytes of a frame. The frame stores the low 32 bits of the bytes' XXH64 with seed 0
 /// (RFC 8878 §3.1.1).
 pub(crate) struct Checksum(XxHash64);
 
 impl Checksum {
-    /// Begins a checksum, of no bytes so far.
+    /// Begins the checksum of a frame.
     pub(crate) fn new() -> Self {
         Self(XxHash64::with_seed(0))
     }

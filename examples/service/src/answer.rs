@@ -184,7 +184,7 @@ pub(crate) fn rule(id: &str) -> Option<(&'static Row, Verdict)> {
     rows.find(|row| row.id == id).map(|row| (row, rules::verdict(row)))
 }
 
-/// Whether `name` is a format that zten reads, which is the only kind that a valid file can have.
+/// Returns whether `name` is the name of a format that zten reads. Only files of such a format can be valid.
 pub(crate) fn is_read(name: &str) -> bool {
     read().any(|own| own == name)
 }

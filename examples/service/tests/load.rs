@@ -57,7 +57,7 @@ fn tasks(folder: &std::path::Path) -> Vec<Task> {
 fn validate(honest: &Service, lying: &Service, task: &Task) -> Result<usize, String> {
     let file = File::open(&task.path).map_err(|error| error.to_string())?;
     let service = if matches!(task.behavior, Behavior::Lie) { lying } else { honest };
-    // Without the suffix, a file whose first bytes are wrong would be of no known format.
+    // The suffix tells the format of a file whose first bytes are wrong, as it does for the command.
     let name = task.path.to_str().unwrap();
     let verdict =
         service.check_named(name, file, Want::Content).map_err(|error| error.to_string())?;

@@ -1,7 +1,7 @@
 //! The interface to the host: the imports, and the answer of a call.
 //!
-//! The host reads and fills buffers of the module during a call only. It may pass any arguments: an object or component that
-//! does not exist is an error in the answer, and a call during a call returns 0.
+//! The host reads and fills buffers of the module during a call only. It may pass any arguments: a call that names an object or
+//! component that does not exist answers with an error, and a call that is made while another one runs returns 0.
 
 use std::io::{self, BufWriter, Write};
 
@@ -17,8 +17,8 @@ mod host {
         pub(super) fn read_at(offset: u64, buffer: &mut [u8]) -> bool;
         /// Fills `buffer` with the input of the current call. The length of the input was an argument of the call.
         pub(super) fn input(buffer: &mut [u8]);
-        /// Hands `bytes` to the host: a piece of the answer (channel 0), a piece of data (channel 1), or the position of the
-        /// next piece of data as a little-endian `u64` (channel 2).
+        /// Passes `bytes` to the host, which copies them. `channel` says what they are: a piece of the answer (0), a piece of
+        /// data (1), or the offset of the next piece of data in a written file, as a little-endian `u64` (2).
         pub(super) fn take(channel: u32, bytes: &[u8]);
     }
 }
@@ -36,7 +36,7 @@ pub enum Out {
     Answer,
     /// Decoded elements, attributes and other binary data.
     Data,
-    /// The positions of pieces of data that do not follow the piece before.
+    /// The offset of the next piece of data in a written file, if this piece does not follow the one before.
     Position,
 }
 

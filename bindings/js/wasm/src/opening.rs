@@ -10,7 +10,7 @@ use crate::border::{Answer, answer, input, read_at};
 use crate::name;
 use crate::session::{File, Session};
 
-/// The bytes of the file, which the host reads.
+/// A source that asks the host for the bytes of the file.
 #[derive(Clone, Copy, Debug)]
 struct Source;
 
@@ -20,19 +20,20 @@ impl ReadAt for Source {
     }
 }
 
-/// The one file of an instance.
+/// The state of the file of this instance.
 static SESSION: Mutex<Session> = Mutex::new(Session::Empty);
 
 /// The name of the file of this instance; empty if it is unknown.
 static NAME: Mutex<String> = Mutex::new(String::new());
 
-/// Calls `work` with the file of this instance, and returns the status as [`answer`] does: 0 during another call.
+/// Calls `work` with the session of this instance. Returns the status that [`answer`] returns, or 0 if another call is still
+/// running.
 pub fn with(work: impl FnOnce(&mut Session, &mut Answer) -> io::Result<()>) -> u32 {
     let Ok(mut session) = SESSION.try_lock() else { return 0 };
     answer(|out| work(&mut session, out))
 }
 
-/// Calls `work` with the open file, and returns the status as [`with`] does: 0 if no file is open.
+/// Calls `work` with the open file, and returns the status as [`with`] does, or 0 if no file is open.
 pub fn on_file(work: impl FnOnce(&'static File, &mut Answer) -> io::Result<()>) -> u32 {
     with(|session, out| match session {
         Session::Open(file) => work(file, out),
@@ -40,16 +41,18 @@ pub fn on_file(work: impl FnOnce(&'static File, &mut Answer) -> io::Result<()>) 
     })
 }
 
-/// Checks that the name of the instance's `file` fits its format, as [`name::check`] does.
+/// Checks that the name of this instance's file fits the format of `file`, as [`name::check`] does. Returns true if it fits;
+/// otherwise writes a finding to `out`, and returns false.
 ///
 /// # Errors
-/// The errors of `out`.
+/// Writing to `out` failed.
 pub fn check_name(file: &File, out: &mut Answer) -> io::Result<bool> {
     let name = NAME.try_lock().map_err(|_| io::ErrorKind::WouldBlock)?;
     name::check(file, &name, out)
 }
 
-/// Begins to open a file of `length` bytes. The input of the call is the name of the file, of `name` bytes: 0 if it is unknown.
+/// Begins to open a file of `length` bytes. The input of the call is the name of the file, of `name` bytes; no bytes if the name
+/// is unknown. Returns the status of the call.
 #[wasm_bindgen]
 pub fn begin(length: u64, name: usize) -> u32 {
     with(|session, out| {
@@ -60,7 +63,7 @@ pub fn begin(length: u64, name: usize) -> u32 {
     })
 }
 
-/// Returns whether opening waits for a call of [`supply`], even for an empty range.
+/// Returns whether opening waits for a call of [`supply`]. The range that it waits for may be empty.
 #[wasm_bindgen]
 pub fn needs() -> bool {
     needed().is_some()
@@ -78,8 +81,8 @@ pub fn needs_end() -> u64 {
     needed().unwrap_or_default().end
 }
 
-/// Takes the bytes that are needed, which are the input of the call, of `length` bytes. The answer is empty, or the error of
-/// the file.
+/// Continues to open the file with the bytes from [`needs_start`] to [`needs_end`], which are the input of the call: `length`
+/// bytes. The answer is empty, or the reason why the file is rejected. Returns the status of the call.
 #[wasm_bindgen]
 pub fn supply(length: usize) -> u32 {
     with(|session, out| session.supply(input(length)?, &Source, out))

@@ -1,5 +1,6 @@
-//! The exports that write a file: one call describes the file and all its tensors, one call for each tensor passes its elements
-//! in the order in which the format stores them, and a last call ends the file. The host takes the bytes of the file as data.
+//! The exports that write a file. One call describes the file and all its tensors. Then one call for each tensor passes its
+//! elements; the tensors come in the order in which the format stores them. A last call ends the file. The host gets the bytes
+//! of the file as data.
 #![deny(clippy::arithmetic_side_effects, clippy::as_conversions)]
 
 use std::io::{self, BufWriter, Seek, SeekFrom, Write};
@@ -20,17 +21,17 @@ use zten_report::finding::{Finding, Verdict};
 use crate::border::{Answer, Out, answer, input};
 use crate::problem;
 
-/// The description of a file, as the host passes it. The key `attributes` of the same map has the attributes of the file: a
-/// string of bytes that is itself a map of CBOR, because `serde` has no types for all values of CBOR.
+/// The description of a file, as the host passes it. The same map has a key `attributes`, whose value is a byte string with the
+/// attributes of the file as a map of CBOR. It is read separately, because `serde` cannot represent all values of CBOR.
 #[derive(Deserialize)]
 struct Request {
-    /// The name of the file. Its suffix selects the format, unless `format` is given.
+    /// The name of the file.
     name: String,
-    /// The suffix of files of the format, without its dot.
+    /// The format, as the suffix of its files without the dot. If it is missing, the suffix of `name` selects the format.
     format: Option<String>,
     /// The generation of a zTensor file.
     generation: Option<String>,
-    /// The level at which a zTensor file is compressed.
+    /// The level at which the tensors of a zTensor file are compressed; `None` for no compression.
     zstd: Option<u8>,
     /// The name, dtype and shape of each tensor, and the number of bytes that the host has for it.
     tensors: Vec<(String, String, Vec<u64>, u64)>,
@@ -64,7 +65,7 @@ impl ArrayList for Declared {
 /// The new file, whose bytes the host takes.
 #[derive(Default)]
 struct NewFile {
-    /// The position of the next byte.
+    /// The offset in the file at which the next byte is written. It is less than `end` while earlier bytes are replaced.
     at: u64,
     /// The length of the file so far.
     end: u64,
@@ -96,7 +97,7 @@ impl Seek for NewFile {
     }
 }
 
-/// A buffer before the new file, since headers are written in small pieces.
+/// The new file behind a buffer, because headers are written in many small pieces.
 struct Buffered(BufWriter<NewFile>);
 
 impl Buffered {
@@ -119,9 +120,9 @@ impl Sink for Buffered {
 
 /// The writer of an unfinished file.
 enum Unfinished {
-    /// Of safetensors or NumPy.
+    /// The writer of a safetensors or NumPy file.
     Draft(Draft, Buffered),
-    /// Of zTensor, and the ordinal of the next tensor.
+    /// The writer of a zTensor file, and the ordinal of the next tensor to write.
     ZTensor(Box<Writer<Buffered>>, usize),
 }
 
@@ -129,7 +130,7 @@ enum Unfinished {
 static WRITING: Mutex<Option<(Declared, Unfinished)>> = Mutex::new(None);
 
 /// Begins a file. The input of the call, of `length` bytes, is a map of CBOR that describes the file and all its tensors. The
-/// answer is empty, or the reason why there can be no such file.
+/// answer is empty, or the reason why the described file cannot be written. Returns the status of the call.
 #[wasm_bindgen]
 pub fn write_begin(length: usize) -> u32 {
     answer(|out| {
@@ -148,7 +149,8 @@ pub fn write_begin(length: usize) -> u32 {
     })
 }
 
-/// Returns the ordinal of the tensor that [`write_tensor`] takes next, or 2^32 - 1 after the last one.
+/// Returns the ordinal of the tensor that [`write_tensor`] takes next, or 2^32 - 1 if no tensor is left or no file is being
+/// written.
 #[wasm_bindgen]
 pub fn write_next() -> u32 {
     let Ok(writing) = WRITING.try_lock() else { return u32::MAX };
@@ -159,8 +161,8 @@ pub fn write_next() -> u32 {
     next.and_then(|next| u32::try_from(next).ok()).unwrap_or(u32::MAX)
 }
 
-/// Takes all elements of the next tensor: little-endian and row-major, as the input of the call. The answer is empty, or the
-/// reason why the tensor cannot be written.
+/// Writes the next tensor. The input of the call, of `length` bytes, is all its elements, little-endian and row-major. The
+/// answer is empty, or the reason why the tensor cannot be written. Returns the status of the call.
 #[wasm_bindgen]
 pub fn write_tensor(length: usize) -> u32 {
     answer(|out| {
@@ -190,7 +192,8 @@ pub fn write_tensor(length: usize) -> u32 {
     })
 }
 
-/// Ends the file. The answer is empty, or the reason why it cannot be ended.
+/// Ends the file, after its last tensor. The answer is empty, or the reason why the file cannot be ended, such as a missing
+/// tensor. Returns the status of the call.
 #[wasm_bindgen]
 pub fn write_end() -> u32 {
     answer(|out| {
@@ -206,8 +209,8 @@ pub fn write_end() -> u32 {
     })
 }
 
-/// Reads `request`, and checks that each tensor has as many bytes as its shape and dtype need. Returns all tensors, the other
-/// facts of the request, and the format of the file.
+/// Parses `request`, and checks that each tensor has as many bytes as its shape and dtype need. Returns all tensors with the
+/// attributes, the other fields of the request, and the format of the file.
 fn declared(request: &Encoded) -> Result<(Declared, Request, WrittenFormat), Failure<Error>> {
     let entries = request.entries();
     let mut facts: Request = entries.deserialize().map_err(Failure::Source)?;
@@ -288,10 +291,10 @@ fn write_array(
     Ok(draft.end_array(file)?)
 }
 
-/// Writes the finding for `failure` to `out`. `tensor` is the name of the tensor that was being written.
+/// Reports `failure` as a finding in `out`. `tensor` is the name of the tensor that was being written.
 ///
 /// # Errors
-/// Out of memory; the errors of `out`.
+/// `failure` is that memory ran out, or writing to `out` failed.
 fn failed(failure: Failure<Error>, tensor: Option<&str>, out: &mut Answer) -> io::Result<()> {
     let mut finding = match failure {
         Failure::Source(error) => Finding::from_error(&error),

@@ -19,7 +19,7 @@ pub struct Array {
 impl Array {
     /// Returns the length of all elements in bytes, or [`u64::MAX`] if the length exceeds 64 bits.
     pub fn bytes(&self) -> u64 {
-        // In 128 bits, so that a length that saturates is not divided into one that looks exact.
+        // The bits are counted in 128 bits: a count that saturated at 64 bits would, divided by 8, look like an exact length.
         let bits = self.dtype.bits().map_or(u128::MAX, u128::from);
         let product = |bits: u128, side: &u64| bits.saturating_mul(u128::from(*side));
         let bits = self.shape.iter().fold(bits, product);

@@ -8,8 +8,8 @@ use std::thread;
 use std::time::Instant;
 
 use super::client::post;
-use crate::samples::{Known, mixed, samples};
 use super::served::{Served, plenty};
+use crate::samples::{Known, mixed, samples};
 
 /// More than there are workers.
 const CLIENTS: usize = 8;
