@@ -52,19 +52,10 @@ fn small(names: &[String]) -> Vec<u8> {
 
 /// The header of a safetensors file with those tensors.
 fn safetensors(names: &[String]) -> Vec<u8> {
-    let mut header = String::from("{");
-    for (i, name) in names.iter().enumerate() {
-        let comma = if i == 0 { "" } else { "," };
-        let (start, end) = (i * 131_072, (i + 1) * 131_072);
-        let tensor = format!(
-            r#""{name}":{{"dtype":"BF16","shape":[4096,16],"data_offsets":[{start},{end}]}}"#
-        );
-        header = header + comma + &tensor;
-    }
-    header.push('}');
-    let mut file = (header.len() as u64).to_le_bytes().to_vec();
-    file.extend(header.as_bytes());
-    file
+    zten_testkit::safetensors::file(
+        names.iter().map(|name| (name, "BF16", [4096, 16], 131_072)),
+        &[],
+    )
 }
 
 /// Heap at its peak, in bytes.

@@ -6,6 +6,7 @@ use zten::attributes::Value;
 use zten_testkit::oracles::{
     self, Filled, Form, Format, Front, Grown, Lie, Lied, Model, Outcome, Plan, file_format,
 };
+use zten_testkit::safetensors::header;
 use zten_testkit::sample::{chance, least, rounds};
 use zten_testkit::{Accepted, Reject, Sharded, accepted, accepted_v2, reject_index};
 use zten_testkit::{reject_index_v2, sharded};
@@ -306,9 +307,7 @@ fn recognizing_holds_for_the_corpus() {
 fn other_formats_hold_for_files_that_are_made() {
     measure_heap();
     let index = br#"{"weight_map":{"x":"a.safetensors","y":"b.safetensors"}}"#;
-    let header =
-        |name: &str| format!(r#"{{"{name}":{{"dtype":"U8","shape":[2],"data_offsets":[0,2]}}}}"#);
-    let [one, other] = [header("x"), header("y")];
+    let [one, other] = ["x", "y"].map(|name| header([(name, "U8", [2], 2)]));
     let texts = [&index[..], one.as_bytes(), other.as_bytes(), &[2, 1, 2, 3, 4, 1]].join(&0);
     assert!(file_format(Format::Index, &texts));
     let wrong = [&index[..], one.as_bytes(), other.as_bytes(), &[1, 1, 2, 3, 4, 1]].join(&0);

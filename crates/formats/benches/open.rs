@@ -24,16 +24,10 @@ const BYTES: usize = 128;
 
 /// The header of a file with those tensors, as most writers have it or with white space.
 fn header(names: &[String], is_spaced: bool) -> String {
-    let entries = names.iter().enumerate().map(|(at, name)| {
-        let (begin, end) = (at * BYTES, (at + 1) * BYTES);
-        if is_spaced {
-            format!(r#""{name}": {{"dtype": "BF16", "shape": [4, 16], "data_offsets": [{begin}, {end}]}}"#)
-        } else {
-            format!(r#""{name}":{{"dtype":"BF16","shape":[4,16],"data_offsets":[{begin},{end}]}}"#)
-        }
-    });
-    let entries: Vec<_> = entries.collect();
-    format!("{{{}}}", entries.join(if is_spaced { ", " } else { "," }))
+    let header = zten_testkit::safetensors::header(
+        names.iter().map(|name| (name, "BF16", [4, 16], BYTES as u64)),
+    );
+    if is_spaced { header.replace(',', ", ").replace(':', ": ") } else { header }
 }
 
 fn main() {

@@ -11,6 +11,7 @@ mod open;
 pub mod oracles;
 mod placed;
 pub mod process;
+pub mod safetensors;
 pub mod sample;
 pub mod server;
 

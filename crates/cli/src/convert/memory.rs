@@ -7,6 +7,7 @@ use std::path::Path;
 use clap::Parser as _;
 use zten::Writer;
 use zten_corpus::other::{gguf, safetensors};
+use zten_testkit::safetensors::header;
 
 use super::plan::Plan;
 use super::{archive, convert};
@@ -80,17 +81,13 @@ impl Seek for Forgetful {
 fn memory_follows_the_manifest_that_is_written() {
     let folder = tempfile::tempdir().unwrap();
     let count = 100_000_u64;
-    let entry = |name: u64, at: u64| {
-        let end = at + 1;
-        format!(r#""{name:x}":{{"dtype":"U8","shape":[],"data_offsets":[{at},{end}]}}"#)
-    };
     // Names that are sorted, and names that are not.
-    let ascending: Vec<_> = (0..count).map(|at| entry(at + 0x10_0000, at)).collect();
-    let falling: Vec<_> = (0..count).map(|at| entry(0x20_0000 - at, at)).collect();
+    let ascending: Vec<_> = (0..count).map(|at| at + 0x10_0000).collect();
+    let falling: Vec<_> = (0..count).map(|at| 0x20_0000 - at).collect();
     let mut files: Vec<_> = [ascending, falling]
-        .map(|entries| {
-            let header = format!("{{{}}}", entries.join(","));
-            (safetensors::file(&header, &vec![0; entries.len()]), header.len())
+        .map(|names| {
+            let header = header(names.iter().map(|name| (format!("{name:x}"), "U8", [], 1)));
+            (safetensors::file(&header, &vec![0; names.len()]), header.len())
         })
         .into();
     // The shortest headers for the longest manifests: numbers, and blocks with their attributes.

@@ -8,6 +8,8 @@ use std::process::Output;
 use zten::DType;
 use zten::tools::{ElementType, StorageType};
 use zten::write::{Checksum, Encoded, NewObject, WriteOptions, Writer};
+use zten_corpus::other::gguf;
+use zten_testkit::safetensors;
 
 use super::{
     corpus_folder, ended, failed, hash_of, names_in, other_format, run, succeeded, succeeded_json,
@@ -222,10 +224,7 @@ fn what_is_rejected_leaves_what_was_there() {
 fn a_type_that_cannot_be_held_is_named() {
     let folder = Folder::new();
     for dtype in ["F6_E3M2", "F6_E2M3"] {
-        let header =
-            format!(r#"{{"odd one":{{"dtype":"{dtype}","shape":[4],"data_offsets":[0,3]}}}}"#);
-        let length = u64::try_from(header.len()).unwrap();
-        let file = [&length.to_le_bytes(), header.as_bytes(), &[0; 3]].concat();
+        let file = safetensors::file([("odd one", dtype, [4], 3)], &[0; 3]);
         fs::write(folder.path("in.safetensors"), file).unwrap();
         let complaint = failed(folder.convert(&folder.path("in.safetensors"), &[]), 3);
         for wanted in [dtype, "odd one"] {
@@ -282,9 +281,7 @@ fn what_is_good_is_not_rejected() {
 
 /// A GGUF file without tensors, whose key `k` is a float of those bits.
 fn gguf(bits: u32) -> Vec<u8> {
-    let head = [&b"GGUF\x03\0\0\0"[..], &0_u64.to_le_bytes(), &1_u64.to_le_bytes()].concat();
-    let key = [&1_u64.to_le_bytes()[..], b"k", &6_u32.to_le_bytes()].concat();
-    [head, key, bits.to_le_bytes().to_vec()].concat()
+    gguf::file(&[gguf::pair("k", 6, &bits.to_le_bytes())], &[], &[])
 }
 
 /// 1.2 keeps every bit of a NaN; 2 and canonical files have one NaN. It makes no difference what is read.
@@ -331,8 +328,8 @@ fn blocks_of_every_type() {
         let data = vec![7; 256 * 3 * 8];
         // Rows of 256 elements are whole blocks of every type.
         let file = |length: usize| {
-            let info = zten_corpus::other::gguf::info("t", &[256, 3], id, 0);
-            zten_corpus::other::gguf::file(&[], &[info], &data[..length])
+            let info = gguf::info("t", &[256, 3], id, 0);
+            gguf::file(&[], &[info], &data[..length])
         };
         // The length of the data says how large a block is.
         let lengths = (1..=data.len()).filter(|length| length % 3 == 0);

@@ -3,15 +3,14 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use zten_testkit::safetensors;
+
 use super::{ended, failed, succeeded_json, succeeded_text, zten};
 
 /// A safetensors file of one tensor of bytes.
 fn file(name: &str, data: &[u8]) -> Vec<u8> {
-    let length = data.len();
-    let header =
-        format!(r#"{{"{name}":{{"dtype":"U8","shape":[{length}],"data_offsets":[0,{length}]}}}}"#);
-    let size = u64::try_from(header.len()).unwrap().to_le_bytes();
-    [&size[..], header.as_bytes(), data].concat()
+    let length = data.len() as u64;
+    safetensors::file([(name, "U8", [length], length)], data)
 }
 
 fn index(folder: &Path, entries: &[(&str, &str)]) -> PathBuf {

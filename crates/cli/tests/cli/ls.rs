@@ -315,21 +315,14 @@ fn listings_are_the_golden_ones() {
 
 /// A safetensors file with those tensors, whose data is a hole.
 pub(crate) fn model(path: &Path, tensors: &[(String, &str, Vec<u64>)]) {
-    let (mut at, mut entries) = (0, Vec::new());
-    for (name, dtype, shape) in tensors {
-        let end = at + shape.iter().product::<u64>() * if *dtype == "F32" { 4 } else { 2 };
-        let offsets = json!([at, end]);
-        entries.push(format!(
-            r#"{:?}:{{"dtype":{dtype:?},"shape":{},"data_offsets":{offsets}}}"#,
-            name,
-            json!(shape)
-        ));
-        at = end;
-    }
-    let header = zten_corpus::other::safetensors::file(&format!("{{{}}}", entries.join(",")), &[]);
+    let sized = tensors.iter().map(|(name, dtype, shape)| {
+        let bytes = shape.iter().product::<u64>() * if *dtype == "F32" { 4 } else { 2 };
+        (name, *dtype, shape, bytes)
+    });
+    let header = zten_testkit::safetensors::file(sized.clone(), &[]);
     fs::write(path, &header).unwrap();
     let file = File::options().write(true).open(path).unwrap();
-    file.set_len(header.len() as u64 + at).unwrap();
+    file.set_len(header.len() as u64 + sized.map(|(.., bytes)| bytes).sum::<u64>()).unwrap();
 }
 
 /// The tensors of a model with 32 layers, in the order of its file.

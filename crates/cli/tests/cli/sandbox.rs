@@ -197,6 +197,8 @@ fn a_file_of_5_gib_is_good() {
 mod linux {
     use std::os::unix::process::ExitStatusExt as _;
 
+    use zten_testkit::safetensors;
+
     use super::*;
 
     /// A confined process that printed a backtrace would be killed, as if it had been taken over.
@@ -234,13 +236,10 @@ mod linux {
 
         unless_emulated!();
         let length = 1 << 20;
-        let header = format!(
-            "{{\"x\":{{\"dtype\":\"U8\",\"shape\":[{length}],\"data_offsets\":[0,{length}]}}}}"
-        );
-        let size = u64::try_from(header.len()).unwrap().to_le_bytes();
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("x.safetensors");
-        fs::write(&path, [&size[..], header.as_bytes(), &vec![7; length]].concat()).unwrap();
+        let file = safetensors::file([("x", "U8", [length], length)], &vec![7; 1 << 20]);
+        fs::write(&path, file).unwrap();
         let terminal = nix::pty::openpty(None, None).unwrap();
         let mut child = command()
             .args(["cat", "--full", path.to_str().unwrap(), "x"])
@@ -276,12 +275,8 @@ mod linux {
     fn a_conversion_without_memory_is_told_apart() {
         let folder = tempfile::tempdir().unwrap();
         let (input, out) = (folder.path().join("in.safetensors"), folder.path().join("out.zt"));
-        let entry = |number| {
-            format!("\"{number}\":{{\"dtype\":\"U8\",\"shape\":[0],\"data_offsets\":[0,0]}}")
-        };
-        let header = format!("{{{}}}", (0..300_000).map(entry).collect::<Vec<_>>().join(","));
-        let length = u64::try_from(header.len()).unwrap().to_le_bytes();
-        fs::write(&input, [&length[..], header.as_bytes()].concat()).unwrap();
+        let tensors = (0..300_000).map(|number| (number.to_string(), "U8", [0], 0));
+        fs::write(&input, safetensors::file(tensors, &[])).unwrap();
         // How it ends follows from what is left for a backtrace.
         for kib in (40_000..=140_000).step_by(20_000) {
             let line =

@@ -3,7 +3,7 @@
 use std::fs;
 
 use serde_json::{Value, json};
-use zten_corpus::other::safetensors;
+use zten_testkit::safetensors;
 
 use crate::files::{file, object, raw};
 use crate::{corpus_folder, ended, in_corpus, succeeded_json, succeeded_text, zten};
@@ -155,11 +155,8 @@ fn unwanted_elements_fail() {
     // Many names are not all listed.
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("nan.safetensors");
-    let entries = |n: usize| {
-        format!(r#""t{n}":{{"dtype":"F32","shape":[1],"data_offsets":[{},{}]}}"#, n * 4, n * 4 + 4)
-    };
-    let header = format!("{{{}}}", (0..20).map(entries).collect::<Vec<_>>().join(","));
-    fs::write(&path, safetensors::file(&header, &f32::NAN.to_le_bytes().repeat(20))).unwrap();
+    let tensors = (0..20).map(|n| (format!("t{n}"), "F32", [1], 4));
+    fs::write(&path, safetensors::file(tensors, &f32::NAN.to_le_bytes().repeat(20))).unwrap();
     let output = zten(["stat".as_ref(), path.as_os_str(), "--fail-on=nan".as_ref()]);
     assert!(
         ended(&output).2.ends_with(": NaN in 20 objects: t0, t1, t2, t3, t4, t5, t6, t7, …\n"),

@@ -3,6 +3,7 @@ use std::path::Path;
 use zten::num::u64_from_usize;
 use zten::shards::{Candidate, Find, Shard};
 use zten::{Error, Limits, OpenOptions, Tensor};
+use zten_testkit::safetensors::header;
 
 use super::FormatError;
 use super::archive::{Noted, facts, metadata};
@@ -259,10 +260,7 @@ fn damage_is_found_or_harmless() {
 #[test]
 fn memory_follows_the_index() {
     let count = 100_000;
-    let entry = |at: usize| {
-        format!(r#""{at:x}":{{"dtype":"U8","shape":[],"data_offsets":[{at},{}]}}"#, at + 1)
-    };
-    let header = format!("{{{}}}", (0..count).map(entry).collect::<Vec<_>>().join(","));
+    let header = header((0..count).map(|at| (format!("{at:x}"), "U8", [], 1)));
     let map = |at: usize| format!(r#""{at:x}":"x.safetensors""#);
     let map = (0..count).map(map).collect::<Vec<_>>().join(",");
     let index = format!(r#"{{"weight_map":{{{map}}}}}"#);

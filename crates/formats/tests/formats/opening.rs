@@ -4,10 +4,13 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
+use fastrand::Rng;
 use zten::rules::Limit;
 use zten::{Archive, Component, Error, InMemory, OpenOptions};
+use zten_corpus::other::npy;
+use zten_corpus::other::zip::{self, Member};
 use zten_formats::{FormatError, Opening, Step, Wanted, open};
-use zten_testkit::{corpus, other_formats};
+use zten_testkit::{corpus, other_formats, safetensors};
 
 /// The steps and bytes that opening a file took.
 #[derive(Clone, Copy, Debug, Default)]
@@ -97,25 +100,12 @@ fn steps_lead_to_the_same_verdict() {
 
 /// An archive of many members, which are far from each other.
 fn many_members(count: usize, deflated: bool) -> Vec<u8> {
-    let mut writer = zip::ZipWriter::new(std::io::Cursor::new(Vec::new()));
-    let method =
-        if deflated { zip::CompressionMethod::Deflated } else { zip::CompressionMethod::Stored };
-    let options = zip::write::SimpleFileOptions::default().compression_method(method);
-    let mut data = vec![0_u8; 20_000];
-    let mut state = 1_u32;
-    for byte in &mut data {
-        state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
-        *byte = state.to_be_bytes()[0];
-    }
-    let mut header = b"{'descr': '|u1', 'fortran_order': False, 'shape': (20000,), }".to_vec();
-    header.resize(117, b' ');
-    header.push(b'\n');
-    let array = [&b"\x93NUMPY\x01\0\x76\0"[..], &header, &data].concat();
-    for member in 0..count {
-        writer.start_file(format!("{member}.npy"), options).unwrap();
-        std::io::Write::write_all(&mut writer, &array).unwrap();
-    }
-    writer.finish().unwrap().into_inner()
+    let mut random = Rng::with_seed(1);
+    let data: Vec<u8> = (0..20_000).map(|_| random.u8(..)).collect();
+    let array = npy::file("|u1", false, "(20000,)", &data);
+    let member = if deflated { Member::deflated } else { Member::stored };
+    let members = (0..count).map(|number| member(&format!("{number}.npy"), &array));
+    zip::Archive::new(&members.collect::<Vec<_>>()).bytes()
 }
 
 #[test]
@@ -133,13 +123,9 @@ fn steps_do_not_grow_with_members() {
 
 #[test]
 fn a_long_header_takes_few_steps() {
-    let entry = |at: usize| {
-        format!(r#""tensor{at:06}":{{"dtype":"U8","shape":[1],"data_offsets":[{at},{}]}}"#, at + 1)
-    };
     let count = 40_000;
-    let header = format!("{{{}}}", (0..count).map(entry).collect::<Vec<_>>().join(","));
-    let length = u64::try_from(header.len()).unwrap().to_le_bytes();
-    let bytes = [&length[..], header.as_bytes(), &vec![0; count]].concat();
+    let tensors = (0..count).map(|at| (format!("tensor{at:06}"), "U8", [1], 1));
+    let bytes = safetensors::file(tensors, &vec![0; count]);
     let (cost, opened) = open_in_steps(Path::new("x"), &bytes, &OpenOptions::default());
     assert_eq!(opened.unwrap().len(), count);
     assert!(cost.steps <= 8, "{cost:?}");
