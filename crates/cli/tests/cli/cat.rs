@@ -90,7 +90,7 @@ fn numpy_files() {
 
 #[test]
 fn old_bools() {
-    let entries = [entry("b", ("bool", "dense"), &[4], (64, 4), &[])];
+    let entries = [entry("b", "bool", &[4], (64, 4), &[])];
     let path = old_file("old-bools.zt", &entries, &[0, 1, 2, 255]);
     let cat = |form: &str| zten(["cat".as_ref(), form.as_ref(), path.as_os_str(), "b".as_ref()]);
     assert_eq!(elements(cat("--json")), json!([false, true, true, true]));

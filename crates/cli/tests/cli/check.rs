@@ -122,8 +122,8 @@ fn limits_name_the_option_that_raises_them() {
 #[test]
 fn broken_rules_come_before_what_is_not_supported() {
     let checksum = [("checksum", text("crc32c:00000000"))];
-    let unknown = |name| entry(name, ("float8", "dense"), &[8], (64, 8), &[]);
-    let broken = entry("broken", ("float32", "dense"), &[2], (128, 8), &checksum);
+    let unknown = |name| entry(name, "float8", &[8], (64, 8), &[]);
+    let broken = entry("broken", "float32", &[2], (128, 8), &checksum);
     let path = old_file("unsupported-and-broken.zt", &[unknown("u"), broken], &[1; 128]);
     let output = zten(["check".as_ref(), path.as_os_str()]);
     let (status, complaint, _) = ended(&output);
@@ -133,7 +133,7 @@ fn broken_rules_come_before_what_is_not_supported() {
         "{complaint}"
     );
 
-    let other = entry("v", ("float8", "dense"), &[8], (128, 8), &[]);
+    let other = entry("v", "float8", &[8], (128, 8), &[]);
     let path = old_file("unsupported-twice.zt", &[unknown("u"), other], &[1; 128]);
     let complaint = failed(zten(["check".as_ref(), path.as_os_str()]), 3);
     assert!(complaint.contains("(rule unsupported-dtype, v0.1 §8) in \"u\"/data"), "{complaint}");
@@ -145,11 +145,11 @@ fn broken_rules_come_before_what_is_not_supported() {
 fn what_is_wrong_with_other_objects_is_counted() {
     let checksum = [("checksum", text("crc32c:00000000"))];
     let names: Vec<String> = (0..12).map(|number| format!("damaged {number}")).collect();
-    let mut entries = vec![entry("u", ("float8", "dense"), &[8], (64, 8), &[])];
+    let mut entries = vec![entry("u", "float8", &[8], (64, 8), &[])];
     for (name, offset) in names.iter().zip((128..).step_by(64)) {
-        entries.push(entry(name, ("float32", "dense"), &[2], (offset, 8), &checksum));
+        entries.push(entry(name, "float32", &[2], (offset, 8), &checksum));
     }
-    entries.push(entry("fine", ("float32", "dense"), &[2], (1024, 8), &[]));
+    entries.push(entry("fine", "float32", &[2], (1024, 8), &[]));
     let path = old_file("many-invalid.zt", &entries, &[1; 1024]);
     let check = |options: &[&str]| {
         let path = ["check", path.to_str().unwrap()];

@@ -7,6 +7,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
+use zten_corpus::cbor::Item;
 
 use crate::files::{entry, file, object, old_file, raw, text};
 use crate::{corpus_folder, ended, failed, in_corpus, succeeded_text, zten};
@@ -33,7 +34,7 @@ fn document(old: &Path, new: &Path) -> Value {
 }
 
 /// A raw component of bytes.
-fn bytes(offset: usize, length: usize) -> Vec<(&'static str, Vec<u8>)> {
+fn bytes(offset: usize, length: usize) -> Item {
     raw("u8", offset, length, &[])
 }
 
@@ -204,7 +205,7 @@ fn indices_are_compared_as_numbers() {
 
 #[test]
 fn bools_of_0_1_are_compared_by_truth() {
-    let fields = entry("w", ("bool", "dense"), &[4], (64, 4), &[]);
+    let fields = entry("w", "bool", &[4], (64, 4), &[]);
     let old = old_file("diff-bools.zt", &[fields], &[0, 1, 2, 0x80]);
     let with = |name: &str, data: &[u8]| {
         file(name, &[("w", object("dense", &[4], &[("data", raw("bool", 64, 4, &[]))]))], data)
@@ -441,7 +442,7 @@ fn rejected_files_are_not_compared() {
     }
     // What differs already is validated to its end.
     let checksum = [("checksum", text("crc32c:00000000"))];
-    let fields = entry("w", ("float32", "dense"), &[1], (64, 4), &checksum);
+    let fields = entry("w", "float32", &[1], (64, 4), &checksum);
     let path = old_file("diff-digest.zt", &[fields], &[1; 4]);
     let other = file("diff-nothing.zt", &[], &[]);
     let output = zten(["diff".as_ref(), path.as_os_str(), other.as_os_str()]);

@@ -27,8 +27,7 @@ fn file(path: &Path, generation: Generation) -> Vec<u8> {
 }
 
 fn safetensors(path: &Path, header: &str) -> Vec<u8> {
-    let length = u64::try_from(header.len()).unwrap().to_le_bytes();
-    let bytes = [&length[..], header.as_bytes(), &[0, 0, 0x80, 0x3f, 7]].concat();
+    let bytes = zten_corpus::other::safetensors::file(header, &[0, 0, 0x80, 0x3f, 7]);
     fs::write(path, &bytes).unwrap();
     bytes
 }

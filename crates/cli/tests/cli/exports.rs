@@ -5,6 +5,8 @@ use std::fs;
 use std::path::Path;
 use std::process::Output;
 
+use zten_corpus::other::safetensors;
+
 use super::{
     corpus_folder, ended, failed, hash_of, other_format, succeeded_json, succeeded_text, zten,
 };
@@ -62,8 +64,7 @@ fn types_of_2_are_kept() {
     let path = |name: &str| folder.path().join(name);
     let header = r#"{"scales":{"dtype":"F8_E8M0","shape":[2],"data_offsets":[0,2]},"w":{"dtype":"F4","shape":[3,2],"data_offsets":[2,5]}}   "#;
     assert_eq!(header.len() % 8, 0);
-    let length = u64::try_from(header.len()).unwrap().to_le_bytes();
-    let file = [&length[..], header.as_bytes(), &[127, 128, 0x21, 0x43, 0x65]].concat();
+    let file = safetensors::file(header, &[127, 128, 0x21, 0x43, 0x65]);
     fs::write(path("x.safetensors"), &file).unwrap();
     succeeded_text(convert(&path("x.safetensors"), &path("2.zt"), &["--to=2"]));
     succeeded_text(zten(["check", path("2.zt").to_str().unwrap()]));
@@ -120,9 +121,8 @@ fn other_formats_become_each_other() {
     }
     let text = succeeded_text(convert(&gguf, &path("z.safetensors"), &["--except=q*", "--force"]));
     assert!(text.contains(" written as JSON text: "), "{text}");
-    let header = br#"{"flags":{"dtype":"BOOL","shape":[3],"data_offsets":[0,3]}}"#;
-    let length = u64::try_from(header.len()).unwrap().to_le_bytes();
-    fs::write(path("b.safetensors"), [&length[..], header, &[0, 1, 2]].concat()).unwrap();
+    let header = r#"{"flags":{"dtype":"BOOL","shape":[3],"data_offsets":[0,3]}}"#;
+    fs::write(path("b.safetensors"), safetensors::file(header, &[0, 1, 2])).unwrap();
     for to in ["b.npz", "c.safetensors"] {
         let why = failed(convert(&path("b.safetensors"), &path(to), &[]), 1);
         let sentence = "a bool is 2: expected 0 or 1 (rule tensor-bool-value, policy) in \"flags\"";

@@ -7,6 +7,7 @@ use std::path::Path;
 use std::process::Output;
 
 use serde_json::{Value, json};
+use zten_corpus::other::safetensors;
 
 use crate::walk::each_way;
 use crate::{both_streams, corpus_folder, ended, json_lines, zten};
@@ -307,9 +308,7 @@ fn the_files_of_an_index_in_a_folder_are_read_once() {
         ],
     );
     let header = r#"{"a":{"dtype":"BOOL","shape":[2],"data_offsets":[0,2]}} "#;
-    let length = u64::try_from(header.len()).unwrap().to_le_bytes();
-    let file = [&length[..], header.as_bytes(), &[0, 2]].concat();
-    fs::write(folder.path().join("a.safetensors"), file).unwrap();
+    fs::write(folder.path().join("a.safetensors"), safetensors::file(header, &[0, 2])).unwrap();
     let root = folder.path().to_str().unwrap();
     let index = folder.path().join("two.index.json");
     let verdicts = |arguments: &[&str], expected: &[(&str, &str)]| {

@@ -99,10 +99,8 @@ fn a_slash_is_in_a_name_or_between_two() {
 
 #[test]
 fn entries_that_cannot_be_read_have_no_sum() {
-    let entries = [
-        entry("z", ("float32", "dense"), &[1], (64, 4), &[]),
-        entry("\n", ("float8", "dense"), &[8], (128, 8), &[]),
-    ];
+    let entries =
+        [entry("z", "float32", &[1], (64, 4), &[]), entry("\n", "float8", &[8], (128, 8), &[])];
     let path = old_file("hash-unsupported.zt", &entries, &[3; 128]);
     let output = zten(["hash".as_ref(), path.as_os_str()]);
     let (status, out, complaint) = ended(&output);

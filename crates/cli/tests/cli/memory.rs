@@ -4,7 +4,10 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-use crate::files::{head, map, text, write};
+use zten_corpus::base::{NONE, v1};
+use zten_corpus::cbor::{Item, head, keyed};
+
+use crate::files::{around, write};
 use crate::zten;
 
 /// Bytes of each kind of attribute.
@@ -14,7 +17,7 @@ const CONSTANT: usize = 64 << 20;
 
 /// A map of small numbers to themselves, in an order and as often as `key` says.
 fn numbers(count: usize, key: impl Fn(usize) -> usize) -> Vec<u8> {
-    let mut bytes = head(5, count);
+    let mut bytes = head(5, count as u64);
     for n in 0..count {
         bytes.push(0x1a);
         bytes.extend(u32::try_from(key(n)).unwrap().to_be_bytes());
@@ -25,7 +28,7 @@ fn numbers(count: usize, key: impl Fn(usize) -> usize) -> Vec<u8> {
 
 /// A map of texts, out of order; the last stands there twice.
 fn texts(count: usize) -> Vec<u8> {
-    let mut bytes = head(5, count + 1);
+    let mut bytes = head(5, count as u64 + 1);
     for n in (0..count).rev().chain([0]) {
         bytes.push(0x68);
         bytes.extend(format!("{n:08}").bytes());
@@ -37,14 +40,14 @@ fn texts(count: usize) -> Vec<u8> {
 /// A file of many bytes of attributes, each kind of them costly to someone: a long text of which
 /// every character is escaped, bytes, small items, small maps, long maps.
 fn costly(name: &str, last: u8) -> PathBuf {
-    let mut hidden = head(3, EACH);
+    let mut hidden = head(3, EACH as u64);
     hidden.resize(hidden.len() + EACH, 1);
-    let mut bytes = head(2, EACH);
+    let mut bytes = head(2, EACH as u64);
     bytes.resize(bytes.len() + EACH, 0xff);
-    let mut items = head(4, EACH);
+    let mut items = head(4, EACH as u64);
     items.resize(items.len() + EACH - 1, 0);
     items.push(last);
-    let mut maps = head(4, EACH / 2);
+    let mut maps = head(4, EACH as u64 / 2);
     maps.extend([0xa1, 0x00, 0x00].repeat(EACH / 2));
     let attributes = [
         ("hidden", hidden),
@@ -55,17 +58,8 @@ fn costly(name: &str, last: u8) -> PathBuf {
         ("same", numbers(EACH / 6, |n| n % 7)),
         ("texts", texts(EACH / 10)),
     ];
-    let manifest = map(&[
-        ("version", text("1.2.0")),
-        ("attributes", map(&attributes)),
-        ("objects", head(5, 0)),
-    ]);
-    let mut file = b"ZTEN1000".to_vec();
-    file.resize(64, 0);
-    file.extend(&manifest);
-    file.extend(u64::try_from(manifest.len()).unwrap().to_le_bytes());
-    file.extend(b"ZTEN1000");
-    write(name, &file)
+    let attributes = keyed(attributes.map(|(key, value)| (key, Item::Raw(value))));
+    write(name, &around(v1("1.2.0", NONE).set("attributes", attributes), &[]))
 }
 
 /// Runs the command with so many bytes of address space.

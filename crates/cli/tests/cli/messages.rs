@@ -2,20 +2,16 @@
 
 use std::fs;
 
-use crate::{both_streams, ended, failed, succeeded_text, zten};
+use zten_corpus::other::npy;
+use zten_corpus::other::safetensors::file as safetensors;
 
-/// Returns a safetensors file of `header`, with its length in front, and `data`.
-fn safetensors(header: &str, data: &[u8]) -> Vec<u8> {
-    let length = u64::try_from(header.len()).unwrap().to_le_bytes();
-    [&length, header.as_bytes(), data].concat()
-}
+use crate::{both_streams, ended, failed, succeeded_text, zten};
 
 const HEADER: &str = r#"{"w":{"dtype":"U8","shape":[4],"data_offsets":[0,4]}}"#;
 
 /// Returns an npy file of version 1.0 of `header` and `data`.
 fn npy(header: &str, data: &[u8]) -> Vec<u8> {
-    let length = u16::try_from(header.len() + 1).unwrap().to_le_bytes();
-    [b"\x93NUMPY\x01\0", &length[..], header.as_bytes(), b"\n", data].concat()
+    npy::versioned(1, &format!("{header}\n"), data)
 }
 
 const ARRAY: &str = "{'descr': '|u1', 'fortran_order': False, 'shape': (4,), }";

@@ -7,6 +7,7 @@ use serde_json::json;
 use zip::write::SimpleFileOptions;
 use zip::{CompressionMethod, ZipWriter};
 use zten_corpus::other::npy;
+use zten_corpus::other::zip::{Archive, Member};
 
 use crate::{failed, other_format, run, succeeded, succeeded_json, succeeded_text};
 
@@ -40,11 +41,7 @@ fn slices_of_damaged_members_are_rejected() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("in.npz");
     let array = npy::file("|u1", false, "(2, 3)", &[0, 1, 2, 3, 4, 77]);
-    let mut archive = ZipWriter::new(File::create(&path).unwrap());
-    let options = SimpleFileOptions::default().compression_method(CompressionMethod::Stored);
-    archive.start_file("a.npy", options).unwrap();
-    archive.write_all(&array).unwrap();
-    archive.finish().unwrap();
+    fs::write(&path, Archive::new(&[Member::stored("a.npy", &array)]).bytes()).unwrap();
     let slice = || run("cat", &path, &["a", "--slice=0,1:"]);
     assert_eq!(succeeded_text(slice()), "[1, 2]\n");
     let mut bytes = fs::read(&path).unwrap();

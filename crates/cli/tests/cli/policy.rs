@@ -5,6 +5,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Output, Stdio};
 
 use serde_json::Value;
+use zten_corpus::cbor::Item;
+use zten_testkit::safetensors;
 
 use crate::files::{entry, file, object, old_file, raw};
 use crate::schema::Schema;
@@ -158,7 +160,7 @@ fn a_tolerated_finding_is_a_note_and_the_file_is_not_valid() {
 fn what_is_not_tolerated_is_found_behind_what_is() {
     let text = "tolerate = ['bool-value', 'unsupported-digest']";
     let digest = |words: &str| [("digest", crate::files::text(words))];
-    let bytes = |name: &str, second: &[(&'static str, Vec<u8>)]| {
+    let bytes = |name: &str, second: &[(&str, Item)]| {
         let first = object("dense", &[1], &[("data", raw("bool", 64, 1, &[]))]);
         let second = object("dense", &[1], &[("data", raw("u8", 128, 1, second))]);
         let data = [&[2][..], &[0; 63], &[7]].concat();
@@ -187,7 +189,7 @@ fn what_is_not_tolerated_is_found_behind_what_is() {
 fn a_digest_is_one_that_can_be_verified() {
     let checksum = |words: &str| {
         let more = [("checksum", crate::files::text(words))];
-        vec![entry("a", ("uint8", "dense"), &[1], (64, 1), &more)]
+        vec![entry("a", "uint8", &[1], (64, 1), &more)]
     };
     for (name, words, rule) in [
         ("policy-word.zt", "sha256", "policy-digest"),
@@ -224,11 +226,8 @@ fn files_of_all_kinds_are_held_against_it() {
     }
     let long = "1".repeat(400);
     let index = format!("{{\"metadata\":{{}},\"weight_map\":{{\"{long}\":\"a.safetensors\"}}}}");
-    let header =
-        format!("{{\"{long}\":{{\"dtype\":\"U8\",\"shape\":[20000],\"data_offsets\":[0,20000]}}}}");
-    let length = u64::try_from(header.len()).unwrap().to_le_bytes();
     fs::write(folder.path().join("m.safetensors.index.json"), index).unwrap();
-    let part = [&length[..], header.as_bytes(), &vec![0; 20000]].concat();
+    let part = safetensors::file([(&long, "U8", [20_000], 20_000)], &vec![0; 20_000]);
     fs::write(folder.path().join("a.safetensors"), part).unwrap();
     let index = folder.path().join("m.safetensors.index.json");
     let output = zten(["check", "--json", "--policy", policy, index.to_str().unwrap()]);

@@ -6,6 +6,8 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
+use zten_corpus::other::safetensors;
+
 use crate::corpus_folder;
 
 /// Writes the files that the sessions use.
@@ -43,7 +45,7 @@ fn model(last: f32) -> Vec<u8> {
     add("norm.weight", &[8], &mut std::iter::repeat_n(last, 8));
     let header = format!(r#"{{"__metadata__":{{"format":"pt"}},{}}}"#, entries.join(","));
     let padded = format!("{header:width$}", width = header.len().next_multiple_of(8));
-    [&u64::try_from(padded.len()).unwrap().to_le_bytes()[..], padded.as_bytes(), &data].concat()
+    safetensors::file(&padded, &data)
 }
 
 /// Runs a command in a shell, and returns all that it prints, with its exit status if that is not 0.

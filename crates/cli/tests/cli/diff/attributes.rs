@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use serde_json::json;
 use zten::DType;
 use zten::write::{Encoded, NewObject, WriteOptions, Writer};
+use zten_corpus::cbor::{keyed, raw};
 
 use super::{document, lines};
 use crate::files::{entry, old_file, write};
@@ -153,7 +154,7 @@ fn none_and_empty_are_the_same() {
     assert_eq!(found["attributes"], json!([]));
     assert_eq!(found["changed"], json!([{ "name": "w", "attributes": added }]));
     // 0.1 has none: nothing can be said of them.
-    let fields = entry("w", ("uint8", "dense"), &[0], (64, 0), &[("attributes", vec![0xa0])]);
+    let fields = entry("w", "uint8", &[0], (64, 0), &[("attributes", raw(&[0xa0]))]);
     let old = old_file("diff-attributes-0.1.zt", &[fields], &[]);
     assert_eq!(lines(&old, &some), "");
 }
@@ -206,7 +207,8 @@ fn order_counts_where_entries_are_too_many_to_sort() {
 #[test]
 fn values_are_shown_and_long_ones_cut() {
     let text = |text: &str| [&[0x78, u8::try_from(text.len()).unwrap()], text.as_bytes()].concat();
-    let map = |entries: &[(&str, Vec<u8>)]| crate::files::map(entries);
+    let item = |(key, value): &(&str, Vec<u8>)| (key.to_string(), raw(value));
+    let map = |entries: &[(&str, Vec<u8>)]| keyed(entries.iter().map(item)).encode().bytes;
     let old = map(&[("a", text("x")), ("b", vec![0x01]), ("gone", vec![0xf6])]);
     let long = "\u{202e}é".repeat(40);
     let new = map(&[("a", text(&long)), ("b", vec![0x19, 1, 0]), ("new", vec![0x80])]);

@@ -5,6 +5,7 @@ use std::process::Stdio;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
+use zten_corpus::other::gguf;
 use zten_testkit::server::{Reply, Server, claimed};
 
 use crate::command;
@@ -36,20 +37,14 @@ type Lie = (&'static str, Vec<u8>, Vec<u8>, u64);
 fn lies() -> Vec<Lie> {
     const GIB: u64 = 1 << 30;
     const LONG: u64 = 99_000_000;
-    let text = |text: &[u8]| [&(text.len() as u64).to_le_bytes()[..], text].concat();
-    let gguf = [
-        &b"GGUF\x03\0\0\0"[..],
-        &0_u64.to_le_bytes(),
-        &1_u64.to_le_bytes(),
-        &text(b"general.name"),
-        &8_u32.to_le_bytes(),
-        &LONG.to_le_bytes(),
-    ];
+    let key = gguf::pair("general.name", 8, &LONG.to_le_bytes());
+    let mut gguf = gguf::file(std::slice::from_ref(&key), &[], &[]);
+    gguf.truncate(24 + key.len());
     vec![
         ("m.zt", b"ZTEN1000".to_vec(), [&GIB.to_le_bytes()[..], b"ZTEN1000"].concat(), GIB + 24),
         ("m.safetensors", LONG.to_le_bytes().to_vec(), Vec::new(), 2 * LONG),
         ("m.safetensors.index.json", b"{".to_vec(), Vec::new(), LONG),
-        ("m.gguf", gguf.concat(), Vec::new(), 2 * LONG),
+        ("m.gguf", gguf, Vec::new(), 2 * LONG),
     ]
 }
 
