@@ -8,27 +8,22 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use zten::{Archive, Error, Limits, OpenOptions, ReadAt, verify::Verifier};
+use zten_corpus::zstd::{Frame, WINDOW_1_KIB, WINDOW_128_KIB, WINDOW_128_MIB};
 use zten_testkit::generate::packed;
 use zten_testkit::reads;
 
 /// A frame of so many blocks that repeat one byte 128 KiB times each, of an 8 MiB window.
 fn repeated(blocks: usize) -> Vec<u8> {
-    let mut frame = vec![0x28, 0xb5, 0x2f, 0xfd, 0, 13 << 3];
-    for block in 1..=blocks {
-        let header = (128_u32 << 10) << 3 | 1 << 1 | u32::from(block == blocks);
-        frame.extend_from_slice(&header.to_le_bytes()[..3]);
-        frame.push(7);
-    }
-    frame
+    // The content is not given to `Frame`, which would hold all of it.
+    let frame = Frame::windowed(13 << 3, 0);
+    let block = |frame: Frame, _| frame.block(1, 128 << 10, &[7], &[]);
+    (0..blocks).fold(frame, block).end().bytes
 }
 
 /// A frame of so many empty raw blocks.
 fn empty(blocks: usize) -> Vec<u8> {
-    let mut frame = vec![0x28, 0xb5, 0x2f, 0xfd, 0, 0];
-    for block in 1..=blocks {
-        frame.extend([u8::from(block == blocks), 0, 0]);
-    }
-    frame
+    let frame = Frame::windowed(WINDOW_1_KIB, 0);
+    (0..blocks).fold(frame, |frame, _| frame.raw(&[])).end().bytes
 }
 
 /// Validates a file: the verdict, and the most heap that was in use.
@@ -76,9 +71,7 @@ fn honest_output_takes_a_window() {
 #[test]
 fn memory_follows_the_declared_output() {
     // 128 MiB of window for 1,000 bytes.
-    let mut frame = vec![0x28, 0xb5, 0x2f, 0xfd, 0, 17 << 3];
-    frame.extend(((1000_u32 << 3) | 1 << 1 | 1).to_le_bytes()[..3].iter());
-    frame.push(7);
+    let frame = Frame::windowed(WINDOW_128_MIB, 0).repeat(7, 1000).end().bytes;
     let (verdict, heap) = check(&packed(&frame, Some(1000)), Limits::default());
     verdict.unwrap();
     assert!(heap < 1 << 20, "{heap} bytes of heap for 1,000 bytes");
@@ -125,10 +118,7 @@ fn small_blocks_are_not_read_one_by_one() {
 
 /// A frame of one compressed block, of a window of 128 KiB.
 fn block(content: &[u8]) -> Vec<u8> {
-    let mut frame = vec![0x28, 0xb5, 0x2f, 0xfd, 0, 7 << 3];
-    frame.extend(((content.len() as u32) << 3 | 2 << 1 | 1).to_le_bytes()[..3].iter());
-    frame.extend(content);
-    frame
+    Frame::windowed(WINDOW_128_KIB, 0).compressed(content, &[]).end().bytes
 }
 
 /// Blocks whose tables and streams ask for more than the block may make. Each is rejected within

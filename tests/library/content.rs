@@ -10,7 +10,7 @@ use zten::{Archive, Error, ErrorKind, ReadAt, error::Misuse};
 use zten_corpus::base::{dense_object, v1, zstd_component, zstd_frame};
 use zten_corpus::v2::words;
 use zten_testkit::sample::least;
-use zten_testkit::{oracles, reads, reject_index};
+use zten_testkit::{reads, reject_index};
 
 /// A file that fails once, at the read of that number.
 fn failing(file: &[u8], fails_at: u32) -> impl ReadAt {
@@ -101,21 +101,19 @@ fn what_may_be_decoded_is_decoded() {
 #[cfg(feature = "zstd")]
 #[test]
 fn what_is_measured_is_what_is_validated() {
+    use zten_corpus::base::object;
+    use zten_corpus::zstd::Frame;
+    use zten_testkit::Layout;
+
     // One frame of so many bytes, all of them 1: RFC 8878 §3.1.1, with a block that repeats one.
-    let frame = |bytes: u8| [0x28, 0xb5, 0x2f, 0xfd, 0x20, bytes, bytes << 3 | 3, 0, 0, 1];
-    let component = |dtype: &[u8], offset: u8, encoding: &[u8]| {
-        let start = [b"\xa4\x65dtype", dtype, b"\x66offset\x18", &[offset]].concat();
-        [&start, &b"\x66length\x0a\x68encoding"[..], encoding].concat()
-    };
-    let zstd = |dtype, offset| component(dtype, offset, b"\x64zstd");
-    let head = b"\xa2\x67version\x651.1.0\x67objects\xa1\x61x\xa3\x65shape\x81\x02\x66format\x6asparse_coo";
-    let parts = [b"\x6acomponents\xa2\x66values", &zstd(b"\x62u8", 64)[..], b"\x66coords"].concat();
-    let manifest = [&head[..], &parts, &zstd(b"\x62u8", 128)].concat();
+    let frame = |bytes: u8| Frame::single(bytes, 0).repeat(1, bytes.into()).end().bytes;
     let file = |values, coords| {
-        let mut blobs = frame(values).to_vec();
-        blobs.resize(64, 0);
-        blobs.extend(frame(coords));
-        oracles::file(&blobs, &manifest)
+        let mut layout = Layout::new(64);
+        let (values, coords) =
+            (layout.packed("u8", frame(values)), layout.packed("u8", frame(coords)));
+        let parts = [("values", values), ("coords", coords)];
+        layout.named("x", object(&[2], "sparse_coo", parts));
+        layout.v1("1.1.0").build("").bytes
     };
     let (honest, other) = (file(3, 3), file(5, 3));
     let validate = |changes_at| {
@@ -203,6 +201,10 @@ fn indices_are_read_once() {
 #[test]
 fn a_block_ends_where_its_header_says() {
     use sha2::Digest as _;
+    use zten_corpus::base::object;
+    use zten_corpus::cbor::text;
+    use zten_testkit::Layout;
+
     // No content size, a window of 1 KiB, one block that is stored as it is: RFC 8878 §3.1.1.
     let frame = |size: u16| {
         let [low, high] = (size << 3 | 1).to_le_bytes();
@@ -211,14 +213,14 @@ fn a_block_ends_where_its_header_says() {
     let blob = |claimed| [&frame(claimed)[..], &[7; 300], &frame(300), &[8; 300]].concat();
     let (truth, lie) = (blob(300), blob(300 + 9 + 300));
     let digest = sha2::Sha256::digest(&truth);
-    let digits = zten_testkit::hex(&digest);
-    let head =
-        b"\xa2\x67version\x651.1.0\x67objects\xa1\x61x\xa3\x65shape\x81\x01\x66format\x64mine";
-    let fields =
-        b"\x6acomponents\xa1\x61a\xa5\x65dtype\x62u8\x66offset\x18\x40\x66length\x19\x02\x6a";
-    let digest = [b"\x66digest\x78\x47sha256:", digits.as_bytes()].concat();
-    let manifest = [&head[..], fields, &digest, b"\x68encoding\x64zstd"].concat();
-    let files = [oracles::file(&truth, &manifest), oracles::file(&lie, &manifest)];
+    let digest = format!("sha256:{}", zten_testkit::hex(&digest));
+    let files = [truth, lie].map(|frames| {
+        let mut layout = Layout::new(64);
+        let mut part = layout.packed("u8", frames);
+        part.pairs("").push((text("digest"), text(&digest)));
+        layout.named("x", object(&[1], "mine", [("a", part)]));
+        layout.v1("1.1.0").build("").bytes
+    });
     let archive = Archive::from_bytes(&files[0]).unwrap();
     let component = archive.get("x").unwrap().component("a").unwrap();
     let read = |lies_at| {
