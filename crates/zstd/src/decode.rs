@@ -26,8 +26,8 @@ pub use self::error::{DecodeError, Flaw};
 pub use self::header::Header;
 use self::walk::FrameWalk;
 use crate::Failure;
-use crate::format::Checksum;
 use crate::num::u64_from_usize;
+use crate::xxh64::Xxh64;
 
 /// The limits for decoding frames.
 #[derive(Clone, Copy, Debug)]
@@ -89,7 +89,7 @@ struct Frame {
     produced: u64,
     /// True if its last block has been decoded.
     last: bool,
-    sum: Checksum,
+    sum: Xxh64,
 }
 
 impl<D: BlockDecoder> Frames<D> {
@@ -224,7 +224,7 @@ impl<D: BlockDecoder> Frames<D> {
         tap(&self.stored);
         let left = self.left();
         self.decoder.begin(&header, left).map_err(|flaw| self.error(flaw))?;
-        self.frame = Some(Frame { header, produced: 0, last: false, sum: Checksum::new() });
+        self.frame = Some(Frame { header, produced: 0, last: false, sum: Xxh64::new() });
         Ok(true)
     }
 
@@ -255,8 +255,8 @@ impl<D: BlockDecoder> Frames<D> {
             return Err(DecodeError::new(Flaw::ContentSize, header.at).found(size));
         }
         // What was fetched last is the last block, and the checksum.
-        let stored = self.stored.last_chunk().copied();
-        if header.checksum && stored != Some(sum.to_bytes()) {
+        let stored = self.stored.last_chunk().map(|sum| u32::from_le_bytes(*sum));
+        if header.checksum && stored != Some(sum.low()) {
             return Err(DecodeError::new(Flaw::Checksum, header.at));
         }
         Ok(())

@@ -20,8 +20,9 @@ use self::block::Blocks;
 use self::matches::Effort;
 pub use self::seekable::Seekable;
 use crate::Failure;
-use crate::format::{Checksum, LARGEST_BLOCK, MAGIC};
+use crate::format::{LARGEST_BLOCK, MAGIC};
 use crate::num::{DebugExpect as _, u64_from_usize};
+use crate::xxh64::Xxh64;
 
 /// The largest distance of a match: the window that a reader has to keep.
 const WINDOW: usize = 1 << WINDOW_LOG;
@@ -99,7 +100,7 @@ pub struct Encoder {
     start: usize,
     blocks: Blocks,
     /// The checksum of the content, if the frame is to have one.
-    sum: Option<Checksum>,
+    sum: Option<Xxh64>,
 }
 
 impl Encoder {
@@ -119,7 +120,7 @@ impl Encoder {
     /// The same encoder, for a frame with a checksum of its content.
     #[must_use]
     pub fn with_checksum(mut self) -> Self {
-        self.sum = Some(Checksum::new());
+        self.sum = Some(Xxh64::new());
         self
     }
 
@@ -128,7 +129,7 @@ impl Encoder {
         (self.decoded, self.taken, self.begun, self.start) = (decoded, 0, false, 0);
         self.kept.clear();
         self.blocks.clear();
-        self.sum = self.sum.as_ref().map(|_| Checksum::new());
+        self.sum = self.sum.as_ref().map(|_| Xxh64::new());
     }
 
     /// Takes bytes, and hands to `out` what can be written.
@@ -183,7 +184,7 @@ impl Encoder {
         }
         self.flush(true, out).map_err(Failure::Callback)?;
         let Some(sum) = &self.sum else { return Ok([0; 4]) };
-        let sum = sum.to_bytes();
+        let sum = sum.low().to_le_bytes();
         out(&sum).map_err(Failure::Callback)?;
         Ok(sum)
     }

@@ -4,10 +4,6 @@ pub(crate) mod codes;
 pub(crate) mod fse;
 pub(crate) mod offsets;
 
-use core::hash::Hasher as _;
-
-use twox_hash::XxHash64;
-
 /// The first four bytes of a frame: §3.1.1.
 pub(crate) const MAGIC: u32 = 0xfd2f_b528;
 /// The most bytes that a block decodes to: §3.1.1.2.4.
@@ -28,25 +24,3 @@ pub(crate) const LONGEST_CODE: u32 = 11;
 pub(crate) const LISTED: u8 = 128;
 /// The largest table for such weights: §4.2.1.2.
 pub(crate) const WEIGHTS_LOG: u32 = 6;
-
-/// A running checksum of the decoded bytes of a frame. The frame stores the low 32 bits of the bytes' XXH64 with seed 0
-/// (RFC 8878 §3.1.1).
-pub(crate) struct Checksum(XxHash64);
-
-impl Checksum {
-    /// Begins the checksum of a frame.
-    pub(crate) fn new() -> Self {
-        Self(XxHash64::with_seed(0))
-    }
-
-    /// Adds the next decoded bytes.
-    pub(crate) fn update(&mut self, bytes: &[u8]) {
-        self.0.write(bytes);
-    }
-
-    /// Returns the checksum of all bytes so far, as a frame stores it.
-    pub(crate) fn to_bytes(&self) -> [u8; 4] {
-        let [a, b, c, d, ..] = self.0.finish().to_le_bytes();
-        [a, b, c, d]
-    }
-}

@@ -23,6 +23,8 @@ pub mod encode;
 mod format;
 #[cfg(any(feature = "decode", feature = "encode"))]
 mod num;
+#[cfg(any(feature = "decode", feature = "encode"))]
+mod xxh64;
 
 /// The reason why a call that calls back ended early.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
