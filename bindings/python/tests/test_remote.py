@@ -311,7 +311,7 @@ def test_files_of_other_formats_are_what_they_are_here(server: Server) -> None:
             assert file[name].numpy().tobytes() == tensor.numpy().tobytes()
             assert file[name][...].numpy().tobytes() == tensor.numpy().tobytes()
     # A URL with a query does not end in ".index.json", so the file is not taken for an index.
-    assert zten.check(server.name("two.index.json") + "?signature=secret").rule == "format-unknown"
+    assert zten.check(server.name("two.index.json") + "?signature=secret").rule == "index-file"
 
 
 @remote
