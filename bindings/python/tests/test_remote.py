@@ -310,7 +310,7 @@ def test_files_of_other_formats_are_what_they_are_here(server: Server) -> None:
         for name, tensor in here_too.items():
             assert file[name].numpy().tobytes() == tensor.numpy().tobytes()
             assert file[name][...].numpy().tobytes() == tensor.numpy().tobytes()
-    # A URL with a query does not end in ".index.json", so the file is not taken for an index.
+    # The query may be a signature for the index alone, so the URLs of the files that it names are not derived.
     assert zten.check(server.name("two.index.json") + "?signature=secret").rule == "index-file"
 
 
