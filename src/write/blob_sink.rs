@@ -54,8 +54,8 @@ impl<S: core::fmt::Debug> core::fmt::Debug for BlobSink<S> {
     }
 }
 
-/// The number of bytes from which a thread hashes them while they are written. Starting a thread takes about a tenth of
-/// the time of hashing so many.
+/// The least number of bytes for which a thread is started that hashes them while they are written. Starting a thread takes
+/// about a tenth of the time that hashing this number of bytes takes.
 #[cfg(feature = "std")]
 const HASHED_ASIDE: usize = 256 << 10;
 

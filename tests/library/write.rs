@@ -651,7 +651,7 @@ fn compressed_components_can_be_read_again() {
     }
 }
 
-/// A component of `bytes` bytes, written in calls of at most `piece` bytes.
+/// Writes a file of two tensors with the elements `bytes`, in calls with at most `piece` bytes each.
 fn in_pieces(settings: &WriteOptions, level: Option<Level>, bytes: &[u8], piece: usize) -> Vec<u8> {
     let mut file = writer(settings);
     for (name, dtype) in [("a", DType::U8), ("b", DType::Bool)] {
@@ -683,6 +683,7 @@ fn a_hashing_thread_changes_no_byte() {
     for (settings, level) in ways {
         // In one call, in pieces that a thread hashes, and in pieces that are too small for a thread.
         for piece in [bytes.len(), 300_000, 1000] {
+            // The canonical form finds equal components by all of their bytes, which must come in one call.
             if settings == plain.canonical() && piece < bytes.len() {
                 continue;
             }
@@ -694,7 +695,7 @@ fn a_hashing_thread_changes_no_byte() {
     }
 }
 
-/// A sink that fails at a certain call. The field holds the number of calls up to that one.
+/// A sink whose `write` fails when it is called for the nth time. The field is the number of calls that are left until then.
 #[derive(Debug)]
 struct Failing(u32);
 

@@ -124,7 +124,6 @@ export const encoded = (value: AttributeInput): Uint8Array<ArrayBuffer> => {
   const pieces: Uint8Array<ArrayBuffer>[] = []
   const head = (major: number, number: number | bigint): void => {
     const big = BigInt(number)
-    if (big >= 1n << 64n) throw failure(`the integer ${number} needs more than 64 bits`)
     const [info, width] = big < 24n ? [Number(big), 0] : big < 256n ? [24, 1] : big < 65536n ? [25, 2] : big < 1n << 32n ? [26, 4] : [27, 8]
     const bytes = new Uint8Array(1 + width)
     bytes[0] = major << 5 | info
@@ -148,6 +147,7 @@ export const encoded = (value: AttributeInput): Uint8Array<ArrayBuffer> => {
     else if (value === undefined) head(7, 23)
     else if (typeof value === 'boolean') head(7, value ? 21 : 20)
     else if (typeof value === 'number' && (!Number.isSafeInteger(value) || Object.is(value, -0))) float(value)
+    else if (typeof value === 'bigint' && (value >= 1n << 64n || value < -(1n << 64n))) throw failure(`the integer ${value} needs more than 64 bits`)
     else if (typeof value === 'number' || typeof value === 'bigint') value < 0 ? head(1, -1n - BigInt(value)) : head(0, value)
     else if (typeof value === 'string') string(value)
     else if (value instanceof Uint8Array) {

@@ -13,11 +13,11 @@ use pyo3::types::{PyBytes, PyDict};
 use zten::attributes::Attributes;
 use zten::error::Misuse;
 use zten::num::u64_from_usize;
-use zten::write::{Encoded, FileSink, Sink as _};
-use zten::{DType, Error, ReadAt as _};
+use zten::write::{FileSink, Sink as _};
+use zten::{Error, ReadAt as _};
 use zten_formats::write::{
-    self, Array, ArrayList, ArraySource, Draft, Inexpressible, Settings, Subject, WrittenFormat,
-    check_array, check_attributes,
+    self, Array, ArrayList, ArraySource, DeclaredArrays, Draft, Inexpressible, Settings, Subject,
+    WrittenFormat, check_array, check_attributes,
 };
 use zten_report::finding::{Finding, Verdict};
 
@@ -48,34 +48,6 @@ pub(crate) fn format(suffix: &str) -> PyResult<WrittenFormat> {
     found.ok_or_else(|| PyValueError::new_err(format!("unknown format {suffix:?}")))
 }
 
-/// The names, dtypes and shapes of all arrays of a file, and the file's attributes.
-#[derive(Default)]
-struct Declared {
-    arrays: Vec<(String, Array)>,
-    attributes: Option<Encoded>,
-}
-
-impl ArrayList for Declared {
-    fn count(&self) -> usize {
-        self.arrays.len()
-    }
-
-    fn name(&self, at: usize) -> &str {
-        self.arrays.get(at).map_or("", |(name, _)| name)
-    }
-
-    fn array(&self, at: usize) -> Result<Array, String> {
-        self.arrays
-            .get(at)
-            .map(|(_, array)| array.clone())
-            .ok_or_else(|| "no such array".to_owned())
-    }
-
-    fn attributes(&self) -> Attributes<'_> {
-        self.attributes.as_ref().map_or_else(Attributes::default, Encoded::entries)
-    }
-}
-
 /// The size of the write buffer of an unnamed file, in bytes.
 const BUFFER: usize = 64 << 10;
 
@@ -99,10 +71,12 @@ pub(crate) fn raised(py: Python<'_>, failure: write::Failure<Error>, path: Optio
     }
 }
 
-/// Returns the dtype that is named `element`.
-fn dtype(element: &str) -> PyResult<DType> {
-    let found = DType::ALL.into_iter().find(|dtype| dtype.name() == element);
-    found.ok_or_else(|| PyValueError::new_err(format!("unknown type {element:?}")))
+/// Returns the description of an array whose dtype is named `element`.
+///
+/// # Errors
+/// A `ValueError` for an unknown dtype.
+fn described(element: &str, shape: Vec<u64>) -> PyResult<Array> {
+    Array::named(element, shape).map_err(PyValueError::new_err)
 }
 
 /// Takes the value out of `lock`. Until [`put_back`] returns it, each other call of the writer fails: two threads cannot write
@@ -128,7 +102,7 @@ pub(crate) struct ArrayWriter {
 
 /// A file whose header has been written, and the buffer through which arrays are copied.
 struct Begun {
-    list: Declared,
+    list: DeclaredArrays,
     draft: Draft,
     out: Output,
     buffer: Vec<u8>,
@@ -163,9 +137,9 @@ impl ArrayWriter {
     ) -> PyResult<Self> {
         let format = self::format(format)?;
         let attributes = attributes.map(cbor::attributes).transpose()?;
-        let mut list = Declared { arrays: Vec::new(), attributes };
+        let mut list = DeclaredArrays { arrays: Vec::new(), attributes };
         for (name, element, shape) in arrays {
-            list.arrays.push((name, Array { shape, dtype: dtype(&element)? }));
+            list.arrays.push((name, described(&element, shape)?));
         }
         let begin = || {
             let mut out = Output::new(path.as_deref()).map_err(write::Failure::Source)?;
@@ -226,7 +200,7 @@ pub(crate) struct SpoolWriter {
 
 /// The arrays that have been added, and the unnamed file with their bytes.
 struct Spool {
-    list: Declared,
+    list: DeclaredArrays,
     /// The names of the arrays, by which a second array of the same name is rejected.
     names: HashSet<String>,
     /// The offset of the first byte of each array in the unnamed file.
@@ -259,7 +233,7 @@ impl Spool {
 
 /// Arrays whose bytes are read from the unnamed file of a [`Spool`].
 struct Spooled<'c> {
-    list: Declared,
+    list: DeclaredArrays,
     /// The offset of the first byte of each array in the unnamed file.
     starts: Vec<u64>,
     sink: FileSink,
@@ -362,7 +336,7 @@ impl SpoolWriter {
         if attributes.is_some() {
             return Err(failed(format!("a .{suffix} file has no attributes of a tensor")));
         }
-        let described = Array { shape, dtype: dtype(element)? };
+        let described = described(element, shape)?;
         check_array(self.format, name, &described)
             .map_err(|error| raised(py, error.into(), Some(&self.path)))?;
         let (bytes, mut open) = (array.as_slice()?, taken(&self.open)?);

@@ -1,4 +1,4 @@
-//! The destination of a new file, and the pieces in which arrays reach it.
+//! The file on disk or in memory to which Python writes, and passing arrays to it piece by piece.
 
 use std::io::{self, Cursor, Seek, SeekFrom, Write};
 use std::path::Path;

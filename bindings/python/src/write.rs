@@ -18,7 +18,7 @@ use zten::write::{
     Checksum, Copier, FileSink, Level, NewComponent, NewObject, WriteOptions, canonical_order,
 };
 use zten::{Error, ErrorKind, Generation, OpenOptions};
-use zten_formats::write::{self, Settings, Tensors, WrittenFormat};
+use zten_formats::write::{self, Settings, Tensors, WrittenFormat, written_generation};
 use zten_formats::{find_without_profile, profile};
 use zten_report::finding::{Finding, Verdict, stored};
 
@@ -43,14 +43,7 @@ impl Form {
     /// A `ValueError` for an unknown generation, and for a digest that the generation does not have.
     fn options(&self) -> PyResult<WriteOptions> {
         let Self(generation, digest, canonical, shares) = self;
-        let generation = match generation.as_str() {
-            "1.2" => Generation::V1_2,
-            "2" => Generation::V2,
-            other => {
-                let sentence = format!("generation is {other:?}, expected \"1.2\" or \"2\"");
-                return Err(PyValueError::new_err(sentence));
-            }
-        };
+        let generation = written_generation(generation).map_err(PyValueError::new_err)?;
         let checksum = match (digest.as_deref(), generation) {
             (Some("auto"), _) => None,
             (Some("sha256"), _) => Some(Checksum::Sha256),

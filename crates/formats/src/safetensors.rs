@@ -141,7 +141,8 @@ fn parse<'o>(
     let mut entries = Entries::new(header, LENGTH, options.limit())?;
     // Most headers list tensors in the order of their data. Only other headers take the time and memory to sort the extents.
     let (mut end, mut in_order) = (0_u64, true);
-    let (mut unaligned, mut first_unaligned) = (0_u64, None);
+    // The note on the first tensor that is not aligned, and the number of such tensors.
+    let mut unaligned: Option<(FormatError, u64)> = None;
     while let Some(entry) = entries.next()? {
         let (begin, bytes) = (entry.data_offsets.0, data_length(&entry)?);
         in_order &= begin == end;
@@ -152,18 +153,18 @@ fn parse<'o>(
             continue;
         }
         if !is_aligned(&entry, data) {
-            unaligned = unaligned.saturating_add(1);
-            if first_unaligned.is_none() {
-                let rule = Rule::SafetensorsAlignment;
-                let at = entry.data_offsets_at;
+            if let Some((_, count)) = &mut unaligned {
+                *count = count.saturating_add(1);
+            } else {
+                let (rule, at) = (Rule::SafetensorsAlignment, entry.data_offsets_at);
                 let note = FormatError::violation_at(rule, rule.row().broken, at);
-                first_unaligned = Some(note.about(entry.name));
+                unaligned = Some((note.about(entry.name), 1));
             }
         }
         builder.push(&object(&entry, &[component(&entry, data)])).map_err(format_error)?;
     }
-    if let Some(first) = first_unaligned {
-        builder.found_times(first.into(), unaligned);
+    if let Some((first, count)) = unaligned {
+        builder.found_times(first.into(), count);
     }
     if !in_order || data.saturating_add(end) != length {
         check_cover(header, length, options.limit()).or_else(|error| {

@@ -7,6 +7,7 @@
 //! If a format cannot hold a tensor or attribute, writing fails with an [`Inexpressible`] before the first byte is written.
 
 mod array;
+mod declared;
 mod draft;
 mod element;
 mod format;
@@ -20,8 +21,9 @@ mod ties;
 use std::io::{Seek, Write};
 
 pub use array::{Array, ArrayList, ArraySource, ChunkFn, Failure, Inexpressible, Subject};
+pub use declared::DeclaredArrays;
 pub use draft::Draft;
-pub use format::WrittenFormat;
+pub use format::{WrittenFormat, written_generation};
 pub use metadata::json_texts;
 pub use tensors::Tensors;
 pub use ties::{has_ties, is_tied};

@@ -1,7 +1,7 @@
 //! Lists of the digests of tensors. `docs/digests.md` describes their format.
 
 use std::borrow::Cow;
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::fmt::{self, Write as _};
 use std::io;
 use std::ops::Range;
@@ -345,10 +345,8 @@ pub fn parse_sha256(hex: &str) -> Option<Sha256> {
 pub struct DigestLists {
     text: Vec<u8>,
     parts: Vec<Part>,
-    /// For each path, the index in `parts` of its first part.
-    by_path: HashMap<String, usize>,
-    /// The paths of two or more parts that differ.
-    ambiguous: HashSet<String>,
+    /// For each path that a part has, the index of its first part in `parts`; `None` if two of its parts differ.
+    by_path: HashMap<String, Option<usize>>,
 }
 
 /// The digests of one file in a [`DigestLists`].
@@ -357,40 +355,36 @@ struct Part {
     bytes: Range<usize>,
     /// The number of lines of the list before this part.
     lines: usize,
-    /// The path of the file, if the part has one.
-    path: Option<String>,
 }
 
 impl DigestLists {
     /// Divides `text` into the parts of its files. The parts are parsed when [`of`](Self::of) asks for them.
     pub fn new(text: Vec<u8>) -> Self {
-        let mut parts: Vec<Part> = Vec::new();
+        let mut lists = Self { text, parts: Vec::new(), by_path: HashMap::new() };
         let mut at = 0_usize;
-        for (lines, line) in text.split_inclusive(|byte| *byte == b'\n').enumerate() {
+        for (lines, line) in lists.text.split_inclusive(|byte| *byte == b'\n').enumerate() {
             let end = at.saturating_add(line.len());
             if line.starts_with(MAGIC.as_bytes()) {
-                parts.push(Part { bytes: at..end, lines, path: None });
-            } else if let Some(part) = parts.last_mut() {
+                lists.parts.push(Part { bytes: at..end, lines });
+            } else if let Some(part) = lists.parts.last_mut() {
                 part.bytes.end = end;
             }
             at = end;
         }
-        let (mut by_path, mut ambiguous) = (HashMap::<String, usize>::new(), HashSet::new());
-        let bytes = |range: &Range<usize>| text.get(range.clone()).unwrap_or_default();
-        for number in 0..parts.len() {
-            let Some(part) = parts.get(number) else { continue };
-            let Some(path) = path_of(bytes(&part.bytes)).map(str::to_owned) else { continue };
-            match by_path.get(&path).and_then(|first| parts.get(*first)) {
-                // A user may have passed the same file twice to `zten hash`, which prints equal parts.
-                Some(first) if bytes(&first.bytes) == bytes(&part.bytes) => {}
-                Some(_) => drop(ambiguous.insert(path.clone())),
-                None => drop(by_path.insert(path.clone(), number)),
-            }
-            if let Some(part) = parts.get_mut(number) {
-                part.path = Some(path);
+        let mut by_path = HashMap::<String, Option<usize>>::new();
+        for (number, part) in lists.parts.iter().enumerate() {
+            let Some(path) = path_of(lists.bytes(part)) else { continue };
+            let first = *by_path.entry(path.to_owned()).or_insert(Some(number));
+            // A user may have passed the same file twice to `zten hash`, which prints equal parts.
+            let is_same = first
+                .and_then(|first| lists.parts.get(first))
+                .is_some_and(|first| lists.bytes(first) == lists.bytes(part));
+            if !is_same {
+                by_path.insert(path.to_owned(), None);
             }
         }
-        Self { text, parts, by_path, ambiguous }
+        lists.by_path = by_path;
+        lists
     }
 
     /// Parses the digests of one file. `file` is the path of the file as `zten hash` shows it. If the list is of a single file,
@@ -405,16 +399,20 @@ impl DigestLists {
         if self.parts.len() < 2 || self.by_path.is_empty() {
             return Digests::parse(&self.text);
         }
-        if self.ambiguous.contains(file) {
-            return Err(format!("two lists of digests for {file}, expected one"));
-        }
-        let Some(part) = self.by_path.get(file).and_then(|number| self.parts.get(*number)) else {
-            let paths = || self.parts.iter().filter_map(|part| part.path.as_deref());
-            let named: Vec<_> = paths().take(NAMED).collect();
-            let more = if paths().nth(NAMED).is_some() { ", …" } else { "" };
+        let Some(number) = self.by_path.get(file) else {
+            let mut paths = self.parts.iter().filter_map(|part| path_of(self.bytes(part)));
+            let named: Vec<_> = paths.by_ref().take(NAMED).collect();
+            let more = if paths.next().is_some() { ", …" } else { "" };
             return Err(format!("no digests for {file}, only for {}{more}", named.join(", ")));
         };
-        Digests::parse_from(self.text.get(part.bytes.clone()).unwrap_or_default(), part.lines)
+        let part = number.and_then(|number| self.parts.get(number));
+        let part = part.ok_or_else(|| format!("two lists of digests for {file}, expected one"))?;
+        Digests::parse_from(self.bytes(part), part.lines)
+    }
+
+    /// Returns the bytes of `part`.
+    fn bytes(&self, part: &Part) -> &[u8] {
+        self.text.get(part.bytes.clone()).unwrap_or_default()
     }
 }
 

@@ -1,6 +1,8 @@
-//! The exports that write a file. One call describes the file and all its tensors. Then one call for each tensor passes its
-//! elements; the tensors come in the order in which the format stores them. A last call ends the file. The host gets the bytes
-//! of the file as data.
+//! The exports that write a file.
+//!
+//! The host first calls [`write_begin`] with the description of the file and of all its tensors. It then asks [`write_next`]
+//! which tensor the format stores next, and passes the elements of this tensor to [`write_tensor`], until no tensor is left.
+//! [`write_end`] completes the file. During all of these calls the module hands the bytes of the file to the host.
 #![deny(clippy::arithmetic_side_effects, clippy::as_conversions)]
 
 use std::io::{self, BufWriter, Seek, SeekFrom, Write};
@@ -9,13 +11,13 @@ use std::sync::Mutex;
 
 use serde::Deserialize;
 use wasm_bindgen::prelude::wasm_bindgen;
-use zten::attributes::{Attributes, Value};
+use zten::attributes::Value;
 use zten::write::{Encoded, Level, Part, Sink, WriteOptions};
-use zten::{DType, Error, Generation, Writer};
+use zten::{Error, Writer};
 use zten_formats::write::{
-    Array, ArrayList, Draft, Failure, Inexpressible, Settings, Subject, WrittenFormat,
+    Array, ArrayList as _, DeclaredArrays, Draft, Failure, Inexpressible, Settings, Subject,
+    WrittenFormat, written_generation,
 };
-use zten_report::escape::quoted;
 use zten_report::finding::{Finding, Verdict};
 
 use crate::border::{Answer, Out, answer, input};
@@ -31,41 +33,16 @@ struct Request {
     format: Option<String>,
     /// The generation of a zTensor file.
     generation: Option<String>,
-    /// The level at which the tensors of a zTensor file are compressed; `None` for no compression.
+    /// The zstd level at which a zTensor file is compressed. Without a level, the file is not compressed.
     zstd: Option<u8>,
     /// The name, dtype and shape of each tensor, and the number of bytes that the host has for it.
     tensors: Vec<(String, String, Vec<u64>, u64)>,
 }
 
-/// All tensors of a file, and the attributes of the file.
-struct Declared {
-    tensors: Vec<(String, Array)>,
-    attributes: Option<Encoded>,
-}
-
-impl ArrayList for Declared {
-    fn count(&self) -> usize {
-        self.tensors.len()
-    }
-
-    fn name(&self, at: usize) -> &str {
-        self.tensors.get(at).map_or("", |(name, _)| name)
-    }
-
-    fn array(&self, at: usize) -> Result<Array, String> {
-        let array = self.tensors.get(at).map(|(_, array)| array.clone());
-        array.ok_or_else(|| "no such tensor".to_owned())
-    }
-
-    fn attributes(&self) -> Attributes<'_> {
-        self.attributes.as_ref().map_or_else(Attributes::default, Encoded::entries)
-    }
-}
-
 /// The new file, whose bytes the host takes.
 #[derive(Default)]
 struct NewFile {
-    /// The offset in the file at which the next byte is written. It is less than `end` while earlier bytes are replaced.
+    /// The offset at which the next byte is written. It is less than `end` after a seek back, when written bytes are replaced.
     at: u64,
     /// The length of the file so far.
     end: u64,
@@ -100,12 +77,6 @@ impl Seek for NewFile {
 /// The new file behind a buffer, because headers are written in many small pieces.
 struct Buffered(BufWriter<NewFile>);
 
-impl Buffered {
-    fn new() -> Self {
-        Self(BufWriter::with_capacity(1 << 16, NewFile::default()))
-    }
-}
-
 impl Sink for Buffered {
     type Output = ();
 
@@ -127,21 +98,21 @@ enum Unfinished {
 }
 
 /// The file that this instance writes, until it is finished or a call has failed.
-static WRITING: Mutex<Option<(Declared, Unfinished)>> = Mutex::new(None);
+static WRITING: Mutex<Option<(DeclaredArrays, Unfinished)>> = Mutex::new(None);
 
 /// Begins a file. The input of the call, of `length` bytes, is a map of CBOR that describes the file and all its tensors. The
 /// answer is empty, or the reason why the described file cannot be written. Returns the status of the call.
 #[wasm_bindgen]
 pub fn write_begin(length: usize) -> u32 {
     answer(|out| {
-        let request = Encoded::from_cbor(input(length)?);
-        let begun = declared(&request).and_then(|(declared, request, format)| {
-            let unfinished = begin(&declared, &request, format)?;
-            Ok((declared, unfinished))
-        });
-        match begun {
-            Ok(begun) => {
-                *WRITING.try_lock().map_err(|_| io::ErrorKind::WouldBlock)? = Some(begun);
+        let (declared, format, options) = match planned(&Encoded::from_cbor(input(length)?)) {
+            Ok(planned) => planned,
+            Err(finding) => return problem::write(&finding, None, out),
+        };
+        match begin(&declared, format, &options) {
+            Ok(unfinished) => {
+                let mut writing = WRITING.try_lock().map_err(|_| io::ErrorKind::WouldBlock)?;
+                *writing = Some((declared, unfinished));
                 Ok(())
             }
             Err(failure) => failed(failure, None, out),
@@ -176,7 +147,7 @@ pub fn write_tensor(length: usize) -> u32 {
             Unfinished::ZTensor(writer, next) => {
                 let at = *next;
                 *next = next.saturating_add(1);
-                let written = declared.tensors.get(at).map(|(name, Array { shape, dtype })| {
+                let written = declared.arrays.get(at).map(|(name, Array { shape, dtype })| {
                     writer.add(name, shape, Part::of_bytes(*dtype, &bytes))
                 });
                 (Some(at), written.unwrap_or(Ok(())).map_err(Failure::Source))
@@ -210,67 +181,65 @@ pub fn write_end() -> u32 {
 }
 
 /// Parses `request`, and checks that each tensor has as many bytes as its shape and dtype need. Returns all tensors with the
-/// attributes, the other fields of the request, and the format of the file.
-fn declared(request: &Encoded) -> Result<(Declared, Request, WrittenFormat), Failure<Error>> {
+/// attributes of the file, its format, and the options of a zTensor file.
+///
+/// # Errors
+/// The finding about an argument of the caller that is wrong.
+fn planned(
+    request: &Encoded,
+) -> Result<(DeclaredArrays, WrittenFormat, WriteOptions), Box<Finding>> {
+    let wrong = |sentence: String| Box::new(Finding::new(Verdict::Error, sentence));
+    let refused = |error: Error| Box::new(Finding::from_error(&error));
     let entries = request.entries();
-    let mut facts: Request = entries.deserialize().map_err(Failure::Source)?;
-    let path = Path::new(&facts.name);
-    let format = WrittenFormat::choose(Some(path), facts.format.as_deref());
-    let format = format.map_err(Inexpressible::file)?;
-    let mut tensors = Vec::new();
-    for (name, dtype, shape, bytes) in std::mem::take(&mut facts.tensors) {
-        let known = DType::ALL.into_iter().find(|known| known.name() == dtype);
-        let Some(known) = known else {
-            let sentence = format!("unknown dtype {}", quoted(&dtype));
-            return Err(Inexpressible::tensor(&name, sentence).into());
-        };
-        let array = Array { shape, dtype: known };
-        if array.bytes() != bytes {
-            let (shape, needed) = (&array.shape, array.bytes());
+    let Request { name, format, generation, zstd, tensors } =
+        entries.deserialize().map_err(refused)?;
+    let format = WrittenFormat::choose(Some(Path::new(&name)), format.as_deref()).map_err(wrong)?;
+    let mut declared = DeclaredArrays::default();
+    for (name, dtype, shape, bytes) in tensors {
+        let about = |sentence| Finding { object: Some(name.clone()), ..*wrong(sentence) };
+        let array = Array::named(&dtype, shape).map_err(about)?;
+        let needed = array.bytes();
+        if needed != bytes {
+            let shape = &array.shape;
             let sentence = format!(
                 "the data has {bytes} bytes, expected {needed} for {dtype} of the shape {shape:?}"
             );
-            return Err(Inexpressible::tensor(&name, sentence).into());
+            return Err(about(sentence).into());
         }
-        tensors.push((name, array));
+        declared.arrays.push((name, array));
     }
-    let attributes = entries.item("attributes").and_then(|item| match item.value() {
+    declared.attributes = entries.item("attributes").and_then(|item| match item.value() {
         Value::Bytes(bytes) => Some(Encoded::from_cbor(bytes.as_bytes()?.to_vec())),
         _ => None,
     });
-    Ok((Declared { tensors, attributes }, facts, format))
+    let given = [("generation", generation.is_some()), ("zstd", zstd.is_some())];
+    if let Some((option, _)) = given.iter().find(|(_, is_given)| *is_given)
+        && format != WrittenFormat::ZTensor
+    {
+        return Err(wrong(format!("a .{} file has no {option}", format.suffix())));
+    }
+    let mut options = WriteOptions::default();
+    if let Some(generation) = generation {
+        options = options.generation(written_generation(&generation).map_err(wrong)?);
+    }
+    if let Some(level) = zstd {
+        options = options.compressed(Level::new(level).map_err(refused)?);
+    }
+    Ok((declared, format, options))
 }
 
-/// Begins a file of `format` with all tensors of `declared`.
+/// Begins a file of `format` with all tensors of `declared`. A zTensor file is written with `options`.
 fn begin(
-    declared: &Declared,
-    request: &Request,
+    declared: &DeclaredArrays,
     format: WrittenFormat,
+    options: &WriteOptions,
 ) -> Result<Unfinished, Failure<Error>> {
+    let mut file = Buffered(BufWriter::with_capacity(1 << 16, NewFile::default()));
     if format != WrittenFormat::ZTensor {
-        let asked =
-            [("generation", request.generation.is_some()), ("zstd", request.zstd.is_some())];
-        if let Some((option, _)) = asked.iter().find(|(_, is_given)| *is_given) {
-            let sentence = format!("a .{} file has no {option}", format.suffix());
-            return Err(Inexpressible::file(sentence).into());
-        }
-        let mut file = Buffered::new();
         let draft = Draft::begin(format, declared, &mut file.0, Settings::default())?;
         return Ok(Unfinished::Draft(draft, file));
     }
-    let mut options = WriteOptions::default();
-    match request.generation.as_deref() {
-        None | Some("1.2") => {}
-        Some("2") => options = options.generation(Generation::V2),
-        Some(other) => {
-            let sentence = format!("generation is {}, expected \"1.2\" or \"2\"", quoted(other));
-            return Err(Inexpressible::file(sentence).into());
-        }
-    }
-    if let Some(level) = request.zstd {
-        options = options.compressed(Level::new(level).map_err(Failure::Source)?);
-    }
-    let begun = Writer::new(Buffered::new(), &options).and_then(|mut writer| {
+    let begun = Writer::new(file, options).and_then(|mut writer| {
         if let Some(attributes) = &declared.attributes {
             writer.attributes_encoded(attributes)?;
         }
@@ -282,7 +251,7 @@ fn begin(
 /// Writes the next array of `draft`, whose elements are `bytes`.
 fn write_array(
     draft: &mut Draft,
-    declared: &Declared,
+    declared: &DeclaredArrays,
     bytes: &[u8],
     Buffered(file): &mut Buffered,
 ) -> Result<(), Failure<Error>> {

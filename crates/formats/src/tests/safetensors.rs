@@ -357,3 +357,31 @@ fn more_dimensions_than_can_be() {
     assert!(read("x", &one("U8", &shape(64), 1)).is_ok());
     assert!(rejection("x", &one("U8", &shape(65), 1)).contains("64 dimensions"));
 }
+
+/// A file has one note for all tensors that are not aligned. It names the first of them and counts the others.
+#[test]
+fn tensors_that_are_not_aligned_are_counted() {
+    // Each tensor is its name, dtype, number of elements and number of bytes.
+    let notes = |tensors: &[(&str, &str, u64, u64)]| {
+        let listed =
+            tensors.iter().map(|(name, dtype, count, bytes)| (*name, *dtype, [*count], *bytes));
+        let header = zten_testkit::safetensors::header(listed);
+        // The data begins at a multiple of 8.
+        let header = format!("{header:<width$}", width = header.len().next_multiple_of(8));
+        let bytes: u64 = tensors.iter().map(|(.., bytes)| bytes).sum();
+        let bytes = file(&header, &vec![0; usize::try_from(bytes).unwrap()]);
+        let archive = open_bytes(&bytes, &OpenOptions::default()).unwrap();
+        let notes = archive.manifest().findings().iter().map(|found| {
+            assert_eq!(found.error().rule(), Some("safetensors-alignment"));
+            (found.error().tensor().unwrap().to_owned(), found.more())
+        });
+        notes.collect::<Vec<_>>()
+    };
+    assert_eq!(notes(&[("a", "F32", 1, 4), ("b", "C64", 1, 8), ("c", "U8", 1, 1)]), []);
+    let noted =
+        notes(&[("a", "U8", 1, 1), ("b", "F32", 1, 4), ("c", "I64", 0, 0), ("d", "C64", 1, 8)]);
+    assert_eq!(noted, [("b".to_owned(), 1)]);
+    // The parts of a complex number have 4 bytes each.
+    let noted = notes(&[("a", "U8", 4, 4), ("b", "C64", 1, 8), ("c", "I64", 1, 8)]);
+    assert_eq!(noted, [("c".to_owned(), 0)]);
+}

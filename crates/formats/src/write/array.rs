@@ -17,6 +17,17 @@ pub struct Array {
 }
 
 impl Array {
+    /// Creates the description of an array whose dtype has the name `dtype`.
+    ///
+    /// # Errors
+    /// A sentence, if no dtype of a known width has the name.
+    pub fn named(dtype: &str, shape: Vec<u64>) -> Result<Self, String> {
+        let known = DType::ALL.into_iter().filter(|known| known.bits().is_some());
+        let found = known.into_iter().find(|known| known.name() == dtype);
+        let dtype = found.ok_or_else(|| format!("unknown dtype {}", escape::quoted(dtype)))?;
+        Ok(Self { shape, dtype })
+    }
+
     /// Returns the length of all elements in bytes, or [`u64::MAX`] if the length exceeds 64 bits.
     pub fn bytes(&self) -> u64 {
         // The bits are counted in 128 bits: a count that saturated at 64 bits would, divided by 8, look like an exact length.

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use zten::Generation;
 use zten_report::escape::quoted;
 
 /// A format that zten writes.
@@ -59,6 +60,18 @@ impl WrittenFormat {
             Self::Npz => "npz",
             Self::Npy => "npy",
         }
+    }
+}
+
+/// Returns the generation of zTensor that `text` names, if zten writes files of this generation.
+///
+/// # Errors
+/// A sentence that names the generations that zten writes.
+pub fn written_generation(text: &str) -> Result<Generation, String> {
+    match text {
+        "1.2" => Ok(Generation::V1_2),
+        "2" => Ok(Generation::V2),
+        other => Err(format!("generation is {}, expected \"1.2\" or \"2\"", quoted(other))),
     }
 }
 
