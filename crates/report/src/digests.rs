@@ -487,6 +487,32 @@ mod tests {
     }
 
     #[test]
+    fn a_list_of_several_files_has_one_part_for_each() {
+        let part =
+            |path: &str, sum: &str| format!("{HEADER}\n# {path}\n{sum}  8  f32[2]  w/data\n");
+        let digests = |text: &str, file| DigestLists::new(text.into()).of(file);
+        let part_of = |text: &str| Digests::parse(text.as_bytes()).unwrap();
+        let (a, b, other) = (part("a", SUM), part("b", SUM), part("a", &"0".repeat(64)));
+        let two = format!("{a}{b}");
+        assert_eq!(digests(&two, "b"), Ok(part_of(&b)));
+        assert_eq!(digests(&format!("{a}{b}{a}"), "a"), Ok(part_of(&a)));
+        for twice in [format!("{a}{b}{other}"), format!("{a}{other}{a}{b}")] {
+            let error = digests(&twice, "a").unwrap_err();
+            assert_eq!(error, "two lists of digests for a, expected one");
+            assert_eq!(digests(&twice, "b"), Ok(part_of(&b)));
+        }
+        assert_eq!(digests(&two, "c").unwrap_err(), "no digests for c, only for a, b");
+        let nine: String = ('a'..='i').map(|path| part(&path.to_string(), SUM)).collect();
+        let error = digests(&nine, "x").unwrap_err();
+        assert_eq!(error, "no digests for x, only for a, b, c, d, e, f, g, h, …");
+        // Errors count the lines of the whole list.
+        let error = digests(&format!("{a}{}", part("b", "?")), "b").unwrap_err();
+        assert!(error.contains("line 6"), "{error}");
+        // The list of a single file is for any path.
+        assert_eq!(digests(&a, "b"), Ok(part_of(&a)));
+    }
+
+    #[test]
     fn lists_are_read_as_they_are_written() {
         let names = ["w", "", "a b", "a/b", "\"", "\\", "\n", "…", "\u{202e}", "重み", "  ", "#"];
         let all: Vec<_> = names.iter().flat_map(|name| names.map(|role| (*name, role))).collect();

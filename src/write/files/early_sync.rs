@@ -59,6 +59,18 @@ impl EarlySync {
 #[cfg(all(test, target_os = "linux"))]
 mod tests {
     use super::*;
+    use crate::ErrorKind;
+    use crate::write::FileSink;
+
+    #[test]
+    fn a_file_with_an_earlier_error_is_not_published() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("x");
+        let mut sink = FileSink::create(&path).unwrap();
+        sink.early.running = Some(std::thread::spawn(|| Err(io::ErrorKind::StorageFull.into())));
+        assert_eq!(sink.publish().unwrap_err().kind(), ErrorKind::Write);
+        assert!(!path.exists());
+    }
 
     #[test]
     fn the_error_of_an_earlier_thread_is_reported_once() {

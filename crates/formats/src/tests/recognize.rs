@@ -3,6 +3,7 @@
 use std::fs;
 use std::path::Path;
 
+use zten::OpenOptions;
 use zten_testkit::other_formats;
 
 use crate::recognize::{Evidence, PersistentIds, Stored, scan};
@@ -307,6 +308,12 @@ fn a_name_that_claims_another_format_is_rejected() {
     // The query of a URL does not belong to the name.
     assert!(checked(safetensors, "https://h/a.safetensors?signature=b.pt").is_ok());
     assert!(checked(safetensors, "https://h/a.pt?signature=b.safetensors").is_err());
+    let index = "https://h/model.safetensors.index.json?signature=x";
+    assert_eq!(kind(b"{}", index), Recognized::Read(Format::Index));
+    let named = Path::new("https://h/a.zt?signature=x");
+    let options = OpenOptions::default();
+    let error = crate::open_source(&[b'x'; 64][..], 64, named, &options).unwrap_err();
+    assert_eq!(error.finding().row.unwrap().id, "header-magic");
     assert_eq!(look(b"other", "https://h/a.zt?b").detected(Path::new("https://h/a.zt?b")), None);
     assert!(checked(b"text\n", "a.pkl").is_err());
     // Packages of Python install lists of paths that end in `.pth`.

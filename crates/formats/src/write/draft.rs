@@ -163,3 +163,31 @@ fn invalid(sentence: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> io:
 fn misuse() -> io::Error {
     io::Error::other("the methods of a draft are called in the wrong order")
 }
+
+#[cfg(test)]
+mod tests {
+    use std::io::Cursor;
+
+    use super::super::DeclaredArrays;
+    use super::*;
+
+    #[test]
+    fn an_array_is_only_stored_if_no_step_reads_its_bytes() {
+        for (format, dtype, only_stores) in [
+            (WrittenFormat::Safetensors, DType::U8, true),
+            (WrittenFormat::Npy, DType::U8, true),
+            (WrittenFormat::Safetensors, DType::Bool, false),
+            // The archive has a checksum of them.
+            (WrittenFormat::Npz, DType::U8, false),
+        ] {
+            let arrays = vec![("a".to_owned(), Array { shape: vec![1], dtype })];
+            let list = DeclaredArrays { arrays, attributes: None };
+            let mut out = Cursor::new(Vec::new());
+            let settings = Settings::default();
+            let mut draft = Draft::begin::<_, ()>(format, &list, &mut out, settings).unwrap();
+            assert!(!draft.only_stores(), "no array is open");
+            draft.begin_array::<_, ()>(&list, &mut out).unwrap();
+            assert_eq!(draft.only_stores(), only_stores, "{format:?}, {dtype:?}");
+        }
+    }
+}
