@@ -9,8 +9,8 @@ import { classOf } from './sources.ts'
 /** A tensor to write. A tensor that `get`, `slice` or `dequantize` returned can be passed as it is. */
 export interface TensorInput {
   /**
-   * The elements in row-major order, in the typed array for the dtype. The bits of elements that JavaScript does not have, such as `bf16`,
-   * are passed in an array of unsigned integers, and complex numbers as their real and imaginary parts in turn.
+   * The elements in row-major order, in the typed array for the dtype. JavaScript has no typed array for some dtypes, such as `bf16`: their
+   * bits are passed in an array of unsigned integers. A complex number takes two elements, its real part and its imaginary part.
    */
   readonly data: ArrayBufferView
   /** The dtype, such as `bf16`, `f8_e4m3fn` or `complex64`. If it is missing, the class of `data` decides. */
@@ -34,8 +34,8 @@ export interface EncodeOptions {
 const END = 2 ** 32 - 1
 
 /**
- * Writes `tensors`, whose keys are their names, as a file in memory, and returns its bytes. The option `format` selects the format, or
- * the suffix of `name` if there is no option: `.zt`, `.safetensors`, `.npz`, or `.npy` for a single tensor.
+ * Writes `tensors` as a file in memory, and resolves to its bytes. The keys of `tensors` are the names of the tensors. The option `format`
+ * selects the format. Without it, the suffix of `name` does: `.zt`, `.safetensors`, `.npz`, or `.npy` for a single tensor.
  *
  * @throws {ZtenError} if no format is selected, the format cannot hold a tensor or an attribute, or a tensor has more or fewer elements
  *   than its shape.
@@ -134,7 +134,7 @@ class NewFile {
     return all
   }
 
-  /** Replaces bytes that were written before. The header of a member of an archive has a checksum, which is known only after the member has been written. */
+  /** Replaces bytes from the current position on. The header of a member of an archive has a checksum, which is known only after the member. */
   #patch(piece: Uint8Array<ArrayBuffer>): void {
     const end = this.#at + piece.length
     if (end > this.#length) throw failure(`bytes are written from ${this.#at} to ${end}, over the end of the file at ${this.#length}`)

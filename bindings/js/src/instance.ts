@@ -15,7 +15,10 @@ export interface Host {
   readAt(offset: number, buffer: Uint8Array): boolean
   /** Takes a piece of data. The host may keep the piece. */
   data(piece: Uint8Array<ArrayBuffer>): void
-  /** Called with the offset in the written file of the next piece of data, if this piece does not follow the one before. */
+  /**
+   * Takes the offset in the output file of the next piece of data. The module calls it before a piece that does not directly follow the
+   * previous one. A host that writes no file does not need this function.
+   */
   position?(at: number): void
 }
 

@@ -71,7 +71,8 @@ impl Seek for Output {
     }
 }
 
-/// The number of bytes of an array that are written at once if they are not copied. Between two writes the work can be cancelled.
+/// The maximum number of bytes of an array that one write takes from the memory of the array. The work can be cancelled between
+/// two writes, so large arrays are divided.
 const UNCOPIED: usize = 8 << 20;
 
 /// The number of bytes that are copied at once: they stay in the processor's cache until they are written.

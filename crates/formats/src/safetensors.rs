@@ -185,8 +185,9 @@ fn object<'a>(entry: &Entry<'a>, components: &'a [RawComponent<'a>]) -> RawObjec
     RawObject { name, shape, layout, layout_name: None, attributes: None, components }
 }
 
-/// Whether the elements of `entry` begin at a multiple of their width, in a file whose data begins at offset `data`. The
-/// width of a complex number is that of its parts, as compilers align it. A tensor without elements is aligned.
+/// Returns whether the elements of `entry` begin in the file at a multiple of their width. `data` is the offset of the file's
+/// data. For a complex number the width of its parts counts, because compilers align complex numbers so. A tensor without
+/// elements is aligned.
 fn is_aligned(entry: &Entry<'_>, data: u64) -> bool {
     let (begin, end) = entry.data_offsets;
     let width = match entry.kind {

@@ -26,8 +26,8 @@ static SESSION: Mutex<Session> = Mutex::new(Session::Empty);
 /// The name of the file of this instance; empty if it is unknown.
 static NAME: Mutex<String> = Mutex::new(String::new());
 
-/// Calls `work` with the session of this instance. Returns the status that [`answer`] returns, or 0 if another call is still
-/// running.
+/// Calls `work` with the session of this instance and a writer of the answer. Returns the status as [`answer`] does. If another
+/// call is still running, returns 0 and does not call `work`.
 pub fn with(work: impl FnOnce(&mut Session, &mut Answer) -> io::Result<()>) -> u32 {
     let Ok(mut session) = SESSION.try_lock() else { return 0 };
     answer(|out| work(&mut session, out))

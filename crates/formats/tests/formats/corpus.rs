@@ -75,7 +75,7 @@ fn validate_archive(path: &Path) -> Result<usize, Error> {
     verify(&archive)
 }
 
-/// Reads all of a file, and those that it names.
+/// Reads and validates all content of a file, and of the files that it names. Returns the number of components.
 fn verify(archive: &Archive) -> Result<usize, Error> {
     Ok(usize::try_from(archive.verify()?.components()).unwrap())
 }
@@ -98,7 +98,7 @@ fn accepted() {
     assert_eq!(noted, rules_of_notes());
 }
 
-/// The valid files with a note, and the rule of the note.
+/// The end of the path of each valid file for which zten reports a note, and the id of the rule that makes the note.
 const NOTED: [(&str, &str); 3] = [
     ("safetensors/accept/unaligned.safetensors", "safetensors-alignment"),
     ("torch/accept/no-checksums.pt", "torch-no-checksums"),

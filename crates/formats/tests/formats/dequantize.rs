@@ -1,4 +1,5 @@
-//! Blocks of ggml as `f32`: `corpus/gguf-blocks`, or the folder that `ZTEN_GGUF_BLOCKS` names, and any bytes.
+//! Tests that blocks of GGUF become the `f32` values that the package `gguf` computed. The blocks and values are in
+//! `corpus/gguf-blocks`, or in the folder that `ZTEN_GGUF_BLOCKS` names. Blocks of arbitrary bytes become values, too.
 
 use std::env;
 use std::fs;

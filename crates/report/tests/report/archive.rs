@@ -8,7 +8,7 @@ use zten::{Archive, InMemory};
 use zten_report::archive::archive;
 use zten_report::json;
 
-/// Counts what is written.
+/// A writer that discards bytes and adds their number to the cell.
 struct Count<'c>(&'c Cell<usize>);
 
 impl Write for Count<'_> {

@@ -4,7 +4,8 @@ use std::collections::HashMap;
 
 use zten_report::escape::{Name, Quoted, quoted, word};
 
-/// Parts of names: those that tell one name from another, and those that might be mistaken for such.
+/// The names of the test are made of these pieces: characters that separate or quote names when they are displayed, invisible
+/// characters, and the escapes of both, which must not be displayed like the characters that they stand for.
 const PIECES: [&str; 16] = [
     "",
     "a",

@@ -22,7 +22,7 @@ enum Cbor {
     Float(u64),
 }
 
-/// Values and spellings, by chance.
+/// A generator of random CBOR values, which also chooses among the encodings of each value.
 struct Random(fastrand::Rng);
 
 impl Random {
@@ -396,7 +396,8 @@ fn each_form() {
     assert_eq!(written(&values), wanted);
 }
 
-/// Keys are searched for duplicates up to a number.
+/// A map is written as an object of JSON, for which its keys are searched for duplicates. A map with more than `ENTRIES` keys is
+/// written as a list of keys and values, and is not searched.
 #[test]
 fn long_maps_are_lists() {
     let map = |count: u32| {

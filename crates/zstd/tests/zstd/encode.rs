@@ -1,5 +1,5 @@
-//! Tests of the encoder: any content decodes to the same, by our decoder and by another, and its
-//! frame is as small as it should be.
+//! Tests of the encoder: our decoder and `ruzstd` restore the content from its frames, and a frame is no longer than the test
+//! allows for the kind of its content.
 #![allow(clippy::allow_attributes, clippy::cast_possible_truncation, reason = "numbers are small")]
 
 use crate::common::{KINDS, WIDE, content, theirs};

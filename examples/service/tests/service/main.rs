@@ -1,5 +1,5 @@
-//! Tests of the service: what it says of hostile files, and how its HTTP front treats hostile clients.
-// Elsewhere no worker can be confined, and none reads anything.
+//! Tests of the service: its verdicts on hostile files, and how its HTTP server treats hostile clients.
+// On other systems the service cannot confine a worker, so its workers refuse to read files.
 #![cfg(all(
     target_os = "linux",
     any(target_arch = "x86_64", target_arch = "aarch64", target_arch = "riscv64")

@@ -1,4 +1,4 @@
-//! Tests of the limits for clients.
+//! Tests of the limits that the HTTP server sets for its clients: lengths of files, times, and numbers of files at once.
 
 use std::io::ErrorKind;
 use std::thread;

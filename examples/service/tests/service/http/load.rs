@@ -1,6 +1,6 @@
-//! Thousands of files from several clients: every answer is right, and nothing is kept.
+//! Several clients send thousands of files to the HTTP server, and each gets the verdict on its file.
 //!
-//! The corpus once, or as many files as `ZTEN_SERVICE_FILES` says.
+//! Each file of the corpus is sent once. The variable `ZTEN_SERVICE_FILES` sets another number of files.
 
 use std::fs;
 use std::sync::atomic::{AtomicUsize, Ordering};
