@@ -59,7 +59,6 @@ impl EarlySync {
 #[cfg(all(test, target_os = "linux"))]
 mod tests {
     use super::*;
-    use crate::ErrorKind;
     use crate::write::FileSink;
 
     #[test]
@@ -68,7 +67,7 @@ mod tests {
         let path = folder.path().join("x");
         let mut sink = FileSink::create(&path).unwrap();
         sink.early.running = Some(std::thread::spawn(|| Err(io::ErrorKind::StorageFull.into())));
-        assert_eq!(sink.publish().unwrap_err().kind(), ErrorKind::Write);
+        assert_eq!(sink.publish().unwrap_err().kind(), crate::error::ErrorKind::Write);
         assert!(!path.exists());
     }
 
