@@ -88,6 +88,7 @@
 //! | `zstd-ruzstd` | no | the same by `ruzstd`: slower, takes memory that it does not ask for |
 //! | `digest` | yes | sha256 and crc32c |
 //! | `write` | yes | writing files ([`mod@write`]), and the canonical form |
+//! | `json` | no | attributes and texts as JSON, in which no character is hidden |
 //! | `files` | yes | writing to a file system: published whole or not at all |
 //! | `deflate` | no | deflated content, which other formats have |
 //! | `ndarray` | no | dense arrays as views of `ndarray` |
@@ -134,18 +135,30 @@ mod debug_summary;
 mod digest;
 pub mod element;
 pub mod error;
+pub mod escape;
+#[cfg(feature = "std")]
+pub mod finding;
 mod format;
 #[cfg(feature = "std")]
 #[doc(hidden)]
 pub mod front;
+#[cfg(feature = "json")]
+pub mod json;
 mod layout;
 mod limits;
 #[cfg(feature = "std")]
 mod load;
 pub mod manifest;
 mod names;
+#[cfg(feature = "std")]
+pub mod network;
+#[cfg(feature = "std")]
+#[doc(hidden)]
+pub mod npy;
 #[doc(hidden)]
 pub mod num;
+#[cfg(feature = "std")]
+pub mod number;
 pub mod open;
 pub mod rules;
 #[cfg(feature = "std")]

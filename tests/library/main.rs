@@ -22,12 +22,18 @@ mod elements;
 mod examples;
 #[cfg(feature = "files")]
 mod files;
+#[cfg(all(feature = "std", feature = "write"))]
+mod findings;
 #[cfg(all(feature = "zstd", feature = "write"))]
 mod frames;
 #[cfg(all(feature = "std", feature = "deflate"))]
 mod front;
+#[cfg(all(feature = "json", not(miri)))]
+mod hidden;
 #[cfg(all(feature = "files", feature = "zstd"))]
 mod interface;
+#[cfg(all(feature = "json", feature = "write"))]
+mod json_values;
 mod layers;
 #[cfg(all(feature = "std", feature = "digest", unix, not(miri)))]
 mod links;
@@ -45,6 +51,7 @@ mod oracles;
 mod quantized;
 #[cfg(feature = "digest")]
 mod shards;
+mod shown_names;
 mod slices;
 mod sparse;
 #[cfg(all(feature = "write", feature = "zstd"))]

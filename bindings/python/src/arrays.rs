@@ -12,6 +12,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 use zten::attributes::Attributes;
 use zten::error::Misuse;
+use zten::finding::{Finding, Verdict};
 use zten::num::u64_from_usize;
 use zten::write::{FileSink, Sink as _};
 use zten::{Error, ReadAt as _};
@@ -19,7 +20,6 @@ use zten_formats::write::{
     self, Array, ArrayList, ArraySource, DeclaredArrays, Draft, Inexpressible, Settings, Subject,
     WrittenFormat, check_array, check_attributes,
 };
-use zten_report::finding::{Finding, Verdict};
 
 use crate::cbor;
 use crate::error::{Failure, exception};

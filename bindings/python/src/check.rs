@@ -9,10 +9,11 @@ use std::thread;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
+use zten::finding::{Finding, Verdict, format_name};
+use zten::network;
 use zten::rules;
+use zten_report::check::{self, Note, Report, Scope, Valid};
 use zten_report::digests::Difference;
-use zten_report::finding::{self, Finding, Note, Report, Scope, Valid, Verdict};
-use zten_report::network;
 
 use crate::error::Failure;
 use crate::interrupt::{self, Cancel};
@@ -136,9 +137,9 @@ impl Plan {
             return Ok(Report::found(&error, None).with_notes(&notes).into());
         }
         let (verdict, message) =
-            finding::summary(manifest, self.scope, self.canonical, open.length());
-        let message = finding::with_notes(message, notes.len());
-        let format = finding::format_name(manifest);
+            check::summary(manifest, self.scope, self.canonical, open.length());
+        let message = check::with_notes(message, notes.len());
+        let format = format_name(manifest);
         let valid = Valid { verdict, format, message: &message, notes: &notes };
         Ok(Report::valid(&valid).into())
     }

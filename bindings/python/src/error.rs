@@ -10,11 +10,11 @@ use pyo3::exceptions::{
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use zten::error::Misuse;
+use zten::finding::{Finding, Verdict};
 use zten::rules::Unsupported;
 use zten::{Error, ErrorKind, Manifest};
 use zten_formats::FormatError;
 use zten_report::digests::Mismatch;
-use zten_report::finding::{Finding, Verdict};
 
 /// The error of a failed call, before it becomes a Python exception: it can be made without the interpreter's lock.
 #[derive(Debug)]

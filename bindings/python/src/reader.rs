@@ -10,13 +10,15 @@ use pyo3::prelude::*;
 use pyo3::types::{PyByteArray, PyBytes, PyDict, PyList, PyTuple};
 use zten::element::ByteOrder;
 use zten::error::Misuse;
+use zten::finding::format_name;
+use zten::json::{self, value as json_value};
 use zten::shards::Shard;
 use zten::tools::{ElementType, StorageType};
 use zten::{Component, DType, Encoding, Error, ErrorKind, Generation, Layout, Tensor};
 use zten_formats::Block;
-use zten_report::finding::{format_name, stored};
+use zten_report::check::stored;
 use zten_report::glob::Glob;
-use zten_report::{json, notation, value as json_value};
+use zten_report::notation;
 
 use crate::digests::{Enforced, GivenList};
 use crate::error::Failure;

@@ -13,11 +13,11 @@ use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::PyBytes;
+use zten::finding::Finding;
+use zten::network::{is_remote, shown};
 use zten::{Archive, Component, Error, Manifest, ReadAt, Tensor, error::Misuse};
 use zten_formats::shards::{IS_LINK, LINKED, Runs, Sibling, Want};
 use zten_formats::{Begun, Detected, Part};
-use zten_report::finding::Finding;
-use zten_report::network::{is_remote, shown};
 
 use crate::digests::Enforced;
 use crate::error::Failure;

@@ -3,7 +3,7 @@
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList, PyTuple};
 use zten::attributes::{Attributes, Chunks, Item, Map, Value};
-use zten_report::finding::{Finding, Verdict};
+use zten::finding::{Finding, Verdict};
 
 use crate::error::exception;
 

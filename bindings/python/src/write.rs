@@ -10,6 +10,7 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 use sha2::{Digest as _, Sha256};
+use zten::finding::{Finding, Verdict};
 use zten::shards::Files;
 use zten::tools::{ElementType, LogicalType, StorageType};
 use zten::verify::Verifier;
@@ -20,7 +21,7 @@ use zten::write::{
 use zten::{Error, ErrorKind, Generation, OpenOptions};
 use zten_formats::write::{self, Settings, Tensors, WrittenFormat, written_generation};
 use zten_formats::{find_without_profile, profile};
-use zten_report::finding::{Finding, Verdict, stored};
+use zten_report::check::stored;
 
 use crate::arrays;
 use crate::cbor;

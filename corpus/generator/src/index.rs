@@ -9,8 +9,8 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
+use zten::finding::clause_of;
 use zten::rules::{Generation, Row, Source};
-use zten_report::clause::clause_of;
 
 use crate::{Entry, accepted, other};
 

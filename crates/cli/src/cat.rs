@@ -16,10 +16,10 @@ use zten::{Component, Error, Generation, Layout, Tensor, verify::Verified};
 
 use crate::app::App;
 use crate::args::Cat;
-use crate::element::{Fp8, Kind, Style};
 use crate::escape;
 use crate::file::FileWithShards;
 use crate::npy;
+use crate::number::{Fp8, Kind, Style};
 use crate::progress::{self, Progress};
 use crate::remote::shown;
 use crate::report::Problem;

@@ -3,7 +3,7 @@
 use zten::rules::{self, Row};
 use zten_report::digests::Difference;
 
-use zten_report::finding::Verdict;
+use zten::finding::Verdict;
 
 use crate::check::{POLICY_ROWS, PROGRAM};
 

@@ -261,4 +261,5 @@ impl Deref for FileWithShards {
     }
 }
 
-pub(crate) use zten_report::finding::{counted, stored};
+pub(crate) use zten::finding::counted;
+pub(crate) use zten_report::check::stored;

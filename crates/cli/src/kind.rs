@@ -1,9 +1,9 @@
 //! The outcome of checking a file.
 
 use serde::{Deserialize, Serialize};
+use zten::finding::Finding;
 use zten::rules::Row;
 use zten_formats::KINDS;
-use zten_report::finding::Finding;
 
 use crate::catalog;
 use crate::report::{Problem, Verdict};

@@ -58,7 +58,9 @@ use std::io::{self, Write as _};
 use std::process::ExitCode;
 
 use clap::Parser as _;
-use zten_report::{diagnostic, element, escape, json, notation, npy, size, value};
+use zten::json::{self, value};
+use zten::{escape, npy, number};
+use zten_report::{diagnostic, notation, size};
 
 use app::App;
 use args::{Args, Command};

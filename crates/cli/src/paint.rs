@@ -7,7 +7,7 @@ use std::sync::OnceLock;
 use anstream::{AutoStream, ColorChoice};
 use anstyle::{AnsiColor, Style};
 use serde::{Deserialize, Serialize};
-use zten_report::finding::Verdict;
+use zten::finding::Verdict;
 
 /// The choice of when to use color.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]

@@ -28,4 +28,4 @@ pub(crate) use piped::Remote;
 pub(crate) use settings::settings;
 #[cfg(feature = "remote")]
 pub(crate) use settings::{Settings, decide, time_limit};
-pub(crate) use zten_report::network::{has_query, is_remote, shown};
+pub(crate) use zten::network::{has_query, is_remote, shown};

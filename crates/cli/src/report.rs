@@ -4,11 +4,12 @@ use std::fmt;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
+use zten::finding::Finding;
 use zten::num::u64_from_usize;
 use zten::rules::Unsupported;
 use zten::{Component, Error, error::Location};
 use zten_formats::FormatError;
-use zten_report::finding::{Finding, Report};
+use zten_report::check::Report;
 
 use crate::escape;
 use crate::file::TensorFile;
@@ -17,7 +18,7 @@ use crate::paint::{Painted, Palette};
 use crate::remote;
 use crate::status::Status;
 
-pub(crate) use zten_report::finding::Verdict;
+pub(crate) use zten::finding::Verdict;
 
 /// A problem with a file: what is wrong, where, and what to do.
 #[derive(Debug)]

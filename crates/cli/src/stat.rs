@@ -3,10 +3,10 @@
 use std::io::{self, Write};
 
 use serde::Serialize;
+use zten::finding::Finding;
+use zten::json::{Integer, List, Schema, integer_or_null, to_line};
+use zten::number::Kind;
 use zten::{Error, Tensor, verify::Verifier};
-use zten_report::element::Kind;
-use zten_report::finding::Finding;
-use zten_report::json::{Integer, List, Schema, integer_or_null, to_line};
 use zten_report::statistics::Statistics;
 
 use crate::app::App;
@@ -19,12 +19,12 @@ use crate::progress::{self, Progress};
 use crate::remote::shown;
 use crate::report::{Problem, Verdict};
 use crate::selection::Selection;
-use crate::size::grouped;
 use crate::sources::Sources;
 use crate::sums::is_unknown;
 use crate::table::{self, Alike};
 use crate::text::shape;
 use crate::values::{self, Values};
+use zten::finding::grouped;
 
 /// The largest number of object names that a message lists, and of terminal columns for each.
 const NAMES: usize = 8;

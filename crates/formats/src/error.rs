@@ -6,8 +6,8 @@ use std::io;
 
 use zten::ErrorKind;
 use zten::error::OutOfMemory;
-use zten_report::escape::{self, Short};
-use zten_report::finding::{Finding, Verdict, counted};
+use zten::escape::{self, Short};
+use zten::finding::{Finding, Verdict, counted};
 
 use super::rules::{Blame, Rule};
 

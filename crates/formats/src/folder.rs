@@ -5,7 +5,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use zten_report::escape;
+use zten::escape;
 
 use super::index;
 

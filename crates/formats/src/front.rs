@@ -1,7 +1,7 @@
 //! Converting errors of the builder, to which the readers of all formats add tensors.
 
+use zten::escape::Short;
 use zten::{Error, ErrorKind};
-use zten_report::escape::Short;
 
 use super::error::FormatError;
 use super::rules::Rule;

@@ -4,10 +4,10 @@
 
 mod header;
 
+use zten::escape;
 use zten::front::{Blobs, Builder, FrontEnd, Parsed};
 use zten::num::u64_from_usize;
 use zten::{Error, Limits, OpenOptions, ReadAt};
-use zten_report::escape;
 
 use super::cbor::Map;
 use super::error::{FormatError, Subject};

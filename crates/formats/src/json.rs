@@ -1,7 +1,7 @@
 //! Converting errors of the JSON parser.
 
+use zten::escape;
 use zten::num::u64_from_usize;
-use zten_report::escape;
 
 /// The number of columns to which a message of the JSON parser is cut, since it quotes the file.
 const MESSAGE: usize = 200;

@@ -51,11 +51,11 @@ use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use zten::network::without_query;
 use zten::num::u64_from_usize;
 use zten::shards::{Candidate, Find, Shard};
 use zten::source::{open_below, open_regular};
 use zten::{Archive, Error, InMemory, OpenOptions, ReadAt};
-use zten_report::network::without_query;
 
 use gguf::FirstName;
 use index::Index;

@@ -5,11 +5,11 @@
 //! made the archive are read and ignored.
 
 use miniz_oxide::inflate::core::DecompressorOxide;
+use zten::escape::Short;
 use zten::front::{Blobs, Builder, FrontEnd, Parsed, RawComponent, RawObject, Rules, StreamRules};
 use zten::num::usize_from_u32;
 use zten::verify::Verifier;
 use zten::{Archive, Encoding, Error, ErrorKind, Layout, OpenOptions, ReadAt};
-use zten_report::escape::Short;
 
 use super::error::{FormatError, copied};
 use super::front;

@@ -1,8 +1,8 @@
 //! The layouts for GGUF blocks in generation 2 of zTensor.
 
+use zten::finding::{Finding, Verdict};
 use zten::write::Encoded;
 use zten::{Error, Tensor};
-use zten_report::finding::{Finding, Verdict};
 
 use super::block::Block;
 

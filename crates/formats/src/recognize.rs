@@ -13,9 +13,9 @@ mod text;
 use std::path::Path;
 
 use zten::ReadAt;
+use zten::finding::ZTENSOR;
+use zten::network::without_query;
 use zten::num::u64_from_usize;
-use zten_report::finding::ZTENSOR;
-use zten_report::network::without_query;
 
 use super::detect::{Detected, Format, by_name, by_start, is_stream};
 use super::error::{FormatError, copied};

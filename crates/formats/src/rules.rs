@@ -3,8 +3,8 @@
 //! Each rule has one row, as in [`zten::rules`]. The limits of [`zten::rules`] hold here, too. Tests check that `corpus/other`
 //! contains a file for each rule that breaks it.
 
+use zten::finding::Verdict;
 use zten::rules::{Limit, Row, Scope, Source};
-use zten_report::finding::Verdict;
 
 macro_rules! catalog {
     ($( $variant:ident $id:literal, $verdict:ident, $source:ident($why:literal), $formats:ident,

@@ -5,12 +5,12 @@ mod entries;
 mod fault;
 mod json;
 
+use zten::escape::Short;
+use zten::finding::counted;
 use zten::front::{Blobs, Builder, FrontEnd, Parsed, RawComponent, RawObject, Rules};
 use zten::num::{len_u32, sort_by, u64_from_usize};
 use zten::tools::StorageType;
 use zten::{Archive, Error, Layout, Limits, OpenOptions, ReadAt};
-use zten_report::escape::Short;
-use zten_report::finding::counted;
 
 use super::cbor::Map;
 use super::error::{FormatError, copied, follow};

@@ -14,9 +14,9 @@ use std::io;
 use std::path::Path;
 
 use zten::Manifest;
+use zten::escape;
 use zten::num::usize_from_u32;
 use zten::source::{open_below, open_regular};
-use zten_report::escape;
 
 pub use runs::{Runs, runs};
 pub use shard_path::{ShardPath, stem};

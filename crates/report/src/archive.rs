@@ -10,12 +10,12 @@ use zten::tools::{ElementType, StorageType};
 use zten::{DType, Encoding, Generation, Layout, Manifest, Tensor};
 
 use crate::blocks::{Blocks, block_name};
-use crate::finding::format_name;
-use crate::json::{self, Integer, List, Schema};
-use crate::network::file_name;
 use crate::notation;
 use crate::totals::FileTotals;
-use crate::value;
+use zten::finding::format_name;
+use zten::json::value;
+use zten::json::{self, Integer, List, Schema};
+use zten::network::file_name;
 
 /// Describes an archive with some or all of its objects. The iterator over the objects is created twice, so that no list of
 /// objects is kept in memory. The path is the path of the file, if the archive has one.

@@ -4,9 +4,9 @@ use std::fmt::{self, Write as _};
 
 use zten::attributes::{Item, Value};
 
-use crate::escape::{Escaped, is_hidden};
-use crate::json::Negative;
-use crate::value::{ONE_NAN, nan};
+use zten::escape::{Escaped, is_hidden};
+use zten::json::Negative;
+use zten::json::value::{ONE_NAN, nan};
 
 /// Returns the value `item` in diagnostic notation, escaped, and cut after `limit` bytes.
 pub fn cut(item: &Item<'_>, limit: usize) -> String {

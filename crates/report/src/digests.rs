@@ -11,8 +11,8 @@ use zten::rules::{Row, Scope, Source};
 use zten::tools::ElementType;
 use zten::{Component, Tensor};
 
-use crate::escape::{Name, Quoted, is_hidden};
-use crate::finding::{Finding, Verdict};
+use zten::escape::{Name, Quoted, is_hidden};
+use zten::finding::{Finding, Verdict};
 
 /// The first line of a list.
 pub const HEADER: &str = "# zten digests 1";

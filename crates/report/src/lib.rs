@@ -5,19 +5,12 @@
 
 pub mod archive;
 pub mod blocks;
-pub mod clause;
+pub mod check;
 pub mod diagnostic;
 pub mod digests;
-pub mod element;
-pub mod escape;
-pub mod finding;
 pub mod glob;
-pub mod json;
 pub mod natural;
-pub mod network;
 pub mod notation;
-pub mod npy;
 pub mod size;
 pub mod statistics;
 pub mod totals;
-pub mod value;

@@ -26,19 +26,6 @@ pub fn human(bytes: u64) -> String {
     text
 }
 
-/// Returns `number` with commas between groups of three digits.
-pub fn grouped(number: u64) -> String {
-    let digits = number.to_string();
-    let mut text = String::new();
-    for (place, digit) in digits.chars().enumerate() {
-        if place > 0 && (digits.len() - place).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
-}
-
 /// Parses a number of bytes with an optional binary unit.
 ///
 /// # Errors
@@ -92,20 +79,6 @@ mod tests {
         ];
         for (bytes, text) in sizes {
             assert_eq!(human(bytes), text);
-        }
-    }
-
-    #[test]
-    fn groups_of_digits() {
-        let numbers = [
-            (0, "0"),
-            (999, "999"),
-            (1000, "1,000"),
-            (123_456, "123,456"),
-            (u64::MAX, "18,446,744,073,709,551,615"),
-        ];
-        for (number, text) in numbers {
-            assert_eq!(grouped(number), text);
         }
     }
 }

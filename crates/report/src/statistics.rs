@@ -3,7 +3,7 @@
 use serde::{Serialize, Serializer};
 use zten::num::u64_from_usize;
 
-use crate::json;
+use zten::json;
 
 /// Counts of elements, and the extremes, mean and standard deviation of the finite elements.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]

@@ -7,8 +7,10 @@ use serde::{Serialize, Serializer};
 use zten::{Component, DType, Tensor};
 
 use crate::blocks::block_name;
-use crate::json::{self, Integer, List};
-use crate::size::{grouped, human};
+use zten::finding::grouped;
+use zten::json::{self, Integer, List};
+
+use crate::size::human;
 
 /// Sums over components.
 #[derive(Clone, Copy, Debug)]

@@ -3,9 +3,9 @@
 
 use serde::{Deserialize, Serialize};
 use zten::Generation;
+use zten::finding::{Finding, Verdict, ZTENSOR};
 use zten::rules::Row;
 use zten_formats::{Detected, Format, KINDS, Rule, rules};
-use zten_report::finding::{Finding, Verdict, ZTENSOR};
 
 /// The alignment of components in the memory file, in bytes, which is enough for any element.
 pub const ALIGNMENT: u64 = 64;

@@ -12,10 +12,11 @@ use std::process::ExitCode;
 
 use rustix::fs::{MemfdFlags, memfd_create};
 use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags, sendmsg};
+use zten::finding::{Finding, Verdict, format_name};
 use zten::verify::Verifier;
 use zten::{Archive, Generation, OpenOptions, Tensor};
 use zten_formats::FormatError;
-use zten_report::finding::{self, Finding, Scope, Verdict};
+use zten_report::check::{self, Scope};
 use zten_sandbox::{Budget, Role, confine};
 
 use crate::answer::{self, Answer, Component, Facts, UNCONFINED, Want};
@@ -125,10 +126,10 @@ fn check(file: File, length: u64, order: &mut Order) -> Result<Facts, Box<Findin
     if let Some(error) = error {
         return Err(Box::new(error));
     }
-    let (_, summary) = finding::summary(manifest, Scope::All, false, length);
-    let summary = finding::with_notes(summary, notes.len());
+    let (_, summary) = check::summary(manifest, Scope::All, false, length);
+    let summary = check::with_notes(summary, notes.len());
     Ok(Facts {
-        format: finding::format_name(manifest).to_owned(),
+        format: format_name(manifest).to_owned(),
         generation: archive.generation().map_or("", Generation::as_str).to_owned(),
         summary,
         notes: notes.into_iter().map(Into::into).collect(),

@@ -4,13 +4,13 @@ use std::collections::VecDeque;
 use std::ops::Range;
 use std::path::Path;
 
+use zten::finding::Finding;
 use zten::open::{self, Footer};
 use zten::{Error, OpenOptions, ReadAt, error::Misuse};
 use zten_formats::{
     Detected, FormatError, Opening, START, Step, Wanted, by_name, by_start, is_named_ztensor,
     is_ztensor,
 };
-use zten_report::finding::Finding;
 
 use crate::session::{Rejection, Session};
 

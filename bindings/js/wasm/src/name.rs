@@ -3,8 +3,8 @@
 use std::io::{self, Write};
 use std::path::Path;
 
+use zten::finding::format_name;
 use zten_formats::{Format, Recognition, Recognized};
-use zten_report::finding::format_name;
 
 use crate::problem;
 use crate::session::File;

@@ -5,10 +5,11 @@ use std::ops::Range;
 
 use serde::Serialize;
 use zten::Generation;
+use zten::escape::escape_all;
+use zten::finding::Finding;
+use zten::json::to_writer;
 use zten::rules::Source;
-use zten_report::escape::escape_all;
-use zten_report::finding::{Finding, Report};
-use zten_report::json::to_writer;
+use zten_report::check::Report;
 
 /// Writes the finding for `error`, with which reading the content of `file` failed.
 ///
@@ -22,7 +23,7 @@ pub fn reading(
 ) -> io::Result<()> {
     if error.kind() == zten::ErrorKind::Read {
         let lost = "the file could not be read: it may have been changed or removed";
-        let verdict = zten_report::finding::Verdict::Error;
+        let verdict = zten::finding::Verdict::Error;
         return write(&Finding::new(verdict, lost.to_owned()), None, out);
     }
     let finding = Finding::reading(file.manifest(), error);

@@ -6,12 +6,12 @@ use std::ops::Range;
 
 #[cfg(not(feature = "formats"))]
 use zten::OpenOptions;
+use zten::finding::Finding;
 #[cfg(not(feature = "formats"))]
 use zten::open::Opening;
 #[cfg(feature = "ztensor")]
 use zten::open::{Body, Footer};
 use zten::{Archive, Component, Error, ReadAt, Tensor, error::Misuse};
-use zten_report::finding::Finding;
 
 #[cfg(feature = "formats")]
 use crate::formats::{Other, Start};

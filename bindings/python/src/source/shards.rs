@@ -5,11 +5,11 @@ use std::io;
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
+use zten::escape;
 use zten::shards::{BoundShard, Candidate, Find, Shard, Shards};
 use zten::tools::VerifiedBlocks;
 use zten::{Component, Error};
 use zten_formats::shards::{Links, Want};
-use zten_report::escape;
 
 use super::{Open, Source, Watched};
 use crate::interrupt::Cancel;

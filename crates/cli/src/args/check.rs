@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use clap::builder::TypedValueParser as _;
 use serde::{Deserialize, Serialize};
-use zten_report::finding::Scope;
+use zten_report::check::Scope;
 
 use crate::check::{Policy, read_policy};
 use crate::strictness::Strictness;

@@ -11,7 +11,7 @@ use zten::{
 
 use super::print::Printer;
 use super::unpacked::Unpacking;
-use crate::element::Kind;
+use crate::number::Kind;
 pub(super) use zten_formats::write::ChunkFn;
 
 /// The largest number of bytes that are held back until the component has been verified.

@@ -5,8 +5,8 @@ use std::io::{self, Write};
 use zten::num::u64_from_usize;
 use zten::tools::Normalization;
 
-use crate::element::{Kind, Style};
 use crate::json::SCHEMA;
+use crate::number::{Kind, Style};
 
 /// The number of elements that are printed at each end of a dimension of a shortened array, as in NumPy.
 const EDGE: u64 = 3;

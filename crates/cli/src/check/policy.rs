@@ -11,11 +11,11 @@ use std::path::{Path, PathBuf};
 use serde::de::{Error as _, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
 use zten::error::Location;
+use zten::finding::{Finding, Verdict, ZTENSOR, format_name};
 use zten::num::u64_from_usize;
 use zten::rules::{Row, Scope, Source};
 use zten::{Component, DType, Digest, Encoding, Generation, Tensor};
 use zten_formats::{Block, Format, KINDS};
-use zten_report::finding::{Finding, Verdict, ZTENSOR, format_name};
 use zten_report::totals::dtype_name;
 
 use crate::catalog;

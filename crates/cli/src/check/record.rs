@@ -4,8 +4,8 @@ use std::borrow::Cow;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use zten_report::finding::{self, Report};
-use zten_report::network::file_name;
+use zten::network::file_name;
+use zten_report::check::{self, Report};
 
 use super::sarif;
 use crate::args::Check;
@@ -58,7 +58,7 @@ impl Form {
                 writeln!(out, "{text}")
             }
             (Self::Json, Ok(Valid { verdict, summary, format, notes })) => {
-                let valid = finding::Valid { verdict: *verdict, format, message: summary, notes };
+                let valid = check::Valid { verdict: *verdict, format, message: summary, notes };
                 json::to_line(out, &Report::valid(&valid).of_file(path))
             }
             (Self::Json, Err(problem)) => problem.json(out),

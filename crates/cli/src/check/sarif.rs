@@ -6,8 +6,9 @@ use std::path::{Component, Path};
 
 use serde::Serialize;
 use serde_json::{Value, json};
+use zten::finding::Finding;
 use zten::rules::Row;
-use zten_report::finding::{Finding, Report};
+use zten_report::check::Report;
 
 use super::tally::Tally;
 use crate::catalog::{self, rows};

@@ -3,10 +3,11 @@
 use std::collections::HashSet;
 use std::path::Path;
 
+use zten::finding::{Finding, Verdict, format_name};
 use zten::rules::{Limit, Row, Scope, Source};
 use zten::{Component, Error, ErrorKind, OpenOptions, Tensor, verify::Verifier};
 use zten_formats::{EMPTY, Executable, FormatError, Recognized, recognize};
-use zten_report::finding::{Finding, Scope as Part, Verdict, format_name, summary, with_notes};
+use zten_report::check::{Scope as Part, summary, with_notes};
 
 use super::entries::is_of_weights;
 use super::policy::Policy;

@@ -12,9 +12,9 @@ use super::paired::{Pair, paired};
 use super::value::AttributeChange;
 use crate::escape;
 use crate::json::Integer;
-use crate::size::grouped;
 use crate::sums::Sum;
 use crate::text::{element, format, shape};
+use zten::finding::grouped;
 
 /// The largest number of components, and of attributes, that a line lists.
 const LISTED: usize = 16;

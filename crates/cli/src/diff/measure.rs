@@ -9,8 +9,8 @@ use zten::tools::{Normalization, StorageType};
 use zten::{Component, DType, Error, Layout, Reader, Tensor};
 use zten_formats::{Block, BlockDequantizer};
 
-use crate::element::{Fp8, Kind};
 use crate::json::integer;
+use crate::number::{Fp8, Kind};
 
 /// The smallest number of bytes of each side that are held at a time.
 const PIECE: usize = 64 << 10;

@@ -9,7 +9,7 @@ use super::value::AttributeChange;
 use super::{Difference, Found, Object};
 use crate::escape::Quoted;
 use crate::json::{Schema, to_line};
-use crate::size::grouped;
+use zten::finding::grouped;
 
 /// Writes one line for each differing attribute and object, and a line with the totals.
 pub(super) fn lines(out: &mut dyn Write, found: &Found<'_>) -> io::Result<()> {

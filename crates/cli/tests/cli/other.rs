@@ -5,8 +5,8 @@ use std::fs;
 use std::path::PathBuf;
 
 use serde_json::Value;
+use zten::finding::Verdict;
 use zten_formats::rules;
-use zten_report::finding::Verdict;
 use zten_testkit::other_formats;
 
 use crate::{corpus_folder, ended, json_lines, succeeded_text, zten};

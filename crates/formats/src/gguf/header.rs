@@ -3,8 +3,8 @@
 use std::fmt;
 
 use zten::Limits;
+use zten::escape::Short;
 use zten::num::{len_u32, usize_from_u32};
-use zten_report::escape::Short;
 
 use super::input::{Input, Stop};
 use super::types::{self, Type};

@@ -5,8 +5,8 @@
 
 use std::fmt;
 
+use zten::escape::Short;
 use zten::num::usize_from_u32;
-use zten_report::escape::Short;
 
 use super::input::{Input, Stop};
 use super::value::{ARRAY, F32, I8, I16, I32, I64, STRING, U8, U16, U32, U64};

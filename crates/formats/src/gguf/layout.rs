@@ -2,9 +2,9 @@
 //! and padding is zero. So every byte of the file belongs to the header, a tensor or the padding.
 
 use zten::ReadAt;
+use zten::escape::Short;
+use zten::finding::counted;
 use zten::num::{sort_by, u64_from_usize};
-use zten_report::escape::Short;
-use zten_report::finding::counted;
 
 use super::header::{Extent, Header};
 use crate::error::{FormatError, follow};

@@ -14,8 +14,8 @@ use crate::json;
 use crate::limits::check_keys;
 use crate::record::{self, NUMBER, Record};
 use crate::rules::Rule;
+use zten::escape;
 use zten::num::u64_from_usize;
-use zten_report::escape;
 
 /// The suffix of the files that an index names.
 pub(crate) const PARTS: &str = ".safetensors";

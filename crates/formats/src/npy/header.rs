@@ -9,7 +9,7 @@ use nom::combinator::{all_consuming, opt, value};
 use nom::sequence::{delimited, terminated};
 use nom::{IResult, Parser as _};
 
-use zten_report::escape::Short;
+use zten::escape::Short;
 
 use crate::error::FormatError;
 use crate::limits::check_rank;

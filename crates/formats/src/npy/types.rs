@@ -4,7 +4,7 @@ use zten::tools::{LogicalType, StorageType};
 
 use crate::error::FormatError;
 use crate::rules::{OBJECTS, Rule};
-use zten_report::escape::Short;
+use zten::escape::Short;
 
 /// An element type and its byte order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

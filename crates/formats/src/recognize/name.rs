@@ -5,8 +5,8 @@
 
 use std::path::Path;
 
-use zten_report::finding::Finding;
-use zten_report::network::without_query;
+use zten::finding::Finding;
+use zten::network::without_query;
 
 use super::{OtherKind, Recognition, Recognized};
 use crate::detect::Format;

@@ -6,7 +6,7 @@ use super::contents::suffix;
 use super::{Executable, OtherKind};
 use crate::error::{FormatError, copied};
 use crate::rules::Rule;
-use zten_report::size::grouped;
+use zten::finding::grouped;
 
 /// Returns whether a file that begins with `start` is text without control characters: UTF-8, UTF-16 with a byte order mark, or
 /// mostly ASCII with letters of an 8-bit encoding. `is_whole` says that `start` is the whole file.

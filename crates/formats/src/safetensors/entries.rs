@@ -3,8 +3,8 @@
 use std::fmt;
 
 use zten::Limits;
+use zten::escape::Short;
 use zten::num::{u64_from_usize, usize_from_u32};
-use zten_report::escape::Short;
 
 use super::dtype;
 use super::fault::{Expected, Fault, Field, Input, Parsed, Why, fail};

@@ -362,7 +362,7 @@ fn more_dimensions_than_can_be() {
 #[test]
 fn tensors_that_are_not_aligned_are_counted() {
     // Each tensor is its name, dtype, number of elements and number of bytes.
-    let notes = |tensors: &[(&str, &str, u64, u64)]| {
+    let notes_of = |tensors: &[(&str, &str, u64, u64)]| {
         let listed =
             tensors.iter().map(|(name, dtype, count, bytes)| (*name, *dtype, [*count], *bytes));
         let header = zten_testkit::safetensors::header(listed);
@@ -377,11 +377,11 @@ fn tensors_that_are_not_aligned_are_counted() {
         });
         notes.collect::<Vec<_>>()
     };
-    assert_eq!(notes(&[("a", "F32", 1, 4), ("b", "C64", 1, 8), ("c", "U8", 1, 1)]), []);
+    assert_eq!(notes_of(&[("a", "F32", 1, 4), ("b", "C64", 1, 8), ("c", "U8", 1, 1)]), []);
     let noted =
-        notes(&[("a", "U8", 1, 1), ("b", "F32", 1, 4), ("c", "I64", 0, 0), ("d", "C64", 1, 8)]);
+        notes_of(&[("a", "U8", 1, 1), ("b", "F32", 1, 4), ("c", "I64", 0, 0), ("d", "C64", 1, 8)]);
     assert_eq!(noted, [("b".to_owned(), 1)]);
     // The parts of a complex number have 4 bytes each.
-    let noted = notes(&[("a", "U8", 4, 4), ("b", "C64", 1, 8), ("c", "I64", 1, 8)]);
+    let noted = notes_of(&[("a", "U8", 4, 4), ("b", "C64", 1, 8), ("c", "I64", 1, 8)]);
     assert_eq!(noted, [("c".to_owned(), 0)]);
 }

@@ -8,9 +8,9 @@
 use std::cell::Cell as Counter;
 
 use zten::Limits;
+use zten::escape::Short;
 use zten::num::{len_u32, u64_from_usize, usize_from_u32};
 use zten::rules::Limit;
-use zten_report::escape::Short;
 
 use super::globals::{self, BYTES, Dtype, Global};
 use super::opcodes::{self, Op, Operand};

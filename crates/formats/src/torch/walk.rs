@@ -6,9 +6,9 @@
 
 use zten::Limits;
 use zten::attributes::Encoder;
+use zten::escape::Short;
 use zten::num::{sort_by, u64_from_usize, usize_from_u32};
 use zten::rules::Limit;
-use zten_report::escape::Short;
 
 use super::cost;
 use super::globals::Global;

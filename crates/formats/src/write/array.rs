@@ -5,7 +5,7 @@ use std::io;
 
 use zten::DType;
 use zten::attributes::Attributes;
-use zten_report::escape;
+use zten::escape;
 
 /// The type and shape of a dense array in row-major order.
 #[derive(Clone, Debug, PartialEq, Eq)]

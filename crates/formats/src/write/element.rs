@@ -1,8 +1,8 @@
 //! The names of element types in safetensors and NumPy files.
 
 use zten::DType;
+use zten::number::Kind;
 use zten::tools::{LogicalType, StorageType};
-use zten_report::element::Kind;
 
 /// The types of safetensors, narrowest first, in the order of the crate `safetensors`. That crate writes tensors of the last
 /// type first.

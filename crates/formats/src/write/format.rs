@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use zten::Generation;
-use zten_report::escape::quoted;
+use zten::escape::quoted;
 
 /// A format that zten writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

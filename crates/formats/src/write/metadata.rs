@@ -10,8 +10,8 @@ use serde::ser::{Error as _, SerializeMap as _};
 use serde::{Serialize, Serializer};
 use zten::Limits;
 use zten::attributes::{Attributes, Item, Map, Value};
+use zten::json::{self, value};
 use zten::num::u64_from_usize;
-use zten_report::{json, value};
 
 use super::array::Inexpressible;
 use crate::json_text::JSON_KEYS;

@@ -1,9 +1,9 @@
 //! Writing of NumPy files: version 1.0, little-endian, row-major.
 
 use zten::attributes::Attributes;
+use zten::npy;
 use zten::num::u64_from_usize;
-use zten_report::element::Kind;
-use zten_report::npy;
+use zten::number::Kind;
 
 use super::array::{self, Array, ArrayList, Failure, Inexpressible};
 use super::element;

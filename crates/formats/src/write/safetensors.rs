@@ -16,8 +16,8 @@ use std::ops::Range;
 use serde::ser::SerializeMap as _;
 use serde::{Serialize, Serializer};
 use zten::attributes::Attributes;
+use zten::json;
 use zten::num::{u64_from_usize, usize_from_u32};
-use zten_report::json;
 
 use super::Settings;
 use super::array::{self, Array, ArrayList, Failure, Inexpressible, ordinal, with_room};

@@ -2,11 +2,11 @@
 
 use zten::attributes::Attributes;
 use zten::error::OutOfMemory;
+use zten::escape;
 use zten::shards::Source;
 use zten::tools::Normalization;
 use zten::verify::Verifier;
 use zten::{DType, Error, Layout, Manifest, Tensor};
-use zten_report::escape;
 
 use super::array::{Array, ArrayList, ArraySource, ChunkFn, Failure};
 

@@ -3,8 +3,8 @@
 use super::Writer;
 use crate::error::FormatError;
 use crate::rules::Rule;
+use zten::finding::counted;
 use zten::num::u64_from_usize;
-use zten_report::finding::counted;
 
 /// The id of the field with 64-bit numbers.
 const LARGE: u16 = 1;

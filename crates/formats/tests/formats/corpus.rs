@@ -4,9 +4,9 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
+use zten::finding::Verdict;
 use zten::{Archive, Error, ErrorKind, OpenOptions};
 use zten_formats::{BesideNames, Rule, open, open_bytes};
-use zten_report::finding::Verdict;
 use zten_testkit::other_formats;
 
 /// Returns whether a rule is about a file as a whole.

@@ -9,7 +9,7 @@ use hyper::body::{Bytes, Incoming};
 use hyper::{Response, StatusCode};
 use percent_encoding::percent_decode_str;
 use tokio::time::timeout;
-use zten_report::finding::Finding;
+use zten::finding::Finding;
 
 use super::upload::{self, Failure};
 use super::{HttpFront, reply};

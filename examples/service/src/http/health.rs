@@ -6,7 +6,7 @@ use http_body_util::Full;
 use hyper::body::Bytes;
 use hyper::{Response, StatusCode};
 use serde::Serialize;
-use zten_report::json::Schema;
+use zten::json::Schema;
 
 use super::{HttpFront, reply, upload};
 use crate::answer::{Rejection, Want};

@@ -5,8 +5,9 @@ use hyper::body::Bytes;
 use hyper::header::{ALLOW, CONTENT_TYPE, HeaderValue, RETRY_AFTER};
 use hyper::{Response, StatusCode};
 use serde::Serialize;
-use zten_report::finding::{Finding, Report, Valid, Verdict};
-use zten_report::json;
+use zten::finding::{Finding, Verdict};
+use zten::json;
+use zten_report::check::{Report, Valid};
 
 use crate::answer::Facts;
 

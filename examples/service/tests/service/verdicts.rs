@@ -64,7 +64,7 @@ fn content_is_what_the_library_reads() {
         let path = corpus(name);
         let model = valid(check(patient(), &path, Want::Content));
         let archive = zten_formats::open(&path).unwrap();
-        assert_eq!(model.facts.format, zten_report::finding::format_name(archive.manifest()));
+        assert_eq!(model.facts.format, zten::finding::format_name(archive.manifest()));
         let generation = archive.generation().map(zten::Generation::as_str);
         assert_eq!(model.facts.generation, generation.unwrap_or_default());
         assert_eq!(model.facts.objects.len(), archive.len());

@@ -8,9 +8,10 @@ use crate::opening::check_name;
 use crate::problem;
 use crate::session::{self, File};
 use zten::Error;
+use zten::finding::{Finding, format_name};
+use zten::json;
 use zten::verify::Verifier;
-use zten_report::finding::{Finding, Report, Scope, Valid, format_name, summary, with_notes};
-use zten_report::json;
+use zten_report::check::{Report, Scope, Valid, summary, with_notes};
 
 /// The state of a validation that has begun.
 struct Checking {

@@ -7,10 +7,10 @@ use crate::problem;
 use crate::session::{self, File};
 use serde::Serialize;
 use zten::attributes::Encoder;
+use zten::finding::format_name;
+use zten::json::{Integer, List, to_writer};
 use zten::{Component, DType, Encoding, Generation, Layout, Tensor};
 use zten_report::archive::Object;
-use zten_report::finding::format_name;
-use zten_report::json::{Integer, List, to_writer};
 use zten_report::notation::version;
 
 pub(crate) fn file(file: &'static File, out: &mut Answer) -> io::Result<()> {

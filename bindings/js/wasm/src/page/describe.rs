@@ -5,11 +5,11 @@ use std::io::{self, Write};
 use serde::Serialize;
 use zten::Generation;
 use zten::attributes::Attributes;
+use zten::escape::Escaped;
+use zten::finding::Verdict;
+use zten::json::{List, Text, to_shown, to_writer};
 use zten_report::archive::Object;
 use zten_report::diagnostic;
-use zten_report::escape::Escaped;
-use zten_report::finding::Verdict;
-use zten_report::json::{List, Text, to_shown, to_writer};
 use zten_report::notation::version;
 use zten_report::totals::FileTotals;
 

@@ -5,14 +5,14 @@ use std::io::{self, Write};
 use serde::Serialize;
 use zten::element::ByteOrder;
 use zten::error::Misuse;
+use zten::json::{Integer, to_line};
 use zten::tools::StorageType;
 use zten::{Component, Encoding, Error, ReadAt as _, Tensor};
-use zten_report::json::{Integer, to_line};
 
 use super::sparsity;
 use crate::problem;
 use crate::session::{self, File};
-use zten_report::element::Kind;
+use zten::number::Kind;
 
 /// The largest number of rows and of columns of a grid.
 pub(crate) const MOST: u64 = 160;

@@ -3,15 +3,15 @@
 use std::io::{self, Write};
 
 use serde::Serialize;
+use zten::finding::{Finding, Verdict};
+use zten::json::to_writer;
 use zten::tools::StorageType;
 use zten::{Component, Error, Layout};
-use zten_report::finding::{Finding, Verdict};
-use zten_report::json::to_writer;
 
 use crate::problem;
 use crate::session::{self, File};
-use zten_report::element::Kind;
-use zten_report::npy;
+use zten::npy;
+use zten::number::Kind;
 
 /// Writes one component to `data` as a NumPy file, and a document about the file to `out`.
 ///

@@ -4,14 +4,14 @@ use std::io::{self, Write};
 
 use serde::Serialize;
 use zten::Error;
+use zten::json::to_writer;
 use zten::tools::StorageType;
-use zten_report::json::to_writer;
 use zten_report::statistics::Statistics;
 
 use super::histogram::Histogram;
 use crate::problem;
 use crate::session::{self, File};
-use zten_report::element::Kind;
+use zten::number::Kind;
 
 /// The exact minimum and maximum of 64-bit integers, which `f64` would round.
 #[derive(Debug, Default)]

@@ -4,9 +4,9 @@ use std::io::{self, Write};
 
 use serde::Serialize;
 use zten::Error;
+use zten::finding::Verdict;
+use zten::json::to_writer;
 use zten::verify::Verified;
-use zten_report::finding::Verdict;
-use zten_report::json::to_writer;
 
 use crate::problem;
 use crate::session::{self, File};

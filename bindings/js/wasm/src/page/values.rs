@@ -6,13 +6,13 @@ use std::sync::Mutex;
 
 use serde::Serialize;
 use zten::error::Misuse;
+use zten::json::to_writer;
+use zten::number::Style;
 use zten::{Error, Tensor};
-use zten_report::element::Style;
-use zten_report::json::to_writer;
 
 use crate::problem;
 use crate::session::{self, File};
-use zten_report::element::Kind;
+use zten::number::Kind;
 
 /// The largest number of elements that one call formats.
 pub const MOST: u64 = 1024;

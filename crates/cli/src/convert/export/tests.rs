@@ -9,9 +9,9 @@ use ::safetensors::SafeTensors;
 use clap::Parser as _;
 use zip::ZipArchive;
 use zten::attributes::Item;
+use zten::json::value::Json;
 use zten::write::{Encoded, NewObject, WriteOptions, Writer};
 use zten::{Archive, DType, Layout, Tensor};
-use zten_report::value::Json;
 use zten_testkit::{accepted, accepted_v2};
 
 use crate::args::{Args, Command};

@@ -8,11 +8,10 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use serde_json::{Value, json};
+use zten::finding::{Finding, Verdict, format_name};
 use zten::{Error, InMemory};
 use zten_formats::{Detected, open, recognize};
-use zten_report::finding::{
-    Finding, Report, Scope, Valid, Verdict, format_name, summary, with_notes,
-};
+use zten_report::check::{Report, Scope, Valid, summary, with_notes};
 use zten_testkit::{other_formats, read};
 
 use super::client::{post, put};

@@ -1,4 +1,4 @@
-//! Writes `src/escape/hidden.rs`: `cargo run -p zten-report --example hidden`, which prints it.
+//! Writes `src/escape/hidden.rs`: `cargo run -p zten --example hidden` prints it.
 
 use regex_syntax::hir::{Class, HirKind};
 use regex_syntax::parse;

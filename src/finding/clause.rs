@@ -1,6 +1,11 @@
 //! The clause of a rule, for one generation of the format.
 
-use zten::Generation;
+use std::borrow::ToOwned as _;
+use std::format;
+use std::string::String;
+use std::vec::Vec;
+
+use crate::rules::Generation;
 
 /// Selects from `clauses`, the clauses of a rule in all documents, those of `generation` and those of the standards on which
 /// all generations are based. Returns all clauses if the generation has none of its own.

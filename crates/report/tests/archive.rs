@@ -3,10 +3,10 @@
 use std::cell::Cell;
 use std::io::{self, Write};
 
+use zten::json;
 use zten::write::{WriteOptions, Writer};
 use zten::{Archive, InMemory};
 use zten_report::archive::archive;
-use zten_report::json;
 
 /// A writer that discards bytes and adds their number to the cell.
 struct Count<'c>(&'c Cell<usize>);

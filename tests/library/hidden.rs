@@ -4,8 +4,8 @@ use std::collections::HashSet;
 
 use regex_syntax::hir::{Class, HirKind};
 use unicode_properties::{GeneralCategory, UnicodeGeneralCategory as _};
-use zten_report::escape::{Name, UNICODE_VERSION, escape_all, is_hidden, path, quoted, word};
-use zten_report::json;
+use zten::escape::{Name, UNICODE_VERSION, escape_all, is_hidden, path, quoted, word};
+use zten::json;
 
 /// The characters with a property.
 fn having(property: &str) -> HashSet<char> {

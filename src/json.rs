@@ -1,6 +1,8 @@
 //! JSON output of anything that `serde` serializes. Values are streamed to the output without being kept in memory.
 
-use std::fmt::{self, Display};
+pub mod value;
+
+use core::fmt::{self, Display};
 use std::io::{self, Write};
 
 use serde::ser::SerializeMap as _;
@@ -210,6 +212,9 @@ impl Display for Negative {
 
 #[cfg(test)]
 mod tests {
+    use std::string::String;
+    use std::vec::Vec;
+
     use super::*;
 
     #[test]

@@ -4,8 +4,8 @@ use std::collections::HashMap;
 
 use serde_json::Value as Json;
 use zten::Archive;
+use zten::json::{self, value};
 use zten::write::{Encoded, WriteOptions, Writer};
-use zten_report::{json, value};
 
 /// A value of CBOR's own data model: RFC 8949 §2. What is not content is how it is spelled.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -1,12 +1,14 @@
 //! Widths and text forms of single elements.
 
-use std::fmt;
+use core::fmt;
+use std::format;
 use std::io::{self, Write};
+use std::vec::Vec;
 
+use crate::element::{F4E2M1, F8E4M3Fn, F8E4M3Fnuz, F8E5M2, F8E5M2Fnuz, F8E8M0};
+use crate::element::{LogicalType, StorageType};
+use crate::manifest::{Component, ElementType};
 use half::{bf16, f16};
-use zten::Component;
-use zten::element::{F4E2M1, F8E4M3Fn, F8E4M3Fnuz, F8E5M2, F8E5M2Fnuz, F8E8M0};
-use zten::tools::{ElementType, LogicalType, StorageType};
 
 /// The form of an element.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -354,6 +356,8 @@ impl fmt::Display for Digits {
 
 #[cfg(test)]
 mod tests {
+    use std::string::{String, ToString as _};
+
     use super::*;
 
     fn written(kind: Kind, bytes: &[u8], style: Style) -> String {

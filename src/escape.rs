@@ -7,7 +7,14 @@
 
 mod hidden;
 
-use std::fmt::{self, Write as _};
+use alloc::borrow::ToOwned as _;
+use alloc::format;
+use alloc::string::{String, ToString as _};
+use alloc::vec::Vec;
+use core::fmt;
+#[cfg(feature = "std")]
+use core::fmt::Write as _;
+#[cfg(feature = "std")]
 use std::path::{MAIN_SEPARATOR, Path};
 
 use unicode_width::UnicodeWidthChar as _;
@@ -180,6 +187,7 @@ pub fn role(role: &str) -> String {
     word(role, COLUMNS)
 }
 
+#[cfg(feature = "std")]
 /// Returns a complete path, between quotes unless it is plain. Bytes that are not Unicode are written `\x{…}`.
 pub fn path(path: &Path) -> String {
     let own = |c| c == MAIN_SEPARATOR;
@@ -278,6 +286,7 @@ mod tests {
         assert_eq!(role("a/b"), "\"a/b\"");
     }
 
+    #[cfg(feature = "std")]
     #[test]
     fn paths() {
         let shown = |text: &str| path(Path::new(text));
@@ -287,7 +296,7 @@ mod tests {
         assert_ne!(shown("\u{200b}"), shown("\\u{200b}"));
     }
 
-    #[cfg(unix)]
+    #[cfg(all(unix, feature = "std"))]
     #[test]
     fn paths_that_are_not_unicode() {
         use std::ffi::OsStr;

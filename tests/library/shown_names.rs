@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use zten_report::escape::{Name, Quoted, quoted, word};
+use zten::escape::{Name, Quoted, quoted, word};
 
 /// The names of the test are made of these pieces: characters that separate or quote names when they are displayed, invisible
 /// characters, and the escapes of both, which must not be displayed like the characters that they stand for.

@@ -1,6 +1,7 @@
 //! The names of files that are read over the network.
 
-use std::borrow::Cow;
+use std::borrow::{Cow, ToOwned as _};
+use std::format;
 use std::path::Path;
 
 /// Returns whether `path` is the URL of a file that is read over the network.

@@ -4,23 +4,25 @@
 //! A value that JSON cannot express is written as an object whose first key begins with `$`. A map that has such a key itself,
 //! or keys that JSON cannot distinguish, is therefore not written as an object.
 
-use std::cmp::Ordering;
-use std::fmt;
+use core::cmp::Ordering;
+use core::fmt;
 use std::hash::{DefaultHasher, Hasher as _};
+use std::string::String;
+use std::vec::Vec;
 
+use crate::cbor::{Attributes, Chunks, Item, Map as CborMap, Value};
 use serde::ser::{Error as _, SerializeMap as _, SerializeSeq as _};
 use serde::{Serialize, Serializer};
-use zten::attributes::{Attributes, Chunks, Item, Map as CborMap, Value};
 
-use crate::element::not_finite;
 use crate::json::{EXACT, Integer, Negative, Text, integer, single_key};
+use crate::number::not_finite;
 
 /// The largest number of entries of a map that is written as an object. It bounds the memory for finding duplicate keys,
 /// whatever the file contains.
 pub const ENTRIES: usize = 4096;
 
 /// The bits of the canonical NaN, without a sign or payload.
-pub(crate) const ONE_NAN: u64 = 0x7ff8_0000_0000_0000;
+pub const ONE_NAN: u64 = 0x7ff8_0000_0000_0000;
 
 /// A map of attributes in the JSON form of `docs/json.md`.
 #[derive(Clone, Debug)]

@@ -2,9 +2,9 @@
 
 use std::io;
 
+use zten::finding::{Finding, Verdict, ZTENSOR};
 use zten::write::{WriteOptions, Writer};
 use zten::{Error, OpenOptions};
-use zten_report::finding::{Finding, Verdict, ZTENSOR};
 
 /// A file of one tensor.
 fn file() -> Vec<u8> {

@@ -1,6 +1,12 @@
 //! Headers of NumPy files, version 1.0.
 
-use crate::element::Kind;
+use core::iter;
+use std::borrow::ToOwned as _;
+use std::format;
+use std::string::{String, ToString as _};
+use std::vec::Vec;
+
+use crate::number::Kind;
 
 /// Returns the header before the elements: magic, version, length, and a Python literal that is padded
 /// so that the elements begin at a multiple of 64.
@@ -13,8 +19,8 @@ pub fn header(kind: Kind, shape: &[u64]) -> Result<Vec<u8>, String> {
     let mut literal =
         format!("{{'descr': '{}', 'fortran_order': False, 'shape': {shape}, }}", kind.numpy());
     // The magic, version and length take 10 bytes before the literal, which ends with a newline.
-    let end = (10 + literal.len() + 1).next_multiple_of(64);
-    literal.extend(std::iter::repeat_n(' ', end - 10 - literal.len() - 1));
+    let own = literal.len().saturating_add(10 + 1);
+    literal.extend(iter::repeat_n(' ', own.next_multiple_of(64).saturating_sub(own)));
     literal.push('\n');
     let Ok(length) = u16::try_from(literal.len()) else {
         return Err("the shape has too many dimensions for a NumPy file".to_owned());
@@ -27,7 +33,9 @@ pub fn header(kind: Kind, shape: &[u64]) -> Result<Vec<u8>, String> {
 
 #[cfg(test)]
 mod tests {
-    use zten::tools::StorageType;
+    use std::vec;
+
+    use crate::element::StorageType;
 
     use super::*;
 

@@ -1,0 +1,236 @@
+//! Documents about files that were checked, which have the same fields in every command, service and binding.
+
+use std::borrow::Cow;
+use std::path::Path;
+
+use serde::Serialize;
+use zten::Manifest;
+use zten::finding::{Finding, Verdict, counted};
+use zten::json::{self, Schema};
+use zten::network::file_name;
+use zten::num::u64_from_usize;
+
+use crate::size::human;
+
+/// The part of a file that is validated.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Scope {
+    /// The manifest without the data.
+    Manifest,
+    /// The whole file.
+    All,
+}
+
+/// Returns the verdict on a valid file of `length` bytes, and a sentence about its contents.
+pub fn summary(
+    manifest: &Manifest<impl AsRef<[u8]>>,
+    scope: Scope,
+    canonical: bool,
+    length: u64,
+) -> (Verdict, String) {
+    if manifest.is_data_shard() {
+        // Only the file that lists a data shard describes its contents.
+        let size = human(length);
+        let summary = format!("a data shard, valid as far as its frame tells (2, {size})");
+        let verdict = match scope {
+            Scope::Manifest => Verdict::ManifestValid,
+            Scope::All => Verdict::Valid,
+        };
+        return (verdict, summary);
+    }
+    let tensors = u64_from_usize(manifest.len());
+    let Some(generation) = manifest.generation() else {
+        let words = format!("{} file", manifest.file_format());
+        return summary_of_other(&words, scope, tensors, stored(manifest));
+    };
+    let components = manifest
+        .tensors()
+        .fold(0_u64, |sum, tensor| sum.saturating_add(u64_from_usize(tensor.components().len())));
+    let contents = format!(
+        "{}, {}, {}",
+        generation.as_str(),
+        counted(tensors, "object"),
+        counted(components, "component"),
+    );
+    let valid = if canonical { "valid and canonical" } else { "valid" };
+    match scope {
+        Scope::Manifest => (Verdict::ManifestValid, format!("manifest {valid} ({contents})")),
+        Scope::All => {
+            let size = human(stored(manifest));
+            (Verdict::Valid, format!("{valid} ({contents}, {size} of data)"))
+        }
+    }
+}
+
+/// Returns the verdict on a valid file of another format, and a sentence about its contents. `words` names the kind of file,
+/// `tensors` is the number of its tensors, and `bytes` the length of its data.
+pub fn summary_of_other(words: &str, scope: Scope, tensors: u64, bytes: u64) -> (Verdict, String) {
+    let (tensors, bytes) = (counted(tensors, "tensor"), human(bytes));
+    match scope {
+        Scope::Manifest => {
+            (Verdict::ManifestValid, format!("{words} with valid headers: {tensors}, {bytes}"))
+        }
+        Scope::All => (Verdict::Valid, format!("valid {words}: {tensors}, {bytes}")),
+    }
+}
+
+/// The result for a valid file.
+#[derive(Clone, Copy, Debug)]
+pub struct Valid<'a> {
+    /// A verdict for which [`Verdict::is_valid`] is true.
+    pub verdict: Verdict,
+    /// The format of the file.
+    pub format: &'a str,
+    /// The contents, in a sentence.
+    pub message: &'a str,
+    /// The notes on the file.
+    pub notes: &'a [Finding],
+}
+
+/// Appends the number of notes to `message`, the sentence about a valid file.
+pub fn with_notes(message: String, notes: usize) -> String {
+    match notes {
+        0 => message,
+        _ => format!("{message}, {}", counted(u64_from_usize(notes), "note")),
+    }
+}
+
+/// A note on a file, as a part of its [`Report`].
+#[derive(Clone, Debug, Serialize)]
+pub struct Note<'a> {
+    /// The id of the rule.
+    pub rule: Option<&'static str>,
+    /// The clause of the specification that has the rule.
+    pub clause: Option<String>,
+    /// The offset in the file, or in the shard.
+    #[serde(serialize_with = "json::integer_or_null")]
+    pub offset: Option<u64>,
+    /// The name of the object.
+    pub object: Option<&'a str>,
+    /// The role of the component.
+    pub component: Option<&'a str>,
+    /// The name of the shard.
+    pub shard: Option<&'a str>,
+    /// The number of further places to which the note applies.
+    #[serde(serialize_with = "json::integer")]
+    pub more: u64,
+    /// The sentence.
+    pub message: String,
+    /// The advice of the rule.
+    pub advice: Option<&'static str>,
+}
+
+impl<'a> Note<'a> {
+    fn new(finding: &'a Finding) -> Self {
+        Self {
+            rule: finding.row.map(|row| row.id),
+            clause: finding.clause(),
+            offset: finding.offset,
+            object: finding.object.as_deref(),
+            component: finding.component.as_deref(),
+            shard: finding.shard.as_deref(),
+            more: finding.others,
+            message: finding.to_string(),
+            advice: finding.advice(),
+        }
+    }
+}
+
+/// The JSON document about a file that was checked: see `docs/json.md`.
+#[derive(Clone, Debug, Serialize)]
+pub struct Report<'a> {
+    schema: Schema,
+    /// The name of the file, if it has one.
+    pub file: Option<Cow<'a, str>>,
+    /// The verdict.
+    pub verdict: &'static str,
+    /// The level of the finding, if there is one.
+    pub level: Option<&'static str>,
+    /// The format, if it is known.
+    pub format: Option<&'a str>,
+    /// The id of the rule, the limit or the feature.
+    pub rule: Option<&'static str>,
+    /// The clause of the specification that has the rule.
+    pub clause: Option<String>,
+    /// The offset in the file, or in the shard.
+    #[serde(serialize_with = "json::integer_or_null")]
+    pub offset: Option<u64>,
+    /// The name of the object.
+    pub object: Option<&'a str>,
+    /// The role of the component.
+    pub component: Option<&'a str>,
+    /// The name of the shard.
+    pub shard: Option<&'a str>,
+    /// The number of other objects with an error; `None` if the other objects were not checked.
+    #[serde(serialize_with = "json::integer_or_null")]
+    pub more: Option<u64>,
+    /// The sentence.
+    pub message: Cow<'a, str>,
+    /// The advice of the rule.
+    pub advice: Option<&'static str>,
+    /// The notes on the file.
+    pub notes: Vec<Note<'a>>,
+}
+
+impl<'a> Report<'a> {
+    /// Creates the document about a valid file.
+    pub fn valid(valid: &Valid<'a>) -> Self {
+        Self {
+            schema: Schema,
+            file: None,
+            verdict: valid.verdict.as_str(),
+            level: valid.verdict.level(),
+            format: Some(valid.format),
+            rule: None,
+            clause: None,
+            offset: None,
+            object: None,
+            component: None,
+            shard: None,
+            more: (valid.verdict == Verdict::Valid).then_some(0),
+            message: valid.message.into(),
+            advice: None,
+            notes: valid.notes.iter().map(Note::new).collect(),
+        }
+    }
+
+    /// Creates the document about a file with `finding`. `more` is the number of other objects with an error, or `None` if the
+    /// other objects were not checked.
+    pub fn found(finding: &'a Finding, more: Option<u64>) -> Self {
+        Self {
+            schema: Schema,
+            file: None,
+            verdict: finding.verdict.as_str(),
+            level: finding.verdict.level(),
+            format: finding.format,
+            rule: finding.row.map(|row| row.id),
+            clause: finding.clause(),
+            offset: finding.offset,
+            object: finding.object.as_deref(),
+            component: finding.component.as_deref(),
+            shard: finding.shard.as_deref(),
+            more,
+            message: finding.to_string().into(),
+            advice: finding.advice(),
+            notes: Vec::new(),
+        }
+    }
+
+    /// Adds the notes on the file.
+    #[must_use]
+    pub fn with_notes(self, notes: &'a [Finding]) -> Self {
+        Self { notes: notes.iter().map(Note::new).collect(), ..self }
+    }
+
+    /// Adds the name of the file.
+    #[must_use]
+    pub fn of_file(self, path: &'a Path) -> Self {
+        Self { file: Some(file_name(path)), ..self }
+    }
+}
+
+/// Returns the number of stored bytes of all components.
+pub fn stored(manifest: &Manifest<impl AsRef<[u8]>>) -> u64 {
+    let components = manifest.tensors().flat_map(|tensor| tensor.components());
+    components.fold(0, |sum: u64, component| sum.saturating_add(component.extent().length()))
+}
