@@ -12,7 +12,7 @@ use pyo3::types::PyDict;
 use zten::finding::{Finding, Verdict, format_name};
 use zten::network;
 use zten::rules;
-use zten_report::check::{self, Note, Report, Scope, Valid};
+use zten_report::check::{Note, Report, Scope, Valid, summary, with_notes};
 use zten_report::digests::Difference;
 
 use crate::error::Failure;
@@ -136,9 +136,8 @@ impl Plan {
         if let Some(error) = error {
             return Ok(Report::found(&error, None).with_notes(&notes).into());
         }
-        let (verdict, message) =
-            check::summary(manifest, self.scope, self.canonical, open.length());
-        let message = check::with_notes(message, notes.len());
+        let (verdict, message) = summary(manifest, self.scope, self.canonical, open.length());
+        let message = with_notes(message, notes.len());
         let format = format_name(manifest);
         let valid = Valid { verdict, format, message: &message, notes: &notes };
         Ok(Report::valid(&valid).into())
