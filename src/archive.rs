@@ -39,8 +39,8 @@ use crate::verify::{Summary, Verifier, find_shard, finish};
 ///
 /// # Errors
 /// [`ErrorKind::Read`](crate::ErrorKind::Read) if the file cannot be read; any rule of the catalog, except rules that
-/// need data. For a file of another format the error names the format, which the package `zten-formats` may open.
-#[cfg(feature = "std")]
+/// need data. For a file of another format the error names the format, which the feature `formats` may open.
+#[cfg(all(feature = "std", not(feature = "formats")))]
 pub fn open(path: impl AsRef<Path>) -> Result<Archive, Error> {
     OpenOptions::default().open(path)
 }
@@ -49,7 +49,7 @@ pub fn open(path: impl AsRef<Path>) -> Result<Archive, Error> {
 ///
 /// | from | made by |
 /// | --- | --- |
-/// | a file of the file system | [`open`], [`OpenOptions::open`] |
+/// | a file of the file system | [`open`](crate::open), [`OpenOptions::open`] |
 /// | bytes in memory | [`Archive::from_bytes`], [`OpenOptions::from_bytes`] |
 /// | any other source | [`OpenOptions::open_source`], or [`Archive::new`] with a manifest that has been opened by itself |
 ///
@@ -131,7 +131,7 @@ impl OpenOptions {
     ///
     /// # Errors
     /// The errors of [`open`].
-    #[cfg(feature = "std")]
+    #[cfg(all(feature = "std", not(feature = "formats")))]
     pub fn open(&self, path: impl AsRef<Path>) -> Result<Archive, Error> {
         let path = path.as_ref();
         let (file, length) = crate::source::open_regular(path)?;
@@ -169,7 +169,7 @@ impl OpenOptions {
     #[cfg(feature = "std")]
     pub(crate) fn open_manifest(
         &self,
-        source: &impl ReadAt,
+        source: &dyn ReadAt,
         length: u64,
     ) -> Result<Manifest<std::vec::Vec<u8>>, Error> {
         let fetch = |range: Range<u64>| {

@@ -1,5 +1,6 @@
 #![no_std]
-//! A strict, zero-copy reader and writer of [zTensor] files (`.zt`), for untrusted input.
+//! A strict, zero-copy reader and writer of tensor files, for untrusted input: [zTensor], safetensors, GGUF, `.npy`, `.npz`
+//! and checkpoints of PyTorch.
 //!
 //! Give it a file; it gives back typed slices of its bytes, or an error that says which rule was broken, by which
 //! tensor, at which byte. There is no panic, no guess, and no silent zero.
@@ -23,7 +24,7 @@
 //! # Ok::<(), zten::Error>(())
 //! ```
 //!
-//! The package `zten-formats` opens safetensors, GGUF and NumPy files as the same [`Archive`].
+//! `zten::open` opens files of every format as the same [`Archive`]; `zten::formats` has what differs between formats.
 //!
 //! # Reading
 //!
@@ -88,9 +89,13 @@
 //! | `zstd-ruzstd` | no | the same by `ruzstd`: slower, takes memory that it does not ask for |
 //! | `digest` | yes | sha256 and crc32c |
 //! | `write` | yes | writing files ([`mod@write`]), and the canonical form |
-//! | `json` | no | attributes and texts as JSON, in which no character is hidden |
+//! | `formats` | yes | safetensors and GGUF files, and telling which format a file has |
+//! | `numpy`, `torch`, `parts` | yes | `.npy` and `.npz`; checkpoints of PyTorch; indexes and split models |
+//! | `dequantize` | yes | GGUF blocks as `f32` |
+//! | `ztensor` | yes | zTensor files beside those of other formats |
+//! | `json` | yes | attributes and texts as JSON, in which no character is hidden |
 //! | `files` | yes | writing to a file system: published whole or not at all |
-//! | `deflate` | no | deflated content, which other formats have |
+//! | `deflate` | yes | deflated content, which other formats have |
 //! | `ndarray` | no | dense arrays as views of `ndarray` |
 //!
 //! The oldest Rust that builds it is 1.89. Without `std`, `serde_cbor_2` does not compile in a graph where another crate
@@ -112,16 +117,19 @@
         reason = "the features that are left out use it"
     )
 )]
-#![deny(
-    clippy::arithmetic_side_effects,
-    clippy::as_conversions,
-    clippy::expect_used,
-    clippy::get_unwrap,
-    clippy::indexing_slicing,
-    clippy::panic,
-    clippy::string_slice,
-    clippy::unreachable,
-    clippy::unwrap_used
+#![cfg_attr(
+    not(test),
+    deny(
+        clippy::arithmetic_side_effects,
+        clippy::as_conversions,
+        clippy::expect_used,
+        clippy::get_unwrap,
+        clippy::indexing_slicing,
+        clippy::panic,
+        clippy::string_slice,
+        clippy::unreachable,
+        clippy::unwrap_used
+    )
 )]
 
 extern crate alloc;
@@ -139,6 +147,8 @@ pub mod escape;
 #[cfg(feature = "std")]
 pub mod finding;
 mod format;
+#[cfg(feature = "formats")]
+pub mod formats;
 #[cfg(feature = "std")]
 #[doc(hidden)]
 pub mod front;
@@ -202,7 +212,7 @@ pub mod shards {
     pub use crate::manifest::Shard;
 }
 
-#[cfg(feature = "std")]
+#[cfg(all(feature = "std", not(feature = "formats")))]
 pub use archive::open;
 pub use archive::{Archive, InMemory, Tensors};
 pub use codec::{ReadAt, Reader};
@@ -210,6 +220,8 @@ pub use digest::Digest;
 pub use element::{DType, Element};
 pub use error::{Error, ErrorKind, Result};
 pub use format::{Encoding, Layout};
+#[cfg(feature = "formats")]
+pub use formats::open;
 pub use half;
 pub use limits::{Limits, OpenOptions, Tolerance};
 #[cfg(feature = "std")]

@@ -87,7 +87,7 @@ pub fn var_builder<'a, P: AsRef<Path>>(
 }
 
 impl Weights {
-    /// Opens files of any format that [`zten_formats`] reads, and looks for their shards, which lie beside them or below
+    /// Opens files of any format that [`zten::formats`] reads, and looks for their shards, which lie beside them or below
     /// `blobs` (v2 §7.1), and for the files that an index of safetensors files names. No tensor is read.
     ///
     /// # Errors
@@ -97,7 +97,7 @@ impl Weights {
         let (mut files, mut names) = (Vec::new(), HashMap::new());
         for path in paths {
             let path = path.as_ref();
-            let archive = zten_formats::open_with(path, options)
+            let archive = options.open(path)
                 .map_err(|error| Error::wrap(error).with_path(path))?;
             for name in archive.names() {
                 if let Some(other) = names.insert(name.to_owned(), files.len()) {

@@ -5,7 +5,7 @@ use candle_core::quantized::{GgmlDType, QTensor};
 use candle_core::{Device, Error, Result, Tensor};
 use zten::Component;
 use zten::manifest::Shape;
-use zten_formats::Block;
+use zten::formats::Block;
 
 use crate::{Weights, elements, gguf};
 

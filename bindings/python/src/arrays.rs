@@ -16,7 +16,7 @@ use zten::finding::{Finding, Verdict};
 use zten::num::u64_from_usize;
 use zten::write::{FileSink, Sink as _};
 use zten::{Error, ReadAt as _};
-use zten_formats::write::{
+use zten::formats::write::{
     self, Array, ArrayList, ArraySource, DeclaredArrays, Draft, Inexpressible, Settings, Subject,
     WrittenFormat, check_array, check_attributes,
 };

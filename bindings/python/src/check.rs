@@ -222,7 +222,7 @@ pub(crate) fn size(text: &str) -> PyResult<u64> {
 #[pyfunction]
 pub(crate) fn explain<'py>(py: Python<'py>, id: &str) -> PyResult<Option<Bound<'py, PyDict>>> {
     let listed = Difference::ALL.iter().map(|difference| difference.row());
-    let mut rows = rules::rows().chain(zten_formats::rules::rows()).chain(listed);
+    let mut rows = rules::rows().chain(zten::formats::rules::rows()).chain(listed);
     let Some(row) = rows.find(|row| row.id == id) else { return Ok(None) };
     let facts = PyDict::new(py);
     for (key, text) in [

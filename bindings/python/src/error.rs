@@ -13,7 +13,7 @@ use zten::error::Misuse;
 use zten::finding::{Finding, Verdict};
 use zten::rules::Unsupported;
 use zten::{Error, ErrorKind, Manifest};
-use zten_formats::FormatError;
+use zten::formats::FormatError;
 use zten_report::digests::Mismatch;
 
 /// The error of a failed call, before it becomes a Python exception: it can be made without the interpreter's lock.

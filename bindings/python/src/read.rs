@@ -9,7 +9,7 @@ use zten::shards::Files;
 use zten::verify::{Summary, Verified, Verifier};
 use zten::view::Decoded;
 use zten::{Component, Encoding, Error, Layout, Loader, Reader, Tensor};
-use zten_formats::Block;
+use zten::formats::Block;
 
 use crate::digests::Sums;
 use crate::interrupt::Cancel;

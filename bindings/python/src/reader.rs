@@ -15,7 +15,7 @@ use zten::json::{self, value as json_value};
 use zten::shards::Shard;
 use zten::tools::{ElementType, StorageType};
 use zten::{Component, DType, Encoding, Error, ErrorKind, Generation, Layout, Tensor};
-use zten_formats::Block;
+use zten::formats::Block;
 use zten_report::check::stored;
 use zten_report::glob::Glob;
 use zten_report::notation;

@@ -16,8 +16,8 @@ use pyo3::types::PyBytes;
 use zten::finding::Finding;
 use zten::network::{is_remote, shown};
 use zten::{Archive, Component, Error, Manifest, ReadAt, Tensor, error::Misuse};
-use zten_formats::shards::{IS_LINK, LINKED, Runs, Sibling, Want};
-use zten_formats::{Begun, Detected, Part};
+use zten::formats::shards::{IS_LINK, LINKED, Runs, Sibling, Want};
+use zten::formats::{Begun, Detected, Part};
 
 use crate::digests::Enforced;
 use crate::error::Failure;
@@ -61,7 +61,7 @@ impl Given {
         cancel: &Cancel,
     ) -> Result<(Option<Detected>, Option<Finding>), Failure> {
         let watched = Watched::new(&self.source, cancel);
-        let recognized = zten_formats::recognize(&watched, self.length, &self.name);
+        let recognized = zten::formats::recognize(&watched, self.length, &self.name);
         let recognized = recognized.map_err(|format_error| Failure::opening(format_error, None))?;
         Ok((recognized.detected(&self.name), recognized.misnamed(&self.name)))
     }
@@ -123,7 +123,7 @@ impl Given {
         if is_remote(path) {
             return Self::from_network(path);
         }
-        let model = path.is_dir().then(|| zten_formats::find_model(path)).transpose()?;
+        let model = path.is_dir().then(|| zten::formats::find_model(path)).transpose()?;
         let path = model.as_deref().unwrap_or(path);
         let (file, length) = zten::source::open_regular(path)?;
         Ok(Self::new(Source::File(file), length, path.to_owned()))
@@ -200,7 +200,7 @@ impl Open {
             |format_error| Failure::opening(format_error, detected.and_then(Detected::name));
         let begun = match detected {
             None => Ok(Begun::Archive(options.open_source(watched, length)?)),
-            Some(_) => zten_formats::begin(watched, length, &name, options),
+            Some(_) => zten::formats::begin(watched, length, &name, options),
         };
         let list = |wanted: Vec<Want>| -> io::Result<Vec<_>> {
             let wanted = wanted.into_iter().filter(|_| opening.shards);
@@ -208,7 +208,7 @@ impl Open {
         };
         match begun.map_err(failure)? {
             Begun::Archive(archive) => {
-                let wanted = zten_formats::shards::wanted(archive.manifest());
+                let wanted = zten::formats::shards::wanted(archive.manifest());
                 let shards = list(wanted.into_iter().map(Want::Shard).collect())?;
                 Ok(Self { archive, shards, digests: None })
             }
@@ -324,7 +324,7 @@ impl Open {
         if !self.is_remote() {
             return Ok(());
         }
-        self.plan_runs(zten_formats::shards::runs(components))
+        self.plan_runs(zten::formats::shards::runs(components))
     }
 
     /// Announces as [`plan`](Self::plan) does the ranges of several files: `runs` has them by the name of the shard, `None` for

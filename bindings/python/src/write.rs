@@ -19,8 +19,8 @@ use zten::write::{
     Checksum, Copier, FileSink, Level, NewComponent, NewObject, WriteOptions, canonical_order,
 };
 use zten::{Error, ErrorKind, Generation, OpenOptions};
-use zten_formats::write::{self, Settings, Tensors, WrittenFormat, written_generation};
-use zten_formats::{find_without_profile, profile};
+use zten::formats::write::{self, Settings, Tensors, WrittenFormat, written_generation};
+use zten::formats::{find_without_profile, profile};
 use zten_report::check::stored;
 
 use crate::arrays;

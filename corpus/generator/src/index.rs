@@ -173,7 +173,7 @@ fn interop(columns: &[&str], entries: &mut BTreeMap<String, Entry>) {
 
 fn line<'e>(file: &'e str, entry: &'e Entry) -> Line<'e> {
     let row = entry.rule.as_deref().map(|rule| {
-        let mut rows = zten::rules::rows().chain(zten_formats::rules::rows());
+        let mut rows = zten::rules::rows().chain(zten::formats::rules::rows());
         rows.find(|row| row.id == rule).unwrap_or_else(|| panic!("{file}: no rule {rule}"))
     });
     let staged = entry.format == "ztensor" && row.is_some();
@@ -183,7 +183,7 @@ fn line<'e>(file: &'e str, entry: &'e Entry) -> Line<'e> {
         generation: entry.generation,
         verdict: match row {
             _ if entry.part => "part",
-            Some(row) => zten_formats::rules::verdict(row).as_str(),
+            Some(row) => zten::formats::rules::verdict(row).as_str(),
             None => "valid",
         },
         rule: entry.rule.as_deref().filter(|_| !entry.part),

@@ -19,7 +19,7 @@ use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use zten::ReadAt as _;
-use zten_formats::shards::{ShardFile, Want};
+use zten::formats::shards::{ShardFile, Want};
 
 use crate::app::App;
 use crate::channel::{Packet, is_gone, is_too_many};

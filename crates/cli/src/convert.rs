@@ -17,8 +17,8 @@ mod tensors;
 use std::fs::File;
 use std::io::{self, BufWriter, Seek, SeekFrom, Write};
 
+use zten::formats::write::WrittenFormat;
 use zten::num::u64_from_usize;
-use zten_formats::write::WrittenFormat;
 
 use crate::app::App;
 use crate::args::Convert;

@@ -8,12 +8,12 @@ use std::fs::File;
 use std::io::{self, Write};
 use std::ops::Range;
 
+use zten::formats::write::Inexpressible;
+use zten::formats::write::safetensors::{self, Dtype, Padding};
+use zten::formats::{Format, Recognition, Recognized};
 use zten::num::u64_from_usize;
 use zten::write::{WriteOptions, Writer};
 use zten::{Error, ErrorKind, Generation, ReadAt as _};
-use zten_formats::write::Inexpressible;
-use zten_formats::write::safetensors::{self, Dtype, Padding};
-use zten_formats::{Format, Recognition, Recognized};
 
 use crate::app::App;
 use crate::args::{Edit, Select};

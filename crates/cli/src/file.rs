@@ -7,10 +7,10 @@ use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
 use serde::{Deserialize, Serialize};
+use zten::formats::shards::{IS_LINK, Sibling, Want, runs, wanted};
+use zten::formats::{Begun as Parsed, Detected, Part, Root};
 use zten::verify::Verifier;
 use zten::{Archive, OpenOptions, source};
-use zten_formats::shards::{IS_LINK, Sibling, Want, runs, wanted};
-use zten_formats::{Begun as Parsed, Detected, Part, Root};
 
 use crate::handle::{Finder, Handle, ShardHandle};
 use crate::remote::{Remote, is_remote};
@@ -113,7 +113,7 @@ impl Opened {
     /// Validates the manifest or header of the file. If the file is an index, opens the files that it names, and validates
     /// their headers.
     pub(crate) fn archive(self, options: &OpenOptions) -> Result<FileWithShards, Box<Problem>> {
-        let found = zten_formats::detect(&self.file, self.length, &self.path);
+        let found = zten::formats::detect(&self.file, self.length, &self.path);
         let found =
             found.map_err(|error| Box::new(Problem::format_error(&self.path, &error, None)))?;
         self.archive_of(found, options)
@@ -128,7 +128,7 @@ impl Opened {
     ) -> Result<FileWithShards, Box<Problem>> {
         let Self { path, file, length, .. } = self;
         let root = match found {
-            Some(found) => match zten_formats::begin(file, length, &path, options) {
+            Some(found) => match zten::formats::begin(file, length, &path, options) {
                 Ok(Parsed::Archive(archive)) => Ok(archive),
                 Ok(Parsed::Root(root)) => return open_root(&path, root, options),
                 Err(error) => Err(Problem::format_error(&path, &error, found.name())),
@@ -143,7 +143,7 @@ impl Opened {
 
 /// Returns the path of the model in the folder `path`, or `None` if `path` is not a folder.
 pub(crate) fn model_path(path: &Path) -> Option<io::Result<PathBuf>> {
-    path.is_dir().then(|| zten_formats::find_model(path))
+    path.is_dir().then(|| zten::formats::find_model(path))
 }
 
 /// Opens the sibling files that the index `root` at `path` names, and validates their headers.

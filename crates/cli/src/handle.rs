@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use zten::ReadAt;
-use zten_formats::shards::{IS_LINK, Links, ShardFile, Want};
+use zten::formats::shards::{IS_LINK, Links, ShardFile, Want};
 
 use crate::escape;
 use crate::remote::Remote;

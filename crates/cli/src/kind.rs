@@ -2,8 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 use zten::finding::Finding;
+use zten::formats::KINDS;
 use zten::rules::Row;
-use zten_formats::KINDS;
 
 use crate::catalog;
 use crate::report::{Problem, Verdict};

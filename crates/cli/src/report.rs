@@ -5,10 +5,10 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use zten::finding::Finding;
+use zten::formats::FormatError;
 use zten::num::u64_from_usize;
 use zten::rules::Unsupported;
 use zten::{Component, Error, error::Location};
-use zten_formats::FormatError;
 use zten_report::check::Report;
 
 use crate::escape;

@@ -1,8 +1,8 @@
 //! The strictness of reading: tolerances and limits, as the command line gives them.
 
 use serde::{Deserialize, Serialize};
+use zten::formats::shards::Links;
 use zten::{Limits, OpenOptions, Tolerance};
-use zten_formats::shards::Links;
 use zten_report::size;
 
 /// The strictness of reading.

@@ -1,8 +1,8 @@
 //! Short texts for element types, layouts and shapes.
 
+use zten::formats::Block;
 use zten::tools::ElementType;
 use zten::{Layout, Tensor};
-use zten_formats::Block;
 
 use crate::escape;
 

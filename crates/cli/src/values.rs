@@ -2,11 +2,11 @@
 
 use std::io;
 
+use zten::formats::{Block, BlockDequantizer};
 use zten::number::{Fp8, Kind};
 use zten::tools::{MxDequantizer, StorageType};
 use zten::view::{Decoded, MxBlocks, Quantization};
 use zten::{Component, DType, Error, Layout, Tensor};
-use zten_formats::{Block, BlockDequantizer};
 
 use crate::cat::unpacked::{self, Unpacking};
 

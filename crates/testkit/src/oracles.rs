@@ -71,7 +71,7 @@ pub use open::open;
 pub use recognize::recognize;
 pub use steps::{steps, steps_on_disk};
 
-pub use zten_formats::Format;
+pub use zten::formats::Format;
 
 use zten::{Archive, Limits, OpenOptions, Tolerance};
 

@@ -4,8 +4,8 @@
 use serde::{Deserialize, Serialize};
 use zten::Generation;
 use zten::finding::{Finding, Verdict, ZTENSOR};
+use zten::formats::{Detected, Format, KINDS, Rule, rules};
 use zten::rules::Row;
-use zten_formats::{Detected, Format, KINDS, Rule, rules};
 
 /// The alignment of components in the memory file, in bytes, which is enough for any element.
 pub const ALIGNMENT: u64 = 64;

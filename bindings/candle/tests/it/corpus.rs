@@ -3,7 +3,7 @@
 use candle_core::{DType, Device, Tensor};
 use zten::{DType as Own, Layout, OpenOptions};
 use zten_candle::Weights;
-use zten_formats::Block;
+use zten::formats::Block;
 
 use crate::corpus;
 
@@ -59,7 +59,7 @@ fn tensors_are_what_the_files_hold() {
             {
                 continue;
             }
-            let Ok(archive) = zten_formats::open(&path) else { continue };
+            let Ok(archive) = zten::open(&path) else { continue };
             if archive.generation().is_none() && archive.manifest().shards().next().is_some() {
                 // Its tensors are in other files, each of which comes by itself.
                 continue;

@@ -11,7 +11,7 @@ use candle_transformers::quantized_var_builder::VarBuilder;
 use zten::write::{Copier, Encoded, FileSink, Level, NewObject, WriteOptions};
 use zten::{Generation, OpenOptions};
 use zten_candle::Weights;
-use zten_formats::Block;
+use zten::formats::Block;
 
 use crate::{bits, corpus, numbers};
 
@@ -34,14 +34,14 @@ fn open(path: &Path) -> Weights {
 
 /// Converts a GGUF file, as `zten convert` does: without compression and with it, to 1.2 and to 2.
 pub(crate) fn converted(path: &Path, generations: &[Generation]) -> Vec<PathBuf> {
-    let archive = zten_formats::open(path).unwrap();
+    let archive = zten::open(path).unwrap();
     let mut files = Vec::new();
     for generation in generations {
         for level in [None, Some(Level::new(2).unwrap())] {
             let to = path.with_extension(format!("{}.zt", files.len()));
             let mut copier = Copier::new(archive.manifest());
             if *generation == Generation::V2 {
-                copier = copier.layouts(zten_formats::profile);
+                copier = copier.layouts(zten::formats::profile);
             }
             if let Some(level) = level {
                 copier = copier.compressed(level);

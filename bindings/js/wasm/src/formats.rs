@@ -5,12 +5,12 @@ use std::ops::Range;
 use std::path::Path;
 
 use zten::finding::Finding;
-use zten::open::{self, Footer};
-use zten::{Error, OpenOptions, ReadAt, error::Misuse};
-use zten_formats::{
+use zten::formats::{
     Detected, FormatError, Opening, START, Step, Wanted, by_name, by_start, is_named_ztensor,
     is_ztensor,
 };
+use zten::open::{self, Footer};
+use zten::{Error, OpenOptions, ReadAt, error::Misuse};
 
 use crate::session::{Rejection, Session};
 

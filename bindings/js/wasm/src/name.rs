@@ -4,7 +4,7 @@ use std::io::{self, Write};
 use std::path::Path;
 
 use zten::finding::format_name;
-use zten_formats::{Format, Recognition, Recognized};
+use zten::formats::{Format, Recognition, Recognized};
 
 use crate::problem;
 use crate::session::File;

@@ -13,12 +13,12 @@ use serde::Deserialize;
 use wasm_bindgen::prelude::wasm_bindgen;
 use zten::attributes::Value;
 use zten::finding::{Finding, Verdict};
-use zten::write::{Encoded, Level, Part, Sink, WriteOptions};
-use zten::{Error, Writer};
-use zten_formats::write::{
+use zten::formats::write::{
     Array, ArrayList as _, DeclaredArrays, Draft, Failure, Inexpressible, Settings, Subject,
     WrittenFormat, written_generation,
 };
+use zten::write::{Encoded, Level, Part, Sink, WriteOptions};
+use zten::{Error, Writer};
 
 use crate::border::{Answer, Out, answer, input};
 use crate::problem;

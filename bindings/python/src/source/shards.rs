@@ -9,7 +9,7 @@ use zten::escape;
 use zten::shards::{BoundShard, Candidate, Find, Shard, Shards};
 use zten::tools::VerifiedBlocks;
 use zten::{Component, Error};
-use zten_formats::shards::{Links, Want};
+use zten::formats::shards::{Links, Want};
 
 use super::{Open, Source, Watched};
 use crate::interrupt::Cancel;

@@ -12,7 +12,7 @@ use crate::check::{self, Entries, Entry};
 use crate::command::Call;
 use crate::message::{Failure, Input, InputKind, Reply};
 use crate::remote::{Remote, is_remote};
-use zten_formats::BesideNames;
+use zten::formats::BesideNames;
 
 /// A job: its number in order, and its files.
 #[derive(Debug)]

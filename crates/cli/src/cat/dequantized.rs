@@ -2,8 +2,8 @@
 
 use std::io;
 
+use zten::formats::Block;
 use zten::{Component, Layout, Tensor, verify::Verified, view::MxBlocks};
-use zten_formats::Block;
 
 use super::feed::{ChunkFn, ComponentReader, Failure};
 use crate::args::Cat;

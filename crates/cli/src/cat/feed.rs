@@ -12,7 +12,7 @@ use zten::{
 use super::print::Printer;
 use super::unpacked::Unpacking;
 use crate::number::Kind;
-pub(super) use zten_formats::write::ChunkFn;
+pub(super) use zten::formats::write::ChunkFn;
 
 /// The largest number of bytes that are held back until the component has been verified.
 const HELD: usize = 64 << 20;

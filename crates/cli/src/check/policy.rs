@@ -12,10 +12,10 @@ use serde::de::{Error as _, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
 use zten::error::Location;
 use zten::finding::{Finding, Verdict, ZTENSOR, format_name};
+use zten::formats::{Block, Format, KINDS};
 use zten::num::u64_from_usize;
 use zten::rules::{Row, Scope, Source};
 use zten::{Component, DType, Digest, Encoding, Generation, Tensor};
-use zten_formats::{Block, Format, KINDS};
 use zten_report::totals::dtype_name;
 
 use crate::catalog;
@@ -124,7 +124,7 @@ fn check_known(what: &str, name: &str, known: &[impl AsRef<str>]) -> Result<(), 
 
 fn formats<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Vec<String>>, D::Error> {
     let generations = ["0.1", "1.1", "1.2", "2"].map(|own| format!("{ZTENSOR}-{own}"));
-    let named = zten_formats::rules::rows().filter_map(|row| row.id.strip_prefix("format-"));
+    let named = zten::formats::rules::rows().filter_map(|row| row.id.strip_prefix("format-"));
     let read = Format::ALL.iter().map(|format| format.name());
     let others =
         read.chain(named.filter(|name| *name != "unknown")).chain(KINDS).map(str::to_owned);

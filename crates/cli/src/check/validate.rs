@@ -4,9 +4,9 @@ use std::collections::HashSet;
 use std::path::Path;
 
 use zten::finding::{Finding, Verdict, format_name};
+use zten::formats::{EMPTY, Executable, FormatError, Recognized, recognize};
 use zten::rules::{Limit, Row, Scope, Source};
 use zten::{Component, Error, ErrorKind, OpenOptions, Tensor, verify::Verifier};
-use zten_formats::{EMPTY, Executable, FormatError, Recognized, recognize};
 use zten_report::check::{Scope as Part, summary, with_notes};
 
 use super::entries::is_of_weights;

@@ -3,8 +3,8 @@
 use std::cell::Cell;
 use std::io;
 
+use zten::formats::write::ChunkFn;
 use zten::{Component, Error, Tensor};
-use zten_formats::write::ChunkFn;
 
 use crate::args::Float;
 use crate::values::{Factors, Values, factors};

@@ -8,8 +8,8 @@ mod tests;
 use std::cell::Cell;
 use std::io::{Seek, Write};
 
+use zten::formats::write::{self, ArrayList as _, Settings};
 use zten::num::u64_from_usize;
-use zten_formats::write::{self, ArrayList as _, Settings};
 
 use super::Written;
 use super::failure::{Failure, problem};

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use zten_formats::write::{self, Inexpressible, Subject};
+use zten::formats::write::{self, Inexpressible, Subject};
 
 use crate::report::Problem;
 

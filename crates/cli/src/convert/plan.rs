@@ -4,8 +4,8 @@ use std::time::Instant;
 
 use zten::Generation;
 use zten::attributes::Attributes;
+use zten::formats::write::WrittenFormat;
 use zten::write::{Checksum, Encoded, Level, WriteOptions};
-use zten_formats::write::WrittenFormat;
 
 use super::select::Selection;
 use super::sharded;

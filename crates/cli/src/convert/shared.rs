@@ -1,9 +1,9 @@
 //! Storage that several tensors share, or that one tensor repeats by strides of 0. A PyTorch checkpoint stores such bytes once;
 //! most other formats store them once for each tensor.
 
+use zten::formats::write::is_tied;
 use zten::num::u64_from_usize;
 use zten::{Encoding, Layout, Tensor};
-use zten_formats::write::is_tied;
 
 use super::select::Selection;
 use crate::args::{Convert, Tied};

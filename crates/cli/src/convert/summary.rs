@@ -2,8 +2,8 @@
 
 use std::io::{self, Write as _};
 
+use zten::formats::write::WrittenFormat;
 use zten::num::u64_from_usize;
-use zten_formats::write::WrittenFormat;
 
 use super::plan::Plan;
 use super::sharded::shard_name;

@@ -3,13 +3,13 @@
 use std::cell::Cell;
 use std::io::{self, Write};
 
+use zten::formats::{find_without_profile, profile};
 use zten::verify::Verifier;
 use zten::write::{
     Change, Conversion, Copier, Encoded, IoSink, Level, NewComponent, NewObject, Sink,
     WriteOptions, Writer,
 };
 use zten::{Component, Error, ErrorKind, Generation, Layout, Tensor};
-use zten_formats::{find_without_profile, profile};
 
 use super::Written;
 use super::cast::{Cast, overflow};

@@ -4,10 +4,10 @@ use std::cmp::Ordering;
 
 use serde::Serialize;
 use zten::error::OutOfMemory;
+use zten::formats::{Block, BlockDequantizer};
 use zten::num::u64_from_usize;
 use zten::tools::{Normalization, StorageType};
 use zten::{Component, DType, Error, Layout, Reader, Tensor};
-use zten_formats::{Block, BlockDequantizer};
 
 use crate::json::integer;
 use crate::number::{Fp8, Kind};

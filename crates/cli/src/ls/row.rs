@@ -2,8 +2,8 @@
 
 use std::io;
 
+use zten::formats::Block;
 use zten::{Component, Digest, Encoding, Tensor};
-use zten_formats::Block;
 use zten_report::blocks::Blocks;
 use zten_report::totals::Totals;
 

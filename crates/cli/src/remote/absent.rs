@@ -8,7 +8,7 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 use zten::ReadAt;
-use zten_formats::shards::Want;
+use zten::formats::shards::Want;
 
 fn absent() -> io::Error {
     io::Error::new(

@@ -49,7 +49,7 @@ type Named<T> = (String, T);
 
 /// Names with their content, and the attributes.
 fn content(path: &Path) -> (Vec<Named<Vec<u8>>>, Vec<Named<String>>) {
-    let archive = zten_formats::open(path).unwrap();
+    let archive = zten::open(path).unwrap();
     archive.verify().unwrap();
     let read = |own: zten::Tensor<'_>| own.component("data").unwrap().read().unwrap().to_vec();
     let tensors = archive.tensors().map(|own| (own.name().to_owned(), read(own))).collect();

@@ -137,7 +137,7 @@ fn a_message_about_a_tensor_begins_with_its_name() {
 
 #[test]
 fn no_advice_accuses() {
-    for row in zten::rules::rows().chain(zten_formats::rules::rows()) {
+    for row in zten::rules::rows().chain(zten::formats::rules::rows()) {
         let advice = row.advice.to_lowercase();
         for word in ["honest", "at fault", "malicious", "attacker"] {
             assert!(!advice.contains(word), "{}: {advice}", row.id);
@@ -212,7 +212,7 @@ fn a_folder_with_one_model_is_read_as_that_model() {
         let why = failed(zten(["edit", sandbox, name, "--rename=s/w/v/"]), 2);
         assert!(why.contains("directory"), "{why}");
     }
-    let archive = zten_formats::open(folder.path()).unwrap();
+    let archive = zten::open(folder.path()).unwrap();
     assert!(archive.contains("w"));
     fs::copy(&model, folder.path().join("other.safetensors")).unwrap();
     let several = "is a folder with 2 models: model.safetensors, other.safetensors";
@@ -221,7 +221,7 @@ fn a_folder_with_one_model_is_read_as_that_model() {
     assert_eq!(ended(&output), (Some(2), "", &*wanted));
     let output = zten(["ls", name]);
     assert_eq!(ended(&output), (Some(2), "", &*format!("{name}: {several}\n")));
-    let error = zten_formats::open(folder.path()).unwrap_err();
+    let error = zten::open(folder.path()).unwrap_err();
     assert!(error.to_string().contains(several), "{error}");
     assert_eq!(std::io::Error::from(error).kind(), std::io::ErrorKind::IsADirectory);
 }

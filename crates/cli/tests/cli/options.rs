@@ -46,7 +46,7 @@ fn rejected(from: &Path, to: &Path, options: &[&str]) -> (i32, String) {
 
 /// Names, types and elements.
 fn content(path: &Path) -> Vec<(String, DType, Vec<u8>)> {
-    let archive = zten_formats::open(path).unwrap();
+    let archive = zten::open(path).unwrap();
     archive.verify().unwrap();
     let mut all: Vec<_> = archive
         .tensors()
@@ -181,7 +181,7 @@ fn numbers_that_are_too_large_are_an_error_or_saturate() {
 fn attributes_are_set_and_dropped() {
     let (_folder, path) = files();
     let read = |name: &str| -> Vec<(String, String)> {
-        let archive = zten_formats::open(path(name)).unwrap();
+        let archive = zten::open(path(name)).unwrap();
         archive
             .attributes()
             .map(|(key, item)| (key.to_owned(), format!("{:?}", item.value())))

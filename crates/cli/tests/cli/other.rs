@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use serde_json::Value;
 use zten::finding::Verdict;
-use zten_formats::rules;
+use zten::formats::rules;
 use zten_testkit::other_formats;
 
 use crate::{corpus_folder, ended, json_lines, succeeded_text, zten};

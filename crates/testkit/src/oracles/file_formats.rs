@@ -8,13 +8,13 @@ use std::path::Path;
 
 use safetensors::SafeTensors;
 use zten::element::ByteOrder;
-use zten::shards::{Candidate, Find, Shard};
-use zten::verify::Verifier;
-use zten::{Archive, Encoding, Error, ReadAt, Tensor};
-use zten_formats::{
+use zten::formats::{
     Begun, Block, Detected, Format, FormatError, Opening, Part, START, Step, begin, by_name,
     by_start, open_bytes, open_source,
 };
+use zten::shards::{Candidate, Find, Shard};
+use zten::verify::Verifier;
+use zten::{Archive, Encoding, Error, ReadAt, Tensor};
 
 use super::open::objects;
 use super::{InMemory, heap, options};
@@ -61,8 +61,8 @@ pub fn file_format(format: Format, input: &[u8]) -> bool {
 /// Checks that the number of steps to parse `pickle` is at most proportional to its length.
 fn validate_steps(pickle: &[u8]) {
     let bytes = u64::try_from(pickle.len()).unwrap() + 1024;
-    let steps = zten_formats::torch_steps(pickle);
-    assert!(steps <= zten_formats::TORCH_STEPS * bytes, "{steps} steps for {bytes} bytes");
+    let steps = zten::formats::torch_steps(pickle);
+    assert!(steps <= zten::formats::TORCH_STEPS * bytes, "{steps} steps for {bytes} bytes");
 }
 
 /// The input as it is, which for an index is two files.

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use zten_formats::Recognition;
+use zten::formats::Recognition;
 
 use super::heap;
 use super::strict::Strict;
@@ -20,11 +20,11 @@ const MORE: u64 = 512 << 10;
 pub fn recognize(file: &[u8]) {
     let length = u64::try_from(file.len()).expect("a length");
     let path = Path::new("x");
-    let (peak, lent) = heap::peak(|| zten_formats::recognize(&file, length, path));
+    let (peak, lent) = heap::peak(|| zten::formats::recognize(&file, length, path));
     let most = length.saturating_mul(EACH).saturating_add(MORE);
     assert!(peak <= most, "{peak} bytes of heap for {length} bytes");
     let lent = lent.expect("bytes in memory");
-    let copied = zten_formats::recognize(&Strict(file), length, path).expect("bytes in memory");
+    let copied = zten::formats::recognize(&Strict(file), length, path).expect("bytes in memory");
     assert_eq!((lent.kind(), lent.format()), (copied.kind(), copied.format()));
     for name in ["x", "x.zt", "x.safetensors", "x.gguf", "x.npy", "x.npz", "x.pt", "x.txt"] {
         let verdicts = |recognition: &Recognition| {

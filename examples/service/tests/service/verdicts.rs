@@ -63,7 +63,7 @@ fn content_is_what_the_library_reads() {
     ] {
         let path = corpus(name);
         let model = valid(check(patient(), &path, Want::Content));
-        let archive = zten_formats::open(&path).unwrap();
+        let archive = zten::open(&path).unwrap();
         assert_eq!(model.facts.format, zten::finding::format_name(archive.manifest()));
         let generation = archive.generation().map(zten::Generation::as_str);
         assert_eq!(model.facts.generation, generation.unwrap_or_default());

@@ -130,7 +130,7 @@ mod tests {
     #[test]
     fn every_rule_is_in_a_group_and_every_group_has_a_rule() {
         let ours = zten::rules::rows().map(|row| (group("ztensor", row.id), row.id));
-        let others = zten_formats::rules::rows().map(|row| (group("", row.id), row.id));
+        let others = zten::formats::rules::rows().map(|row| (group("", row.id), row.id));
         let found: Vec<_> = ours.chain(others).collect();
         for (name, rule) in &found {
             assert!(GROUPS.contains(name), "{rule}");

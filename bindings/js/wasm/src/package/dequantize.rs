@@ -6,9 +6,9 @@ use crate::border::{Answer, Out};
 use crate::problem;
 use crate::session::{self, File};
 use zten::error::OutOfMemory;
+use zten::formats::Block;
 use zten::verify::Verified;
 use zten::{Error, Layout, Tensor};
-use zten_formats::Block;
 
 use super::read::done;
 

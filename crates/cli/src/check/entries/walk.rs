@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::sync::Arc;
 
-use zten_formats::Format;
+use zten::formats::Format;
 
 use super::folder::{EntryType, Folder, Identity};
 use super::hub::{self, Hub};

@@ -3,11 +3,11 @@
 use std::cell::Cell;
 
 use zten::attributes::Attributes;
+use zten::formats::write::{Array, ArrayList, ArraySource, ChunkFn, Inexpressible};
 use zten::tools::Normalization;
 use zten::verify::Verifier;
 use zten::write::Encoded;
 use zten::{DType, Error, Layout, Tensor};
-use zten_formats::write::{Array, ArrayList, ArraySource, ChunkFn, Inexpressible};
 
 use crate::args::{Convert, Float};
 use crate::convert::cast::{Cast, overflow};

@@ -78,7 +78,7 @@ type Arrays = BTreeMap<String, (Vec<u64>, Vec<u8>)>;
 fn read(folder: &Folder, suffix: &str, bytes: &[u8]) -> Arrays {
     let path = folder.path(&format!("again.{suffix}"));
     fs::write(&path, bytes).unwrap();
-    let archive = zten_formats::open(&path).unwrap();
+    let archive = zten::open(&path).unwrap();
     arrays(archive.tensors(), |_| true).unwrap()
 }
 
@@ -277,7 +277,7 @@ fn tensors_are_aligned_by_their_order() {
         let bytes = folder.export_with(&path, "safetensors", options).unwrap();
         assert_eq!(by_the_crate(&bytes).len(), objects.len());
         fs::write(folder.path("again.safetensors"), bytes).unwrap();
-        let archive = zten_formats::open(folder.path("again.safetensors")).unwrap();
+        let archive = zten::open(folder.path("again.safetensors")).unwrap();
         let mut all: Vec<_> = archive
             .tensors()
             .map(|own| (own.component("data").unwrap().extent().offset(), own.name().to_owned()))

@@ -2,9 +2,9 @@
 //! them, and then perhaps damaged.
 
 use arbitrary::{Result, Unstructured};
+use zten::formats::{Block, Format};
 use zten_corpus::other::zip::{Archive, Member};
 use zten_corpus::other::{gguf, npy, safetensors, torch};
-use zten_formats::{Block, Format};
 
 use super::{Files, path};
 

@@ -9,8 +9,8 @@ use std::process::Command;
 
 use serde_json::{Value, json};
 use zten::finding::{Finding, Verdict, format_name};
+use zten::formats::{Detected, recognize};
 use zten::{Error, InMemory};
-use zten_formats::{Detected, open, recognize};
 use zten_report::check::{Report, Scope, Valid, summary, with_notes};
 use zten_testkit::{other_formats, read};
 
@@ -42,7 +42,7 @@ fn of_library(path: &Path) -> Value {
             _ => Box::new(found),
         }
     };
-    let found = open(path).map_err(not_opened).and_then(|archive| {
+    let found = zten::open(path).map_err(not_opened).and_then(|archive| {
         if let Some(misnamed) = &misnamed {
             return Err(misnamed.clone());
         }

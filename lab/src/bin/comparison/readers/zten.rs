@@ -35,7 +35,7 @@ pub(super) fn read(path: &Path, options: &str, report: &mut Report) {
 
 /// The same for a file of another format, and those that it names.
 fn other(path: &Path, report: &mut Report) {
-    let Some(archive) = report.opened(rule(zten_formats::open(path))) else { return };
+    let Some(archive) = report.opened(rule(zten::open(path))) else { return };
     report.read(rule(archive.verify()));
     for tensor in archive.tensors() {
         for component in tensor.components() {

@@ -1,0 +1,389 @@
+//! Strict readers of safetensors and its index, GGUF, `.npy`, `.npz` and checkpoints of PyTorch, for untrusted files. An
+//! error names its rule and offset.
+//!
+//! | function | opens |
+//! | --- | --- |
+//! | [`zten::open`](crate::open) | a path, with the sibling files of an index or split GGUF model; for a folder, the only model in it (`find_model`) |
+//! | `open_bytes` | bytes in memory, from which views borrow |
+//! | `open_source` | any source; each byte is read at most once, except GGUF headers, which do not give their own length |
+//! | `begin`, `find_shards` | any source; a `Root` names the sibling files and takes them from any source |
+//! | `Opening` | a file without I/O: asks the caller for ranges of files |
+//!
+//! `Block::by_name("Q4_K")` is a type of GGUF blocks. `dequantize` computes `f32` elements that are bit-identical to those of the
+//! Python package `gguf`, for every ggml type except `Q8_1`.
+//!
+//! With the feature `write`, `write::write` writes the arrays of an `ArraySource` as a safetensors, `.npy` or `.npz` file, and
+//! `write::Draft` writes such a file array by array. `profile` returns the layout of a GGUF tensor in generation 2 of zTensor, for
+//! `zten::write::Copier::layouts`.
+//!
+//! Opening takes at most 8 × the headers + 64 KiB of heap (192 × the pickle of a checkpoint); a failed allocation is an
+//! error. `docs/other-formats.md` of the repository has all rules.
+
+mod block;
+mod cbor;
+mod detect;
+mod error;
+mod folder;
+mod front;
+mod gguf;
+mod index;
+mod json;
+mod json_text;
+mod kind;
+mod limits;
+mod npy;
+mod npz;
+mod opening;
+#[cfg(feature = "write")]
+mod profile;
+mod recognize;
+mod record;
+mod root;
+pub mod rules;
+mod safetensors;
+pub mod shards;
+mod torch;
+#[cfg(feature = "write")]
+pub mod write;
+mod zip;
+
+#[cfg(test)]
+mod tests;
+
+use alloc::borrow::ToOwned as _;
+use alloc::vec::Vec;
+use std::fs::File;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use crate::network::without_query;
+use crate::num::u64_from_usize;
+use crate::shards::{Candidate, Find, Shard};
+use crate::source::{open_below, open_regular};
+use crate::{Archive, Error, InMemory, OpenOptions, ReadAt};
+
+use gguf::FirstName;
+use index::Index;
+use root::Header;
+
+pub use block::Block;
+#[cfg(feature = "dequantize")]
+pub use block::{BlockDequantizer, LengthMismatch};
+pub use detect::{Detected, Format, START, by_name, by_start};
+pub use error::{FormatError, Subject, Violation};
+pub use folder::find_model;
+pub use opening::{Opening, Step, Wanted};
+#[cfg(feature = "write")]
+pub use profile::{find_without_profile, profile};
+pub use recognize::{EMPTY, Executable, KINDS, OtherKind, Recognition, Recognized, recognize};
+pub use root::{Begun, Part, Root};
+pub use rules::Rule;
+
+/// Bytes of the magic of a zTensor file.
+const MAGIC: u64 = 8;
+
+/// Opens the file at `path` with the default options: parses and validates its header, but reads no data. The file may be of
+/// zTensor, safetensors, GGUF, NumPy or PyTorch, or an index of several safetensors files. [`OpenOptions::open`] takes limits and
+/// tolerances.
+///
+/// ```
+/// let archive = zten::open("corpus/other/safetensors/accept/types.safetensors")?;
+/// archive.verify()?;
+/// for tensor in &archive {
+///     println!("{} {} {:?}", tensor.name(), tensor.dtype(), tensor.shape());
+/// }
+/// # Ok::<(), zten::Error>(())
+/// ```
+///
+/// If `path` is a folder, the only index in the folder is opened, or else the only model: see [`find_model`].
+///
+/// Sibling files that an index or the first file of a split GGUF model names are opened in the same folder. Links are rejected,
+/// except the links in the cache of a hub, which lead to the `blobs` of the same repository. The archive reads sibling files as
+/// it reads the shards of a zTensor file.
+///
+/// # Errors
+/// The file cannot be read, breaks a rule of its format, or has a format that zten does not read.
+pub fn open(path: impl AsRef<Path>) -> Result<Archive, Error> {
+    OpenOptions::default().open(path)
+}
+
+impl OpenOptions {
+    /// Opens the file at `path`, as [`open`] does.
+    ///
+    /// # Errors
+    /// The errors of [`open`].
+    pub fn open(&self, path: impl AsRef<Path>) -> Result<Archive, Error> {
+        open_path(path.as_ref(), self)
+    }
+}
+
+fn open_path(path: &Path, options: &OpenOptions) -> Result<Archive, Error> {
+    let model = path.is_dir().then(|| find_model(path)).transpose()?;
+    let path = model.as_deref().unwrap_or(path);
+    let (file, length) = open_regular(path)?;
+    let root = match begin(file, length, path, options)? {
+        // Only zTensor files name their shards without a `Root`.
+        Begun::Archive(archive) => return archive.find_shards_beside(path),
+        Begun::Root(root) => root,
+    };
+    let (folder, mut siblings) = (Folder::of(path), Vec::new());
+    for name in root.files() {
+        if let Some((part, length)) = folder.open(name)? {
+            siblings.push((name.to_owned(), part, length));
+        } else if let Some(target) = shards::link_target(&folder.0, name) {
+            return Err(root.linked(name, &target, shards::LINKED).into());
+        }
+    }
+    let parts: Vec<_> = siblings
+        .iter()
+        .map(|(name, source, length)| Part { name, source, length: *length })
+        .collect();
+    root.open(&parts, options)?.find_shards(&folder)
+}
+
+/// The folder of a file, in which the sibling files lie that the file names.
+#[derive(Clone, Debug)]
+pub struct Folder(PathBuf);
+
+impl Folder {
+    /// Returns the folder of the file at `path`.
+    pub fn of(path: &Path) -> Self {
+        Self(path.parent().unwrap_or(Path::new("")).to_owned())
+    }
+
+    /// Opens the regular file `name` in this folder. Returns `None` if there is no such file, or if `name` is a link that does
+    /// not belong to the cache of a hub.
+    fn open(&self, name: &str) -> io::Result<Option<(File, u64)>> {
+        open_below(&self.0, &[name.as_ref()])
+    }
+}
+
+impl Find for Folder {
+    type Source = File;
+
+    fn find(&self, shard: &Shard<'_>) -> Result<Option<Candidate<File>>, Error> {
+        Ok(self.open(shard.name())?.map(|(source, length)| Candidate { source, length }))
+    }
+}
+
+/// Returns the format of a source of `length` bytes, from the bytes first and then from the name in `path`. Returns `None` for
+/// a zTensor file, and for a file of no recognized format that is named `.zt`.
+///
+/// # Errors
+/// The source cannot be read.
+pub fn detect(
+    source: &dyn ReadAt,
+    length: u64,
+    path: &Path,
+) -> Result<Option<Detected>, FormatError> {
+    Ok(recognize(source, length, path)?.detected(path))
+}
+
+/// Returns whether the name in `path` ends in `.zt` while the content is of no other format. Such a file is parsed as a zTensor
+/// file, so that the error message says why its header is invalid.
+fn is_ztensor_by_name(recognition: &Recognition, path: &Path) -> bool {
+    let is_other = matches!(recognition.kind(), Recognized::Read(_) | Recognized::Named(_));
+    is_named_ztensor(path) && !is_other
+}
+
+/// Returns whether the name in `path` ends in `.zt`, in letters of any case.
+pub fn is_named_ztensor(path: &Path) -> bool {
+    path.extension().is_some_and(|suffix| suffix.eq_ignore_ascii_case("zt"))
+}
+
+/// Opens any source of `length` bytes as an archive. If the bytes do not tell the format, the name in `path` does. `path` is
+/// empty for a source without a name; the array of an `.npy` file is then called `arr_0`.
+///
+/// # Errors
+/// The errors of [`open`]; `index-file` or `gguf-split-file` for a file that names sibling files, which [`begin`] opens.
+pub fn open_source<S: ReadAt>(
+    source: S,
+    length: u64,
+    path: &Path,
+    options: &OpenOptions,
+) -> Result<Archive<S>, FormatError> {
+    begin(source, length, path, options)?.require_unsharded(options)
+}
+
+/// Parses the header of any source of `length` bytes. The result is an archive, or a root that names sibling files which the
+/// caller opens. If the bytes do not tell the format, the name in `path` does.
+///
+/// Each byte of a safetensors file is read at most once, and reading stops at the end of the header or after [`START`] bytes,
+/// whichever comes later. The header of a GGUF file does not give its own length: 32 KiB are read, then twice as many until
+/// the header ends within the bytes read; all padding is read, too. The directory of an `.npz` file and the headers of each
+/// member are read.
+///
+/// # Errors
+/// The source cannot be read, breaks a rule of its format, or has a format that zten does not read.
+pub fn begin<S: ReadAt>(
+    source: S,
+    length: u64,
+    path: &Path,
+    options: &OpenOptions,
+) -> Result<Begun<S>, FormatError> {
+    parse(&source, length, path, options)?.begin(source, path, options.limit())
+}
+
+/// Parses the header of a source of `length` bytes. If the bytes do not tell the format, the name in `path` does.
+fn parse(
+    source: &dyn ReadAt,
+    length: u64,
+    path: &Path,
+    options: &OpenOptions,
+) -> Result<Header, FormatError> {
+    let path = without_query(path);
+    let start = start(source, length)?;
+    #[cfg(feature = "ztensor")]
+    if is_ztensor(&start) {
+        return Ok(Header::ZTensor(options.open_manifest(source, length)?));
+    }
+    let format = match by_start(&start, path) {
+        Some(Detected::Read(format)) if format != Format::Index => format,
+        // Recognizing pickles and archives would double the code of a WebAssembly build without `torch`, so the first bytes
+        // and the name alone decide there.
+        detected if !cfg!(feature = "torch") => by_first_bytes(detected.or_else(|| by_name(path)))?,
+        _ => {
+            let recognition = recognize::recognize_more(source, length, &start, path)?;
+            #[cfg(feature = "ztensor")]
+            if is_ztensor_by_name(&recognition, path) {
+                return Ok(Header::ZTensor(options.open_manifest(source, length)?));
+            }
+            readable(source, length, &recognition, options)?
+        }
+    };
+    Ok(match format {
+        Format::Safetensors => Header::Other(safetensors::open(source, length, start, options)?),
+        Format::Gguf => Header::Gguf(gguf::open(source, length, start, options)?),
+        Format::Index => Header::Index(Index::read(source, length, options.limit())?),
+        Format::Npy if cfg!(feature = "numpy") => {
+            Header::Other(npy::open(source, length, start, path, options)?)
+        }
+        Format::Npz if cfg!(feature = "numpy") => {
+            Header::Other(npz::open(source, length, options)?)
+        }
+        Format::Torch if cfg!(feature = "torch") => {
+            Header::Other(torch::open(source, length, options)?)
+        }
+        Format::Npy | Format::Npz | Format::Torch => return Err(not_read()),
+    })
+}
+
+/// Returns the bytes of a source of `length` bytes, if they are in memory.
+fn in_memory(source: &dyn ReadAt, length: u64) -> Option<&[u8]> {
+    source.bytes_at(0, usize::try_from(length).ok()?)
+}
+
+/// Reads the first bytes of a source of `length` bytes, which tell the format: the magic of a zTensor file, or up to [`START`]
+/// bytes of any other file.
+fn start(source: &dyn ReadAt, length: u64) -> Result<Vec<u8>, FormatError> {
+    let (magic, most) = (MAGIC.min(length), u64_from_usize(START).min(length));
+    let mut start = Vec::new();
+    source.append_range(0..magic, &mut start)?;
+    if !is_ztensor(&start) {
+        source.append_range(magic..most, &mut start)?;
+    }
+    Ok(start)
+}
+
+/// Opens a file whose bytes are in memory as an archive. Views borrow from these bytes. The array of an `.npy` file, which
+/// otherwise has the name of its file, is called `arr_0`.
+///
+/// # Errors
+/// The errors of [`open`].
+pub fn open_bytes<B: AsRef<[u8]> + Sync>(
+    file: B,
+    options: &OpenOptions,
+) -> Result<Archive<InMemory<B>>, FormatError> {
+    #[cfg(feature = "ztensor")]
+    if is_ztensor(file.as_ref()) {
+        return Ok(options.from_bytes(file)?);
+    }
+    let length = u64_from_usize(file.as_ref().len());
+    open_source(InMemory(file), length, Path::new(""), options)
+}
+
+/// Returns whether a file begins as zTensor files of any version do.
+pub fn is_ztensor(start: &[u8]) -> bool {
+    [&b"ZTEN"[..], b"\x89ZT"].iter().any(|magic| start.starts_with(magic))
+}
+
+/// Returns the format in `recognition` if zten reads files of this format, and the reason for rejecting the file otherwise.
+fn readable(
+    source: &dyn ReadAt,
+    length: u64,
+    recognition: &Recognition,
+    options: &OpenOptions,
+) -> Result<Format, FormatError> {
+    if let Recognized::Read(format) = recognition.kind() {
+        return Ok(format);
+    }
+    // zten reads neither bare pickles nor checkpoints from before PyTorch 1.6. Such a file is unsupported, unless it imports
+    // a global that no checkpoint needs: then it is invalid.
+    let is_stream = recognition.kind() == Recognized::Named(Rule::FormatTorch);
+    if cfg!(feature = "torch") && (is_stream || recognition.is_bare_pickle()) {
+        torch::check_pickles(source, length, (options.limit(), is_stream))?;
+    }
+    Err(recognition.rejection().unwrap_or_else(not_read))
+}
+
+/// Returns the format that was `detected` by the first bytes and the name alone, if zten reads files of this format.
+fn by_first_bytes(detected: Option<Detected>) -> Result<Format, FormatError> {
+    match detected {
+        Some(Detected::Read(format)) => Ok(format),
+        Some(Detected::Named(rule)) => Err(FormatError::violation(rule, rule.row().broken)),
+        Some(Detected::Misnamed(rule)) => {
+            Err(FormatError::violation_at(rule, rule.row().broken, 0))
+        }
+        None => Err(not_read()),
+    }
+}
+
+/// Returns the error for a file whose format this build does not read.
+fn not_read() -> FormatError {
+    let rule = Rule::FormatUnknown;
+    FormatError::violation_at(rule, rule.row().broken, 0)
+}
+
+/// The sibling files to which a file refers, predicted from its name before the file is read.
+#[derive(Clone, Copy, Debug)]
+pub struct BesideNames<'p>(Names<'p>);
+
+#[derive(Clone, Copy, Debug)]
+enum Names<'p> {
+    /// The safetensors files that an index names.
+    Safetensors,
+    /// The other files of a split GGUF model, whose first file this is.
+    Gguf(FirstName<'p>),
+}
+
+impl<'p> BesideNames<'p> {
+    /// Predicts the sibling files of the file at `path`. Returns `None` if the name in `path` is neither that of an index nor
+    /// that of the first file of a split GGUF model.
+    pub fn of(path: &'p Path) -> Option<Self> {
+        let name = path.file_name().and_then(|name| name.to_str())?;
+        if index::is_named_so(name) {
+            return Some(Self(Names::Safetensors));
+        }
+        FirstName::parse(name).map(|first| Self(Names::Gguf(first)))
+    }
+
+    /// Returns whether the file at `path` may refer to a sibling file called `name`.
+    pub fn includes(&self, name: &str) -> bool {
+        match self.0 {
+            Names::Safetensors => name.ends_with(index::PARTS),
+            Names::Gguf(first) => first.is_of(name),
+        }
+    }
+}
+
+/// Reads `pickle` as the pickle of a PyTorch checkpoint, and returns the amount of work, whether it is valid or not: the number
+/// of instructions, items of containers and bytes of texts that were visited. Tests check that the work is at most
+/// [`TORCH_STEPS`] × (bytes of the pickle + 1,024).
+#[doc(hidden)]
+pub fn torch_steps(pickle: &[u8]) -> u64 {
+    torch::steps(pickle)
+}
+
+/// The most work for each byte of a pickle: see [`torch_steps`].
+#[doc(hidden)]
+pub const TORCH_STEPS: u64 = 64;

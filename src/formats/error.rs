@@ -1,0 +1,355 @@
+//! The error for a file that cannot be read.
+
+use alloc::format;
+use alloc::string::String;
+use alloc::string::ToString as _;
+use std::error::Error;
+use std::fmt::{self, Write as _};
+use std::io;
+
+use crate::ErrorKind;
+use crate::error::OutOfMemory;
+use crate::escape::{self, Short};
+use crate::finding::{Finding, Verdict, counted};
+
+use super::rules::{Blame, Rule};
+
+/// The reason why a file cannot be read.
+#[derive(Debug)]
+pub enum FormatError {
+    /// The file could not be read, memory is short, or an invariant of this package does not hold.
+    Io(io::Error),
+    /// The file breaks a rule of its format, is unsupported, or exceeds a limit.
+    Violation(Violation),
+    /// The library rejects the file, which is a zTensor file.
+    Library(crate::Error),
+}
+
+/// The rule that a file breaks, with the place in the file and a sentence for the user.
+#[derive(Debug)]
+pub struct Violation {
+    /// The rule that the file breaks, or the limit that the file exceeds.
+    pub blame: Blame,
+    /// The sentence that says which value is wrong. It lacks its subject unless `subject` is [`Subject::Own`].
+    pub sentence: String,
+    /// The subject of the sentence.
+    pub subject: Subject,
+    /// The name of the tensor, member or key that breaks the rule.
+    pub name: Option<String>,
+    /// The name of the sibling file that breaks the rule; `None` if the opened file itself does.
+    pub part: Option<String>,
+    /// The offset in the file at which the rule is broken; `None` if no byte is to blame.
+    pub offset: Option<u64>,
+    /// Advice for this cause; `None` if the general advice of the rule fits.
+    pub advice: Option<&'static str>,
+}
+
+/// The grammatical subject of the sentence about a violation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Subject {
+    /// The sentence is complete: it contains its subject.
+    Own,
+    /// The sentence begins with a verb and is printed after the quoted name: `"a" is encrypted`.
+    Name,
+    /// The sentence begins with a verb and is printed after the name of a metadata key, which is quoted only if it is not a
+    /// plain word: `llama.block_count is 0`.
+    Key,
+    /// The sentence begins with a verb and is printed after the quoted name of the sibling file.
+    Part,
+}
+
+impl Violation {
+    /// Returns the complete sentence: the subject, then the predicate.
+    fn statement(&self) -> impl fmt::Display + '_ {
+        Statement(self)
+    }
+
+    /// Returns whether the statement begins with the name in question: the name of the tensor, member or key, or the name of
+    /// the sibling file if there is no other name. Messages then do not print this name a second time.
+    fn is_named(&self) -> bool {
+        match self.subject {
+            Subject::Own => false,
+            Subject::Name | Subject::Key => self.name.is_some(),
+            Subject::Part => self.name.is_none() && self.part.is_some(),
+        }
+    }
+}
+
+/// The sentence of a violation with its subject, for display.
+struct Statement<'v>(&'v Violation);
+
+impl fmt::Display for Statement<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Violation { sentence, subject, name, part, .. } = self.0;
+        let name = if *subject == Subject::Part { part } else { name };
+        match (subject, name.as_deref()) {
+            (Subject::Own, _) => f.write_str(sentence),
+            (Subject::Name | Subject::Part, Some(name)) => write!(f, "{} {sentence}", Short(name)),
+            (Subject::Key, Some(key)) => {
+                write!(f, "{} {sentence}", escape::word(key, escape::COLUMNS))
+            }
+            (_, None) => write!(f, "it {sentence}"),
+        }
+    }
+}
+
+impl From<OutOfMemory> for FormatError {
+    fn from(_: OutOfMemory) -> Self {
+        Self::memory()
+    }
+}
+
+impl FormatError {
+    /// Creates a violation of `blame` without an offset: `sentence` is about the whole file, or about something that has a
+    /// name.
+    pub(super) fn violation(blame: impl Into<Blame>, sentence: impl fmt::Display) -> Self {
+        let blame = blame.into();
+        match copied(sentence) {
+            Ok(sentence) => {
+                let (name, part, offset, advice) = (None, None, None, None);
+                let subject = Subject::Own;
+                let violation = Violation { blame, sentence, subject, name, part, offset, advice };
+                Self::Violation(violation)
+            }
+            Err(error) => error,
+        }
+    }
+
+    /// Creates a violation of `blame` at the byte `offset` of the file.
+    pub(super) fn violation_at(
+        blame: impl Into<Blame>,
+        sentence: impl fmt::Display,
+        offset: u64,
+    ) -> Self {
+        Self::violation(blame, sentence).or_at(offset)
+    }
+
+    /// Creates a violation of `blame` whose `sentence` begins with a verb. The name that [`about`](Self::about) adds becomes
+    /// the subject.
+    pub(super) fn predicate(blame: impl Into<Blame>, sentence: impl fmt::Display) -> Self {
+        Self::violation(blame, sentence).with_subject(Subject::Name)
+    }
+
+    /// Sets the subject of the sentence.
+    pub(super) fn with_subject(mut self, subject: Subject) -> Self {
+        if let Self::Violation(violation) = &mut self {
+            violation.subject = subject;
+        }
+        self
+    }
+
+    /// Replaces the general advice of the rule by `advice`, which fits this cause better: one rule may be broken for several
+    /// causes.
+    pub(super) fn advising(mut self, advice: &'static str) -> Self {
+        if let Self::Violation(violation) = &mut self {
+            violation.advice = Some(advice);
+        }
+        self
+    }
+
+    /// Adds `name`, the tensor, member or key that breaks the rule, unless the violation has a name already. An I/O error gets
+    /// no name, since no part of the file is to blame.
+    pub(super) fn about(self, name: &str) -> Self {
+        self.with(name, |violation| &mut violation.name)
+    }
+
+    /// Adds `name` as [`about`](Self::about) does. Bytes of `name` that are not UTF-8 are replaced by U+FFFD.
+    pub(super) fn about_bytes(self, name: &[u8]) -> Self {
+        let mut text = Text(String::new());
+        for chunk in name.utf8_chunks() {
+            let other = if chunk.invalid().is_empty() { "" } else { "\u{fffd}" };
+            if text.write_str(chunk.valid()).and_then(|()| text.write_str(other)).is_err() {
+                return Self::memory();
+            }
+        }
+        self.about(&text.0)
+    }
+
+    /// Adds `part`, the name of the sibling file that breaks the rule, unless the violation has such a name already.
+    pub(super) fn in_part(self, part: &str) -> Self {
+        self.with(part, |violation| &mut violation.part)
+    }
+
+    /// Sets the `field` of the violation to `text` unless the field is set already.
+    fn with(mut self, text: &str, field: fn(&mut Violation) -> &mut Option<String>) -> Self {
+        if let Self::Violation(violation) = &mut self
+            && let unset @ None = field(violation)
+        {
+            match copied(text) {
+                Ok(text) => *unset = Some(text),
+                Err(error) => return error,
+            }
+        }
+        self
+    }
+
+    /// Sets the offset of the violation unless an offset is set already.
+    pub(super) fn or_at(mut self, offset: u64) -> Self {
+        if let Self::Violation(violation) = &mut self {
+            violation.offset.get_or_insert(offset);
+        }
+        self
+    }
+
+    /// Creates the error for an allocation that failed.
+    pub(super) fn memory() -> Self {
+        Self::Io(io::ErrorKind::OutOfMemory.into())
+    }
+
+    /// Creates the error for an invariant of this package that does not hold.
+    pub(super) fn internal(what: &str) -> Self {
+        Self::Io(io::Error::other(format!("internal error: {what}")))
+    }
+
+    /// Returns whether parsing stopped because the source has not received some bytes yet, as in [`Opening`](crate::formats::Opening).
+    pub(super) fn is_pending(&self) -> bool {
+        matches!(self, Self::Io(error) if error.kind() == io::ErrorKind::WouldBlock)
+    }
+
+    /// Returns whether the file is rejected for breaking `rule`.
+    pub(super) fn breaks(&self, rule: Rule) -> bool {
+        matches!(self, Self::Violation(violation) if violation.blame == rule.into())
+    }
+
+    /// Returns whether the file is to blame, and not the system.
+    pub fn is_rejection(&self) -> bool {
+        match self {
+            Self::Io(_) => false,
+            Self::Violation(_) => true,
+            Self::Library(error) => error.kind().row().is_some(),
+        }
+    }
+
+    /// Returns the error as a finding, the form in which errors of zTensor files are reported.
+    pub fn finding(&self) -> Finding {
+        match self {
+            Self::Io(_) => Finding::new(Verdict::Error, self.to_string()),
+            Self::Violation(violation) => {
+                let Violation { blame, name, part, offset, advice, .. } = violation;
+                let mut finding = Finding::new(blame.verdict(), violation.statement().to_string());
+                finding.row = Some(blame.row());
+                finding.object.clone_from(name);
+                finding.is_named = violation.is_named();
+                finding.shard.clone_from(part);
+                finding.offset = *offset;
+                finding.advice = *advice;
+                finding
+            }
+            Self::Library(error) => Finding::from_error(error),
+        }
+    }
+}
+
+impl fmt::Display for FormatError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Io(error) if error.kind() == io::ErrorKind::UnexpectedEof => {
+                f.write_str("the file became shorter while it was read")
+            }
+            Self::Io(error) => error.fmt(f),
+            Self::Violation(violation) => {
+                let Violation { part, name, subject, .. } = violation;
+                let part = part.as_ref().filter(|_| *subject != Subject::Part);
+                let name = name.as_ref().filter(|_| !violation.is_named());
+                for name in part.into_iter().chain(name) {
+                    write!(f, "{}: ", escape::quoted(name))?;
+                }
+                violation.statement().fmt(f)?;
+                match violation.offset {
+                    None => Ok(()),
+                    Some(offset) => write!(f, " at byte {offset:#x}"),
+                }
+            }
+            Self::Library(error) => error.fmt(f),
+        }
+    }
+}
+
+impl Error for FormatError {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        match self {
+            Self::Io(error) => Some(error),
+            Self::Library(error) => Some(error),
+            Self::Violation(_) => None,
+        }
+    }
+}
+
+impl From<io::Error> for FormatError {
+    fn from(error: io::Error) -> Self {
+        Self::Io(error)
+    }
+}
+
+impl From<crate::Error> for FormatError {
+    fn from(error: crate::Error) -> Self {
+        match error.kind() {
+            ErrorKind::Read | ErrorKind::OutOfMemory => Self::Io(error.into()),
+            _ => Self::Library(error),
+        }
+    }
+}
+
+impl From<FormatError> for crate::Error {
+    fn from(error: FormatError) -> Self {
+        match error {
+            FormatError::Io(error) if error.kind() == io::ErrorKind::OutOfMemory => {
+                OutOfMemory.into()
+            }
+            FormatError::Io(error) => error.into(),
+            FormatError::Violation(violation) => {
+                let Ok(sentence) = copied(violation.statement()) else { return OutOfMemory.into() };
+                let is_named = violation.is_named();
+                let Violation { blame, name, part, offset, advice, .. } = violation;
+                let kind = match (blame, blame.verdict()) {
+                    (Blame::Limit(limit), _) => limit.into(),
+                    (_, Verdict::Unsupported) => ErrorKind::UnsupportedFormat(blame.row()),
+                    (_, Verdict::Valid) => ErrorKind::Note(blame.row()),
+                    (_, Verdict::Limit) => ErrorKind::LimitFormat(blame.row()),
+                    _ => ErrorKind::Format(blame.row()),
+                };
+                let error = Self::of_format(kind, sentence, offset).about(name, part);
+                let error = if is_named { error.naming_its_tensor() } else { error };
+                error.advising(advice)
+            }
+            FormatError::Library(error) => error,
+        }
+    }
+}
+
+/// The sentence that `bytes` bytes follow `last`, which should be the last thing in a file or member. It is written without
+/// taking memory.
+pub(super) struct Follow<'l> {
+    pub(super) bytes: u64,
+    pub(super) last: &'l str,
+}
+
+impl fmt::Display for Follow<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let verb = if self.bytes == 1 { "follows" } else { "follow" };
+        write!(f, "{} {verb} {}", counted(self.bytes, "byte"), self.last)
+    }
+}
+
+/// Returns the [`Follow`] of `bytes` and `last`.
+pub(super) fn follow(bytes: u64, last: &str) -> Follow<'_> {
+    Follow { bytes, last }
+}
+
+/// Formats `text` into a new string. Returns an error instead of aborting if memory is out.
+pub(super) fn copied(text: impl fmt::Display) -> Result<String, FormatError> {
+    let mut copy = Text(String::new());
+    write!(copy, "{text}").map_err(|_| FormatError::memory())?;
+    Ok(copy.0)
+}
+
+/// A string that reports a failed allocation as an error when it is written to.
+struct Text(String);
+
+impl fmt::Write for Text {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        self.0.try_reserve(text.len()).map_err(|_| fmt::Error)?;
+        self.0.push_str(text);
+        Ok(())
+    }
+}

@@ -1,0 +1,165 @@
+//! Finding the model in a folder.
+
+use alloc::borrow::ToOwned as _;
+use alloc::format;
+use alloc::string::String;
+use alloc::vec::Vec;
+use std::ffi::{OsStr, OsString};
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use crate::escape;
+
+use super::index;
+
+/// The suffixes of model files.
+const SUFFIXES: [&str; 9] =
+    [".zt", ".safetensors", ".gguf", ".npy", ".npz", ".pt", ".pth", ".ckpt", ".pth.tar"];
+/// The suffix of a checkpoint whose name begins with one of [`CHECKPOINTS`]. Other `.bin` files are optimizer states,
+/// arguments of a training run and the like.
+const BIN: &str = ".bin";
+/// The beginnings of the names of `.bin` checkpoints.
+const CHECKPOINTS: [&str; 2] = ["pytorch_model", "adapter_model"];
+/// The number of candidates that an error message lists, at most.
+const NAMED: usize = 8;
+/// The largest number of entries of a folder in which a model is searched for, so that a huge folder takes bounded time and
+/// memory.
+const MOST: usize = 1 << 16;
+
+/// Returns the path of the model in `folder`: the only index of several files, or else the only model file. A split GGUF model
+/// counts as one file, which is its first.
+///
+/// # Errors
+/// The folder cannot be read; [`io::ErrorKind::IsADirectory`] with a sentence if the folder has several models, which are listed,
+/// no model, or too many entries to search.
+pub fn find_model(folder: &Path) -> io::Result<PathBuf> {
+    let (mut indexes, mut models) = (Vec::new(), Vec::new());
+    for (number, entry) in fs::read_dir(folder)?.enumerate() {
+        if number == MOST {
+            return Err(unclear(format!(
+                "is a folder with more than {MOST} entries: name the model"
+            )));
+        }
+        let name = entry?.file_name();
+        let Some(kind) = name.to_str().and_then(kind) else { continue };
+        // `metadata` follows links, because the files in the cache of a hub are links to its `blobs`.
+        if !fs::metadata(folder.join(&name)).is_ok_and(|metadata| metadata.is_file()) {
+            continue;
+        }
+        match kind {
+            Kind::Index => indexes.push(name),
+            Kind::Model => models.push(name),
+        }
+    }
+    if let [only] = indexes.as_slice() {
+        return Ok(folder.join(only));
+    }
+    let mut candidates = indexes;
+    candidates.extend(models);
+    candidates.sort_unstable();
+    // Shards are named after their root, `model-a.zt` after `model.zt`, so the root has the shortest name.
+    let shortest = candidates.iter().min_by_key(|name| name.len());
+    let root = shortest.filter(|root| are_shards_of(root, &candidates));
+    match (candidates.as_slice(), root) {
+        ([only], _) | (_, Some(only)) => Ok(folder.join(only)),
+        ([], _) => Err(unclear("is a folder without a model file".to_owned())),
+        (several, None) => {
+            let names: Vec<_> =
+                several.iter().take(NAMED).map(|name| escape::path(Path::new(name))).collect();
+            let more = if several.len() > NAMED { ", …" } else { "" };
+            let (count, names) = (several.len(), names.join(", "));
+            Err(unclear(format!("is a folder with {count} models: {names}{more}")))
+        }
+    }
+}
+
+fn unclear(sentence: String) -> io::Error {
+    io::Error::new(io::ErrorKind::IsADirectory, sentence)
+}
+
+enum Kind {
+    Index,
+    Model,
+}
+
+/// Returns the kind of the file `name`; `None` for files that are no models, and for the second and later files of a split
+/// GGUF model.
+fn kind(name: &str) -> Option<Kind> {
+    let lower = name.to_ascii_lowercase();
+    if lower.starts_with('.') {
+        return None;
+    }
+    if index::is_named_so(&lower) {
+        return Some(Kind::Index);
+    }
+    let is_checkpoint =
+        lower.ends_with(BIN) && CHECKPOINTS.iter().any(|checkpoint| lower.starts_with(checkpoint));
+    if !is_checkpoint && !SUFFIXES.iter().any(|suffix| lower.ends_with(suffix)) {
+        return None;
+    }
+    let split = lower.strip_suffix(".gguf").and_then(number_of_split);
+    if split.is_some_and(|number| number != 1) { None } else { Some(Kind::Model) }
+}
+
+/// Returns the number of a split file from the `stem` of its name: 2 for `model-00002-of-00003`.
+fn number_of_split(stem: &str) -> Option<u32> {
+    let (rest, count) = stem.rsplit_once("-of-")?;
+    let (_, number) = rest.rsplit_once('-')?;
+    let is_number = |digits: &str| digits.len() == 5 && digits.bytes().all(|b| b.is_ascii_digit());
+    if is_number(number) && is_number(count) { number.parse().ok() } else { None }
+}
+
+/// Returns whether `root` is named as a zTensor file and all other candidates are named as its shards.
+fn are_shards_of(root: &OsStr, candidates: &[OsString]) -> bool {
+    let Some(stem) = root.to_str().and_then(|name| name.strip_suffix(".zt")) else { return false };
+    let is_shard = |name: &str| {
+        let end = name.strip_prefix(stem).and_then(|end| end.strip_suffix(".zt"));
+        end.is_some_and(|end| end.starts_with('-'))
+    };
+    let mut others = candidates.iter().filter(|other| *other != root);
+    others.all(|other| other.to_str().is_some_and(is_shard))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use alloc::string::ToString as _;
+
+    #[test]
+    fn a_folder_with_one_index_or_one_model_is_that_model() {
+        let cases: [(&[&str], Result<&str, &str>); 11] = [
+            (&["config.json", "model.safetensors"], Ok("model.safetensors")),
+            (
+                &["a-00001-of-00002.safetensors", "a.safetensors.index.json", "b.safetensors"],
+                Ok("a.safetensors.index.json"),
+            ),
+            (&["m-00002-of-00002.gguf", "m-00001-of-00002.gguf"], Ok("m-00001-of-00002.gguf")),
+            (&["m.zt", "m-a.zt", "m-b.zt"], Ok("m.zt")),
+            (&["pytorch_model.bin", "training_args.bin"], Ok("pytorch_model.bin")),
+            (&["W.SafeTensors", ".hidden.pt"], Ok("W.SafeTensors")),
+            (&[], Err("without a model file")),
+            (&["README.md", "optimizer.bin"], Err("without a model file")),
+            (&["a.gguf", "b.gguf"], Err("2 models: a.gguf, b.gguf")),
+            (&["a.index.json", "b.index.json"], Err("2 models: a.index.json, b.index.json")),
+            (&["a.zt", "b c.zt"], Err("2 models: a.zt, \"b c.zt\"")),
+        ];
+        for (names, wanted) in cases {
+            let folder = tempfile::tempdir().unwrap();
+            fs::create_dir(folder.path().join("folder.safetensors")).unwrap();
+            for name in names {
+                fs::write(folder.path().join(name), b"").unwrap();
+            }
+            match (find_model(folder.path()), wanted) {
+                (Ok(found), Ok(wanted)) => assert_eq!(found, folder.path().join(wanted)),
+                (Err(error), Err(wanted)) => {
+                    assert_eq!(error.kind(), io::ErrorKind::IsADirectory);
+                    assert!(error.to_string().ends_with(wanted), "{error}");
+                }
+                (found, wanted) => panic!("{names:?}: {found:?}, {wanted:?}"),
+            }
+        }
+        let missing = find_model(Path::new("no such folder")).unwrap_err();
+        assert_eq!(missing.kind(), io::ErrorKind::NotFound);
+    }
+}

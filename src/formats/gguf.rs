@@ -1,0 +1,143 @@
+//! GGUF, versions 2 and 3: metadata, a list of tensors, and their data.
+
+#[cfg_attr(
+    not(feature = "dequantize"),
+    expect(dead_code, reason = "the sizes of blocks are those of their records")
+)]
+pub(super) mod dequantize;
+mod header;
+mod input;
+mod known;
+mod layout;
+mod split;
+pub(super) mod types;
+mod value;
+
+use crate::front::{Blobs, Builder, FrontEnd, Parsed, RawComponent, RawObject, Rules};
+use crate::num::u64_from_usize;
+use crate::tools::StorageType;
+use crate::{Archive, OpenOptions, ReadAt};
+use alloc::vec::Vec;
+
+use super::error::{FormatError, copied};
+use super::front;
+use super::in_memory;
+use super::rules::Rule;
+use header::{Header, Info};
+use input::{Input, Stop};
+use layout::Layout;
+pub(super) use split::{FirstName, Split};
+use types::Type;
+
+/// The first bytes of GGUF files.
+pub(super) const MAGIC: &[u8] = b"GGUF";
+/// The number of bytes of a file that are read first, after the few bytes that tell the format. This is half of the memory that
+/// opening may take in addition to a multiple of the header.
+const FIRST: u64 = 32 << 10;
+
+/// The format's name and rules for the index of an archive.
+static GGUF: FrontEnd = FrontEnd::new(
+    "GGUF",
+    Blobs::Disjoint,
+    Rules { duplicate_name: Rule::GgufDuplicateName.row(), bool_value: None, stream: None },
+);
+
+/// Reads and parses the header of a file of `length` bytes.
+fn archive<'s>(
+    source: &'s dyn ReadAt,
+    length: u64,
+    options: &OpenOptions,
+) -> Result<Archive<&'s dyn ReadAt>, FormatError> {
+    let start = super::start(source, length)?;
+    if !start.starts_with(MAGIC) {
+        return Err(FormatError::violation_at(Rule::GgufMagic, Rule::GgufMagic.row().broken, 0));
+    }
+    let parsed = open(source, length, start, options)?;
+    Ok(Archive::from_front(source, parsed))
+}
+
+/// Reads and parses the header of a source of `length` bytes that begins with `start`. The number of bytes read is doubled
+/// until the header ends within them.
+pub(crate) fn open(
+    source: &dyn ReadAt,
+    length: u64,
+    mut start: Vec<u8>,
+    options: &OpenOptions,
+) -> Result<Parsed, FormatError> {
+    if let Some(bytes) = in_memory(source, length) {
+        let parsed = parse(source, length, bytes, options)?;
+        return parsed.ok_or_else(|| FormatError::internal("a header goes on behind its file"));
+    }
+    loop {
+        if let Some(parsed) = parse(source, length, &start, options)? {
+            return Ok(parsed);
+        }
+        let there = u64_from_usize(start.len());
+        let most = Input::new(&start, length, options.limit()).end();
+        let end = FIRST.max(there.saturating_mul(2)).min(most);
+        if end <= there {
+            return Err(FormatError::internal("a header goes on behind its end"));
+        }
+        source.append_range(there..end, &mut start)?;
+    }
+}
+
+/// Parses the header of a file that begins with `start`, checks the extents of tensor data, and builds the index of an archive.
+/// Returns `None` if the header extends beyond `start`.
+fn parse(
+    source: &dyn ReadAt,
+    length: u64,
+    start: &[u8],
+    options: &OpenOptions,
+) -> Result<Option<Parsed>, FormatError> {
+    let input = Input::new(start, length, options.limit());
+    let (header, metadata, extents) = match Header::parse(input, options.limit()) {
+        Ok(parsed) => parsed,
+        Err(Stop::More) => return Ok(None),
+        Err(Stop::Failed(error)) => return Err(error),
+    };
+    Layout { source, length, start, header: &header }.check(extents)?;
+    let format_error = |error| {
+        front::format_error(error, Rule::GgufDuplicateName, |ordinal| {
+            let info = header.nth(ordinal)?;
+            Ok((copied(info.name)?, info.at))
+        })
+    };
+    let mut builder = Builder::new(&GGUF, 0..header.end, length, options).map_err(format_error)?;
+    // Without a reservation, vectors that double their capacity could exceed the memory that a header may take.
+    let text = header.text.saturating_add(metadata.len());
+    builder.reserve(header.tensors, text).map_err(format_error)?;
+    if !metadata.is_empty() {
+        builder.attributes(&metadata).map_err(format_error)?;
+    }
+    for info in header.infos() {
+        let info = info?;
+        let (layout, blocks) = match info.kind {
+            Type::Plain(_) => (crate::Layout::Dense, None),
+            Type::Blocks(block) => {
+                (crate::Layout::Unknown, Some((block.layout()?, block.attributes()?)))
+            }
+        };
+        let object = RawObject {
+            name: info.name,
+            shape: info.shape()?,
+            layout,
+            layout_name: blocks.as_ref().map(|(name, _)| &**name),
+            attributes: blocks.as_ref().map(|(_, attributes)| &**attributes),
+            components: &[component(&info, header.data, length)],
+        };
+        builder.push(&object).map_err(format_error)?;
+    }
+    builder.finish().map_err(format_error).map(Some)
+}
+
+/// Returns the only component of the tensor `info` in a file of `length` bytes whose data begins at `data`.
+fn component(info: &Info<'_>, data: u64, length: u64) -> RawComponent<'static> {
+    let storage = match info.kind {
+        Type::Plain(storage) => storage,
+        Type::Blocks(_) => StorageType::U8,
+    };
+    // A tensor without data may have any offset, even one beyond the end of the file.
+    let offset = data.saturating_add(info.offset).min(length.saturating_sub(info.bytes));
+    RawComponent::raw(storage, offset, info.bytes)
+}

@@ -1,0 +1,148 @@
+//! A cursor over the first bytes of a file, from which the header is parsed.
+
+use crate::Limits;
+use crate::error::OutOfMemory;
+use crate::num::u64_from_usize;
+use crate::rules::Limit;
+
+use crate::formats::error::{FormatError, Subject};
+use crate::formats::rules::{Blame, Rule};
+
+/// The length in bytes of the longest header. Large vocabularies take about ten million bytes.
+const HEADER: u64 = 100 << 20;
+
+/// The reason why a header could not be parsed.
+#[derive(Debug)]
+pub(super) enum Stop {
+    /// The header extends beyond the bytes that have been read.
+    More,
+    /// The header is invalid, unsupported or exceeds a limit.
+    Failed(FormatError),
+}
+
+impl From<FormatError> for Stop {
+    fn from(error: FormatError) -> Self {
+        Self::Failed(error)
+    }
+}
+
+impl From<OutOfMemory> for Stop {
+    fn from(out: OutOfMemory) -> Self {
+        Self::Failed(out.into())
+    }
+}
+
+impl Stop {
+    /// Creates an error for a header that breaks `rule` at the byte `offset` of the file.
+    pub(super) fn at(rule: Rule, sentence: impl std::fmt::Display, offset: u64) -> Self {
+        FormatError::violation_at(rule, sentence, offset).into()
+    }
+
+    /// Creates an error as [`at`](Self::at) does. `sentence` begins with a verb, and [`about`](Self::about) adds the metadata
+    /// key as its subject.
+    pub(super) fn of_key(rule: Rule, sentence: impl std::fmt::Display, offset: u64) -> Self {
+        FormatError::violation_at(rule, sentence, offset).with_subject(Subject::Key).into()
+    }
+
+    /// Creates an error as [`at`](Self::at) does. `sentence` begins with a verb, and [`about`](Self::about) adds the tensor as
+    /// its subject.
+    pub(super) fn of_tensor(rule: Rule, sentence: impl std::fmt::Display, offset: u64) -> Self {
+        FormatError::predicate(rule, sentence).or_at(offset).into()
+    }
+
+    /// Adds `name`, the tensor or key that breaks the rule.
+    pub(super) fn about(self, name: &str) -> Self {
+        match self {
+            Self::More => Self::More,
+            Self::Failed(error) => error.about(name).into(),
+        }
+    }
+}
+
+/// A position in the first bytes of a file.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Input<'h> {
+    bytes: &'h [u8],
+    /// The position of the next byte.
+    at: usize,
+    /// The length of the file in bytes.
+    length: u64,
+    /// The length in bytes of the longest header that is allowed.
+    most: u64,
+    /// The limit that a longer header exceeds.
+    limit: Blame,
+}
+
+impl<'h> Input<'h> {
+    /// Creates an input at the first byte of a file of `length` bytes that begins with `bytes`.
+    pub(super) fn new(bytes: &'h [u8], length: u64, limits: &Limits) -> Self {
+        let (most, limit) = match limits.manifest() {
+            most @ ..HEADER => (most, Limit::Manifest.into()),
+            _ => (HEADER, Rule::LimitHeader.into()),
+        };
+        Self { bytes, at: 0, length, most, limit }
+    }
+
+    /// The offset of the next byte in the file.
+    pub(super) fn at(&self) -> u64 {
+        u64_from_usize(self.at)
+    }
+
+    /// Returns an input over the same bytes at the offset `at`.
+    pub(super) fn seek(self, at: u64) -> Self {
+        Self { at: usize::try_from(at).unwrap_or(usize::MAX), ..self }
+    }
+
+    /// The largest offset in the file at which the header may end.
+    pub(super) fn end(&self) -> u64 {
+        self.most.min(self.length)
+    }
+
+    /// Takes the next `length` bytes.
+    fn take(&mut self, length: u64) -> Result<&'h [u8], Stop> {
+        let end = self.at().checked_add(length).filter(|end| *end <= self.end());
+        let end = end.ok_or_else(|| self.truncated())?;
+        let end = usize::try_from(end).map_err(|_| FormatError::memory())?;
+        let taken = self.bytes.get(self.at..end).ok_or(Stop::More)?;
+        self.at = end;
+        Ok(taken)
+    }
+
+    /// Returns the error for a header that extends beyond the file or the largest length of a header.
+    fn truncated(&self) -> FormatError {
+        let (at, most) = (self.at(), self.most);
+        if most >= self.length {
+            let sentence = "the file ends before its header does";
+            return FormatError::violation_at(Rule::GgufTruncated, sentence, at);
+        }
+        let sentence = format_args!("header exceeds the maximum of {most} bytes");
+        FormatError::violation_at(self.limit, sentence, at)
+    }
+
+    /// Reads `N` bytes.
+    pub(super) fn bytes<const N: usize>(&mut self) -> Result<[u8; N], Stop> {
+        let taken = self.take(u64_from_usize(N))?.first_chunk();
+        taken.copied().ok_or_else(|| FormatError::internal("bytes are missing").into())
+    }
+
+    pub(super) fn u32(&mut self) -> Result<u32, Stop> {
+        self.bytes().map(u32::from_le_bytes)
+    }
+
+    pub(super) fn u64(&mut self) -> Result<u64, Stop> {
+        self.bytes().map(u64::from_le_bytes)
+    }
+
+    /// Reads a length and a text of this length. `what` names the text in an error.
+    pub(super) fn text(&mut self, what: &str) -> Result<&'h str, Stop> {
+        let start = self.at();
+        let text = str::from_utf8(self.text_bytes()?);
+        text.map_err(|_| Stop::at(Rule::GgufUtf8, format_args!("{what} is not UTF-8"), start))
+    }
+
+    /// Reads a length and the bytes of a text of this length, which may be no UTF-8.
+    pub(super) fn text_bytes(&mut self) -> Result<&'h [u8], Stop> {
+        let length = self.u64()?;
+        self.take(length)
+    }
+}

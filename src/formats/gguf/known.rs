@@ -1,0 +1,338 @@
+//! Checks of the types, lengths and ranges of well-known metadata values on which loaders rely.
+//!
+//! Keys come in any order, and the known counts depend on the architecture. So the positions of keys that may be known are
+//! stored while the metadata is parsed, and their values are checked at its end.
+
+use std::fmt;
+
+use crate::escape::Short;
+use crate::num::usize_from_u32;
+
+use super::input::{Input, Stop};
+use super::value::{ARRAY, F32, I8, I16, I32, I64, STRING, U8, U16, U32, U64};
+use crate::formats::rules::Rule;
+
+/// The key of the architecture.
+const ARCHITECTURE: &str = "general.architecture";
+/// The prefix of the keys of the tokenizer. The next two constants are the rest of two such keys.
+const TOKENIZER: &str = "tokenizer.ggml.";
+const TOKENS: &str = "tokens";
+const TYPES: &str = "token_type";
+/// The suffix of the key of the number of heads, after the architecture.
+const HEADS: &str = ".attention.head_count";
+/// The suffix of the key of the number of experts, after the architecture.
+const EXPERTS: &str = ".expert_count";
+/// The suffix of the key of the number of experts that are used for each token, after the architecture.
+const EXPERTS_USED: &str = ".expert_used_count";
+
+/// The architectures whose counts are checked: language models that consist of blocks.
+const ARCHITECTURES: &str = "afmoe apertus arcee arctic baichuan bailingmoe bailingmoe2 bert bitnet bloom chameleon \
+    chatglm codeshell cogvlm cohere2 cohere2moe command-r dbrx deci deepseek deepseek2 deepseek2-ocr deepseek32 dots1 \
+    dream ernie4_5 ernie4_5-moe eurobert exaone exaone-moe exaone4 falcon falcon-h1 gemma gemma-embedding gemma2 gemma3 \
+    gemma3n gemma4 glm-dsa glm4 glm4moe gpt-oss gpt2 gptj gptneox granite granitehybrid granitemoe grok grovemoe \
+    hunyuan-dense hunyuan-moe hunyuan_vl internlm2 jais jais2 jamba jina-bert-v2 jina-bert-v3 kimi-linear lfm2 lfm2moe \
+    llada llada-moe llama llama-embed llama4 maincoder mellum mimo2 minicpm minicpm3 minimax-m2 mistral3 mistral4 \
+    modern-bert mpt nemotron nemotron_h nemotron_h_moe neo-bert nomic-bert nomic-bert-moe olmo olmo2 olmoe openelm \
+    orion paddleocr pangu-embedded phi2 phi3 phimoe plamo plamo2 plamo3 plm qwen qwen2 qwen2moe qwen2vl qwen3 qwen35 \
+    qwen35moe qwen3moe qwen3next qwen3vl qwen3vlmoe refact rnd1 seed_oss smallthinker smollm3 stablelm starcoder \
+    starcoder2 step35 t5 t5encoder xverse";
+/// The architectures without attention, whose writers set the number of heads to 0.
+const RECURRENT: &str = "arwkv7 mamba mamba2 rwkv6 rwkv6qwen2 rwkv7";
+
+/// The arrays of the tokenizer: the suffix of the key, the allowed types of elements, and their names.
+const ARRAYS: [(&str, [u32; 2], &str); 5] = [
+    (TOKENS, [STRING, STRING], "string"),
+    ("merges", [STRING, STRING], "string"),
+    ("scores", [F32, F32], "f32"),
+    (TYPES, [I32, U32], "i32 or u32"),
+    ("suppress_tokens", [I32, U32], "i32 or u32"),
+];
+/// The arrays with one element for each token.
+const EACH_TOKEN: [&str; 2] = ["scores", TYPES];
+
+/// The names of special tokens, which the suffix [`TOKEN_ID`] completes. Most writers use the misspelling "seperator".
+const SPECIAL: &str = "bos eos eot eom unknown seperator separator padding cls mask prefix suffix middle fim_pre \
+    fim_suf fim_mid fim_pad fim_rep fim_sep";
+const TOKEN_ID: &str = "_token_id";
+
+/// The counts: the suffix of the key, the smallest and largest value, and whether there may be an array with a value for each
+/// block. Only the largest value of an array must reach the smallest allowed value, since hybrid models have blocks without
+/// attention.
+const COUNTS: [(&str, u64, u64, bool); 8] = [
+    (".block_count", 1, 1 << 10, false),
+    (".context_length", 0, UNSIGNED, false),
+    (".embedding_length", 1, SIGNED, false),
+    (".feed_forward_length", 0, SIGNED, true),
+    (HEADS, 1, SIGNED, true),
+    (".attention.head_count_kv", 1, SIGNED, true),
+    (EXPERTS, 0, 1 << 12, true),
+    (EXPERTS_USED, 0, 1 << 12, true),
+];
+/// The largest signed number of 32 bits. [`UNSIGNED`] is the largest unsigned one.
+const SIGNED: u64 = (1 << 31) - 1;
+const UNSIGNED: u64 = (1 << 32) - 1;
+
+/// The names of value types, in the order of their numbers.
+const NAMES: &str = "u8 i8 u16 i16 u32 i32 f32 bool string array u64 i64 f64";
+/// The type of a token that stands for a byte. [`BYTE_START`] is the beginning of its text.
+const BYTE: u32 = 6;
+const BYTE_START: &[u8] = b"<0x";
+
+/// Returns whether `list`, a list of words, contains `name`.
+fn is_in(list: &str, name: &str) -> bool {
+    list.split(' ').any(|other| other == name)
+}
+
+/// Returns whether the value of `key` may have to be checked.
+pub(super) fn is_known(key: &str) -> bool {
+    key == ARCHITECTURE
+        || key.starts_with(TOKENIZER)
+        || COUNTS.iter().any(|(end, ..)| key.ends_with(end))
+}
+
+/// Checks the values of known keys. `keys` are the offsets of these keys in the header, whose metadata has been parsed.
+pub(super) fn check(input: Input<'_>, keys: &[u64]) -> Result<(), Stop> {
+    let entries = || keys.iter().map(|at| Entry::read(input.seek(*at)));
+    let find = |start: &str, end: &str| {
+        let mut entries = entries().filter_map(Result::ok);
+        entries.find(|entry| entry.key.strip_prefix(start) == Some(end))
+    };
+    let mut architecture = "";
+    if let Some(mut entry) = find(ARCHITECTURE, "") {
+        if entry.kind != STRING || entry.length.is_some() {
+            let stop = entry.other_type(Rule::GgufArchitecture, "a string");
+            return Err(stop.about(ARCHITECTURE));
+        }
+        architecture = entry.content.text("a string")?;
+    }
+    let is_recurrent = is_in(RECURRENT, architecture);
+    let (tokens, types) = (find(TOKENIZER, TOKENS), find(TOKENIZER, TYPES));
+    let facts = Facts {
+        architecture: (is_recurrent || is_in(ARCHITECTURES, architecture)).then_some(architecture),
+        is_recurrent,
+        tokens: tokens.and_then(|entry| entry.length),
+        experts: match find(architecture, EXPERTS) {
+            Some(mut entry) if entry.length.is_none() => integer(&mut entry.content, entry.kind)?,
+            _ => None,
+        },
+    };
+    for entry in entries() {
+        let entry = entry?;
+        facts.check(&entry).map_err(|stop| stop.about(entry.key))?;
+    }
+    match (tokens, types) {
+        (Some(tokens), Some(types)) => check_bytes(tokens, types),
+        _ => Ok(()),
+    }
+}
+
+/// Checks the texts of tokens that stand for bytes. The array `types` has a type for each token.
+fn check_bytes(mut tokens: Entry<'_>, mut types: Entry<'_>) -> Result<(), Stop> {
+    for _ in 0..types.length.unwrap_or_default() {
+        let (kind, at) = (types.content.u32()?, tokens.content.at());
+        let text = tokens.content.text_bytes()?;
+        if kind == BYTE && text.starts_with(BYTE_START) {
+            let [_, _, _, high, low, b'>'] = text else { return Err(other_byte(text, at)) };
+            if !(high.is_ascii_hexdigit() && low.is_ascii_hexdigit()) {
+                return Err(other_byte(text, at));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Returns the error for the invalid text of a token that stands for a byte.
+fn other_byte(text: &[u8], at: u64) -> Stop {
+    let text = Short(str::from_utf8(text).unwrap_or_default());
+    let sentence = format_args!("invalid byte token {text}: expected two hexadecimal digits");
+    Stop::at(Rule::GgufByteToken, sentence, at).about("tokenizer.ggml.tokens")
+}
+
+/// A metadata key and its value.
+#[derive(Clone, Copy)]
+struct Entry<'h> {
+    key: &'h str,
+    /// The offset of the value's type in the file.
+    start: u64,
+    /// The type of the value, or of the elements of an array.
+    kind: u32,
+    /// The number of elements; `None` if the value is no array.
+    length: Option<u64>,
+    /// The input at the value, or at the first element.
+    content: Input<'h>,
+}
+
+impl<'h> Entry<'h> {
+    /// Parses a key and the type of its value.
+    fn read(mut input: Input<'h>) -> Result<Self, Stop> {
+        let key = input.text("a key of the metadata")?;
+        let start = input.at();
+        let (kind, length) = match input.u32()? {
+            ARRAY => (input.u32()?, Some(input.u64()?)),
+            kind => (kind, None),
+        };
+        Ok(Self { key, start, kind, length, content: input })
+    }
+
+    /// Returns the error for a value whose type is not the `expected` type.
+    fn other_type(&self, rule: Rule, expected: impl fmt::Display) -> Stop {
+        let array = if self.length.is_some() { "array of " } else { "" };
+        let name = NAMES.split(' ').nth(usize_from_u32(self.kind)).unwrap_or_default();
+        Stop::of_key(
+            rule,
+            format_args!("has the type {array}{name}, expected {expected}"),
+            self.start,
+        )
+    }
+
+    /// Calls `check` with the number, or with each number of an array. A value of another type breaks `rule`.
+    fn for_each(
+        &self,
+        rule: Rule,
+        mut check: impl FnMut(Integer) -> Result<(), Stop>,
+    ) -> Result<(), Stop> {
+        let mut content = self.content;
+        for _ in 0..self.length.unwrap_or(1) {
+            let number = integer(&mut content, self.kind)?;
+            check(number.ok_or_else(|| self.other_type(rule, "an integer"))?)?;
+        }
+        Ok(())
+    }
+}
+
+/// An integer of any type.
+#[derive(Clone, Copy)]
+struct Integer {
+    /// A minus sign, or nothing.
+    sign: &'static str,
+    /// The magnitude.
+    size: u64,
+    /// The offset of the integer in the file.
+    at: u64,
+}
+
+impl Integer {
+    /// Returns the error for a number that is not in the `expected` range.
+    fn other(self, rule: Rule, expected: impl fmt::Display) -> Stop {
+        let Self { sign, size, at } = self;
+        Stop::of_key(rule, format_args!("is {sign}{size}, expected {expected}"), at)
+    }
+
+    /// Returns whether the integer is −1 or its unsigned equivalent, by which writers say that there is no such token.
+    fn is_none(self) -> bool {
+        match self.sign {
+            "" => [UNSIGNED, u64::MAX].contains(&self.size),
+            _ => self.size == 1,
+        }
+    }
+}
+
+/// Reads an integer of the type `kind`. Returns `None` if `kind` is no integer type.
+fn integer(input: &mut Input<'_>, kind: u32) -> Result<Option<Integer>, Stop> {
+    let at = input.at();
+    let number: i64 = match kind {
+        U8 => u8::from_le_bytes(input.bytes()?).into(),
+        I8 => i8::from_le_bytes(input.bytes()?).into(),
+        U16 => u16::from_le_bytes(input.bytes()?).into(),
+        I16 => i16::from_le_bytes(input.bytes()?).into(),
+        U32 => input.u32()?.into(),
+        I32 => i32::from_le_bytes(input.bytes()?).into(),
+        I64 => i64::from_le_bytes(input.bytes()?),
+        U64 => return Ok(Some(Integer { sign: "", size: input.u64()?, at })),
+        _ => return Ok(None),
+    };
+    let sign = if number < 0 { "-" } else { "" };
+    Ok(Some(Integer { sign, size: number.unsigned_abs(), at }))
+}
+
+/// The values of the metadata with which other values are compared.
+struct Facts<'h> {
+    /// The architecture, if it is one whose counts are checked.
+    architecture: Option<&'h str>,
+    /// Whether the architecture has no attention.
+    is_recurrent: bool,
+    /// The number of tokens.
+    tokens: Option<u64>,
+    /// The number of experts.
+    experts: Option<Integer>,
+}
+
+impl Facts<'_> {
+    /// Checks the value of `entry`.
+    fn check(&self, entry: &Entry<'_>) -> Result<(), Stop> {
+        match (entry.key.strip_prefix(TOKENIZER), self.architecture) {
+            (Some(name), _) => self.check_tokenizer(entry, name),
+            (None, Some(architecture)) => match entry.key.strip_prefix(architecture) {
+                Some(end) => self.check_count(entry, end),
+                None => Ok(()),
+            },
+            (None, None) => Ok(()),
+        }
+    }
+
+    /// Checks the value of `entry`, whose key is the prefix of the tokenizer followed by `name`.
+    fn check_tokenizer(&self, entry: &Entry<'_>, name: &str) -> Result<(), Stop> {
+        if let Some((_, kinds, elements)) = ARRAYS.iter().find(|row| row.0 == name) {
+            if entry.length.is_none() || !kinds.contains(&entry.kind) {
+                let expected = format_args!("array of {elements}");
+                return Err(entry.other_type(Rule::GgufTokenizerType, expected));
+            }
+            return match (entry.length, self.tokens) {
+                (Some(length), Some(tokens)) if length != tokens && EACH_TOKEN.contains(&name) => {
+                    let sentence = format_args!(
+                        "has {length} elements, expected {tokens}, one for each token"
+                    );
+                    Err(Stop::of_key(Rule::GgufTokenizerLength, sentence, entry.start))
+                }
+                _ => Ok(()),
+            };
+        }
+        // Some writers store a list of token ids under the plural of the key, such as `eos_token_ids`.
+        let special = name.strip_suffix('s').unwrap_or(name).strip_suffix(TOKEN_ID);
+        if !special.is_some_and(|special| is_in(SPECIAL, special)) {
+            return Ok(());
+        }
+        entry.for_each(Rule::GgufTokenId, |id| match self.tokens {
+            Some(tokens) if !id.is_none() && (!id.sign.is_empty() || id.size >= tokens) => {
+                let expected = format_args!("a number below {tokens}, the number of tokens");
+                Err(id.other(Rule::GgufTokenId, expected))
+            }
+            _ => Ok(()),
+        })
+    }
+
+    /// Checks the value of `entry`, whose key is the architecture followed by `end`.
+    fn check_count(&self, entry: &Entry<'_>, end: &str) -> Result<(), Stop> {
+        let Some((_, least, most, is_for_each)) = COUNTS.iter().find(|row| row.0 == end) else {
+            return Ok(());
+        };
+        let rule = Rule::GgufCount;
+        if entry.length.is_some() && !is_for_each {
+            return Err(entry.other_type(rule, "an integer"));
+        }
+        let least = if self.is_recurrent && end.starts_with(HEADS) { 0 } else { *least };
+        let expected = format_args!("{least} to {most}");
+        let mut greatest = Integer { sign: "", size: 0, at: entry.content.at() };
+        entry.for_each(rule, |number| {
+            if !number.sign.is_empty() || number.size > *most {
+                return Err(number.other(rule, expected));
+            }
+            if number.size > greatest.size {
+                greatest = number;
+            }
+            Ok(())
+        })?;
+        if greatest.size < least {
+            return Err(greatest.other(rule, expected));
+        }
+        match self.experts {
+            Some(Integer { size: experts @ 1.., .. })
+                if end == EXPERTS_USED && (greatest.size > experts || greatest.size == 0) =>
+            {
+                let expected = format_args!("1 to {experts}, the number of experts");
+                Err(greatest.other(Rule::GgufExperts, expected))
+            }
+            _ => Ok(()),
+        }
+    }
+}

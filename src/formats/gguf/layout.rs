@@ -1,0 +1,98 @@
+//! Checking the extents of tensor data: each tensor begins at the first aligned offset after the end of the tensor before it,
+//! and padding is zero. So every byte of the file belongs to the header, a tensor or the padding.
+
+use crate::ReadAt;
+use crate::escape::Short;
+use crate::finding::counted;
+use crate::num::{sort_by, u64_from_usize};
+use alloc::vec::Vec;
+
+use super::header::{Extent, Header};
+use crate::formats::error::{FormatError, follow};
+use crate::formats::rules::Rule;
+
+/// The number of bytes of padding that are read at once.
+const PIECE: usize = 4096;
+
+/// A file whose header has been parsed.
+pub(super) struct Layout<'l, 'h> {
+    pub(super) source: &'l dyn ReadAt,
+    /// The length of the file.
+    pub(super) length: u64,
+    /// The first bytes of the file. Padding within them is not read again.
+    pub(super) start: &'l [u8],
+    pub(super) header: &'l Header<'h>,
+}
+
+impl Layout<'_, '_> {
+    /// Checks the `extents` of the data of all tensors.
+    pub(super) fn check(&self, mut extents: Vec<Extent>) -> Result<(), FormatError> {
+        let name = |ordinal| self.header.nth(ordinal).map(|info| info.name);
+        // A tensor without data occupies no bytes, so any offset is allowed.
+        extents.retain(|extent| extent.bytes > 0);
+        let place = |extent: &Extent| (extent.offset, extent.ordinal);
+        sort_by(&mut extents, |one, other| place(one).cmp(&place(other)));
+        let (mut end, mut before) = (self.header.end, 0);
+        for Extent { offset, bytes, ordinal } in extents {
+            // An offset that overflows saturates, and is beyond the end of the file, too.
+            let start = self.header.data.saturating_add(offset);
+            let tensor_end = start.checked_add(bytes).filter(|end| *end <= self.length);
+            let Some(tensor_end) = tensor_end else {
+                let bytes = counted(bytes, "byte");
+                let sentence =
+                    format_args!("has {bytes} at data offset {offset}, beyond the end of the file");
+                let error = FormatError::predicate(Rule::GgufBounds, sentence);
+                return Err(error.about(name(ordinal)?));
+            };
+            if start < end {
+                let (name, before) = (Short(name(ordinal)?), Short(name(before)?));
+                let sentence = format_args!("{name} shares data with {before}");
+                return Err(FormatError::violation_at(Rule::GgufOverlap, sentence, start));
+            }
+            end = self.check_padding(end)?;
+            if start != end {
+                let expected = end.saturating_sub(self.header.data);
+                let sentence = format_args!(
+                    "begins at data offset {offset}, expected {expected}, after the tensor before it"
+                );
+                let error = FormatError::predicate(Rule::GgufContiguous, sentence);
+                return Err(error.or_at(start).about(name(ordinal)?));
+            }
+            (end, before) = (tensor_end, ordinal);
+        }
+        end = self.check_padding(end)?;
+        match self.length.saturating_sub(end) {
+            0 => Ok(()),
+            more => {
+                let sentence = follow(more, "the last tensor");
+                Err(FormatError::violation_at(Rule::GgufTrailing, sentence, end))
+            }
+        }
+    }
+
+    /// Checks that the bytes from offset `start` to the next multiple of the alignment, or the end of the file, are zeros, and
+    /// returns the offset at which they end.
+    fn check_padding(&self, start: u64) -> Result<u64, FormatError> {
+        let end = start.checked_next_multiple_of(self.header.alignment).unwrap_or(u64::MAX);
+        let (mut at, end) = (start, end.min(self.length));
+        let mut piece = [0; PIECE];
+        while at < end {
+            let length = usize::try_from(end.saturating_sub(at)).unwrap_or(PIECE).min(PIECE);
+            let bytes = match (self.start.bytes_at(at, length), piece.get_mut(..length)) {
+                (Some(bytes), _) => bytes,
+                (None, Some(piece)) => {
+                    self.source.read_at(at, piece)?;
+                    piece
+                }
+                (None, None) => return Err(FormatError::internal("padding is read in pieces")),
+            };
+            if let Some(other) = bytes.iter().position(|byte| *byte != 0) {
+                let at = at.saturating_add(u64_from_usize(other));
+                let sentence = Rule::GgufPadding.row().broken;
+                return Err(FormatError::violation_at(Rule::GgufPadding, sentence, at));
+            }
+            at = at.saturating_add(u64_from_usize(length));
+        }
+        Ok(end)
+    }
+}

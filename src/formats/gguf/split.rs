@@ -1,0 +1,307 @@
+//! Split GGUF models: several files, `NAME-00001-of-00003.gguf` and so on, each with some of the tensors. The first file is the
+//! root of the archive, and its metadata is the metadata of the model.
+
+use alloc::string::String;
+use alloc::vec::Vec;
+use std::path::Path;
+
+use crate::attributes::{Attributes, Value};
+use crate::front::{Builder, Parsed};
+use crate::num::{u64_from_usize, usize_from_u32};
+use crate::rules::Limit;
+use crate::{Archive, Error, Limits, OpenOptions, ReadAt};
+
+use super::GGUF;
+use crate::formats::cbor;
+use crate::formats::error::{FormatError, Subject, copied};
+use crate::formats::front;
+use crate::formats::root::{self, Part};
+use crate::formats::rules::Rule;
+
+// Keys of the metadata that each file of a split model has.
+
+/// The key of the number of this file, from 0.
+const NUMBER: &str = "split.no";
+/// The key of the number of files.
+const COUNT: &str = "split.count";
+/// The key of the number of tensors in all files.
+const TENSORS: &str = "split.tensors.count";
+
+/// The number of digits in which names give the number of the file and the number of files.
+const DIGITS: usize = 5;
+/// The suffix of the names of all files.
+const SUFFIX: &str = ".gguf";
+
+/// The name of the first file of a split model.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct FirstName<'n> {
+    /// The part that the names of all files begin with.
+    stem: &'n str,
+    /// The number of files.
+    count: u32,
+}
+
+impl<'n> FirstName<'n> {
+    /// Parses the name of the first file of a split model. Returns `None` if `name` has another form.
+    pub(crate) fn parse(name: &'n str) -> Option<Self> {
+        let (stem, number, count) = parse(name)?;
+        (number == 1 && count > 1).then_some(Self { stem, count })
+    }
+
+    /// Returns whether `name` is the name of the second or a later file of this model.
+    pub(crate) fn is_of(self, name: &str) -> bool {
+        parse(name).is_some_and(|(stem, number, count)| {
+            (stem, count) == (self.stem, self.count) && (2..=count).contains(&number)
+        })
+    }
+}
+
+/// Splits the name of a file of a split model into the common stem, the number of the file from 1, and the number of files.
+fn parse(name: &str) -> Option<(&str, u32, u32)> {
+    let rest = name.strip_suffix(SUFFIX)?;
+    let (rest, count) = rest.rsplit_once("-of-")?;
+    let (stem, number) = rest.rsplit_once('-')?;
+    Some((stem, digits(number)?, digits(count)?))
+}
+
+/// Parses a number of exactly [`DIGITS`] digits.
+fn digits(text: &str) -> Option<u32> {
+    let is_number = text.len() == DIGITS && text.bytes().all(|byte| byte.is_ascii_digit());
+    is_number.then(|| text.parse().ok())?
+}
+
+/// A split model whose first file has been parsed.
+#[derive(Debug)]
+pub(crate) struct Split {
+    /// The numbers in the metadata of the first file.
+    numbers: Numbers,
+    /// The names of the other files, in order.
+    names: Vec<String>,
+}
+
+impl Split {
+    /// Returns the split model whose first file is at `path` and has the given `metadata`. Returns `None` if the file is not
+    /// split, or is not the first file.
+    ///
+    /// # Errors
+    /// `gguf-split` if the numbers in the metadata contradict each other or the name; more files than `limit-shards`.
+    pub(crate) fn of(
+        metadata: &Attributes<'_>,
+        path: &Path,
+        limits: &Limits,
+    ) -> Result<Option<Self>, FormatError> {
+        let Some(numbers) = Numbers::read(metadata)?.filter(Numbers::is_first) else {
+            return Ok(None);
+        };
+        let count = numbers.count;
+        let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+        let first = FirstName::parse(name).filter(|first| u64::from(first.count) == count);
+        let Some(FirstName { stem, count }) = first else {
+            let sentence = format_args!(
+                "is {count}, but the name of the first file does not end in -00001-of-{count:05}{SUFFIX}"
+            );
+            return Err(split_error(COUNT, sentence));
+        };
+        let most = limits.shards();
+        if count.saturating_sub(1) > most {
+            let sentence = format_args!("is {count}, more than {most} other files");
+            let error = FormatError::violation(Limit::Shards, sentence);
+            return Err(error.with_subject(Subject::Key).about(COUNT));
+        }
+        let mut names = Vec::new();
+        names.try_reserve_exact(usize_from_u32(count)).map_err(|_| FormatError::memory())?;
+        for number in 2..=count {
+            names.push(copied(format_args!("{stem}-{number:05}-of-{count:05}{SUFFIX}"))?);
+        }
+        Ok(Some(Self { numbers, names }))
+    }
+
+    /// The names of the other files.
+    pub(crate) fn files(&self) -> impl Iterator<Item = &str> {
+        self.names.iter().map(String::as_str)
+    }
+
+    /// Reads the headers of the other files and returns the joined header of an archive. `first` is the first file, and `parts`
+    /// are the other files in the order of their numbers.
+    ///
+    /// # Errors
+    /// A file cannot be read, breaks a rule of its format, or has a number in its metadata that contradicts its name.
+    pub(crate) fn open(
+        &self,
+        first: &Archive<impl ReadAt>,
+        parts: &[Part<'_>],
+        options: &OpenOptions,
+    ) -> Result<Parsed, FormatError> {
+        let numbers = self.numbers;
+        let format_error = |error: Error| {
+            front::format_error(error, Rule::GgufDuplicateName, |ordinal| {
+                Err(duplicate_key(first, parts, ordinal, options))
+            })
+        };
+        let header = first.manifest().extent();
+        let mut builder =
+            Builder::new(&GGUF, header, first.file_len(), options).map_err(format_error)?;
+        if let Some(attributes) = cbor::copy(first.attributes())? {
+            builder.attributes(&attributes).map_err(format_error)?;
+        }
+        builder.found_in_file(first.findings(), "");
+        for tensor in first {
+            root::push(&mut builder, &tensor, None, format_error)?;
+        }
+        let mut tensors = u64_from_usize(first.len());
+        for (part, number) in parts.iter().zip(1..) {
+            let ordinal = builder.file(part.name, part.length).map_err(format_error)?;
+            let in_part = |error: FormatError| error.in_part(part.name);
+            let archive = super::archive(part.source, part.length, options).map_err(in_part)?;
+            let part_numbers = Numbers::read(&archive.attributes());
+            part_numbers.and_then(|found| numbers.check(found, number)).map_err(in_part)?;
+            builder.found_in_file(archive.findings(), part.name);
+            for tensor in &archive {
+                root::push(&mut builder, &tensor, Some(ordinal), format_error).map_err(in_part)?;
+            }
+            tensors = tensors.saturating_add(u64_from_usize(archive.len()));
+        }
+        if let Some(counted) = numbers.tensors
+            && counted != tensors
+        {
+            let sentence = format_args!("is {counted}, but the files have {tensors} tensors");
+            return Err(split_error(TENSORS, sentence));
+        }
+        builder.finish().map_err(format_error)
+    }
+}
+
+/// The numbers that the metadata of each file of a split model has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Numbers {
+    /// The number of the file, from 0.
+    number: u64,
+    /// The number of files.
+    count: u64,
+    /// The number of tensors in all files.
+    tensors: Option<u64>,
+}
+
+impl Numbers {
+    /// Reads the numbers in the `metadata` of a file. Returns `None` if the file is not split.
+    fn read(metadata: &Attributes<'_>) -> Result<Option<Self>, FormatError> {
+        // `get` is avoided because its errors allocate.
+        let read = |key| match metadata.item(key).map(|item| item.value()) {
+            None => Ok(None),
+            Some(Value::Uint(number)) => Ok(Some(number)),
+            Some(_) => Err(split_error(key, "is not an unsigned integer")),
+        };
+        let (number, count, tensors) = (read(NUMBER)?, read(COUNT)?, read(TENSORS)?);
+        match (number, count) {
+            // A file that `gguf-split --merge` wrote keeps the number, and has the count 0.
+            (None, None) | (Some(_), Some(0)) => Ok(None),
+            (Some(number), Some(count)) if number < count => {
+                Ok(Some(Self { number, count, tensors }))
+            }
+            (Some(number), Some(count)) => {
+                let sentence = format_args!("is {number}, expected a number below {count}");
+                Err(split_error(NUMBER, sentence))
+            }
+            (None, Some(_)) => Err(split_error(COUNT, format_args!("is set without {NUMBER}"))),
+            (Some(_), None) => Err(split_error(NUMBER, format_args!("is set without {COUNT}"))),
+        }
+    }
+
+    /// Returns whether the file is the first of several files.
+    fn is_first(&self) -> bool {
+        self.number == 0 && self.count > 1
+    }
+
+    /// Checks the numbers `found` in the metadata of another file. `number` is the number in the name of this file, from 0.
+    fn check(self, found: Option<Self>, number: u64) -> Result<(), FormatError> {
+        let pairs = [
+            (NUMBER, found.map(|found| found.number), Some(number)),
+            (COUNT, found.map(|found| found.count), Some(self.count)),
+            (TENSORS, found.and_then(|found| found.tensors), self.tensors),
+        ];
+        let Some((key, found, expected)) =
+            pairs.into_iter().find(|(_, found, expected)| found != expected)
+        else {
+            return Ok(());
+        };
+        Err(match (found, expected) {
+            (Some(found), Some(expected)) => {
+                split_error(key, format_args!("is {found}, expected {expected}"))
+            }
+            (Some(found), None) => {
+                split_error(key, format_args!("is {found}, but the first file lacks the key"))
+            }
+            (None, expected) => {
+                let expected = expected.unwrap_or_default();
+                split_error(key, format_args!("is missing, expected {expected}"))
+            }
+        })
+    }
+}
+
+/// Returns the error for the metadata key `key` that contradicts another file, or the name of the file. `sentence` begins with
+/// a verb.
+fn split_error(key: &str, sentence: impl std::fmt::Display) -> FormatError {
+    FormatError::violation(Rule::GgufSplit, sentence).with_subject(Subject::Key).about(key)
+}
+
+/// Returns the error for tensor number `ordinal` of the whole model, whose name another tensor has.
+#[cold]
+fn duplicate_key(
+    first: &Archive<impl ReadAt>,
+    parts: &[Part<'_>],
+    ordinal: u32,
+    options: &OpenOptions,
+) -> FormatError {
+    let rule = Rule::GgufDuplicateName;
+    let error = |name: &str| FormatError::violation(rule, rule.row().broken).about(name);
+    let ordinal = usize_from_u32(ordinal);
+    if let Some(tensor) = first.tensors().nth(ordinal) {
+        return error(tensor.name());
+    }
+    let mut left = ordinal.saturating_sub(first.len());
+    for part in parts {
+        match super::archive(part.source, part.length, options) {
+            Ok(archive) => match archive.tensors().nth(left) {
+                Some(tensor) => return error(tensor.name()).in_part(part.name),
+                None => left = left.saturating_sub(archive.len()),
+            },
+            Err(error) => return error.in_part(part.name),
+        }
+    }
+    FormatError::internal("a tensor is in none of the files")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_name_of_the_first_file_predicts_the_other_names() {
+        let first = FirstName::parse("a-b-00001-of-00003.gguf").unwrap();
+        assert_eq!(first, FirstName { stem: "a-b", count: 3 });
+        for (name, is_of) in [
+            ("a-b-00002-of-00003.gguf", true),
+            ("a-b-00003-of-00003.gguf", true),
+            ("a-b-00001-of-00003.gguf", false),
+            ("a-b-00004-of-00003.gguf", false),
+            ("a-b-00002-of-00004.gguf", false),
+            ("b-00002-of-00003.gguf", false),
+            ("a-b-0002-of-00003.gguf", false),
+            ("a-b-+0002-of-00003.gguf", false),
+        ] {
+            assert_eq!(first.is_of(name), is_of, "{name}");
+        }
+        for name in [
+            "a-00002-of-00003.gguf",
+            "a-00001-of-00001.gguf",
+            "a-00001-of-00000.gguf",
+            "a-00001-of-00003.safetensors",
+            "00001-of-00003.gguf",
+            "a-1-of-3.gguf",
+            "",
+        ] {
+            assert_eq!(FirstName::parse(name), None, "{name}");
+        }
+    }
+}

@@ -1,0 +1,122 @@
+//! Converting values of the metadata to CBOR.
+
+use crate::attributes::Encoder;
+
+use super::input::{Input, Stop};
+use crate::formats::cbor::int;
+use crate::formats::rules::Rule;
+
+// The numbers of value types.
+
+pub(super) const U8: u32 = 0;
+pub(super) const I8: u32 = 1;
+pub(super) const U16: u32 = 2;
+pub(super) const I16: u32 = 3;
+pub(super) const U32: u32 = 4;
+pub(super) const I32: u32 = 5;
+pub(super) const F32: u32 = 6;
+const BOOL: u32 = 7;
+pub(super) const STRING: u32 = 8;
+pub(super) const ARRAY: u32 = 9;
+pub(super) const U64: u32 = 10;
+pub(super) const I64: u32 = 11;
+const F64: u32 = 12;
+
+/// The largest nesting depth of arrays. An array of scalars has depth 1.
+const DEPTH: usize = 16;
+
+/// Reads a type and a value of this type, and appends the value to `out` as CBOR. Elements of an array are converted one by
+/// one, so a huge claimed length costs neither memory nor time.
+pub(super) fn copy(input: &mut Input<'_>, out: &mut Encoder) -> Result<(), Stop> {
+    let mut kind = input.u32()?;
+    // For each open array, the type of its elements and the number of elements that are still missing.
+    let (mut open, mut depth) = ([(0, 0_u64); DEPTH], 0_usize);
+    loop {
+        if kind == ARRAY {
+            let start = input.at();
+            let (elements, length) = (input.u32()?, input.u64()?);
+            let Some(slot) = open.get_mut(depth) else {
+                let sentence = format_args!("arrays are nested more than {DEPTH} deep");
+                return Err(Stop::at(Rule::GgufDepth, sentence, start));
+            };
+            if elements > F64 {
+                return Err(unknown(elements, start));
+            }
+            out.array(length)?;
+            *slot = (elements, length);
+            depth = depth.saturating_add(1);
+        } else {
+            scalar(input, kind, out)?;
+        }
+        // Close all arrays that are complete.
+        kind = loop {
+            let Some(last) = depth.checked_sub(1) else { return Ok(()) };
+            match open.get_mut(last) {
+                Some((elements, left)) if *left > 0 => {
+                    *left = left.saturating_sub(1);
+                    break *elements;
+                }
+                _ => depth = last,
+            }
+        };
+    }
+}
+
+/// Reads a value of the type `kind`, which is no array, and appends the value to `out` as CBOR.
+fn scalar(input: &mut Input<'_>, kind: u32, out: &mut Encoder) -> Result<(), Stop> {
+    let start = input.at();
+    match kind {
+        U8 => out.uint(u8::from_le_bytes(input.bytes()?).into()),
+        I8 => int(out, i8::from_le_bytes(input.bytes()?).into()),
+        U16 => out.uint(u16::from_le_bytes(input.bytes()?).into()),
+        I16 => int(out, i16::from_le_bytes(input.bytes()?).into()),
+        U32 => out.uint(input.u32()?.into()),
+        I32 => int(out, i32::from_le_bytes(input.bytes()?).into()),
+        U64 => out.uint(input.u64()?),
+        I64 => int(out, i64::from_le_bytes(input.bytes()?)),
+        F32 => out.float(widened(f32::from_le_bytes(input.bytes()?))),
+        F64 => out.float(f64::from_le_bytes(input.bytes()?)),
+        BOOL => match input.bytes()? {
+            [value @ (0 | 1)] => out.bool(value == 1),
+            [_] => {
+                return Err(Stop::at(Rule::GgufBoolValue, "a bool is neither 0 nor 1", start));
+            }
+        },
+        STRING => out.text(input.text("a string")?),
+        _ => return Err(unknown(kind, start)),
+    }?;
+    Ok(())
+}
+
+/// Converts `value` to `f64`. A NaN keeps its sign and the bits of its fraction, followed by zeros: a plain conversion may
+/// change them.
+fn widened(value: f32) -> f64 {
+    if !value.is_nan() {
+        return value.into();
+    }
+    let bits = u64::from(value.to_bits());
+    f64::from_bits(bits >> 31 << 63 | 0x7ff << 52 | (bits & 0x7f_ffff) << 29)
+}
+
+/// Returns the error for the unknown value type `kind` at the offset `at`.
+fn unknown(kind: u32, at: u64) -> Stop {
+    Stop::at(Rule::GgufValueType, format_args!("unknown value type {kind}"), at)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_bit_of_a_nan_is_kept() {
+        for bits in [0x7fc0_0000, 0xffc0_0000, 0x7f80_0001, 0xffff_ffff, 0x3f80_0000, 0xff80_0000] {
+            let wide = widened(f32::from_bits(bits)).to_bits();
+            // The sign and the first 23 bits of the fraction are equal to those of the `f32`.
+            assert_eq!(
+                (wide >> 63, wide >> 29 & 0x7f_ffff),
+                ((bits >> 31).into(), (bits & 0x7f_ffff).into())
+            );
+            assert_eq!(f64::from_bits(wide).is_nan(), f32::from_bits(bits).is_nan(), "{bits:#x}");
+        }
+    }
+}

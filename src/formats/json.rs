@@ -1,0 +1,25 @@
+//! Converting errors of the JSON parser.
+
+use crate::escape;
+use crate::num::u64_from_usize;
+use alloc::format;
+use alloc::string::String;
+use alloc::string::ToString as _;
+
+/// The number of columns to which a message of the JSON parser is cut, since it quotes the file.
+const MESSAGE: usize = 200;
+
+/// Returns the message of the parser without the line and column.
+pub(super) fn message(error: &serde_json::Error) -> String {
+    let message = error.to_string();
+    let position = format!(" at line {} column {}", error.line(), error.column());
+    escape::cut(message.strip_suffix(&position).unwrap_or(&message), MESSAGE)
+}
+
+/// Returns the position in `bytes` of the byte that the parser read last.
+pub(super) fn offset(bytes: &[u8], error: &serde_json::Error) -> u64 {
+    // Lines and columns are counted from 1.
+    let lines = bytes.split_inclusive(|byte| *byte == b'\n');
+    let before: usize = lines.take(error.line().saturating_sub(1)).map(<[u8]>::len).sum();
+    u64_from_usize(before.saturating_add(error.column()).saturating_sub(1))
+}

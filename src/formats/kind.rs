@@ -1,0 +1,38 @@
+//! The element types of tensors in other formats.
+
+use crate::tools::{LogicalType, StorageType};
+
+/// An element type.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// A storage type without a logical type.
+    Plain(StorageType),
+    /// A logical type, which determines its storage type.
+    Logical(LogicalType),
+}
+
+impl Kind {
+    /// Returns the length in bytes of all elements of a tensor of the given shape. Returns `None` if the length exceeds 64
+    /// bits, or is no whole number.
+    pub(crate) fn bytes(self, shape: &[u64]) -> Option<u64> {
+        let elements = elements(shape)?;
+        let (elements, width) = match self {
+            Self::Plain(storage) => (elements, storage.width().into()),
+            // Two 4-bit elements share a byte.
+            Self::Logical(LogicalType::F4E2M1) => {
+                return (elements.checked_rem(2)? == 0).then_some(elements / 2);
+            }
+            Self::Logical(logical) => {
+                let parts = u64::from(logical.ratio());
+                (elements.checked_mul(parts)?, logical.storage().width().into())
+            }
+        };
+        elements.checked_mul(width)
+    }
+}
+
+/// Returns the number of elements of a tensor of the given shape. Returns `None` if the number exceeds 64 bits.
+pub(super) fn elements(shape: &[u64]) -> Option<u64> {
+    // Other readers multiply dimensions in order, so a product may overflow before a later dimension of 0.
+    shape.iter().try_fold(1_u64, |product, dimension| product.checked_mul(*dimension))
+}

@@ -1,0 +1,47 @@
+//! Checks of headers of other formats against the limits of the caller.
+
+use crate::Limits;
+use crate::rules::Limit;
+
+use crate::num::u64_from_usize;
+
+use super::error::FormatError;
+
+/// Checks that a header of `length` bytes is within the limit. `what` names the header in the error.
+pub(super) fn check_length(length: u64, limits: &Limits, what: &str) -> Result<(), FormatError> {
+    let most = limits.manifest();
+    if length <= most {
+        return Ok(());
+    }
+    let sentence = format_args!("{what} of {length} bytes exceeds the limit of {most}");
+    Err(FormatError::violation(Limit::Manifest, sentence))
+}
+
+/// Checks that the number of dimensions `rank` is within the limit. `whose` is the subject of the error.
+pub(super) fn check_rank(rank: usize, limits: &Limits, whose: &str) -> Result<(), FormatError> {
+    if u64_from_usize(rank) <= limits.rank().into() {
+        return Ok(());
+    }
+    Err(too_many_dimensions(limits, whose))
+}
+
+/// Returns the error for a shape with more dimensions than the limit allows. `whose` is the subject of the sentence.
+pub(super) fn too_many_dimensions(limits: &Limits, whose: &str) -> FormatError {
+    let most = limits.rank();
+    FormatError::violation(Limit::Rank, format_args!("{whose} has more than {most} dimensions"))
+}
+
+/// Checks that the number of keys is within the limit. `whose` is the subject of the error.
+pub(super) fn check_keys(keys: u64, limits: &Limits, whose: &str) -> Result<(), FormatError> {
+    if keys <= limits.keys().into() {
+        return Ok(());
+    }
+    Err(too_many_keys(keys, limits, whose))
+}
+
+/// Returns the error for more keys than the limit allows. `whose` is the subject of the sentence.
+pub(super) fn too_many_keys(keys: u64, limits: &Limits, whose: &str) -> FormatError {
+    let most = limits.keys();
+    let sentence = format_args!("{whose} has {keys} keys, which exceeds the limit of {most}");
+    FormatError::violation(Limit::Keys, sentence)
+}

@@ -1,0 +1,210 @@
+//! Reading of `.npz` archives, as `numpy.savez` and `numpy.savez_compressed` write them.
+//!
+//! Every byte of an archive is accounted for: members lie one after the other, a fact that zip stores two or three times must
+//! be the same each time, and constructs that zip readers treat differently are rejected. Times, owners and the program that
+//! made the archive are read and ignored.
+
+use crate::escape::Short;
+use crate::front::{Blobs, Builder, FrontEnd, Parsed, RawComponent, RawObject, Rules, StreamRules};
+use crate::num::usize_from_u32;
+use crate::verify::Verifier;
+use crate::{Archive, Encoding, Error, ErrorKind, Layout, OpenOptions, ReadAt};
+use alloc::string::String;
+use alloc::vec::Vec;
+use miniz_oxide::inflate::core::DecompressorOxide;
+
+use super::error::{FormatError, copied};
+use super::front;
+use super::npy::{Header, wrong_length};
+use super::rules::Rule;
+use super::zip::{
+    Content, Decoded, Directory, Entry, Extents, Member, Window, Writer, damage, defer,
+};
+
+/// The suffix that the name of a member has and the name of its tensor lacks.
+const SUFFIX: &str = ".npy";
+
+/// The format's name and rules for the index of an archive.
+static NPZ: FrontEnd = FrontEnd::new(
+    ".npz",
+    Blobs::Disjoint,
+    Rules {
+        duplicate_name: Rule::NpzDuplicateName.row(),
+        bool_value: Some(Rule::TensorBoolValue.row()),
+        stream: Some(&StreamRules {
+            compression: Rule::ZipDeflate.row(),
+            length: Rule::ZipLength.row(),
+            checksum: Rule::ZipCrc.row(),
+        }),
+    },
+);
+
+/// Reads the directory of an archive of `length` bytes and the header of each array, and returns the header of the archive.
+pub(super) fn open(
+    source: &dyn ReadAt,
+    length: u64,
+    options: &OpenOptions,
+) -> Result<Parsed, FormatError> {
+    let limits = options.limit();
+    let directory = Directory::find(source, length, limits, Writer::NumPy)?;
+    let format_error = |error: Error| {
+        front::format_error(error, Rule::NpzDuplicateName, |ordinal| nth(&directory, ordinal))
+    };
+    let mut builder =
+        Builder::new(&NPZ, directory.range.clone(), length, options).map_err(format_error)?;
+    let mut arrays = Arrays::new(source, length, options);
+    let (mut extents, mut decoded) = (Extents::new(directory.range.start), Decoded::default());
+    let mut may_collide = false;
+    // Missing bytes do not end the loop, so that the missing bytes of all members can be requested in one pass.
+    let mut pending = None;
+    for entry in directory.entries() {
+        let entry = entry?;
+        let about = |error: FormatError| error.about(entry.name);
+        decoded.add(&entry, length, limits).map_err(about)?;
+        let located = entry.find(&mut arrays.window, directory.range.start).map_err(about);
+        let Some(located) = defer(located, &mut pending)? else { continue };
+        extents.add(located.start, located.end)?;
+        let header = arrays.header(&located.member).map_err(about);
+        let Some(header) = defer(header, &mut pending)? else { continue };
+        let component = component(&header, &located.member);
+        builder.push(&header.object(tensor(&entry), &[component])).map_err(format_error)?;
+        may_collide |= tensor(&entry).ends_with(SUFFIX);
+    }
+    if let Some(pending) = pending {
+        return Err(pending);
+    }
+    directory.check_count(extents.count())?;
+    extents.check()?;
+    if may_collide {
+        check_suffixes(&directory)?;
+    }
+    builder.finish().map_err(format_error)
+}
+
+/// Returns the name of the tensor in the member of `entry`.
+fn tensor<'d>(entry: &Entry<'d>) -> &'d str {
+    entry.name.strip_suffix(SUFFIX).unwrap_or(entry.name)
+}
+
+/// Returns the component of an array whose header is `header` in the archive member `member`.
+fn component(header: &Header, member: &Member) -> RawComponent<'static> {
+    let component = RawComponent {
+        prefix: header.length,
+        checksum: member.crc,
+        ..header.component(member.start.saturating_add(header.length))
+    };
+    if !member.is_deflated {
+        return component;
+    }
+    RawComponent {
+        offset: member.start,
+        stored_length: member.packed,
+        decoded_length: Some(header.bytes),
+        encoding: Encoding::Deflate,
+        ..component
+    }
+}
+
+/// Checks that no tensor has the same name as a member, such as `a.npy` if the members are `a.npy` and `a.npy.npy`: NumPy looks
+/// up a name both with and without the suffix.
+fn check_suffixes(directory: &Directory) -> Result<(), FormatError> {
+    let mut names = Vec::new();
+    for entry in directory.entries() {
+        names.try_reserve(1).map_err(|_| FormatError::memory())?;
+        names.push(entry?.name);
+    }
+    names.sort_unstable();
+    for entry in directory.entries() {
+        let entry = entry?;
+        if names.binary_search(&tensor(&entry)).is_ok() {
+            let (name, member) = (Short(entry.name), Short(tensor(&entry)));
+            let sentence = format_args!(
+                "without its suffix, the member {name} has the name of the member {member}"
+            );
+            return Err(FormatError::violation_at(Rule::NpzDuplicateName, sentence, entry.at));
+        }
+    }
+    Ok(())
+}
+
+/// Returns the name of tensor number `ordinal`, and the offset in the file of its entry in the directory.
+#[cold]
+fn nth(directory: &Directory, ordinal: u32) -> Result<(String, u64), FormatError> {
+    let entry = directory.entries().nth(usize_from_u32(ordinal));
+    let entry =
+        entry.ok_or_else(|| FormatError::internal("a member is not in the directory"))??;
+    Ok((copied(tensor(&entry))?, entry.at))
+}
+
+/// A reader of the headers of arrays.
+struct Arrays<'s> {
+    window: Window<'s>,
+    source: &'s dyn ReadAt,
+    length: u64,
+    options: &'s OpenOptions,
+    /// The decompressed first bytes of the last member.
+    start: Vec<u8>,
+    /// The decoder that decompresses the last member, or none.
+    decoder: Vec<DecompressorOxide>,
+}
+
+impl<'s> Arrays<'s> {
+    fn new(source: &'s dyn ReadAt, length: u64, options: &'s OpenOptions) -> Self {
+        let (start, decoder) = (Vec::new(), Vec::new());
+        Self { window: Window::new(source, length), source, length, options, start, decoder }
+    }
+
+    /// Reads the header of the array in `member`.
+    fn header(&mut self, member: &Member) -> Result<Header, FormatError> {
+        self.parse(member).map_err(|error| {
+            // If the checksum of the member does not match, damage is the cause of the invalid header.
+            match error.is_rejection().then(|| self.damage(member)) {
+                Some(Ok(Some(damage))) => damage,
+                Some(Err(failure)) => failure,
+                Some(Ok(None)) | None => error,
+            }
+        })
+    }
+
+    /// Parses the header of the array in `member`, and checks the length of the array.
+    fn parse(&mut self, member: &Member) -> Result<Header, FormatError> {
+        let Self { window, start, decoder, options, .. } = self;
+        start.clear();
+        let mut content = Content::new(*member, window, decoder)?;
+        let header = Header::read(start, options.limit(), |start, end| content.extend(start, end))?;
+        if header.length.checked_add(header.bytes) != Some(member.size) {
+            let data = member.size.saturating_sub(header.length);
+            return Err(wrong_length(header.bytes, data));
+        }
+        Ok(header)
+    }
+
+    /// Reads the whole `member`, and returns an error if its compressed data, length or checksum is wrong.
+    #[cold]
+    fn damage(&self, member: &Member) -> Result<Option<FormatError>, FormatError> {
+        let (shape, components) = ([member.size], [member.component(member.start)]);
+        let object = RawObject {
+            name: "",
+            shape: &shape,
+            layout: Layout::Dense,
+            layout_name: None,
+            attributes: None,
+            components: &components,
+        };
+        let mut builder = Builder::new(&NPZ, 0..0, self.length, self.options)?;
+        builder.push(&object)?;
+        let archive = Archive::from_front(self.source, builder.finish()?);
+        let mut verifier = Verifier::new(archive.manifest());
+        let read = archive.tensors().try_for_each(|tensor| verifier.check(&tensor));
+        match read {
+            Err(error) if matches!(error.kind(), ErrorKind::Read | ErrorKind::OutOfMemory) => {
+                Err(error.into())
+            }
+            Err(error) => {
+                let is_of_member = matches!(error.kind(), ErrorKind::Format(_));
+                Ok(is_of_member.then(|| damage(error, member.start)))
+            }
+            Ok(()) => Ok(None),
+        }
+    }
+}

@@ -1,0 +1,36 @@
+//! The layouts for GGUF blocks in generation 2 of zTensor.
+
+use crate::finding::{Finding, Verdict};
+use crate::write::Encoded;
+use crate::{Error, Tensor};
+use alloc::borrow::ToOwned as _;
+use alloc::format;
+use alloc::string::String;
+
+use super::block::Block;
+
+/// Returns the layout and attributes for a GGUF `tensor` in generation 2, for
+/// [`Copier::layouts`](crate::write::Copier::layouts). Returns `None` if the tensor keeps its layout.
+///
+/// # Errors
+/// Out of memory.
+pub fn profile(tensor: &Tensor<'_>) -> Result<Option<(String, Encoded)>, Error> {
+    let Some(block) = Block::of(tensor) else { return Ok(None) };
+    let attributes = Encoded::gguf(block.elements, block.bytes)?;
+    Ok(Some((format!("{}/1", block.layout()?), attributes)))
+}
+
+/// Finds the first of `tensors` whose GGUF blocks have no profile in generation 2. Such a tensor cannot be written, since
+/// readers could not interpret its blocks.
+pub fn find_without_profile<'m>(mut tensors: impl Iterator<Item = Tensor<'m>>) -> Option<Finding> {
+    tensors.find_map(|tensor| {
+        let block = Block::of(&tensor).filter(|block| !block.has_profile())?;
+        let sentence = format!(
+            "it can be read, but not written: 2 has no profile for blocks of {}",
+            block.name
+        );
+        let mut finding = Finding::new(Verdict::Error, sentence);
+        finding.object = Some(tensor.name().to_owned());
+        Some(finding)
+    })
+}

@@ -1,0 +1,506 @@
+//! Recognizing what a file is by its content: a format that zten reads, a format that zten only names, or another kind of file.
+//!
+//! An attacker chooses the name of a file, so the content decides. Pickles matter most: a pickle has no magic number, and
+//! runs code of its author when it is loaded. [`pickle`] finds pickles by following Python's unpickler.
+
+mod contents;
+mod input;
+mod members;
+mod name;
+mod pickle;
+mod text;
+
+use alloc::string::String;
+use alloc::vec::Vec;
+use std::path::Path;
+
+use crate::ReadAt;
+use crate::finding::ZTENSOR;
+use crate::network::without_query;
+use crate::num::u64_from_usize;
+
+use super::detect::{Detected, Format, by_name, by_start, is_stream};
+use super::error::{FormatError, copied};
+use super::index;
+use super::rules::Rule;
+use super::{MAGIC, is_ztensor, is_ztensor_by_name};
+use contents::Content;
+use input::Input as _;
+
+pub(crate) use input::Stored;
+pub(crate) use pickle::{Evidence, PersistentIds, scan};
+
+/// The number of bytes at the start of a file that are read to recognize it, if the first [`START`](crate::formats::START) bytes do not
+/// tell the format.
+const HEAD: u64 = 4 << 10;
+
+/// What a file is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Recognized {
+    /// A file that begins as zTensor files do.
+    ZTensor,
+    /// A format that zten reads.
+    Read(Format),
+    /// A format that zten recognizes but does not read. The rule names the format.
+    Named(Rule),
+    /// A file of a kind that holds no tensors.
+    Other(OtherKind),
+    /// A program.
+    Executable(Executable),
+    /// A file of zero bytes.
+    Empty,
+    /// A file whose format is not recognized.
+    Unknown,
+}
+
+/// A kind of files without tensors.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[non_exhaustive]
+pub enum OtherKind {
+    /// Text that is neither JSON nor source code.
+    Text,
+    /// JSON.
+    Json,
+    /// Source code in another language than Python.
+    Source,
+    /// An image.
+    Image,
+    /// A font.
+    Font,
+    /// Sound or moving pictures.
+    Media,
+    /// A document in PDF.
+    Pdf,
+    /// A tokenizer of sentencepiece.
+    Sentencepiece,
+    /// A single tensor in Protocol Buffers, as ONNX and TensorFlow store test data.
+    TensorProto,
+}
+
+impl OtherKind {
+    /// The name of the kind, as in JSON output.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Text => "text",
+            Self::Json => "json",
+            Self::Source => "source",
+            Self::Image => "image",
+            Self::Font => "font",
+            Self::Media => "media",
+            Self::Pdf => "pdf",
+            Self::Sentencepiece => "sentencepiece",
+            Self::TensorProto => "tensor-proto",
+        }
+    }
+
+    /// A description of a file of this kind, for messages.
+    pub fn description(self) -> &'static str {
+        match self {
+            Self::Text => "text",
+            Self::Json => "JSON",
+            Self::Source => "source code",
+            Self::Image => "an image",
+            Self::Font => "a font",
+            Self::Media => "sound or video",
+            Self::Pdf => "a PDF document",
+            Self::Sentencepiece => "a tokenizer of sentencepiece",
+            Self::TensorProto => "a single tensor of ONNX or TensorFlow",
+        }
+    }
+}
+
+/// A kind of programs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[non_exhaustive]
+pub enum Executable {
+    /// A program or library of Linux and most other systems.
+    Elf,
+    /// A program or library of Windows.
+    Pe,
+    /// A program or library of macOS.
+    MachO,
+    /// Compiled Python.
+    Bytecode,
+    /// Python source, which is told by its suffix.
+    Python,
+}
+
+impl Executable {
+    /// The name of the kind, as in JSON output.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Elf => "elf",
+            Self::Pe => "pe",
+            Self::MachO => "mach-o",
+            Self::Bytecode => "python-bytecode",
+            Self::Python => "python",
+        }
+    }
+
+    /// A description of a program of this kind, for messages.
+    pub fn description(self) -> &'static str {
+        match self {
+            Self::Elf => "a program or library (ELF)",
+            Self::Pe => "a program or library (PE)",
+            Self::MachO => "a program or library (Mach-O)",
+            Self::Bytecode => "compiled Python",
+            Self::Python => "Python source",
+        }
+    }
+}
+
+/// The names of all kinds of files without tensors: documents, programs and empty files.
+pub const KINDS: [&str; 15] = [
+    OtherKind::Text.name(),
+    OtherKind::Json.name(),
+    OtherKind::Source.name(),
+    OtherKind::Image.name(),
+    OtherKind::Font.name(),
+    OtherKind::Media.name(),
+    OtherKind::Pdf.name(),
+    OtherKind::Sentencepiece.name(),
+    OtherKind::TensorProto.name(),
+    Executable::Elf.name(),
+    Executable::Pe.name(),
+    Executable::MachO.name(),
+    Executable::Bytecode.name(),
+    Executable::Python.name(),
+    EMPTY,
+];
+
+/// The name of the kind of empty files.
+pub const EMPTY: &str = "empty";
+
+/// The result of recognizing a file: its kind, and details for messages.
+#[derive(Debug)]
+pub struct Recognition {
+    kind: Recognized,
+    /// The sentence for the user, if it differs from the sentence of the rule.
+    sentence: Option<String>,
+    /// The name of the archive member that is a pickle.
+    member: Option<String>,
+    /// The rule that the file breaks when it is opened, if this rule does not follow from the kind.
+    rule: Option<Rule>,
+    /// Whether a file of a format that zten reads is also a pickle that calls a function or imports a module.
+    unpickles: bool,
+}
+
+impl From<Recognized> for Recognition {
+    fn from(kind: Recognized) -> Self {
+        Self { kind, sentence: None, member: None, rule: None, unpickles: false }
+    }
+}
+
+impl Recognition {
+    /// The kind of the file.
+    pub fn kind(&self) -> Recognized {
+        self.kind
+    }
+
+    /// The name of the file's format, or of its kind if it holds no tensors, as in JSON output. `None` if the file is empty or
+    /// not recognized.
+    pub fn format(&self) -> Option<&'static str> {
+        match self.kind {
+            Recognized::ZTensor => Some(ZTENSOR),
+            Recognized::Read(format) => Some(format.name()),
+            Recognized::Named(rule) => rule.row().id.strip_prefix("format-"),
+            Recognized::Other(kind) => Some(kind.name()),
+            Recognized::Executable(kind) => Some(kind.name()),
+            Recognized::Empty | Recognized::Unknown => None,
+        }
+    }
+
+    /// Returns whether the file itself is a pickle, rather than an archive with a pickle in it.
+    pub(super) fn is_bare_pickle(&self) -> bool {
+        self.kind == Recognized::Named(Rule::FormatPickle) && self.member.is_none()
+    }
+
+    /// Returns the error for opening the file, or `None` if zten reads files of this format.
+    pub fn rejection(&self) -> Option<FormatError> {
+        let rule = match (self.rule, self.kind) {
+            (Some(rule), _) | (None, Recognized::Named(rule)) => rule,
+            (None, Recognized::ZTensor | Recognized::Read(_)) => return None,
+            (None, Recognized::Empty) => Rule::FormatEmpty,
+            (None, Recognized::Other(kind)) => return Some(of_other(kind.description())),
+            (None, Recognized::Executable(kind)) => return Some(of_other(kind.description())),
+            (None, Recognized::Unknown) => Rule::FormatUnknown,
+        };
+        let error = match &self.sentence {
+            Some(sentence) => FormatError::violation(rule, sentence),
+            None if rule == Rule::FormatName => {
+                let what = self.description();
+                FormatError::violation(
+                    rule,
+                    format_args!("the name is that of a safetensors file, but {what}"),
+                )
+            }
+            None => FormatError::violation(rule, rule.row().broken),
+        };
+        // An error about a missing magic number points at the first byte of the file.
+        let has_place = !rule.row().id.starts_with("format-") || rule == Rule::FormatUnknown;
+        let error = if has_place { error.or_at(0) } else { error };
+        Some(match &self.member {
+            Some(member) => error.about(member),
+            None => error,
+        })
+    }
+
+    /// Returns the format of a file at `path` with this content, as [`detect`](crate::formats::detect) does: `None` for zTensor.
+    pub fn detected(&self, path: &Path) -> Option<Detected> {
+        let path = without_query(path);
+        match (self.kind, self.rule) {
+            _ if is_ztensor_by_name(self, path) => None,
+            (Recognized::Read(format), _) => Some(Detected::Read(format)),
+            (Recognized::Named(rule), None) => Some(Detected::Named(rule)),
+            (Recognized::ZTensor, _) => None,
+            (Recognized::Empty, None) => Some(Detected::Misnamed(Rule::FormatEmpty)),
+            (_, Some(rule)) => Some(Detected::Misnamed(rule)),
+            (_, None) => Some(Detected::Misnamed(Rule::FormatUnknown)),
+        }
+    }
+}
+
+/// Returns the error for opening a file without tensors, which `description` describes.
+fn of_other(description: &str) -> FormatError {
+    let sentence = format_args!("this is {description}, and no tensor file that zten knows");
+    FormatError::violation_at(Rule::FormatUnknown, sentence, 0)
+}
+
+/// Recognizes what a source of `length` bytes is. The name in `path` is consulted only if the bytes do not decide: for an
+/// index, for the language of source code, and for the question whether an HTML page is expected. `path` may be a URL; its
+/// query is ignored.
+///
+/// A file is a pickle if Python's unpickler, reading from the first byte, would call a function, change an object or return
+/// a value, whatever bytes follow. From any other file, few bytes are read: 4 KiB at the start and some at the end. Members of
+/// zip and tar archives that hold no tensors are searched for pickles; other compressed files are not decompressed.
+///
+/// # Errors
+/// The source cannot be read.
+pub fn recognize(
+    source: &dyn ReadAt,
+    length: u64,
+    path: &Path,
+) -> Result<Recognition, FormatError> {
+    let path = without_query(path);
+    let mut start = Vec::new();
+    source.append_range(0..MAGIC.min(length), &mut start)?;
+    if is_ztensor(&start) {
+        return Ok(Recognized::ZTensor.into());
+    }
+    recognize_more(source, length, &start, path)
+}
+
+/// Recognizes a source as [`recognize`] does, for a file that is no zTensor file and whose first bytes, `start`, have been
+/// read.
+pub(super) fn recognize_more(
+    source: &dyn ReadAt,
+    length: u64,
+    start: &[u8],
+    path: &Path,
+) -> Result<Recognition, FormatError> {
+    let mut head = Vec::new();
+    head.try_reserve(start.len()).map_err(|_| FormatError::memory())?;
+    head.extend_from_slice(start);
+    let first = u64_from_usize(start.len());
+    source.append_range(first..HEAD.min(length).max(first), &mut head)?;
+    recognize_from(source, length, &head, path)
+}
+
+/// Recognizes a source of `length` bytes whose first bytes are `start`: up to [`HEAD`] bytes.
+fn recognize_from(
+    source: &dyn ReadAt,
+    length: u64,
+    start: &[u8],
+    path: &Path,
+) -> Result<Recognition, FormatError> {
+    if length == 0 {
+        return of_nothing(path);
+    }
+    if text::is_lfs_pointer(start) {
+        let sentence = Some(text::lfs_sentence(start)?);
+        let kind = Recognized::Named(Rule::FormatLfsPointer);
+        return Ok(Recognition { sentence, ..kind.into() });
+    }
+    let is_text = text::is_text(start, u64_from_usize(start.len()) == length);
+    let detected = by_start(start, path);
+    let is_index = detected == Some(Detected::Read(Format::Index));
+    let page = text::of_server(start).filter(|_| is_text);
+    let is_page = page.is_some_and(|rule| !is_index || rule != Rule::FormatJsonError);
+    if let Some(Detected::Read(format)) = detected
+        && !(is_index && is_page)
+    {
+        // Every zip archive begins with `P`, the opcode of a persistent id, and so do some safetensors files.
+        let mut file = Stored::new(source, 0, length);
+        let evidence = scan(&mut file, is_text, PersistentIds::Failing)?;
+        let unpickles = matches!(evidence, Some(Evidence::Call | Evidence::Import));
+        return Ok(Recognition { unpickles, ..Recognized::Read(format).into() });
+    }
+    if is_stream(start) {
+        return Ok(Recognized::Named(Rule::FormatTorch).into());
+    }
+    let mut file = Stored::new(source, 0, length);
+    if let Some(evidence) = scan(&mut file, is_text, PersistentIds::Resolved)? {
+        return of_pickle(start, evidence);
+    }
+    // Python's unpickler fails on this file before it calls anything, but the file begins as pickles do: it is a damaged
+    // pickle.
+    let begins_as_pickle = detected == Some(Detected::Named(Rule::FormatPickle));
+    if begins_as_pickle && (!is_text || begins_with_memo(start)) {
+        return Ok(Recognized::Named(Rule::FormatPickle).into());
+    }
+    match detected {
+        Some(Detected::Named(Rule::FormatZip)) => {
+            return of_archive(Rule::FormatZip, "zip", members::zip(source, length)?);
+        }
+        Some(Detected::Named(rule)) if has_magic(rule) => return Ok(Recognized::Named(rule).into()),
+        _ => {}
+    }
+    if let Some(content) = contents::by_magic(start, length) {
+        return Ok(of_content(content));
+    }
+    if detected == Some(Detected::Named(Rule::FormatTar)) || members::tar_size(start).is_some() {
+        return of_archive(Rule::FormatTar, "tar", members::tar(source, length)?);
+    }
+    if is_text {
+        return Ok(of_text(start, page, path));
+    }
+    if contents::is_word2vec(start) {
+        return Ok(Recognized::Named(Rule::FormatWord2vec).into());
+    }
+    if contents::is_flax(start) {
+        return Ok(Recognized::Named(Rule::FormatFlax).into());
+    }
+    if let Some(content) = contents::of_protobuf(start, path) {
+        return Ok(of_content(content));
+    }
+    if let Some(Detected::Named(rule)) = detected
+        && !matches!(rule, Rule::FormatPickle | Rule::FormatTar)
+    {
+        return Ok(Recognized::Named(rule).into());
+    }
+    if is_tensorflow(source, length, path)? {
+        return Ok(Recognized::Named(Rule::FormatTensorflow).into());
+    }
+    // The header length of a safetensors file takes the first 8 bytes, and the header begins with a brace. A length beyond
+    // 4 GiB is damage that the safetensors reader reports.
+    if start.get(8) == Some(&b'{') {
+        return Ok(Recognized::Read(Format::Safetensors).into());
+    }
+    Ok(of_name(path, Recognized::Unknown))
+}
+
+/// Returns the recognition of an empty file. If the name in `path` claims a format, opening the file breaks a rule of that
+/// format.
+fn of_nothing(path: &Path) -> Result<Recognition, FormatError> {
+    let empty = Recognition::from(Recognized::Empty);
+    let rule = match by_name(path) {
+        // The reader of indexes reports that the file is empty.
+        _ if is_index(path) => return Ok(Recognized::Read(Format::Index).into()),
+        Some(Detected::Read(_)) => Rule::SafetensorsSize,
+        Some(Detected::Misnamed(rule)) => rule,
+        _ => return Ok(empty),
+    };
+    let sentence = Some(copied(Rule::FormatEmpty.row().broken)?);
+    Ok(Recognition { rule: Some(rule), sentence, ..empty })
+}
+
+/// Returns what is known of a file whose content, `kind`, is no tensor format. If the name in `path` is that of a tensor
+/// format, the result says which reader or rule reports the contradiction.
+fn of_name(path: &Path, kind: Recognized) -> Recognition {
+    match by_name(path) {
+        // The reader of the claimed format reports what is wrong with an unknown content.
+        Some(Detected::Read(format)) if kind == Recognized::Unknown => {
+            Recognized::Read(format).into()
+        }
+        // A safetensors reader would take the first 8 bytes of a text for the length of a header, and report a huge header.
+        Some(Detected::Read(_)) => Recognition { rule: Some(Rule::FormatName), ..kind.into() },
+        Some(Detected::Misnamed(rule)) => Recognition { rule: Some(rule), ..kind.into() },
+        _ => kind.into(),
+    }
+}
+
+fn of_content(content: Content) -> Recognition {
+    match content {
+        Content::Named(rule) => Recognized::Named(rule).into(),
+        Content::Other(kind) => Recognized::Other(kind).into(),
+        Content::Executable(kind) => Recognized::Executable(kind).into(),
+    }
+}
+
+/// Returns the recognition of a pickle that begins with `start`. Pickles of joblib have a rule of their own.
+fn of_pickle(start: &[u8], evidence: Evidence) -> Result<Recognition, FormatError> {
+    let is_joblib = start.windows(JOBLIB.len()).any(|part| part == JOBLIB);
+    let rule = if is_joblib { Rule::FormatJoblib } else { Rule::FormatPickle };
+    let sentence = match evidence {
+        Evidence::Limit => Some(copied(
+            "this looks like a pickle of Python, and keeps more values than zten follows: \
+             loading it may run code of its author",
+        )?),
+        _ => None,
+    };
+    Ok(Recognition { sentence, ..Recognized::Named(rule).into() })
+}
+
+/// The name of the Python module whose classes joblib uses to wrap arrays in a pickle.
+const JOBLIB: &[u8] = b"joblib.numpy_pickle";
+
+/// Returns the recognition of an archive of a `kind` ("zip" or "tar") whose rule is `rule`. `member` is the name of the first
+/// member that is a pickle.
+fn of_archive(rule: Rule, kind: &str, member: Option<String>) -> Result<Recognition, FormatError> {
+    let Some(member) = member else { return Ok(Recognized::Named(rule).into()) };
+    let sentence = copied(format_args!(
+        "this {kind} archive holds a pickle of Python: loading that runs code of its author"
+    ))?;
+    let (sentence, member) = (Some(sentence), Some(member));
+    Ok(Recognition { sentence, member, ..Recognized::Named(Rule::FormatPickle).into() })
+}
+
+/// Returns the recognition of a text that begins with `start`. `page` is the rule for an HTML, XML or JSON response of a
+/// server, if the text looks like such a response.
+fn of_text(start: &[u8], page: Option<Rule>, path: &Path) -> Recognition {
+    if contents::is_word2vec(start) {
+        return Recognized::Named(Rule::FormatWord2vec).into();
+    }
+    let kind = match text::kind(start, path) {
+        Ok(kind) => Recognized::Other(kind),
+        Err(program) => Recognized::Executable(program),
+    };
+    let Some(rule) = page else { return of_name(path, kind) };
+    if text::is_expected(rule, path) {
+        return Recognition { rule: Some(rule), ..kind.into() };
+    }
+    Recognized::Named(rule).into()
+}
+
+/// Returns whether a text begins as pickles of Python 2 do: with an empty dictionary or list that is put into the memo, as in
+/// `(dp0`.
+fn begins_with_memo(start: &[u8]) -> bool {
+    let number = start.strip_prefix(b"(dp").or_else(|| start.strip_prefix(b"(lp"));
+    let number = number.and_then(|rest| rest.split(|byte| *byte == b'\n').next());
+    number.is_some_and(|number| !number.is_empty() && number.iter().all(u8::is_ascii_digit))
+}
+
+/// Returns whether `rule` names a format that is recognized by a magic number.
+fn has_magic(rule: Rule) -> bool {
+    matches!(rule, Rule::FormatHdf5 | Rule::FormatGgml | Rule::FormatKeras | Rule::FormatTflite)
+}
+
+/// Returns whether a file is part of a TensorFlow checkpoint: an index file, which ends with the magic number of a table, or a
+/// data file, which only its name (`*.data-00000-of-00001`) identifies.
+fn is_tensorflow(source: &dyn ReadAt, length: u64, path: &Path) -> Result<bool, FormatError> {
+    const TABLE: [u8; 8] = 0xdb47_7524_8b80_fb57_u64.to_le_bytes();
+    let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+    let is_number = |text: &str| text.len() == 5 && text.bytes().all(|byte| byte.is_ascii_digit());
+    let shard = name.rsplit_once(".data-").and_then(|(_, shard)| shard.split_once("-of-"));
+    if shard.is_some_and(|(number, count)| is_number(number) && is_number(count)) {
+        return Ok(true);
+    }
+    let Some(end) = length.checked_sub(8) else { return Ok(false) };
+    let mut input = Stored::new(source, end, length);
+    Ok(input.array()? == Some(TABLE))
+}
+
+/// Returns whether the name in `path` is that of an index.
+pub(super) fn is_index(path: &Path) -> bool {
+    path.file_name().and_then(|name| name.to_str()).is_some_and(index::is_named_so)
+}

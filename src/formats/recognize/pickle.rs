@@ -1,0 +1,774 @@
+//! Detecting whether a file is a pickle, without executing it.
+//!
+//! Python's unpickler executes each instruction as soon as it is read. A file is dangerous from the first instruction that
+//! calls a function, even if the rest of the file is cut or damaged. The scanner therefore follows the unpickler from the
+//! first byte, and stops where the unpickler would call a function or fail. The scanner has no list of allowed functions and
+//! no policy; [`crate::formats::torch`] has both.
+//!
+//! A real pickle that passes for another file is more dangerous than a false alarm. If the behavior of the unpickler depends
+//! on something that the scanner does not track, the scanner assumes that the unpickler continues. The scanner distinguishes
+//! values only if the unpickler fails on some of them.
+//!
+//! Time is linear in the bytes that are read, and operands are skipped. Memory is bounded: a run of equal values on the stack
+//! takes one entry, and both the stack and the memo have a limit.
+
+use alloc::vec::Vec;
+use std::collections::HashMap;
+
+use crate::num::u64_from_usize;
+
+use super::input::Input;
+use crate::formats::error::FormatError;
+
+/// The reason why a file counts as a pickle.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Evidence {
+    /// An instruction calls a function, or changes an imported object.
+    Call,
+    /// An instruction imports a module, in a file that is no text.
+    Import,
+    /// The pickle ends with the opcode STOP and calls no function.
+    Stop,
+    /// The file ends before the end of the pickle, and no function is called up to there.
+    Cut,
+    /// The stack of the pickle exceeds the limit of the scanner.
+    Limit,
+}
+
+/// Scans `input` from its first byte. Returns `None` if Python's unpickler fails before it calls or returns anything.
+///
+/// `is_text` says that the first bytes of the file are text. Text may begin like a pickle by chance, so an import in a text is
+/// not enough evidence, and neither is a pickle that is cut.
+///
+/// # Errors
+/// The input cannot be read.
+pub(crate) fn scan(
+    input: &mut impl Input,
+    is_text: bool,
+    persistent_ids: PersistentIds,
+) -> Result<Option<Evidence>, FormatError> {
+    let mut scanner = Scanner {
+        input,
+        is_text,
+        persistent_ids,
+        stack: Stack::default(),
+        memo: Memo::default(),
+        count: 0,
+        has_protocol: false,
+        keeps_values: false,
+        calls_oddly: false,
+    };
+    loop {
+        match scanner.step() {
+            Ok(()) => {}
+            Err(Halt::Malformed) => return Ok(None),
+            Err(Halt::Cut) => {
+                let is_pickle = scanner.has_protocol && !is_text && scanner.count > 1;
+                return Ok(is_pickle.then_some(Evidence::Cut));
+            }
+            Err(Halt::Found(evidence)) => return Ok(Some(evidence)),
+            Err(Halt::Failed(error)) => return Err(error),
+        }
+    }
+}
+
+/// What the program that unpickles a file does with persistent ids.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum PersistentIds {
+    /// The program resolves persistent ids to objects that may be callable, as PyTorch does for its checkpoints.
+    Resolved,
+    /// The program has no function for persistent ids, so the unpickler fails on the first. This is so for `pickle.load`, and
+    /// for PyTorch and a file that begins like a zip archive or a safetensors file.
+    Failing,
+}
+
+/// The reason why a scan ended.
+enum Halt {
+    /// The unpickler would fail at this instruction.
+    Malformed,
+    /// The input ends within or before this instruction.
+    Cut,
+    /// The file is a pickle.
+    Found(Evidence),
+    /// The input cannot be read.
+    Failed(FormatError),
+}
+
+impl From<FormatError> for Halt {
+    fn from(error: FormatError) -> Self {
+        Self::Failed(error)
+    }
+}
+
+type Step<T = ()> = Result<T, Halt>;
+
+/// The kind of a value on the stack. Two kinds differ only if some instruction fails on one of them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Value {
+    Mark,
+    /// A number, bytes, a tuple or the like, which cannot be called and to which no item can be added.
+    Plain,
+    Text,
+    /// A list or a bytearray.
+    List,
+    Dict,
+    Set,
+    /// An imported object, or the result of a loader's callback for persistent ids: the object may be callable.
+    Object,
+    /// An object that is imported by a name with characters that no Python name has. Such an object is unlikely to exist, and
+    /// the file is likely text.
+    OddObject,
+}
+
+/// The state of a scan.
+#[expect(clippy::struct_excessive_bools, reason = "the flags are independent")]
+struct Scanner<'i, I> {
+    input: &'i mut I,
+    is_text: bool,
+    persistent_ids: PersistentIds,
+    stack: Stack,
+    memo: Memo,
+    /// The number of instructions of the current pickle that have been read.
+    count: u64,
+    /// Whether the current pickle has an instruction PROTO.
+    has_protocol: bool,
+    /// Whether the current pickle has put values into the memo. Text rarely does so by chance.
+    keeps_values: bool,
+    /// Whether a text has called an [`OddObject`](Value::OddObject).
+    calls_oddly: bool,
+}
+
+impl<I: Input> Scanner<'_, I> {
+    /// Reads one instruction and updates the stack and the memo.
+    #[expect(clippy::too_many_lines, reason = "one arm for each instruction, as in a table")]
+    fn step(&mut self) -> Step {
+        let op = self.input.byte()?.ok_or(Halt::Cut)?;
+        self.count = self.count.saturating_add(1);
+        match op {
+            b'(' => self.stack.push(Value::Mark)?,
+            b')' | b'N' | 0x88 | 0x89 | 0x97 => self.stack.push(Value::Plain)?,
+            b']' => self.stack.push(Value::List)?,
+            b'}' => self.stack.push(Value::Dict)?,
+            0x8f => self.stack.push(Value::Set)?,
+            b'K' => self.fixed(1)?,
+            b'M' => self.fixed(2)?,
+            b'J' => self.fixed(4)?,
+            b'G' => self.fixed(8)?,
+            b'I' | b'L' => self.integer()?,
+            b'F' => self.float()?,
+            b'S' => self.quoted()?,
+            b'V' => {
+                self.line()?;
+                self.stack.push(Value::Text)?;
+            }
+            b'U' | 0x8c => self.counted::<1>(Value::Text)?,
+            b'X' => self.counted::<4>(Value::Text)?,
+            0x8d => self.counted::<8>(Value::Text)?,
+            b'T' => self.counted_signed(Value::Text)?,
+            0x8b => self.counted_signed(Value::Plain)?,
+            b'C' | 0x8a => self.counted::<1>(Value::Plain)?,
+            b'B' => self.counted::<4>(Value::Plain)?,
+            0x8e => self.counted::<8>(Value::Plain)?,
+            0x96 => self.counted::<8>(Value::List)?,
+            b'c' => {
+                let (object, spelling) = self.names()?;
+                self.import(object, spelling)?;
+            }
+            0x93 => {
+                for _ in 0..2 {
+                    let name = self.stack.pop()?;
+                    if !matches!(name, Value::Text | Value::Object | Value::OddObject) {
+                        return Err(Halt::Malformed);
+                    }
+                }
+                self.import(Value::Object, Spelling::Path)?;
+            }
+            // The opcodes EXT1, EXT2 and EXT4 import an object by a number in `copyreg`'s registry.
+            0x82 => self.extension::<1>()?,
+            0x83 => self.extension::<2>()?,
+            0x84 => self.extension::<4>()?,
+            b'P' | b'Q' if self.persistent_ids == PersistentIds::Failing => {
+                return Err(Halt::Malformed);
+            }
+            b'P' => {
+                self.line()?;
+                self.stack.push(Value::Object)?;
+            }
+            b'Q' => {
+                self.stack.pop()?;
+                self.stack.push(Value::Object)?;
+            }
+            b'R' | 0x81 => {
+                self.stack.pop()?;
+                let function = self.stack.pop()?;
+                self.call(function)?;
+            }
+            0x92 => {
+                self.stack.pop()?;
+                self.stack.pop()?;
+                let class = self.stack.pop()?;
+                self.call(class)?;
+            }
+            b'i' => {
+                let (class, _) = self.names()?;
+                self.stack.pop_mark()?;
+                self.call(class)?;
+            }
+            b'o' => {
+                let class = self.stack.pop_mark()?.ok_or(Halt::Malformed)?;
+                self.call(class)?;
+            }
+            b'b' => {
+                self.stack.pop()?;
+                let object = self.stack.top()?;
+                if matches!(object, Value::Object | Value::OddObject) {
+                    self.stack.pop()?;
+                    self.call(object)?;
+                }
+            }
+            b'a' => self.add(1, |value| value == Value::List)?,
+            b's' => self.add(2, |value| matches!(value, Value::List | Value::Dict))?,
+            b'e' => self.add_all(|value| value == Value::List)?,
+            b'u' => self.add_all(|value| matches!(value, Value::List | Value::Dict))?,
+            0x90 => self.add_all(|value| value == Value::Set)?,
+            b't' | 0x91 => self.gather(Value::Plain)?,
+            b'l' => self.gather(Value::List)?,
+            b'd' => self.gather(Value::Dict)?,
+            0x85..=0x87 => {
+                for _ in 0x84..op {
+                    self.stack.pop()?;
+                }
+                self.stack.push(Value::Plain)?;
+            }
+            b'0' => self.stack.pop_any()?,
+            b'1' => drop(self.stack.pop_mark()?),
+            b'2' => {
+                let top = self.stack.top()?;
+                self.stack.push(top)?;
+            }
+            b'p' => {
+                let key = self.key()?;
+                self.put(key)?;
+            }
+            b'q' => {
+                let key = self.number::<1>()?;
+                self.put(key)?;
+            }
+            b'r' => {
+                let key = self.number::<4>()?;
+                self.put(key)?;
+            }
+            0x94 => {
+                let key = self.memo.length();
+                self.put(key)?;
+            }
+            b'g' => {
+                let key = self.key()?;
+                self.get(key)?;
+            }
+            b'h' => {
+                let key = self.number::<1>()?;
+                self.get(key)?;
+            }
+            b'j' => {
+                let key = self.number::<4>()?;
+                self.get(key)?;
+            }
+            0x80 => {
+                if self.number::<1>()? > 5 {
+                    return Err(Halt::Malformed);
+                }
+                self.has_protocol = true;
+            }
+            // The length of a frame only tells an unpickler how far to read ahead, so instructions run even if their frame is
+            // cut.
+            0x95 => drop(self.number::<8>()?),
+            0x98 => drop(self.stack.top()?),
+            b'.' => self.stop()?,
+            _ => return Err(Halt::Malformed),
+        }
+        Ok(())
+    }
+
+    /// Skips the operand of `length` bytes of an instruction that pushes a number.
+    fn fixed(&mut self, length: u64) -> Step {
+        self.skip(length)?;
+        self.stack.push(Value::Plain)
+    }
+
+    /// Skips `length` bytes of the input.
+    fn skip(&mut self, length: u64) -> Step {
+        if self.input.skip(length)? { Ok(()) } else { Err(Halt::Cut) }
+    }
+
+    /// Reads a little-endian number of `N` bytes.
+    fn number<const N: usize>(&mut self) -> Step<u64> {
+        let bytes = self.input.array::<N>()?.ok_or(Halt::Cut)?;
+        let bytes = bytes.iter().rev();
+        Ok(bytes.fold(0, |number, byte| number.wrapping_shl(8) | u64::from(*byte)))
+    }
+
+    /// Skips an operand that begins with its length in `N` bytes, and pushes `value`.
+    fn counted<const N: usize>(&mut self, value: Value) -> Step {
+        let length = self.number::<N>()?;
+        self.skip(length)?;
+        self.stack.push(value)
+    }
+
+    /// Skips an operand that begins with its length in 4 bytes, and pushes `value`. The unpickler fails on a length whose sign
+    /// bit is set.
+    fn counted_signed(&mut self, value: Value) -> Step {
+        let length = self.number::<4>()?;
+        if length > 0x7fff_ffff {
+            return Err(Halt::Malformed);
+        }
+        self.skip(length)?;
+        self.stack.push(value)
+    }
+
+    /// Reads a line up to and including the next newline.
+    fn line(&mut self) -> Step<Line> {
+        let mut line = Line::new();
+        loop {
+            let bytes = self.input.fill()?;
+            if bytes.is_empty() {
+                return Err(Halt::Cut);
+            }
+            let end = bytes.iter().position(|byte| *byte == b'\n');
+            let part = bytes.get(..end.unwrap_or(bytes.len())).unwrap_or_default();
+            line.extend(part);
+            let length = part.len();
+            match end {
+                Some(_) => {
+                    self.input.consume(length.saturating_add(1));
+                    return Ok(line);
+                }
+                None => self.input.consume(length),
+            }
+        }
+    }
+
+    fn integer(&mut self) -> Step {
+        if self.line()?.is_integer() { self.stack.push(Value::Plain) } else { Err(Halt::Malformed) }
+    }
+
+    fn float(&mut self) -> Step {
+        if self.line()?.is_float() { self.stack.push(Value::Plain) } else { Err(Halt::Malformed) }
+    }
+
+    fn quoted(&mut self) -> Step {
+        if self.line()?.is_quoted() { self.stack.push(Value::Text) } else { Err(Halt::Malformed) }
+    }
+
+    /// Reads a line that contains the key of a value in the memo.
+    fn key(&mut self) -> Step<u64> {
+        self.line()?.key().ok_or(Halt::Malformed)
+    }
+
+    /// Reads two lines that name a module and an attribute of the module. Returns the object and the less plausible spelling
+    /// of the two names.
+    fn names(&mut self) -> Step<(Value, Spelling)> {
+        let (module, name) = (self.line()?.spelling(), self.line()?.spelling());
+        match module.max(name) {
+            Spelling::Impossible => Err(Halt::Malformed),
+            spelling @ Spelling::Odd => Ok((Value::OddObject, spelling)),
+            spelling => Ok((Value::Object, spelling)),
+        }
+    }
+
+    /// Pushes the imported `object`. Importing runs the code of a module, so outside of text a plausible name is evidence. In
+    /// text it is not, since any two lines may follow a `c`.
+    fn import(&mut self, object: Value, spelling: Spelling) -> Step {
+        if !self.is_text && spelling == Spelling::Path {
+            return Err(Halt::Found(Evidence::Import));
+        }
+        self.stack.push(object)
+    }
+
+    /// Imports an object by its number of `N` bytes in the registry of `copyreg`.
+    fn extension<const N: usize>(&mut self) -> Step {
+        if self.number::<N>()? == 0 {
+            return Err(Halt::Malformed);
+        }
+        self.import(Value::Object, Spelling::Path)
+    }
+
+    /// Ends the scan if calling `function`, or changing the object `function`, is evidence of a pickle.
+    fn call(&mut self, function: Value) -> Step {
+        match function {
+            Value::OddObject if self.is_text => {
+                self.calls_oddly = true;
+                self.stack.push(Value::Object)
+            }
+            Value::Object | Value::OddObject => Err(Halt::Found(Evidence::Call)),
+            _ => Err(Halt::Malformed),
+        }
+    }
+
+    /// Pops `count` values and adds them to the container below. `takes_values` says which built-in containers the instruction
+    /// accepts; on an imported object, it calls a method of the object.
+    fn add(&mut self, count: u8, takes_values: fn(Value) -> bool) -> Step {
+        for _ in 0..count {
+            self.stack.pop()?;
+        }
+        self.add_to_top(takes_values)
+    }
+
+    /// Pops all values above the last mark and adds them to the container below, as [`add`](Self::add) does. The unpickler does
+    /// not check the container if there are no values.
+    fn add_all(&mut self, takes_values: fn(Value) -> bool) -> Step {
+        match self.stack.pop_mark()? {
+            Some(_) => self.add_to_top(takes_values),
+            None => self.stack.top().map(drop),
+        }
+    }
+
+    /// Checks that values can be added to the value on top of the stack.
+    fn add_to_top(&mut self, takes_values: fn(Value) -> bool) -> Step {
+        match self.stack.top()? {
+            object @ (Value::Object | Value::OddObject) => {
+                self.stack.pop()?;
+                self.call(object)
+            }
+            value if takes_values(value) => Ok(()),
+            _ => Err(Halt::Malformed),
+        }
+    }
+
+    /// Pops all values above the last mark and pushes `value`, the container that holds them.
+    fn gather(&mut self, value: Value) -> Step {
+        self.stack.pop_mark()?;
+        self.stack.push(value)
+    }
+
+    /// Stores the value on top of the stack in the memo.
+    fn put(&mut self, key: u64) -> Step {
+        let top = self.stack.top()?;
+        self.keeps_values = true;
+        self.memo.put(key, top)
+    }
+
+    /// Pushes the value that the memo has under `key`.
+    fn get(&mut self, key: u64) -> Step {
+        let value = self.memo.get(key).ok_or(Halt::Malformed)?;
+        self.stack.push(value)
+    }
+
+    /// Handles the opcode STOP, which ends a pickle. A few bytes of text or data may be a pickle by chance ("N. B." begins with
+    /// the pickle of `None`), but then the bytes that follow are no pickle. So after a short pickle, the scan continues with
+    /// the next pickle of the stream.
+    fn stop(&mut self) -> Step {
+        self.stack.pop()?;
+        let is_pickle = Err(Halt::Found(Evidence::Stop));
+        let is_long = self.count > 2 && (self.keeps_values || self.has_protocol);
+        if self.calls_oddly || is_long || self.count > 5 {
+            return is_pickle;
+        }
+        // A text editor may have added a newline after the pickle.
+        let rest = self.input.fill()?;
+        if rest.is_empty() || rest.len() <= 2 && rest.iter().all(u8::is_ascii_whitespace) {
+            return is_pickle;
+        }
+        // Python reads each pickle of a stream with an empty stack and memo.
+        self.stack = Stack::default();
+        self.memo = Memo::default();
+        (self.count, self.has_protocol, self.keeps_values) = (0, false, false);
+        Ok(())
+    }
+}
+
+/// The stack of the unpickler, stored as runs of equal values. An instruction fails if it needs more values than lie above the
+/// last mark, as in the unpickler.
+#[derive(Default)]
+struct Stack {
+    /// Values and the number of times that each is repeated.
+    runs: Vec<(Value, u64)>,
+}
+
+/// The largest number of runs on the stack: they take 16 MiB.
+const RUNS: usize = 1 << 20;
+
+impl Stack {
+    fn push(&mut self, value: Value) -> Step {
+        if let Some((last, count)) = self.runs.last_mut()
+            && *last == value
+        {
+            *count = count.saturating_add(1);
+            return Ok(());
+        }
+        if self.runs.len() >= RUNS {
+            return Err(Halt::Found(Evidence::Limit));
+        }
+        self.runs.try_reserve(1).map_err(|_| FormatError::memory())?;
+        self.runs.push((value, 1));
+        Ok(())
+    }
+
+    /// Returns the value on top of the stack. Fails on a mark.
+    fn top(&self) -> Step<Value> {
+        match self.runs.last() {
+            Some((value, _)) if *value != Value::Mark => Ok(*value),
+            _ => Err(Halt::Malformed),
+        }
+    }
+
+    fn pop(&mut self) -> Step<Value> {
+        let top = self.top()?;
+        self.pop_any()?;
+        Ok(top)
+    }
+
+    /// Drops the value or mark on top of the stack.
+    fn pop_any(&mut self) -> Step {
+        let (_, count) = self.runs.last_mut().ok_or(Halt::Malformed)?;
+        *count = count.saturating_sub(1);
+        if *count == 0 {
+            self.runs.pop();
+        }
+        Ok(())
+    }
+
+    /// Drops all values above the last mark, and the mark. Returns the lowest of these values.
+    fn pop_mark(&mut self) -> Step<Option<Value>> {
+        let mut lowest = None;
+        loop {
+            match self.runs.last() {
+                None => return Err(Halt::Malformed),
+                Some((Value::Mark, _)) => {
+                    self.pop_any()?;
+                    return Ok(lowest);
+                }
+                Some((value, _)) => {
+                    lowest = Some(*value);
+                    self.runs.pop();
+                }
+            }
+        }
+    }
+}
+
+/// The memo of the unpickler: values by their keys.
+#[derive(Default)]
+struct Memo {
+    /// The values with the consecutive keys from 0.
+    dense: Vec<Value>,
+    /// The values with other keys.
+    others: HashMap<u64, Value>,
+    /// Whether values have been dropped. Any key may then have any value.
+    is_full: bool,
+}
+
+/// The largest number of values in [`Memo::dense`]. Each takes one byte, so together they take 16 MiB.
+const DENSE: usize = 16 << 20;
+/// The largest number of values in [`Memo::others`].
+const OTHERS: usize = 1 << 18;
+
+impl Memo {
+    /// Returns the number of values, which is the key of the next opcode MEMOIZE.
+    fn length(&self) -> u64 {
+        u64_from_usize(self.dense.len()).saturating_add(u64_from_usize(self.others.len()))
+    }
+
+    /// Stores `value` under `key`.
+    fn put(&mut self, key: u64, value: Value) -> Step {
+        let place = usize::try_from(key).unwrap_or(usize::MAX);
+        if let Some(stored) = self.dense.get_mut(place) {
+            *stored = value;
+        } else if place == self.dense.len() && place < DENSE && !self.others.contains_key(&key) {
+            self.dense.try_reserve(1).map_err(|_| FormatError::memory())?;
+            self.dense.push(value);
+        } else if self.others.len() < OTHERS {
+            self.others.try_reserve(1).map_err(|_| FormatError::memory())?;
+            self.others.insert(key, value);
+        } else {
+            self.is_full = true;
+        }
+        Ok(())
+    }
+
+    /// Returns the value under `key`.
+    fn get(&self, key: u64) -> Option<Value> {
+        if self.is_full {
+            return Some(Value::Object);
+        }
+        let place = usize::try_from(key).unwrap_or(usize::MAX);
+        self.dense.get(place).or_else(|| self.others.get(&key)).copied()
+    }
+}
+
+/// The spelling of the name of a module or attribute, from the most to the least plausible.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Spelling {
+    /// Identifiers separated by dots, as in an import statement.
+    Path,
+    /// A word that is no identifier, such as `my-module` or `3d`. `importlib` can import a module of this name.
+    Unusual,
+    /// Any other name that a file can have.
+    Odd,
+    /// A name that no file can have: it is empty, contains a zero, or is not UTF-8.
+    Impossible,
+}
+
+/// The number of bytes at the start of a line that are kept.
+const HEAD: usize = 64;
+
+/// The facts about a line on which the unpickler may fail. The line itself is not kept, since it may be as long as the file.
+struct Line {
+    /// The first bytes, followed by zeros.
+    head: [u8; HEAD],
+    /// The length of the line in bytes.
+    length: u64,
+    /// The last two bytes.
+    ends: [u8; 2],
+    /// The spelling of the line as a name.
+    spelling: Spelling,
+    /// Whether the next byte begins an identifier: the line is empty so far, or ends with a dot.
+    at_dot: bool,
+    /// The number of bytes that are missing from the last UTF-8 character.
+    pending: u8,
+    /// Whether each byte may occur in an integer.
+    is_digits: bool,
+}
+
+impl Line {
+    fn new() -> Self {
+        Self {
+            head: [0; HEAD],
+            length: 0,
+            ends: [0; 2],
+            spelling: Spelling::Path,
+            at_dot: true,
+            pending: 0,
+            is_digits: true,
+        }
+    }
+
+    /// Adds `bytes` to the end of the line.
+    fn extend(&mut self, bytes: &[u8]) {
+        for byte in bytes {
+            // A carriage return at the end belongs to a Windows line break, so it counts as part of the name only if another
+            // byte follows.
+            if self.ends[1] == b'\r' && self.length > 0 {
+                self.spell(b'\r');
+            }
+            let place = usize::try_from(self.length).unwrap_or(usize::MAX);
+            if let Some(head_byte) = self.head.get_mut(place) {
+                *head_byte = *byte;
+            }
+            self.length = self.length.saturating_add(1);
+            self.ends = [self.ends[1], *byte];
+            self.is_digits &= byte.is_ascii_hexdigit() || b"_xXL\r".contains(byte);
+            if *byte != b'\r' {
+                self.spell(*byte);
+            }
+        }
+    }
+
+    /// Updates the spelling with the next byte of the name.
+    fn spell(&mut self, byte: u8) {
+        let is_continued = (0x80..0xc0).contains(&byte);
+        let spelling = match byte {
+            _ if is_continued != (self.pending > 0) => Spelling::Impossible,
+            0x80.. => {
+                self.pending = match byte {
+                    0x80..0xc0 => self.pending.saturating_sub(1),
+                    0xc2..0xe0 => 1,
+                    0xe0..0xf0 => 2,
+                    _ => 3,
+                };
+                if matches!(byte, 0xc0 | 0xc1 | 0xf5..) {
+                    Spelling::Impossible
+                } else {
+                    Spelling::Path
+                }
+            }
+            b'a'..=b'z' | b'A'..=b'Z' | b'_' => Spelling::Path,
+            b'0'..=b'9' | b'.' if !self.at_dot => Spelling::Path,
+            0 => Spelling::Impossible,
+            b'0'..=b'9' | b'-' | b'+' | b'@' | b'$' | b'~' | b'.' | b'/' => Spelling::Unusual,
+            _ => Spelling::Odd,
+        };
+        self.at_dot = byte == b'.';
+        self.spelling = self.spelling.max(spelling);
+    }
+
+    /// Returns the spelling of the whole line as a name.
+    fn spelling(&self) -> Spelling {
+        let is_empty = self.length == 0 || self.length == 1 && self.ends[1] == b'\r';
+        if is_empty || self.pending > 0 {
+            Spelling::Impossible
+        } else if self.at_dot {
+            self.spelling.max(Spelling::Unusual)
+        } else {
+            self.spelling
+        }
+    }
+
+    /// Returns the text of the line as Python's C code parses it for a number: up to the first zero byte, without white space
+    /// around it. Returns `None` if this text is longer than [`HEAD`] bytes.
+    fn number(&self) -> Option<&[u8]> {
+        let length = usize::try_from(self.length).unwrap_or(usize::MAX);
+        let head = self.head.get(..length.min(HEAD)).unwrap_or_default();
+        match head.iter().position(|byte| *byte == 0) {
+            Some(end) => Some(head.get(..end).unwrap_or_default().trim_ascii()),
+            None => (length <= HEAD).then(|| head.trim_ascii()),
+        }
+    }
+
+    /// Returns whether Python parses the line as an integer.
+    fn is_integer(&self) -> bool {
+        let Some(number) = self.number() else { return self.is_digits };
+        let number = unsigned(number);
+        let number = number.strip_suffix(b"L").unwrap_or(number);
+        match number {
+            [b'0', b'x' | b'X', digits @ ..] => is_number(digits, u8::is_ascii_hexdigit),
+            [b'0', b'o' | b'O' | b'b' | b'B', digits @ ..] | digits => {
+                is_number(digits, u8::is_ascii_digit)
+            }
+        }
+    }
+
+    /// Returns whether Python may parse the line as a float.
+    fn is_float(&self) -> bool {
+        let Some(number) = self.number() else { return self.is_digits };
+        let number = unsigned(number);
+        let words = [&b"inf"[..], b"infinity", b"nan"];
+        words.iter().any(|word| number.eq_ignore_ascii_case(word))
+            || number.iter().any(u8::is_ascii_digit)
+                && number.iter().all(|byte| byte.is_ascii_digit() || b"._eE+-".contains(byte))
+    }
+
+    /// Returns whether the line begins and ends with the same quote.
+    fn is_quoted(&self) -> bool {
+        let carriage_return = u64::from(self.ends[1] == b'\r');
+        let last = if carriage_return == 1 { self.ends[0] } else { self.ends[1] };
+        self.length.saturating_sub(carriage_return) >= 2
+            && last == self.head[0]
+            && b"'\"".contains(&last)
+    }
+
+    /// Parses the line as the key of a memo.
+    fn key(&self) -> Option<u64> {
+        let number = self.number()?;
+        let digits = number.strip_prefix(b"+").unwrap_or(number);
+        if !is_number(digits, u8::is_ascii_digit) {
+            return None;
+        }
+        // Python takes integers of any size as keys. A number beyond 64 bits becomes the largest key.
+        let digits = digits.iter().filter(|byte| **byte != b'_');
+        let digits = digits.map(|byte| u64::from(byte.saturating_sub(b'0')));
+        Some(digits.fold(0, |key: u64, digit| key.saturating_mul(10).saturating_add(digit)))
+    }
+}
+
+/// Returns `number` without its sign.
+fn unsigned(number: &[u8]) -> &[u8] {
+    match number {
+        [b'+' | b'-', rest @ ..] | rest => rest,
+    }
+}
+
+/// Returns whether `digits` contains digits and `_` alone, and is not empty.
+fn is_number(digits: &[u8], is_digit: fn(&u8) -> bool) -> bool {
+    !digits.is_empty() && digits.iter().all(|byte| is_digit(byte) || *byte == b'_')
+}

@@ -1,0 +1,241 @@
+//! Archives whose tensors are in several files: one of them, the root, says which the others are.
+
+use alloc::boxed::Box;
+use alloc::vec::Vec;
+use std::fmt;
+use std::path::Path;
+
+use crate::front::{Builder, Parsed, RawComponent, RawObject};
+use crate::num::sort_by;
+use crate::tools::ElementType;
+use crate::{Archive, Error, Layout, Limits, OpenOptions, ReadAt, Tensor};
+
+use super::cbor;
+use super::detect::Format;
+use super::error::{FormatError, Subject};
+use super::gguf::Split;
+use super::index::Index;
+use super::rules::Rule;
+use super::shards::IS_LINK;
+
+/// The parsed header of a file.
+pub(crate) enum Header {
+    /// The manifest of a zTensor file.
+    #[cfg(feature = "ztensor")]
+    ZTensor(crate::Manifest<Vec<u8>>),
+    /// The header of a GGUF file, which may be the first file of a split model.
+    Gguf(Parsed),
+    /// An index of safetensors files.
+    Index(Index),
+    /// The header of a file of any other format.
+    Other(Parsed),
+}
+
+impl Header {
+    /// Joins the header with `source`, the bytes of the file at `path`.
+    pub(crate) fn begin<S: ReadAt>(
+        self,
+        source: S,
+        path: &Path,
+        limits: &Limits,
+    ) -> Result<Begun<S>, FormatError> {
+        Ok(Begun::Archive(match self {
+            #[cfg(feature = "ztensor")]
+            Self::ZTensor(manifest) => Archive::new(manifest, source),
+            Self::Gguf(parsed) => {
+                let archive = Archive::from_front(source, parsed);
+                match Split::of(&archive.attributes(), path, limits)? {
+                    None => archive,
+                    Some(split) => {
+                        let archive = Box::new(archive);
+                        return Ok(Begun::Root(Root(Kind::Gguf { archive, split })));
+                    }
+                }
+            }
+            Self::Index(index) => return Ok(Begun::Root(Root(Kind::Index { index, source }))),
+            Self::Other(parsed) => Archive::from_front(source, parsed),
+        }))
+    }
+}
+
+/// A file whose header has been parsed.
+#[derive(Debug)]
+#[expect(clippy::large_enum_variant, reason = "each file has one value, which is moved once")]
+pub enum Begun<S: ReadAt> {
+    /// An archive.
+    Archive(Archive<S>),
+    /// A file that names sibling files with more tensors. The caller opens the sibling files.
+    Root(Root<S>),
+}
+
+impl<S: ReadAt> Begun<S> {
+    /// Returns the archive of a file that is given no others.
+    ///
+    /// # Errors
+    /// The file names others.
+    pub(crate) fn require_unsharded(
+        self,
+        options: &OpenOptions,
+    ) -> Result<Archive<S>, FormatError> {
+        match self {
+            Self::Archive(archive) => Ok(archive),
+            Self::Root(root) => root.open(&[], options),
+        }
+    }
+}
+
+/// An index of safetensors files, or the first of several GGUF files, which has been parsed. Nothing has been read of the
+/// files that it names.
+#[derive(Debug)]
+pub struct Root<S: ReadAt>(Kind<S>);
+
+#[derive(Debug)]
+enum Kind<S: ReadAt> {
+    /// An index, and the file that it was read from.
+    Index { index: Index, source: S },
+    /// The header of the first GGUF file, and what it says of the others.
+    Gguf { archive: Box<Archive<S>>, split: Split },
+}
+
+/// A sibling file that a root names.
+#[derive(Clone, Copy)]
+pub struct Part<'p> {
+    /// The name of the file in the folder of the root.
+    pub name: &'p str,
+    /// The source of the file's bytes.
+    pub source: &'p dyn ReadAt,
+    /// The length of the file in bytes.
+    pub length: u64,
+}
+
+impl fmt::Debug for Part<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut part = f.debug_struct("Part");
+        part.field("name", &self.name).field("length", &self.length).finish_non_exhaustive()
+    }
+}
+
+impl<S: ReadAt> Root<S> {
+    /// The format of the file.
+    pub fn format(&self) -> Format {
+        match self.0 {
+            Kind::Index { .. } => Format::Index,
+            Kind::Gguf { .. } => Format::Gguf,
+        }
+    }
+
+    /// The source of the root's own bytes.
+    pub fn source(&self) -> &S {
+        match &self.0 {
+            Kind::Index { source, .. } => source,
+            Kind::Gguf { archive, .. } => archive.source(),
+        }
+    }
+
+    /// The names of the sibling files that the root names, in no particular order. Their number is within the limit `shards`.
+    pub fn files(&self) -> impl Iterator<Item = &str> {
+        let (index, split) = match &self.0 {
+            Kind::Index { index, .. } => (Some(index.files()), None),
+            Kind::Gguf { split, .. } => (None, Some(split.files())),
+        };
+        index.into_iter().flatten().chain(split.into_iter().flatten())
+    }
+
+    /// Reads the headers of all files that the root names, and joins the files to one archive. Files in `siblings` that the
+    /// root does not name are ignored.
+    ///
+    /// # Errors
+    /// A file is missing, cannot be read, breaks a rule of its format, or contradicts the root.
+    pub fn open(
+        self,
+        siblings: &[Part<'_>],
+        options: &OpenOptions,
+    ) -> Result<Archive<S>, FormatError> {
+        let parts = self.parts(siblings)?;
+        if !cfg!(feature = "parts") {
+            return Err(FormatError::internal("no other files are read"));
+        }
+        let (source, parsed) = match self.0 {
+            Kind::Index { index, source } => (source, index.open(&parts, options)?),
+            Kind::Gguf { archive, split } => {
+                let parsed = split.open(&archive, &parts, options)?;
+                (archive.into_source(), parsed)
+            }
+        };
+        Ok(Archive::from_front(source, parsed))
+    }
+
+    /// Returns the error for the sibling file `name`, which is a link to `target` that zten does not follow. `advice` says what
+    /// the user can do instead.
+    pub fn linked(&self, name: &str, target: &str, advice: &'static str) -> FormatError {
+        let rule = match self.format() {
+            Format::Index => Rule::IndexFile,
+            _ => Rule::GgufSplitFile,
+        };
+        let error = FormatError::violation(rule, format_args!("{IS_LINK}{target}"));
+        error.with_subject(Subject::Part).advising(advice).in_part(name)
+    }
+
+    /// Returns those of `siblings` that the root names, in the order that [`Builder`] requires: by the length of their names,
+    /// then by the bytes of their names.
+    fn parts<'p>(&self, siblings: &[Part<'p>]) -> Result<Vec<Part<'p>>, FormatError> {
+        let by_length = |name: &str, other: &str| (name.len(), name).cmp(&(other.len(), other));
+        let mut parts: Vec<Part<'p>> = Vec::new();
+        parts.try_reserve_exact(siblings.len()).map_err(|_| FormatError::memory())?;
+        parts.extend(siblings);
+        sort_by(&mut parts, |part, other| by_length(part.name, other.name));
+        let mut names = Vec::new();
+        names.try_reserve_exact(self.files().count()).map_err(|_| FormatError::memory())?;
+        names.extend(self.files());
+        sort_by(&mut names, |name, other| by_length(name, other));
+        parts.retain(|part| names.binary_search_by(|name| by_length(name, part.name)).is_ok());
+        let is_missing =
+            |name: &&&str| parts.binary_search_by(|part| by_length(part.name, name)).is_err();
+        match names.iter().find(is_missing) {
+            None => Ok(parts),
+            Some(missing) => {
+                let (rule, what) = match self.format() {
+                    Format::Index => (Rule::IndexFile, "the index"),
+                    _ => (Rule::GgufSplitFile, "the first file"),
+                };
+                let sentence = format_args!("is not in the folder of {what}");
+                let error = FormatError::violation(rule, sentence).with_subject(Subject::Part);
+                Err(error.in_part(missing))
+            }
+        }
+    }
+}
+
+/// Adds a tensor of another archive to `builder` and returns the length of its data in bytes. `file` is the ordinal of the file
+/// that contains the data; `None` stands for the file of the header. `format_error` converts an error of the builder.
+pub(crate) fn push(
+    builder: &mut Builder<'_>,
+    tensor: &Tensor<'_>,
+    file: Option<u32>,
+    format_error: impl FnOnce(Error) -> FormatError,
+) -> Result<u64, FormatError> {
+    let component = tensor.component("data");
+    let component = component.ok_or_else(|| FormatError::internal("a tensor has no data"))?;
+    let extent = component.extent();
+    let (storage, logical) = match component.element_type() {
+        ElementType::Plain(storage) => (storage, None),
+        ElementType::Logical(logical) => (logical.storage(), Some(logical)),
+        _ => return Err(FormatError::internal("a tensor has an unknown type")),
+    };
+    let mut shape = Vec::new();
+    shape.try_reserve_exact(tensor.shape().len()).map_err(|_| FormatError::memory())?;
+    shape.extend(tensor.shape());
+    let attributes = cbor::copy(tensor.attributes())?;
+    let layout = tensor.layout();
+    let raw = RawComponent::raw(storage, extent.offset(), extent.length());
+    let raw = RawObject {
+        name: tensor.name(),
+        shape: &shape,
+        layout,
+        layout_name: (layout == Layout::Unknown).then(|| tensor.layout_name()),
+        attributes: attributes.as_deref(),
+        components: &[RawComponent { file, logical, ..raw }],
+    };
+    builder.push(&raw).map_err(format_error)?;
+    Ok(extent.length())
+}

@@ -1,0 +1,336 @@
+//! Reading of safetensors files: the length of the header, the header in JSON, and the data.
+
+mod dtype;
+mod entries;
+mod fault;
+mod json;
+
+use crate::escape::Short;
+use crate::finding::counted;
+use crate::front::{Blobs, Builder, FrontEnd, Parsed, RawComponent, RawObject, Rules};
+use crate::num::{len_u32, sort_by, u64_from_usize};
+use crate::tools::StorageType;
+use crate::{Archive, Error, Layout, Limits, OpenOptions, ReadAt};
+use alloc::string::String;
+use alloc::vec::Vec;
+
+use super::cbor::Map;
+use super::error::{FormatError, copied, follow};
+use super::front;
+use super::in_memory;
+use super::json_text;
+use super::kind::Kind;
+use super::limits::check_length;
+use super::rules::{APPENDED, NO_HEADER, Rule};
+use entries::{Entries, Entry, METADATA};
+
+/// The length in bytes of the longest header that the format allows.
+const HEADER: u64 = 100_000_000;
+/// The width in bytes of the length field before the header.
+const LENGTH: u64 = 8;
+/// The same width as [`LENGTH`].
+const LENGTH_BYTES: usize = 8;
+/// The width of the widest element in bytes.
+const WIDEST: u64 = 16;
+
+/// The rules that are checked after the header has been parsed.
+pub(crate) const RULES: Rules = Rules {
+    duplicate_name: Rule::SafetensorsDuplicateName.row(),
+    bool_value: Some(Rule::TensorBoolValue.row()),
+    stream: None,
+};
+
+/// The format's name and rules for the index of an archive.
+static SAFETENSORS: FrontEnd = FrontEnd::new("safetensors", Blobs::Disjoint, RULES);
+
+/// Returns the header of a file of `length` bytes that begins with `start`.
+fn header<'s>(start: &'s [u8], length: u64, limits: &Limits) -> Result<&'s [u8], FormatError> {
+    let end = usize::try_from(header_end(start, length, limits)?).ok();
+    let header = end.and_then(|end| start.get(LENGTH_BYTES..end));
+    header.ok_or_else(|| FormatError::internal("the header has not been read"))
+}
+
+/// Checks the length field of a file of `length` bytes that begins with `start`, and returns the offset at which the header
+/// ends.
+fn header_end(start: &[u8], length: u64, limits: &Limits) -> Result<u64, FormatError> {
+    let Some(first) = start.first_chunk::<LENGTH_BYTES>() else {
+        let sentence = "the file ends before its header does";
+        return Err(FormatError::violation_at(Rule::SafetensorsSize, sentence, length));
+    };
+    let header = u64::from_le_bytes(*first);
+    let end = LENGTH.saturating_add(header);
+    let rule = Rule::SafetensorsHeaderLength;
+    if header > HEADER {
+        // The first eight bytes of most files of other formats are a huge number, so the advice is about a wrong format.
+        let sentence = format_args!("header length {header} exceeds the maximum of {HEADER} bytes");
+        return Err(FormatError::violation_at(rule, sentence, 0).advising(NO_HEADER));
+    }
+    if end > length {
+        let rest = length.saturating_sub(LENGTH);
+        let sentence =
+            format_args!("header length {header} exceeds the {rest} bytes that follow it");
+        return Err(FormatError::violation_at(rule, sentence, 0));
+    }
+    check_length(header, limits, "the header").map_err(|error| error.or_at(0))?;
+    Ok(end)
+}
+
+/// Extends `start`, the first bytes of a source of `length` bytes, to the end of the header.
+fn read(
+    source: &dyn ReadAt,
+    length: u64,
+    start: &mut Vec<u8>,
+    limits: &Limits,
+) -> Result<(), FormatError> {
+    let read_to = |end: u64, start: &mut Vec<u8>| {
+        let from = u64_from_usize(start.len());
+        source.append_range(from..end.min(length).max(from), start)
+    };
+    read_to(LENGTH, start)?;
+    let end = header_end(start, length, limits)?;
+    Ok(read_to(end, start)?)
+}
+
+/// Reads and parses the header of a source of `length` bytes that begins with `start`. The metadata becomes the attributes of
+/// the archive.
+pub(crate) fn open(
+    source: &dyn ReadAt,
+    length: u64,
+    mut start: Vec<u8>,
+    options: &OpenOptions,
+) -> Result<Parsed, FormatError> {
+    let start = if let Some(bytes) = in_memory(source, length) {
+        bytes
+    } else {
+        read(source, length, &mut start, options.limit())?;
+        &start
+    };
+    let header = header(start, length, options.limit())?;
+    let format_error = |error: Error| header_error(error, header, options.limit());
+    let (mut builder, mut metadata) = parse(header, length, options)?;
+    json_text::decode(&mut metadata, options.limit().depth())?;
+    if metadata.len() > 0 {
+        builder.attributes(&metadata.finish(duplicate_key)?).map_err(format_error)?;
+    }
+    builder.finish().map_err(format_error)
+}
+
+/// Reads and parses the header of a source of `length` bytes, and returns an archive without attributes, and the metadata.
+pub(crate) fn archive<'s>(
+    source: &'s dyn ReadAt,
+    length: u64,
+    options: &OpenOptions,
+) -> Result<(Archive<&'s dyn ReadAt>, Map), FormatError> {
+    let mut start = Vec::new();
+    read(source, length, &mut start, options.limit())?;
+    let header = header(&start, length, options.limit())?;
+    let (builder, metadata) = parse(header, length, options)?;
+    let parsed = builder.finish().map_err(|error| header_error(error, header, options.limit()))?;
+    Ok((Archive::from_front(source, parsed), metadata))
+}
+
+/// Parses `header`, the header of a file of `length` bytes. Returns a builder with all tensors in the order of the header, and
+/// the metadata, whose keys are unique.
+fn parse<'o>(
+    header: &[u8],
+    length: u64,
+    options: &'o OpenOptions,
+) -> Result<(Builder<'o>, Map), FormatError> {
+    let data = LENGTH.saturating_add(u64_from_usize(header.len()));
+    let format_error = |error: Error| header_error(error, header, options.limit());
+    let mut builder =
+        Builder::new(&SAFETENSORS, LENGTH..data, length, options).map_err(format_error)?;
+    let mut entries = Entries::new(header, LENGTH, options.limit())?;
+    // Most headers list tensors in the order of their data. Only other headers take the time and memory to sort the extents.
+    let (mut end, mut in_order) = (0_u64, true);
+    // The note on the first tensor that is not aligned, and the number of such tensors.
+    let mut unaligned: Option<(FormatError, u64)> = None;
+    while let Some(entry) = entries.next()? {
+        let (begin, bytes) = (entry.data_offsets.0, data_length(&entry)?);
+        in_order &= begin == end;
+        end = begin.saturating_add(bytes);
+        if data.saturating_add(end) > length {
+            // `check_cover` reports this tensor, after the whole header has been parsed.
+            in_order = false;
+            continue;
+        }
+        if !is_aligned(&entry, data) {
+            if let Some((_, count)) = &mut unaligned {
+                *count = count.saturating_add(1);
+            } else {
+                let (rule, at) = (Rule::SafetensorsAlignment, entry.data_offsets_at);
+                let note = FormatError::violation_at(rule, rule.row().broken, at);
+                unaligned = Some((note.about(entry.name), 1));
+            }
+        }
+        builder.push(&object(&entry, &[component(&entry, data)])).map_err(format_error)?;
+    }
+    if let Some((first, count)) = unaligned {
+        builder.found_times(first.into(), count);
+    }
+    if !in_order || data.saturating_add(end) != length {
+        check_cover(header, length, options.limit()).or_else(|error| {
+            // Two tensors with the same name often have the same data. The duplicate name is the more helpful error.
+            check_names(header, length, options)?;
+            Err(error)
+        })?;
+    }
+    let mut metadata = entries.into_metadata().unwrap_or_default();
+    metadata.check_unique(duplicate_key)?;
+    Ok((builder, metadata))
+}
+
+/// Returns the tensor of `entry` with the given components.
+fn object<'a>(entry: &Entry<'a>, components: &'a [RawComponent<'a>]) -> RawObject<'a> {
+    let Entry { name, shape, .. } = *entry;
+    let layout = Layout::Dense;
+    RawObject { name, shape, layout, layout_name: None, attributes: None, components }
+}
+
+/// Returns whether the elements of `entry` begin in the file at a multiple of their width. `data` is the offset of the file's
+/// data. For a complex number the width of its parts counts, because compilers align complex numbers so. A tensor without
+/// elements is aligned.
+fn is_aligned(entry: &Entry<'_>, data: u64) -> bool {
+    let (begin, end) = entry.data_offsets;
+    let width = match entry.kind {
+        Kind::Plain(storage) => storage.width(),
+        Kind::Logical(logical) => logical.storage().width(),
+    };
+    begin == end || data.saturating_add(begin).is_multiple_of(width.into())
+}
+
+/// Returns the only component of `entry` in a file whose data begins at offset `data`.
+fn component(entry: &Entry<'_>, data: u64) -> RawComponent<'static> {
+    let (begin, end) = entry.data_offsets;
+    let (storage, logical) = match entry.kind {
+        Kind::Logical(logical) => (logical.storage(), Some(logical)),
+        Kind::Plain(storage) => (storage, None),
+    };
+    let (offset, length) = (data.saturating_add(begin), end.saturating_sub(begin));
+    RawComponent { logical, ..RawComponent::raw(storage, offset, length) }
+}
+
+/// Returns the length of the data of `entry` in bytes, after checking that its shape and dtype need this length.
+fn data_length(entry: &Entry<'_>) -> Result<u64, FormatError> {
+    let (begin, end) = entry.data_offsets;
+    let needed = entry.kind.bytes(entry.shape);
+    let bytes = end.checked_sub(begin).filter(|bytes| needed == Some(*bytes));
+    bytes.ok_or_else(|| wrong_length(entry, needed))
+}
+
+/// Returns the error for a tensor whose data is not as long as its shape and dtype need. `needed` is the length in bytes that
+/// they need; `None` if there is no such length.
+#[cold]
+fn wrong_length(entry: &Entry<'_>, needed: Option<u64>) -> FormatError {
+    let (begin, end) = entry.data_offsets;
+    let rule = Rule::SafetensorsExtent;
+    let error = match (end.checked_sub(begin), needed) {
+        (None, _) => FormatError::predicate(
+            rule,
+            format_args!("has data_offsets [{begin}, {end}], which end before they begin"),
+        ),
+        (Some(_), None) => {
+            let elements =
+                entry.shape.iter().try_fold(1_u64, |product, size| product.checked_mul(*size));
+            let sentence = match elements.and_then(|elements| elements.checked_mul(WIDEST)) {
+                // Two elements of four bits share a byte.
+                Some(_) => "has a shape that does not fill whole bytes",
+                None => "has a shape whose bytes cannot be counted in 64 bits",
+            };
+            FormatError::predicate(rule, sentence)
+        }
+        (Some(found), Some(needed)) => {
+            let found = counted(found, "byte");
+            FormatError::predicate(
+                rule,
+                format_args!("has {found} of data, but its shape and dtype need {needed}"),
+            )
+        }
+    };
+    error.or_at(entry.data_offsets_at).about(entry.name)
+}
+
+/// Checks that the data of each tensor begins where the data of the tensor before it ends, and that the last data ends with the
+/// file.
+#[cold]
+fn check_cover(header: &[u8], length: u64, limits: &Limits) -> Result<(), FormatError> {
+    let data = LENGTH.saturating_add(u64_from_usize(header.len()));
+    let mut extents = Vec::new();
+    let mut entries = Entries::new(header, LENGTH, limits)?;
+    while let Some(entry) = entries.next()? {
+        let (begin, end) = entry.data_offsets;
+        extents.try_reserve(1).map_err(|_| FormatError::memory())?;
+        extents.push((begin, end, len_u32(extents.len())));
+    }
+    // A tensor without data sorts before a tensor with data at the same offset, so that each begins where the one before ends.
+    let place = |(begin, end, ordinal): &(u64, u64, u32)| (*begin, end > begin, *ordinal);
+    sort_by(&mut extents, |one, other| place(one).cmp(&place(other)));
+    let mut covered = 0;
+    for (begin, end, ordinal) in &extents {
+        if *begin != covered {
+            let (name, _) = nth(header, *ordinal, limits)?;
+            let sentence = format_args!(
+                "begins at data offset {begin}, expected {covered}, where the tensor before it ends"
+            );
+            let offset = data.saturating_add(*begin).min(length);
+            let error = FormatError::predicate(Rule::SafetensorsContiguous, sentence);
+            return Err(error.or_at(offset).about(&name));
+        }
+        covered = *end;
+    }
+    let data_length = length.saturating_sub(data);
+    if covered == data_length {
+        return Ok(());
+    }
+    let rule = Rule::SafetensorsDataLength;
+    Err(if let Some(more) = data_length.checked_sub(covered) {
+        let sentence = follow(more, "the last tensor");
+        FormatError::violation_at(rule, sentence, data).advising(APPENDED)
+    } else {
+        let sentence = format_args!("expected {covered} bytes of data, found {data_length}");
+        FormatError::violation_at(rule, sentence, data)
+    })
+}
+
+/// Checks that the names of tensors are unique, without checking their data.
+#[cold]
+fn check_names(header: &[u8], length: u64, options: &OpenOptions) -> Result<(), FormatError> {
+    let data = LENGTH.saturating_add(u64_from_usize(header.len()));
+    let format_error = |error: Error| header_error(error, header, options.limit());
+    let mut builder =
+        Builder::new(&SAFETENSORS, LENGTH..data, length, options).map_err(format_error)?;
+    let mut entries = Entries::new(header, LENGTH, options.limit())?;
+    while let Some(entry) = entries.next()? {
+        let components = [RawComponent::raw(StorageType::U8, data, 0)];
+        let object = RawObject { shape: &[0], ..object(&entry, &components) };
+        builder.push(&object).map_err(format_error)?;
+    }
+    builder.finish().map(drop).map_err(format_error)
+}
+
+/// Returns the name of tensor number `ordinal`, and the offset of the name in the file.
+#[cold]
+fn nth(header: &[u8], ordinal: u32, limits: &Limits) -> Result<(String, u64), FormatError> {
+    let mut entries = Entries::new(header, LENGTH, limits)?;
+    let mut left = ordinal;
+    while let Some(entry) = entries.next()? {
+        if left == 0 {
+            return Ok((copied(entry.name)?, entry.name_at));
+        }
+        left = left.saturating_sub(1);
+    }
+    Err(FormatError::internal("a tensor is not in the header"))
+}
+
+/// Converts an error of the builder.
+fn header_error(error: Error, header: &[u8], limits: &Limits) -> FormatError {
+    let duplicate = Rule::SafetensorsDuplicateName;
+    front::format_error(error, duplicate, |ordinal| nth(header, ordinal, limits))
+}
+
+/// Returns the error for a duplicate key of the metadata.
+fn duplicate_key(key: &str) -> FormatError {
+    let key = Short(key);
+    let sentence = format_args!("duplicate key {key}");
+    FormatError::violation(Rule::SafetensorsDuplicateKey, sentence).about(METADATA)
+}

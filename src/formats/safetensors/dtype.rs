@@ -1,0 +1,94 @@
+//! The names of dtypes.
+
+use crate::tools::{LogicalType, StorageType};
+
+use crate::formats::kind::Kind;
+
+/// All known names, most frequent first, because the search begins at the start.
+const NAMES: [Name; 20] = [
+    Name::new("BF16", Kind::Plain(StorageType::Bf16)),
+    Name::new("F16", Kind::Plain(StorageType::F16)),
+    Name::new("F32", Kind::Plain(StorageType::F32)),
+    Name::new("F8_E4M3", Kind::Logical(LogicalType::F8E4M3Fn)),
+    Name::new("U8", Kind::Plain(StorageType::U8)),
+    Name::new("I8", Kind::Plain(StorageType::I8)),
+    Name::new("I32", Kind::Plain(StorageType::I32)),
+    Name::new("I64", Kind::Plain(StorageType::I64)),
+    Name::new("F4", Kind::Logical(LogicalType::F4E2M1)),
+    Name::new("F8_E8M0", Kind::Logical(LogicalType::F8E8M0)),
+    Name::new("F8_E5M2", Kind::Logical(LogicalType::F8E5M2)),
+    Name::new("F64", Kind::Plain(StorageType::F64)),
+    Name::new("BOOL", Kind::Plain(StorageType::Bool)),
+    Name::new("U16", Kind::Plain(StorageType::U16)),
+    Name::new("I16", Kind::Plain(StorageType::I16)),
+    Name::new("U32", Kind::Plain(StorageType::U32)),
+    Name::new("U64", Kind::Plain(StorageType::U64)),
+    Name::new("C64", Kind::Logical(LogicalType::Complex64)),
+    Name::new("F8_E4M3FNUZ", Kind::Logical(LogicalType::F8E4M3Fnuz)),
+    Name::new("F8_E5M2FNUZ", Kind::Logical(LogicalType::F8E5M2Fnuz)),
+];
+
+/// The name of a dtype, and its element type.
+struct Name {
+    text: &'static str,
+    kind: Kind,
+    /// The name and the quote after it as a little-endian word, if they take at most eight bytes.
+    word: u64,
+    /// The bits of `word` that the name and the quote take.
+    mask: u64,
+}
+
+impl Name {
+    const fn new(text: &'static str, kind: Kind) -> Self {
+        // If the name does not fit, this combination of an empty mask and a nonzero word never matches.
+        let (mut word, mut mask) = (u64::MAX, 0);
+        if text.len() < 8 {
+            word = 0;
+            let mut left = text.as_bytes();
+            let mut shift = 0_u32;
+            while let [byte, rest @ ..] = left {
+                word |= u64::from_le_bytes([*byte, 0, 0, 0, 0, 0, 0, 0]).wrapping_shl(shift);
+                shift = shift.wrapping_add(8);
+                left = rest;
+            }
+            word |= u64::from_le_bytes([b'"', 0, 0, 0, 0, 0, 0, 0]).wrapping_shl(shift);
+            mask = u64::MAX.wrapping_shr(56_u32.wrapping_sub(shift));
+        }
+        Self { text, kind, word, mask }
+    }
+}
+
+/// Returns the element type of the dtype `name`, or `None` if zten has no such elements.
+pub(super) fn kind(name: &str) -> Option<Kind> {
+    NAMES.iter().find(|known| known.text == name).map(|known| known.kind)
+}
+
+/// Returns the element type of the dtype whose name a text begins with, and the text after the closing quote. Names of eight
+/// bytes and more are not recognized here.
+#[inline]
+pub(super) fn quoted_kind(text: &[u8]) -> Option<(&[u8], Kind)> {
+    let word = u64::from_le_bytes(*text.first_chunk()?);
+    let found = NAMES.iter().find(|known| word & known.mask == known.word)?;
+    Some((text.get(found.text.len()..)?.get(1..)?, found.kind))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use alloc::format;
+
+    #[test]
+    fn names_are_found_in_both_ways() {
+        for Name { text: name, kind: wanted, .. } in &NAMES {
+            assert_eq!(kind(name), Some(*wanted), "{name}");
+            let text = format!("{name}\",\"shape\"");
+            let found = quoted_kind(text.as_bytes());
+            let rest = (name.len() < 8).then_some((&b",\"shape\""[..], *wanted));
+            assert_eq!(found, rest, "{name}");
+        }
+        for other in ["", "F", "F321", "f32", "F6_E2M3", "F32\\u0000"] {
+            assert_eq!(kind(other), None, "{other}");
+            assert_eq!(quoted_kind(format!("{other}\",\"shape\"").as_bytes()), None, "{other}");
+        }
+    }
+}

@@ -1,0 +1,464 @@
+//! Parsing the entries of a safetensors header one by one.
+
+use alloc::string::String;
+use alloc::vec::Vec;
+use std::fmt;
+
+use crate::Limits;
+use crate::escape::Short;
+use crate::num::{u64_from_usize, usize_from_u32};
+
+use super::dtype;
+use super::fault::{Expected, Fault, Field, Input, Parsed, Why, fail};
+use super::json::{self, Text};
+use crate::formats::cbor::Map;
+use crate::formats::error::FormatError;
+use crate::formats::kind::Kind;
+use crate::formats::limits::{too_many_dimensions, too_many_keys};
+use crate::formats::rules::Rule;
+
+/// The key of the metadata, the only entry that is not a tensor.
+pub(super) const METADATA: &str = "__metadata__";
+
+/// A parser that returns the tensors of a header in their order.
+#[derive(Debug)]
+pub(crate) struct Entries<'h> {
+    limits: &'h Limits,
+    /// The number of bytes of the file before the header.
+    before: u64,
+    /// The length of the header in bytes.
+    header: usize,
+    /// The header up to the first byte that is not UTF-8. Parsing ends there.
+    text: &'h str,
+    rest: Input<'h>,
+    is_first: bool,
+    /// The name of the entry that is being parsed.
+    name: Option<Text>,
+    /// The decoded name, if it contains escapes.
+    unescaped: String,
+    dimensions: Dimensions,
+    metadata: Option<Map>,
+    /// The number of keys of the metadata. Keys beyond the limit are counted but not stored.
+    keys: u64,
+}
+
+/// A tensor, as the header describes it.
+#[derive(Debug)]
+pub(crate) struct Entry<'e> {
+    pub(crate) name: &'e str,
+    pub(crate) kind: Kind,
+    /// The dimensions, whose number is within the limit.
+    pub(crate) shape: &'e [u64],
+    /// The start and end of the data, counted from the end of the header.
+    pub(crate) data_offsets: (u64, u64),
+    /// The offset in the file of the quote before the name.
+    pub(crate) name_at: u64,
+    /// The offset in the file of the bracket before the data offsets.
+    pub(crate) data_offsets_at: u64,
+}
+
+/// The name of a tensor, the text between its quotes, and its fields.
+type Tensor<'h> = (Text, &'h str, Fields);
+
+/// The fields of an entry, without its dimensions.
+struct Fields {
+    kind: Kind,
+    data_offsets: (u64, u64),
+    /// The position of the shape, as the number of bytes from there to the end of the text.
+    shape_left: usize,
+    /// The position of the data offsets, as the number of bytes from there to the end of the text.
+    data_offsets_left: usize,
+}
+
+impl<'h> Entries<'h> {
+    /// Creates a parser of `header`, which follows `before` bytes of its file.
+    pub(crate) fn new(
+        header: &'h [u8],
+        before: u64,
+        limits: &'h Limits,
+    ) -> Result<Self, FormatError> {
+        let text = str::from_utf8(header).or_else(|error| {
+            let valid = header.get(..error.valid_up_to()).unwrap_or_default();
+            str::from_utf8(valid)
+        });
+        let text = text.unwrap_or_default();
+        let Some(rest) = text.as_bytes().strip_prefix(b"{") else {
+            let rule = Rule::SafetensorsHeaderStart;
+            return Err(FormatError::violation_at(rule, rule.row().broken, before));
+        };
+        Ok(Self {
+            limits,
+            before,
+            header: header.len(),
+            text,
+            rest,
+            is_first: true,
+            name: None,
+            unescaped: String::new(),
+            dimensions: Dimensions::new(limits),
+            metadata: None,
+            keys: 0,
+        })
+    }
+
+    /// Parses the next tensor. Returns `None` at the end of the header.
+    pub(crate) fn next(&mut self) -> Result<Option<Entry<'_>>, FormatError> {
+        let (name, written, fields) = match self.tensor() {
+            Ok(Some(tensor)) => tensor,
+            Ok(None) => return Ok(None),
+            Err(error) => return Err(self.format_error(&error)),
+        };
+        let Some(shape) = self.dimensions.all() else {
+            return Err(self.format_error(&Fault::new(Why::Rank, fields.shape_left).into()));
+        };
+        Ok(Some(Entry {
+            name: if name.has_escapes { &self.unescaped } else { written },
+            kind: fields.kind,
+            shape,
+            data_offsets: fields.data_offsets,
+            name_at: self.place(name.quote()),
+            data_offsets_at: self.place(fields.data_offsets_left),
+        }))
+    }
+
+    /// Returns the metadata, if the header has any. The caller must have parsed all tensors.
+    pub(crate) fn into_metadata(self) -> Option<Map> {
+        self.metadata
+    }
+
+    /// Parses the next tensor.
+    #[inline]
+    fn tensor(&mut self) -> Result<Option<Tensor<'h>>, nom::Err<Fault>> {
+        match self.usual_tensor() {
+            Some(tensor) => Ok(Some(tensor)),
+            None => self.any_tensor(),
+        }
+    }
+
+    /// Parses the next tensor if it has the form that most writers use: no white space, no escapes, and the fields in the order
+    /// dtype, shape, `data_offsets`. Returns `None` for any other form, valid or not, which [`any_tensor`](Self::any_tensor)
+    /// parses.
+    #[inline]
+    fn usual_tensor(&mut self) -> Option<Tensor<'h>> {
+        let content = json::starts(self.rest, b",\"").filter(|_| !self.is_first)?;
+        let (at, name) = json::plain_text(content)?;
+        let written = written(self.text, name).ok().filter(|name| *name != METADATA)?;
+        let at = json::starts(at, b":{\"dtype\":\"")?;
+        let (at, kind) = dtype::quoted_kind(at)?;
+        let shape = json::starts(at, b",\"shape\":")?;
+        let at = self.dimensions.usual(json::starts(shape, b"[")?)?;
+        let offsets = json::starts(at, b",\"data_offsets\":")?;
+        let (at, begin) = json::digits(json::starts(offsets, b"[")?)?;
+        let (at, end) = json::digits(json::starts(at, b",")?)?;
+        self.rest = json::starts(at, b"]}")?;
+        self.name = Some(name);
+        let (shape_left, data_offsets_left) = (shape.len(), offsets.len());
+        let fields = Fields { kind, data_offsets: (begin, end), shape_left, data_offsets_left };
+        Some((name, written, fields))
+    }
+
+    /// Parses the next tensor in any form, after the metadata if the metadata comes first.
+    #[inline(never)]
+    fn any_tensor(&mut self) -> Result<Option<Tensor<'h>>, nom::Err<Fault>> {
+        loop {
+            self.name = None;
+            let (rest, name) = json::next(self.rest, self.is_first, b'}', json::text)?;
+            let Some(name) = name else { return self.end(rest) };
+            self.is_first = false;
+            self.name = Some(name);
+            let written = written(self.text, name)?;
+            let text = if name.has_escapes {
+                unescape(written, name, &mut self.unescaped)?;
+                &self.unescaped
+            } else {
+                written
+            };
+            if text == METADATA {
+                (self.rest, ()) = self.read_metadata(name, rest)?;
+                continue;
+            }
+            let (rest, fields) = self.fields(rest)?;
+            self.rest = rest;
+            return Ok(Some((name, written, fields)));
+        }
+    }
+
+    /// Checks that only white space is left of the header.
+    fn end<O>(&self, at: Input<'h>) -> Result<Option<O>, nom::Err<Fault>> {
+        let at = json::space(at);
+        if at.is_empty() && self.is_whole() {
+            return Ok(None);
+        }
+        Err(Fault::new(Why::Expected(Expected::Nothing), at.len()).into())
+    }
+
+    /// Returns whether the whole header is UTF-8.
+    fn is_whole(&self) -> bool {
+        self.text.len() == self.header
+    }
+
+    /// Parses the fields of an entry in any order. `at` follows the name of the entry.
+    fn fields(&mut self, at: Input<'h>) -> Parsed<'h, Fields> {
+        let (at, ()) = json::byte(at, b':', Expected::Colon)?;
+        let (mut at, ()) = json::byte(at, b'{', Expected::Entry)?;
+        let (mut dtype, mut shape, mut data_offsets) = (None, None, None);
+        let mut is_first = true;
+        let mut unescaped = String::new();
+        let end = loop {
+            let (rest, key) = json::next(at, is_first, b'}', json::text)?;
+            let Some(key) = key else {
+                let brace = json::space(at);
+                at = rest;
+                break brace;
+            };
+            is_first = false;
+            let field = Field::of(text(self.text, key, &mut unescaped)?);
+            let field = field.ok_or_else(|| Fault::new(Why::UnknownField, key.quote()))?;
+            let is_known = match field {
+                Field::Dtype => dtype.is_some(),
+                Field::Shape => shape.is_some(),
+                Field::DataOffsets => data_offsets.is_some(),
+            };
+            if is_known {
+                return Err(Fault::new(Why::DuplicateField, key.quote()).into());
+            }
+            let (value, ()) = json::byte(rest, b':', Expected::Colon)?;
+            let value = json::space(value);
+            at = match field {
+                Field::Dtype => {
+                    let (rest, read) = json::text(value)?;
+                    dtype = Some(read);
+                    rest
+                }
+                Field::Shape => {
+                    let (rest, ()) = self.dimensions.read(value)?;
+                    shape = Some(value.len());
+                    rest
+                }
+                Field::DataOffsets => {
+                    let (rest, read) = pair(value)?;
+                    data_offsets = Some((read, value.len()));
+                    rest
+                }
+            };
+        };
+        let missing = |field| Fault::new(Why::MissingField(field), end.len());
+        let dtype = dtype.ok_or_else(|| missing(Field::Dtype))?;
+        let shape_left = shape.ok_or_else(|| missing(Field::Shape))?;
+        let (data_offsets, data_offsets_left) =
+            data_offsets.ok_or_else(|| missing(Field::DataOffsets))?;
+        let kind = dtype::kind(text(self.text, dtype, &mut unescaped)?);
+        let kind = kind.ok_or_else(|| Fault::new(Why::Dtype, dtype.quote()))?;
+        Ok((at, Fields { kind, data_offsets, shape_left, data_offsets_left }))
+    }
+
+    /// Parses the metadata. `at` follows the name of the entry.
+    fn read_metadata(&mut self, name: Text, at: Input<'h>) -> Parsed<'h, ()> {
+        let (at, ()) = json::byte(at, b':', Expected::Colon)?;
+        let start = json::space(at);
+        let (mut at, ()) = json::byte(start, b'{', Expected::Metadata)?;
+        let mut map = Map::default();
+        let (mut keys, mut values) = (String::new(), String::new());
+        self.keys = 0;
+        loop {
+            let (rest, key) = json::next(at, self.keys == 0, b'}', json::text)?;
+            at = rest;
+            let Some(key) = key else { break };
+            let (rest, ()) = json::byte(at, b':', Expected::Colon)?;
+            let (rest, value) = json::text(json::space(rest))?;
+            at = rest;
+            self.keys = self.keys.saturating_add(1);
+            if self.keys <= self.limits.keys().into() {
+                let value = text(self.text, value, &mut values)?;
+                let key = text(self.text, key, &mut keys)?;
+                let put = map.put(key, |out| Ok(out.text(value)?));
+                put.map_err(|_| Fault::new(Why::Memory, start.len()))?;
+            }
+        }
+        if self.keys > self.limits.keys().into() {
+            return fail(Why::Keys, start);
+        }
+        if self.metadata.replace(map).is_some() {
+            return Err(Fault::new(Why::DuplicateMetadata, name.quote()).into());
+        }
+        Ok((at, ()))
+    }
+
+    /// Converts the number of bytes that are left to an offset in the file.
+    #[inline]
+    fn place(&self, left: usize) -> u64 {
+        self.before.saturating_add(u64_from_usize(self.text.len().saturating_sub(left)))
+    }
+
+    /// Converts a fault of the parser to the error for the file.
+    #[cold]
+    #[inline(never)]
+    fn format_error(&self, error: &nom::Err<Fault>) -> FormatError {
+        let fault = match error {
+            nom::Err::Error(fault) | nom::Err::Failure(fault) => *fault,
+            // The parsers work on complete input, so this case does not occur.
+            nom::Err::Incomplete(_) => Fault::new(Why::End, 0),
+        };
+        let left = usize_from_u32(fault.left);
+        let mut unescaped = String::new();
+        let at = self.text.get(self.text.len().saturating_sub(left)..).unwrap_or_default();
+        let error =
+            match json::text(at.as_bytes()).map(|(_, found)| text(at, found, &mut unescaped)) {
+                Ok(Ok(found)) => self.reason(fault.why, at, found),
+                Ok(Err(Fault { why: Why::Memory, .. })) => return FormatError::memory(),
+                _ => self.reason(fault.why, at, ""),
+            };
+        // An error at the end of the header points to its last byte.
+        let is_end = left == 0 && self.is_whole();
+        let error = error.or_at(self.place(if is_end { 1 } else { left }));
+        match self.name.map(|name| text(self.text, name, &mut unescaped)) {
+            Some(Ok(name)) => error.about(name),
+            Some(Err(Fault { why: Why::Memory, .. })) => FormatError::memory(),
+            _ => error,
+        }
+    }
+
+    /// Returns the error for the reason `why` at the start of `at`. `found` is the string that is wrong, if the reason concerns
+    /// one.
+    fn reason(&self, why: Why, at: &str, found: &str) -> FormatError {
+        let found = Short(found);
+        let json = |what: fmt::Arguments<'_>| {
+            let sentence = format_args!("invalid header: {what}");
+            FormatError::violation(Rule::SafetensorsJson, sentence)
+        };
+        match why {
+            Why::End if !self.is_whole() => json(format_args!("text that is not UTF-8")),
+            Why::End => json(format_args!("unexpected end")),
+            Why::Expected(expected) => {
+                let mut bytes = [0; 4];
+                let found = at.chars().next().map(|found| &*found.encode_utf8(&mut bytes));
+                let (expected, found) = (expected.description(), Short(found.unwrap_or_default()));
+                json(format_args!("expected {expected}, found {found}"))
+            }
+            Why::Control => json(format_args!("unescaped control character in a string")),
+            Why::Escape => json(format_args!("invalid escape in a string")),
+            Why::Surrogate => json(format_args!("unpaired surrogate in a string")),
+            Why::Utf8 => json(format_args!("string that is not UTF-8")),
+            Why::UnknownField => json(format_args!("unknown field {found}")),
+            Why::DuplicateField => json(format_args!("duplicate field {found}")),
+            Why::MissingField(field) => json(format_args!("missing field `{}`", field.name())),
+            Why::Dtype => {
+                let sentence = format_args!("unsupported dtype {found}");
+                FormatError::violation(Rule::SafetensorsDtype, sentence)
+            }
+            Why::Rank => too_many_dimensions(self.limits, "the shape"),
+            Why::Keys => too_many_keys(self.keys, self.limits, "it"),
+            Why::DuplicateMetadata => {
+                FormatError::violation(Rule::SafetensorsDuplicateKey, "duplicate key")
+            }
+            Why::Memory => FormatError::memory(),
+        }
+    }
+}
+
+/// Returns a string as it is written between its quotes.
+#[inline]
+fn written(whole: &str, string: Text) -> Result<&str, Fault> {
+    let start = whole.len().saturating_sub(string.left);
+    let written = whole.get(start..start.saturating_add(string.length));
+    written.ok_or_else(|| Fault::new(Why::Utf8, string.left))
+}
+
+/// Returns the decoded `string` of the header `whole`. A string with escapes is decoded into `unescaped`.
+fn text<'t>(whole: &'t str, string: Text, unescaped: &'t mut String) -> Result<&'t str, Fault> {
+    let written = written(whole, string)?;
+    if !string.has_escapes {
+        return Ok(written);
+    }
+    unescape(written, string, unescaped)?;
+    Ok(unescaped)
+}
+
+/// Decodes a string with escapes into `unescaped`.
+#[cold]
+fn unescape(written: &str, string: Text, unescaped: &mut String) -> Result<(), Fault> {
+    unescaped.clear();
+    json::unescape(written, unescaped).map_err(|why| Fault::new(why, string.left))
+}
+
+/// Parses an array of two numbers.
+fn pair(at: Input<'_>) -> Parsed<'_, (u64, u64)> {
+    let (at, ()) = json::byte(at, b'[', Expected::Offsets)?;
+    let (at, begin) = json::number(json::space(at))?;
+    let (at, ()) = json::byte(at, b',', Expected::Comma)?;
+    let (at, end) = json::number(json::space(at))?;
+    let (at, ()) = json::byte(at, b']', Expected::OffsetsEnd)?;
+    Ok((at, (begin, end)))
+}
+
+/// The dimensions of one tensor. Dimensions beyond the limit are counted but not stored.
+#[derive(Debug)]
+struct Dimensions {
+    numbers: Vec<u64>,
+    /// The number of dimensions, including those that are not stored.
+    rank: usize,
+    limit: usize,
+}
+
+impl Dimensions {
+    fn new(limits: &Limits) -> Self {
+        Self { numbers: Vec::new(), rank: 0, limit: usize_from_u32(limits.rank()) }
+    }
+
+    /// Returns all dimensions, or `None` if their number exceeds the limit.
+    fn all(&self) -> Option<&[u64]> {
+        self.numbers.get(..self.rank)
+    }
+
+    /// Parses an array of dimensions.
+    fn read<'h>(&mut self, at: Input<'h>) -> Parsed<'h, ()> {
+        let (mut at, ()) = json::byte(at, b'[', Expected::Shape)?;
+        self.rank = 0;
+        loop {
+            let (rest, number) = json::next(at, self.rank == 0, b']', json::number)?;
+            let Some(number) = number else { return Ok((rest, ())) };
+            if self.push(number).is_none() {
+                return fail(Why::Memory, at);
+            }
+            at = rest;
+        }
+    }
+
+    /// Parses an array without white space. The input follows the opening bracket.
+    #[inline]
+    fn usual<'h>(&mut self, mut at: Input<'h>) -> Option<Input<'h>> {
+        self.rank = 0;
+        if let Some(rest) = json::starts(at, b"]") {
+            return Some(rest);
+        }
+        loop {
+            let (rest, number) = json::digits(at)?;
+            self.push(number)?;
+            match rest {
+                [b',', rest @ ..] => at = rest,
+                [b']', rest @ ..] => return Some(rest),
+                _ => return None,
+            }
+        }
+    }
+
+    /// Counts a dimension, and stores it if the number of dimensions is within the limit. Returns `None` if memory is out.
+    #[inline]
+    fn push(&mut self, number: u64) -> Option<()> {
+        match self.numbers.get_mut(self.rank) {
+            Some(stored) => *stored = number,
+            None if self.rank < self.limit => self.store(number)?,
+            None => {}
+        }
+        self.rank = self.rank.saturating_add(1);
+        Some(())
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn store(&mut self, number: u64) -> Option<()> {
+        self.numbers.try_reserve(1).ok()?;
+        self.numbers.push(number);
+        Some(())
+    }
+}

@@ -1,0 +1,125 @@
+//! The shards and sibling files that a file names.
+
+use alloc::borrow::ToOwned as _;
+use alloc::format;
+use alloc::string::String;
+use alloc::vec;
+use alloc::vec::Vec;
+use std::fmt;
+use std::io;
+use std::path::Path;
+
+use super::shard_path::ShardPath;
+use super::wanted::{NAME, Wanted};
+use super::{IS_LINK, Links, ShardFile, first, link_target, parent};
+
+/// A shard or sibling file that another file names.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Want {
+    /// A shard of a zTensor file.
+    Shard(Wanted),
+    /// A file in the folder of an index, or of the first file of a split GGUF model.
+    Sibling(Sibling),
+}
+
+/// The valid name of a safetensors or GGUF file in the folder of the file that names it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Sibling(String);
+
+impl Sibling {
+    /// Checks `name`. Returns `None` if the name leads out of the folder, contains control characters, which URL parsers drop,
+    /// is too long, or does not end in `.safetensors` or `.gguf`.
+    pub fn new(name: &str) -> Option<Self> {
+        let is_name = name.len() <= NAME
+            && !name.starts_with('.')
+            && [".safetensors", ".gguf"].iter().any(|suffix| name.ends_with(suffix))
+            && !name.contains(['/', '\\', ':'])
+            && !name.contains(char::is_control);
+        is_name.then(|| Self(name.to_owned()))
+    }
+}
+
+impl Want {
+    /// Parses the text that the [`Display`](fmt::Display) implementation writes.
+    pub fn read(text: &str) -> Option<Self> {
+        match text.strip_prefix("sibling ") {
+            Some(name) => Sibling::new(name).map(Self::Sibling),
+            None => Wanted::read(text.strip_prefix("shard ")?).map(Self::Shard),
+        }
+    }
+
+    /// Returns the name of this shard or sibling file in the file that names it.
+    pub fn name(&self) -> &str {
+        match self {
+            Self::Shard(wanted) => wanted.name(),
+            Self::Sibling(Sibling(name)) => name,
+        }
+    }
+
+    /// Returns the places where this file may be, in the order in which they are tried.
+    pub fn places(&self) -> Vec<ShardPath<'_>> {
+        match self {
+            Self::Shard(wanted) => wanted.places().into(),
+            Self::Sibling(Sibling(name)) => vec![ShardPath::Below(vec![name])],
+        }
+    }
+
+    /// Opens this shard or sibling file of the file at the path `root`. Returns `None` if no regular file is at any of its
+    /// places.
+    ///
+    /// # Errors
+    /// The errors of [`open`](super::open); a sibling file is a link that `links` does not follow.
+    pub fn open(&self, root: &Path, links: Links) -> io::Result<Option<ShardFile>> {
+        let opened = first(root, &self.places(), self.name(), links)?;
+        if let (None, Self::Sibling(Sibling(name))) = (&opened, self)
+            && let Some(target) = link_target(parent(root), name)
+        {
+            return Err(io::Error::other(format!("{IS_LINK}{target}")));
+        }
+        Ok(opened)
+    }
+}
+
+impl fmt::Display for Want {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Shard(wanted) => write!(f, "shard {wanted}"),
+            Self::Sibling(Sibling(name)) => write!(f, "sibling {name}"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use alloc::string::ToString as _;
+
+    #[test]
+    fn names_that_lead_out_of_the_folder_are_rejected() {
+        assert!(Sibling::new("model-00001-of-00002.safetensors").is_some());
+        let long = format!("{}.safetensors", "x".repeat(NAME));
+        for name in
+            ["", ".safetensors", "../a.safetensors", "/a.safetensors", "a/b.safetensors", &long]
+        {
+            assert!(Sibling::new(name).is_none(), "{name}");
+        }
+        for name in
+            ["a.bin", "a.safetensors.", "C:a.safetensors", "a\\b.safetensors", "a\0.safetensors"]
+        {
+            assert!(Sibling::new(name).is_none(), "{name}");
+        }
+        for character in ('\0'..='\u{9f}').filter(|character| character.is_control()) {
+            assert!(Sibling::new(&format!("a{character}b.safetensors")).is_none(), "{character:?}");
+        }
+    }
+
+    #[test]
+    fn the_displayed_text_is_parsed_to_the_same_value() {
+        for text in ["shard s xxh3 00", "sibling a b.safetensors"] {
+            assert_eq!(Want::read(text).unwrap().to_string(), text);
+        }
+        for wrong in ["", "shard", "s xxh3 00", "sibling ../a.safetensors", "sibling"] {
+            assert!(Want::read(wrong).is_none(), "{wrong}");
+        }
+    }
+}

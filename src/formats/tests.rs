@@ -1,0 +1,131 @@
+//! Files made here, files that other programs made, and damage to both.
+
+mod archive;
+mod batter;
+mod gguf;
+mod index;
+mod memory;
+mod npy;
+mod npz;
+mod real;
+mod recognize;
+mod safetensors;
+mod torch;
+mod zip;
+
+use alloc::string::String;
+use alloc::string::ToString as _;
+use alloc::vec::Vec;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use crate::{Limits, OpenOptions};
+
+use super::kind::Kind;
+use super::{FormatError, START};
+use archive::read;
+
+/// A tensor that has been read: name, shape, kind, bytes.
+type Read = (String, Vec<u64>, Kind, Vec<u8>);
+
+/// Opens bytes with limits, as an archive.
+fn open_with(name: &str, bytes: &[u8], limits: &Limits) -> Result<(), FormatError> {
+    let options = OpenOptions::default().limits(*limits);
+    let length = u64::try_from(bytes.len()).unwrap();
+    super::open_source(archive::Noted::new(bytes), length, Path::new(name), &options).map(drop)
+}
+
+/// The only tensor of a file.
+fn single(name: &str, bytes: &[u8]) -> Read {
+    let (_, mut tensors) = read(name, bytes).unwrap();
+    assert_eq!(tensors.len(), 1);
+    tensors.remove(0)
+}
+
+/// Returns the rejection of a file, on opening or on reading.
+fn rejection(name: &str, bytes: &[u8]) -> String {
+    let error = read(name, bytes).expect_err("the file is read without a complaint");
+    assert!(error.is_rejection(), "{error}");
+    error.to_string()
+}
+
+/// A file of the corpus that another program has written.
+fn data(name: &str) -> Vec<u8> {
+    let (_, format) = name.rsplit_once('.').unwrap();
+    let corpus = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("corpus/other");
+    let format = if format == "pt" { "torch" } else { format };
+    fs::read(corpus.join(format).join("accept").join(name)).unwrap()
+}
+
+#[test]
+fn the_content_decides_and_then_the_name() {
+    let array = npy::file("<i4", false, "(1,)", &[1, 2, 3, 4]);
+    assert_eq!(single("misnamed.gguf", &array).0, "misnamed");
+    let tensor = r#"{"a":{"dtype":"U8","shape":[1],"data_offsets":[0,1]}}"#;
+    assert_eq!(single("x", &safetensors::file(tensor, &[7])).3, [7]);
+    for (name, why) in [
+        ("x.npy", ".npy files do at byte 0x0"),
+        ("x.NPZ", ".npz files do"),
+        ("x.gguf", ".gguf files do"),
+        ("x.safetensors", "the name is that of a safetensors file, but this is text"),
+        ("x.bin", "this is text, and no tensor file that zten knows"),
+        ("npy", "this is text, and no tensor file that zten knows"),
+    ] {
+        let sentence = rejection(name, b"something that is not any of them");
+        assert!(sentence.contains(why), "{name}: {sentence}");
+    }
+    for (name, bytes, why) in [
+        ("x.safetensors", &b"\xfe\xdc\xba\x98\0\x01\x02\x03\x04"[..], "header length"),
+        ("x.bin", b"\xfe\xdc\xba\x98", "this is no tensor file that zten knows at byte 0x0"),
+        // Only a file named `.zt` is rejected by the zTensor parser.
+        ("x.ZT", b"\xfe\xdc\xba\x98\0\x01\x02\x03", "zTensor"),
+        ("x.zt", b"text instead", "zTensor"),
+        ("x.zt", b"\x1f\x8b\x08\0", "compressed with gzip; not looked into"),
+        ("x", b"", "the file is empty"),
+        ("x.safetensors", b"", "the file is empty"),
+        ("x.gguf", b"", "the file is empty"),
+    ] {
+        let sentence = rejection(name, bytes);
+        assert!(sentence.contains(why), "{name}: {sentence}");
+    }
+}
+
+/// zTensor files are opened, too, and rejected by the rules of the library.
+#[cfg(feature = "ztensor")]
+#[test]
+fn archives_are_of_ztensor_too() {
+    let corpus = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("corpus/v2/accept");
+    let path = corpus.join("frames.zt");
+    let mut bytes = fs::read(&path).unwrap();
+    let archive = super::open(&path).unwrap();
+    assert_eq!(archive.format(), "zTensor");
+    assert_eq!(super::open_bytes(&*bytes, &OpenOptions::default()).unwrap().len(), archive.len());
+    // Its magic tells, whatever it is called.
+    let folder = tempfile::tempdir().unwrap();
+    let named = folder.path().join("model.index.json");
+    fs::write(&named, &bytes).unwrap();
+    assert_eq!(super::open(&named).unwrap().format(), "zTensor");
+    // Their shards are found beside them.
+    let sharded = super::open(corpus.with_file_name("shards").join("dense.zt")).unwrap();
+    assert_eq!(sharded.tensor("w").unwrap().to_vec::<f32>().unwrap().len(), 4);
+    sharded.verify().unwrap();
+    bytes.pop();
+    let error = super::open_bytes(&*bytes, &OpenOptions::default()).unwrap_err();
+    assert!(error.is_rejection(), "{error}");
+    assert!(crate::rules::find(error.finding().row.unwrap().id).is_some());
+}
+
+#[test]
+fn a_file_that_shrinks_is_a_failure_of_reading() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("array.npy");
+    let bytes = npy::file("<i2", false, "(2,)", &[1, 2, 3, 4]);
+    fs::write(&path, &bytes).unwrap();
+    let archive = super::open(&path).unwrap();
+    fs::write(&path, &bytes[..bytes.len() - 1]).unwrap();
+    let error = archive.verify().unwrap_err();
+    assert!(error.to_string().contains("became shorter"), "{error}");
+    let error = FormatError::from(error);
+    assert!(!error.is_rejection());
+    assert!(error.to_string().contains("became shorter"), "{error}");
+}

@@ -1,0 +1,135 @@
+//! Files that are opened as archives.
+
+use alloc::borrow::ToOwned as _;
+use alloc::format;
+use alloc::string::String;
+use alloc::string::ToString as _;
+use alloc::vec::Vec;
+use std::io;
+use std::path::Path;
+use std::sync::Mutex;
+
+use crate::attributes::Attributes;
+use crate::element::ByteOrder;
+use crate::tools::ElementType;
+use crate::{Encoding, Error, OpenOptions, ReadAt, Tensor, Tensors};
+
+use super::batter::Content;
+use super::{Kind, Read};
+use crate::formats::cbor::Map;
+use crate::formats::{Block, FormatError, open_bytes, open_source};
+
+/// Bytes that note which ranges are read.
+#[derive(Debug)]
+pub(super) struct Noted<'b> {
+    bytes: &'b [u8],
+    pub(super) ranges: Mutex<Vec<(u64, u64)>>,
+}
+
+impl<'b> Noted<'b> {
+    pub(super) fn new(bytes: &'b [u8]) -> Self {
+        Self { bytes, ranges: Mutex::default() }
+    }
+}
+
+impl ReadAt for Noted<'_> {
+    fn read_at(&self, offset: u64, buffer: &mut [u8]) -> Result<(), Error> {
+        let end = offset + u64::try_from(buffer.len()).unwrap();
+        self.ranges.lock().unwrap().push((offset, end));
+        let range = usize::try_from(offset).unwrap()..usize::try_from(end).unwrap();
+        let bytes = self.bytes.get(range).ok_or(io::Error::from(io::ErrorKind::UnexpectedEof))?;
+        buffer.copy_from_slice(bytes);
+        Ok(())
+    }
+}
+
+/// Opens a file in both ways, which agree, and reads all of it: its metadata, as CBOR, and its tensors.
+pub(super) fn read(name: &str, bytes: &[u8]) -> Result<Content, FormatError> {
+    let options = OpenOptions::default();
+    let length = u64::try_from(bytes.len()).unwrap();
+    let source = open_source(Noted::new(bytes), length, Path::new(name), &options);
+    let (source, archive) = match (source, open_bytes(bytes, &options)) {
+        (Ok(source), Ok(archive)) => {
+            // The file has the name of its array.
+            let is_named = archive.format() != ".npy";
+            let listed = |tensors: Tensors<'_>| {
+                let facts = |tensor| {
+                    let (name, facts) = facts(&tensor);
+                    (is_named.then_some(name), facts)
+                };
+                format!("{:?}", tensors.map(facts).collect::<Vec<_>>())
+            };
+            assert_eq!(listed(archive.tensors()), listed(source.tensors()));
+            (source, archive)
+        }
+        // Bytes have no name that could tell the format.
+        (Err(one), Err(other)) => {
+            let id = |error: &FormatError| error.finding().row.map(|row| row.id);
+            let is_unknown = id(&other).is_some_and(|id| id.starts_with("format-"));
+            assert!(is_unknown || one.to_string() == other.to_string(), "{one}; {other}");
+            return Err(one);
+        }
+        (one, other) => panic!("{:?} and {:?}", one.err(), other.err()),
+    };
+    assert!(["safetensors", "GGUF", ".npy", ".npz", "PyTorch"].contains(&archive.format()));
+    assert_eq!(archive.generation(), None);
+    let mut tensors = Vec::new();
+    for (read, borrowed) in source.tensors().zip(archive.tensors()) {
+        assert_eq!(source.tensor(read.name()).unwrap().ordinal(), read.ordinal());
+        tensors.push(tensor(&read, &borrowed, bytes)?);
+    }
+    Ok((metadata(archive.attributes())?, tensors))
+}
+
+/// Metadata in deterministic order.
+pub(super) fn metadata(attributes: Attributes<'_>) -> Result<Vec<u8>, FormatError> {
+    let mut map = Map::default();
+    for (key, value) in attributes {
+        map.put(key, |out| {
+            out.raw(value.as_bytes())?;
+            Ok(())
+        })?;
+    }
+    map.finish(FormatError::internal)
+}
+
+/// The facts of a tensor that come from the header: its name, and the others.
+pub(super) fn facts(tensor: &Tensor<'_>) -> (String, (Vec<u64>, Kind, std::ops::Range<u64>)) {
+    let data = tensor.component("data").unwrap();
+    let kind = match data.element_type() {
+        ElementType::Plain(storage) => Kind::Plain(storage),
+        ElementType::Logical(logical) => Kind::Logical(logical),
+        other => panic!("{other:?}"),
+    };
+    (tensor.name().to_owned(), (tensor.shape().to_vec(), kind, data.extent().range()))
+}
+
+/// A tensor with its bytes, which both archives agree on.
+fn tensor(read: &Tensor<'_>, borrowed: &Tensor<'_>, file: &[u8]) -> Result<Read, FormatError> {
+    let (name, (shape, kind, range)) = facts(read);
+    let component = read.component("data").unwrap();
+    let is_raw = component.encoding() == Encoding::Raw && !component.is_strided();
+    let bytes = match component.read() {
+        // What is wrong with a bool shows only in what is verified.
+        Err(error) if is_raw && error.rule() == Some("tensor-bool-value") => {
+            let place = |at| usize::try_from(at).unwrap();
+            file[place(range.start)..place(range.end)].to_vec()
+        }
+        decoded => decoded?.to_vec(),
+    };
+    let length = u64::try_from(bytes.len()).unwrap();
+    if let Some(block) = Block::of(read) {
+        assert_eq!(block.bytes_of(&shape), Some(length));
+        let attributes = read.attributes();
+        let ggml_type = attributes.clone().find(|(key, _)| *key == "ggml_type").unwrap().1;
+        assert_eq!((attributes.count(), ggml_type.get::<&str>().unwrap()), (3, block.name));
+        return Ok((name, shape, kind, bytes));
+    }
+    assert_eq!(kind.bytes(&shape), Some(length));
+    let view = borrowed.dense().unwrap().view();
+    assert_eq!(view.is_ok(), is_raw);
+    if is_raw && component.byte_order() == ByteOrder::Little {
+        assert_eq!(view.unwrap().as_bytes(), bytes);
+    }
+    Ok((name, shape, kind, bytes))
+}

@@ -1,0 +1,499 @@
+//! Checkpoints of PyTorch.
+
+use crate::tools::{LogicalType as L, StorageType as S};
+use crate::{Error, Limits, OpenOptions, ReadAt};
+use alloc::borrow::ToOwned as _;
+use alloc::format;
+use alloc::string::String;
+use alloc::string::ToString as _;
+use alloc::vec;
+use alloc::vec::Vec;
+use std::println;
+use zten_corpus::other::torch::{dict, file, int, members, numbers, pickle, text, tuple};
+use zten_corpus::other::zip::{Archive, Member};
+
+use super::{Kind, data, open_with, read, rejection};
+use crate::formats::{TORCH_STEPS, open_bytes, open_source, torch_steps};
+
+/// A file that PyTorch wrote, without the zeros that one of its storages is: the byte at which they begin, and their number.
+struct Large(&'static [u8], u64, u64);
+
+impl ReadAt for Large {
+    fn read_at(&self, offset: u64, buffer: &mut [u8]) -> Result<(), Error> {
+        for (byte, offset) in buffer.iter_mut().zip(offset..) {
+            let place = match offset {
+                _ if offset < self.1 => offset,
+                _ if offset < self.1 + self.2 => {
+                    *byte = 0;
+                    continue;
+                }
+                _ => offset - self.2,
+            };
+            *byte = self.0[usize::try_from(place).unwrap()];
+        }
+        Ok(())
+    }
+}
+
+/// Members whose size or place takes more than 32 bits have numbers of 64 bits.
+#[test]
+fn large_files() {
+    const ZEROS: u64 = (1 << 32) + 4096;
+    let large = Large(include_bytes!("large.pt"), 1088, ZEROS);
+    let length = u64::try_from(large.0.len()).unwrap() + ZEROS;
+    let archive = open_source(large, length, "x".as_ref(), &OpenOptions::default()).unwrap();
+    assert_eq!(archive.tensor("big").unwrap().shape().to_vec(), [ZEROS]);
+    let elements = archive.tensor("z").unwrap().to_vec::<f32>().unwrap();
+    assert_eq!(elements, [0.0, 1.0, 2.0, 3.0, 4.0]);
+    let elements = archive.tensor("y").unwrap().to_vec::<i64>().unwrap();
+    assert_eq!(elements, [0, 1, 2, 3, 4, 5]);
+}
+
+fn floats(values: &[f32]) -> Vec<u8> {
+    values.iter().copied().flat_map(f32::to_le_bytes).collect()
+}
+
+/// Every type, of elements whose bytes count up from 0, in protocols 2 and 5.
+#[test]
+fn types() {
+    let (plain, logical) = (Kind::Plain, Kind::Logical);
+    let wanted = [
+        ("float32", plain(S::F32), 4),
+        ("float64", plain(S::F64), 8),
+        ("float16", plain(S::F16), 2),
+        ("bfloat16", plain(S::Bf16), 2),
+        ("int64", plain(S::I64), 8),
+        ("int32", plain(S::I32), 4),
+        ("int16", plain(S::I16), 2),
+        ("int8", plain(S::I8), 1),
+        ("uint8", plain(S::U8), 1),
+        ("bool", plain(S::Bool), 1),
+        ("complex64", logical(L::Complex64), 8),
+        ("complex128", logical(L::Complex128), 16),
+        ("uint16", plain(S::U16), 2),
+        ("uint32", plain(S::U32), 4),
+        ("uint64", plain(S::U64), 8),
+        ("float8_e4m3fn", logical(L::F8E4M3Fn), 1),
+        ("float8_e5m2", logical(L::F8E5M2), 1),
+        ("float8_e4m3fnuz", logical(L::F8E4M3Fnuz), 1),
+        ("float8_e5m2fnuz", logical(L::F8E5M2Fnuz), 1),
+        ("float8_e8m0fnu", logical(L::F8E8M0), 1),
+    ];
+    let wanted = wanted.map(|(name, kind, width)| {
+        (name.to_owned(), vec![1, 2], kind, (0..width * 2).collect::<Vec<u8>>())
+    });
+    for name in ["types-2.pt", "types-5.pt"] {
+        assert_eq!(read("x", &data(name)).unwrap(), (vec![], wanted.to_vec()), "{name}");
+    }
+}
+
+#[test]
+fn training() {
+    let bytes = data("training.pt");
+    let archive = open_bytes(&*bytes, &OpenOptions::default()).unwrap();
+    archive.verify().unwrap();
+    let (_, tensors) = read("x", &bytes).unwrap();
+    let find = |name: &str| {
+        let found = tensors.iter().find(|tensor| tensor.0 == name).expect(name);
+        (found.1.clone(), found.3.clone())
+    };
+    assert_eq!(find("model.weight"), (vec![1, 2], floats(&[1.0, 2.0])));
+    assert_eq!(find("model.bias"), (vec![1], floats(&[3.0])));
+    assert_eq!(find("optimizer.state.0.step"), (vec![], floats(&[1.0])));
+    let base = (vec![2, 3], floats(&[0.0, 1.0, 2.0, 3.0, 4.0, 5.0]));
+    assert_eq!((find("views.0"), find("tied")), (base.clone(), base));
+    assert_eq!(find("views.1"), (vec![3], floats(&[3.0, 4.0, 5.0])));
+    assert_eq!(find("views.2"), (vec![3, 2], floats(&[0.0, 3.0, 1.0, 4.0, 2.0, 5.0])));
+    let attribute = |name: &str| archive.attributes().find(|(key, _)| *key == name).unwrap().1;
+    assert_eq!(attribute("epoch").get::<u64>().unwrap(), 7);
+    assert_eq!(attribute("note").get::<&str>().unwrap(), "x");
+    let eps = attribute("optimizer.param_groups.0.eps").get::<f64>().unwrap();
+    assert_eq!(eps.to_bits(), 1e-8_f64.to_bits());
+}
+
+/// The tensors of a storage are borrowed where they lie.
+#[test]
+fn tied_tensors_share_bytes() {
+    let bytes = data("training.pt");
+    let archive = open_bytes(&*bytes, &OpenOptions::default()).unwrap();
+    let place = |name: &str| {
+        let tensor = archive.tensor(name).unwrap();
+        let view = tensor.dense().unwrap().view().unwrap();
+        view.as_bytes().as_ptr_range()
+    };
+    assert_eq!(place("tied"), place("views.0"));
+    assert_eq!(place("tied").end, place("views.1").end);
+}
+
+/// Checks that values with many references are visited within the limit for headers.
+#[test]
+fn doubled_references_are_bounded() {
+    // Each list has the one before it twice.
+    let mut value = b"]q\0K\x01a".to_vec();
+    for level in 1..60_u8 {
+        value = [b"](", &value[..], b"h", &[level - 1], b"eq", &[level]].concat();
+    }
+    let sentence = rejection("x", &file(&value, &[]));
+    assert!(sentence.contains("bytes than the limit allows"), "{sentence}");
+    // Many have one long list or text.
+    let long = [text("k"), b"(".to_vec(), b"N".repeat(60_000), b"tq\0".to_vec()].concat();
+    let many = (0..30_000_u16).flat_map(|key| [&b"M"[..], &key.to_le_bytes(), b"h\0"].concat());
+    let value = [b"}(".to_vec(), long, many.collect(), b"u".to_vec()].concat();
+    assert!(rejection("x", &file(&value, &[])).contains("limit"));
+    let long = [text("k"), text(&"x".repeat(60_000)), b"q\0".to_vec()].concat();
+    let many = (0..60_000_u16).flat_map(|key| [&b"M"[..], &key.to_le_bytes(), b"h\0"].concat());
+    let value = [b"}(".to_vec(), long, many.collect(), b"u".to_vec()].concat();
+    assert!(rejection("x", &file(&value, &[])).contains("limit"));
+}
+
+#[test]
+fn limits_hold() {
+    let deep = |levels: usize| {
+        let value = [b"](".repeat(levels), b"}".to_vec(), b"e".repeat(levels)].concat();
+        file(&value, &[])
+    };
+    let most = usize::from(Limits::default().depth());
+    assert!(open_with("x", &deep(most - 1), &Limits::default()).is_ok());
+    assert!(rejection("x", &deep(most)).contains("levels deep"));
+    assert!(rejection("x", &deep(100_000)).contains("levels deep"));
+    let shape = numbers(&vec![1; 300]);
+    let storage = [tuple(&[text("storage")]), b"Q".to_vec()].concat();
+    assert!(rejection("x", &file(&storage, &[])).contains("not that of a storage"));
+    assert!(read("x", &file(&shape, &[])).is_ok());
+    let keys: Vec<String> = (0..2_000).map(|key| format!("k{key}")).collect();
+    let items: Vec<_> = keys.iter().map(|key| (&**key, int(1))).collect();
+    let few = Limits::default().with_keys(1_000);
+    let bytes = file(&dict(&items), &[]);
+    assert!(open_with("x", &bytes, &Limits::default()).is_ok());
+    assert!(open_with("x", &bytes, &few).unwrap_err().to_string().contains("keys"));
+}
+
+#[test]
+fn pickles_alone_pass_the_machine() {
+    for (name, why) in [
+        (&b"\x80\x02}q\0."[..], "this is a pickle"),
+        (b"(dp0\n.", "this is a pickle"),
+        (b"\x80\x02cos\nsystem\n.", "the global \"system\" of the module \"os\""),
+        (b"cos\nsystem\n.", "the global \"system\" of the module \"os\""),
+        (b"\x80\x02}.}", "follows STOP"),
+        (b"\x80\x02](", "without STOP"),
+    ] {
+        let sentence = rejection("x.pkl", name);
+        assert!(sentence.contains(why), "{sentence}");
+    }
+}
+
+#[test]
+fn instructions_that_are_cut_off() {
+    let whole = pickle(&dict(&[("a", int(1)), ("b", numbers(&[1, 2]))]));
+    for end in 3..whole.len() {
+        let sentence = rejection("x.pkl", &whole[..end]);
+        assert!(sentence.contains("the pickle ends"), "{end}: {sentence}");
+    }
+}
+
+fn corpus_file(name: &str) -> Vec<u8> {
+    let cases = zten_corpus::files();
+    let path = format!("other/torch/accept/{name}.pt");
+    cases.into_iter().find(|output| output.path == path).expect(name).bytes
+}
+
+/// Strided elements are read in row-major order, and reading any part of a storage verifies the whole storage.
+#[test]
+fn strides() {
+    let mut bytes = corpus_file("strided");
+    let archive = open_bytes(&*bytes, &OpenOptions::default()).unwrap();
+    archive.verify().unwrap();
+    for (name, wanted) in [
+        ("every-other", &[1, 3][..]),
+        ("part", &[2, 4]),
+        ("repeated", &[1, 2, 1, 2, 1, 2]),
+        ("windows", &[1, 2, 2, 3, 3, 4]),
+        ("middle", &[1, 3, 2, 4]),
+    ] {
+        assert_eq!(archive.tensor(name).unwrap().to_vec::<i16>().unwrap(), wanted, "{name}");
+    }
+    // Not every tensor contains the last element, but reading any tensor verifies the whole storage.
+    let place = bytes.windows(8).position(|bytes| bytes == [1, 0, 2, 0, 3, 0, 4, 0]).unwrap();
+    bytes[place + 6] ^= 8;
+    let archive = open_bytes(&*bytes, &OpenOptions::default()).unwrap();
+    assert_eq!(archive.verify().unwrap_err().rule(), Some("zip-crc"));
+    for tensor in &archive {
+        let error = tensor.to_vec::<i16>().unwrap_err();
+        assert_eq!((error.rule(), error.tensor()), (Some("zip-crc"), Some(tensor.name())));
+    }
+    // Reading a slice does not verify the checksum.
+    let slice = archive.tensor("part").unwrap().slice(1..).unwrap();
+    assert_eq!(slice.to_vec::<i16>().unwrap(), [12]);
+}
+
+#[test]
+fn attributes_of_devices() {
+    let bytes = corpus_file("nested");
+    let archive = open_bytes(&*bytes, &OpenOptions::default()).unwrap();
+    for (name, wanted) in [("device", "cpu"), ("numbered", "cuda:1"), ("dtype", "float16")] {
+        let (_, value) = archive.attributes().find(|(key, _)| *key == name).unwrap();
+        assert_eq!(value.get::<&str>().unwrap(), wanted);
+    }
+}
+
+/// A deflated pickle says the same, and takes no more bytes than are worth its own.
+#[test]
+fn deflated_pickles() {
+    let stored = read("x", &file(&dict(&[("a", int(1))]), &[])).unwrap();
+    assert!(stored.1.is_empty());
+    let found = read("x", &corpus_file("deflated-pickle")).unwrap();
+    assert_eq!(found.1[0].3, [1, 0, 2, 0]);
+    // Blocks that decompress to nothing are read no further than a header may be.
+    let long = |blocks: usize| {
+        let mut all = members(&pickle(b"}"), &[]);
+        all[0] = Member::deflated("archive/data.pkl", &all[0].content);
+        all[0].packed.splice(..0, b"\0\0\0\xff\xff".repeat(blocks));
+        Archive::new(&all).bytes()
+    };
+    let limits = Limits::default().with_named("manifest", 5_000).unwrap();
+    assert!(open_with("x", &long(900), &limits).is_ok());
+    let sentence = open_with("x", &long(1_000), &limits).unwrap_err().to_string();
+    assert!(sentence.contains("limit of 5000"), "{sentence}");
+}
+
+/// Pickles of a stream are read as far as they go, and what is behind them is not.
+#[test]
+fn streams() {
+    let magic = b"\x80\x02\x8a\x0al\xfc\x9cF\xf9 j\xa8P\x19.";
+    let stream = |object: &[u8], keys: &[u8], behind: usize| {
+        let parts = [&magic[..], b"\x80\x02M\xe9\x03.", b"\x80\x02}.", object, keys];
+        [parts.concat(), vec![0xff; behind]].concat()
+    };
+    let long = pickle(&dict(&[("a", text(&"x".repeat(300_000)))]));
+    let system = pickle(&[&long[2..long.len() - 1], b"cos\nsystem\n"].concat());
+    let keys = &pickle(b"]")[..];
+    let rejected = |bytes: &[u8]| rejection("x.pt", bytes);
+    for behind in [0, 1, 1 << 20] {
+        assert!(rejected(&stream(&long, keys, behind)).contains("several pickles"));
+        assert!(rejected(&stream(&pickle(b"}"), keys, behind)).contains("several pickles"));
+        assert!(
+            rejected(&stream(&system, keys, behind)).contains("\"system\" of the module \"os\"")
+        );
+    }
+    let cut = stream(&long[..250_000], b"", 0);
+    assert!(rejected(&cut).contains("the pickle ends within the instruction BINUNICODE"));
+    let limits = Limits::default().with_named("manifest", 100_000).unwrap();
+    let sentence = open_with("x.pt", &stream(&long, keys, 0), &limits).unwrap_err().to_string();
+    assert!(sentence.contains("limit of 100000"), "{sentence}");
+    assert!(
+        open_with("x.pt", &stream(&pickle(b"}"), keys, 1 << 20), &limits)
+            .unwrap_err()
+            .to_string()
+            .contains("several pickles")
+    );
+}
+
+/// A pickle by itself may have instructions of old protocols, and no others.
+#[test]
+fn old_instructions() {
+    let rejected = |rest: &[u8]| rejection("x.pkl", &[b"(dp0\n0", rest].concat());
+    for harmless in [
+        &b"I5\n."[..],
+        b"I-5\n.",
+        b"I00\n.",
+        b"I123456789012345678901234567890\n.",
+        b"L-5L\n.",
+        b"F1e5\n.",
+        b"S'a'\n.",
+        b"V\\u00e4\xe4\n.",
+        b"T\x01\0\0\0a.",
+        b"U\x01\xff.",
+        b"(l.",
+        b"(NNd.",
+        b"(I1\nt.",
+        b"Np5\n0g5\n.",
+        b"N(NN1.",
+        b"]I1\na.",
+    ] {
+        assert!(rejected(harmless).contains("this is a pickle"), "{harmless:?}");
+    }
+    for (bytes, why) in [
+        (&b"I\n."[..], "a line is not a number"),
+        (b"I1x\n.", "a line is not a number"),
+        (b"L-\n.", "a line is not a number"),
+        (b"(NNNd.", "a key of a dictionary has no value"),
+        (b"Np\n.", "a line is not a number"),
+        (b"Np-1\n.", "a line is not a number"),
+        (b"Np4294967296\ng4294967295\n.", "out of order"),
+        (b"Np9\ng8\n.", "the memo has no value with the number 8"),
+        (b"0.", "finds fewer values"),
+        (b"N1.", "finds no mark"),
+        (b"l.", "finds no mark"),
+        (b"(.", "exactly one value"),
+        (b"I1", "ends within the instruction INT"),
+        (b"N2.", "the instruction DUP (0x32) is not allowed"),
+        (b"(ios\nsystem\n.", "the instruction INST (0x69) is not allowed"),
+        (b"(o.", "the instruction OBJ (0x6f) is not allowed"),
+        (b"P1\n.", "the instruction PERSID (0x50) is not allowed"),
+        (b"N\x85.", "of protocol 2, and the pickle of 1"),
+        (b"S'os'\nS'system'\n\x93.", "of protocol 4, and the pickle of 1"),
+    ] {
+        let sentence = rejected(bytes);
+        assert!(sentence.contains(why), "{bytes:?}: {sentence}");
+    }
+    for byte in [0x82, 0x83, 0x84] {
+        let sentence = rejection("x.pkl", &[0x80, 2, b'N', byte, 1, 0, 0, 0, b'.']);
+        assert!(sentence.contains(" (0x8") && sentence.ends_with("at byte 0x3"), "{sentence}");
+    }
+}
+
+/// A set that is made from a list copies its items. Of several items that Python considers equal, the set keeps the first.
+#[test]
+fn a_set_made_from_a_list_keeps_the_first_of_equal_items() {
+    let bytes = corpus_file("set-of-list");
+    let archive = open_bytes(&*bytes, &OpenOptions::default()).unwrap();
+    let attribute = |name: &str| archive.attributes().find(|(key, _)| *key == name).unwrap().1;
+    assert_eq!(attribute("set").get::<Vec<u64>>().unwrap(), [1, 2]);
+    let float = |number: f64| [b"G".to_vec(), number.to_be_bytes().to_vec()].concat();
+    let items = [
+        float(-0.0),
+        int(0),
+        b"\x89".to_vec(),
+        int(3),
+        float(3.0),
+        float(0.5),
+        float(0.5),
+        b"N".to_vec(),
+        b"N".to_vec(),
+        text("a"),
+        text("a"),
+        text("b"),
+    ];
+    let list = [b"](".to_vec(), items.concat(), b"e".to_vec()].concat();
+    let set = zten_corpus::other::torch::call("builtins", "set", &[list]);
+    let bytes = file(&dict(&[("set", set)]), &[]);
+    let archive = open_bytes(&*bytes, &OpenOptions::default()).unwrap();
+    let value = archive.attributes().next().unwrap().1;
+    let found = value.get::<(f64, u64, f64, Option<u8>, String, String)>().unwrap();
+    let zero = found.0.to_bits();
+    assert_eq!(zero, (-0.0_f64).to_bits());
+    assert_eq!((found.1, found.3, found.4, found.5), (3, None, "a".to_owned(), "b".to_owned()));
+}
+
+/// If the checksums of all members are 0, the archive has no checksums, and damage is not detected.
+#[test]
+fn archives_without_checksums() {
+    let mut bytes = corpus_file("no-checksums");
+    let place = bytes.windows(4).position(|bytes| bytes == [1, 0, 2, 0]).unwrap();
+    bytes[place] ^= 2;
+    let archive = open_bytes(&*bytes, &OpenOptions::default()).unwrap();
+    archive.verify().unwrap();
+    assert_eq!(archive.tensor("a").unwrap().to_vec::<i16>().unwrap(), [3, 2]);
+}
+
+/// The bytes of a big-endian element are swapped according to the tensor's dtype, even in an untyped storage.
+#[test]
+fn big_endian_types_without_a_class() {
+    for name in ["big-untyped", "big-typed"] {
+        let bytes = corpus_file(name);
+        let archive = open_bytes(&*bytes, &OpenOptions::default()).unwrap();
+        let elements = archive.tensors().next().unwrap().to_vec::<u16>().unwrap();
+        assert_eq!(elements, [0x100, 0x200], "{name}");
+    }
+}
+
+/// Work is linear in the bytes of a pickle, even if one instruction or call that refers to a large value is repeated many
+/// times.
+#[test]
+fn work_follows_bytes() {
+    let get = |index: u8| vec![b'h', index];
+    let call = |function: u8, arguments: &[Vec<u8>]| {
+        [get(function), b"(".to_vec(), arguments.concat(), b"tR".to_vec()].concat()
+    };
+    let global = zten_corpus::other::torch::global;
+    let flag = b"\x89".to_vec();
+    for size in [100, 2_000, 20_000] {
+        let size = usize::from(u16::try_from(size).unwrap());
+        let keys = (0..size / 8).flat_map(|key| [text(&format!("{key:x}")), int(1)].concat());
+        let keys: Vec<u8> = keys.collect();
+        let pairs = b"]X\x01\0\0\0aaK\x01a".repeat(size / 8);
+        let dictionary = |start: &[u8]| [start, b"(", &keys[..], b"u"].concat();
+        let kept = [
+            text(&"1".repeat(size)),
+            [b"(".to_vec(), int(1).repeat(size / 2), b"t".to_vec()].concat(),
+            [b"](".to_vec(), int(1).repeat(size / 2), b"e".to_vec()].concat(),
+            [b"](".to_vec(), pairs, b"e".to_vec()].concat(),
+            dictionary(b"}"),
+            dictionary(&zten_corpus::other::torch::ordered()),
+            [b"(".to_vec(), b"}".repeat(size / 2), b"t".to_vec()].concat(),
+            zten_corpus::other::torch::storage("FloatStorage", "0", 1),
+            b"}".to_vec(),
+            global("collections", "OrderedDict"),
+            global("torch", "Size"),
+            global("torch", "device"),
+            global("builtins", "set"),
+            global("torch._utils", "_rebuild_tensor_v2"),
+            global("torch._utils", "_rebuild_parameter"),
+            global("torch._utils", "_rebuild_parameter_with_state"),
+            global("torch._utils", "_rebuild_sparse_tensor"),
+            [text("_metadata"), get(5), b"\x86".to_vec()].concat(),
+            [
+                get(13),
+                b"(".to_vec(),
+                get(7),
+                int(0),
+                get(1),
+                get(1),
+                flag.clone(),
+                get(8),
+                b"tR".to_vec(),
+            ]
+            .concat(),
+            [text("storage"), global("torch", "FloatStorage")].concat(),
+            [text("cpu"), b"\x8a\xff".to_vec(), vec![1; 255]].concat(),
+        ];
+        // An entry with several values stores only the last of them in the memo.
+        let start = kept
+            .iter()
+            .zip(0..)
+            .fold(b"(".to_vec(), |all, (value, index)| [&all[..], value, b"q", &[index]].concat());
+        let state = [b"}".to_vec(), text("_metadata"), get(5), b"s".to_vec()].concat();
+        let units = [
+            get(0),
+            get(4),
+            get(6),
+            call(9, &[get(3)]),
+            call(10, &[get(1)]),
+            call(11, &[get(0)]),
+            call(11, &[get(0), int(1)]),
+            call(12, &[get(2)]),
+            call(13, &[get(7), int(0), get(1), get(1), flag.clone(), get(8)]),
+            call(13, &[get(7), int(0), get(1), get(1), flag.clone(), get(5)]),
+            call(14, &[get(18), b"\x88".to_vec(), get(8)]),
+            call(15, &[get(18), flag.clone(), get(8), get(4)]),
+            call(15, &[get(18), b"\x88".to_vec(), get(4), get(4)]),
+            call(16, &[get(18), get(4)]),
+            [get(5), state.clone(), b"b".to_vec()].concat(),
+            [get(5), get(4), b"b".to_vec()].concat(),
+            [b"}".to_vec(), get(0), b"Ns".to_vec()].concat(),
+            [b"}".to_vec(), get(4), b"Ns".to_vec()].concat(),
+            [b"]".to_vec(), get(2), b"a".to_vec()].concat(),
+            [get(0), get(0), b"\x93".to_vec()].concat(),
+            [b"(".to_vec(), text("storage"), get(19), get(0), get(0), int(1), b"tQ".to_vec()]
+                .concat(),
+            b"](}".to_vec(),
+            b"(t".to_vec(),
+            b"]".to_vec(),
+            b"N".to_vec(),
+        ];
+        for (place, unit) in units.iter().enumerate() {
+            for end in [&b"t"[..], b"tb", b""] {
+                let body = unit.repeat(size / unit.len());
+                for protocol in [2, 5] {
+                    let head = [&[0x80, protocol], &start[..]].concat();
+                    let pickle = [&head[..], b"](", &body, b"e", end, b"."].concat();
+                    let bytes = u64::try_from(pickle.len()).unwrap() + 1024;
+                    let steps = torch_steps(&pickle);
+                    println!("{place} {end:?} {size}: {} steps a byte", steps / bytes);
+                    assert!(steps <= TORCH_STEPS * bytes, "{place} {end:?} {size}: {steps}");
+                }
+            }
+        }
+    }
+}

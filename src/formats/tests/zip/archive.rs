@@ -1,0 +1,152 @@
+//! Archives of which each thing can be said otherwise.
+
+use alloc::vec;
+use alloc::vec::Vec;
+use std::io::Write as _;
+
+use flate2::{Compression, Crc, write::DeflateEncoder};
+
+use crate::formats::tests::npy;
+
+/// A member, and all that is said of it.
+#[derive(Clone)]
+pub(super) struct Member {
+    pub(super) packed: Vec<u8>,
+    pub(super) local: Said,
+    pub(super) central: Said,
+    /// Bytes between the member and the next one.
+    pub(super) behind: Vec<u8>,
+    pub(super) comment: Vec<u8>,
+    pub(super) disk: u16,
+    /// The place that the directory gives, if it is a wrong one.
+    pub(super) start: Option<u32>,
+}
+
+/// The fields of the directory, or of the member's own header.
+#[derive(Clone)]
+pub(super) struct Said {
+    pub(super) version: u16,
+    pub(super) flags: u16,
+    pub(super) method: u16,
+    pub(super) moment: u32,
+    pub(super) crc: u32,
+    pub(super) packed: u32,
+    pub(super) size: u32,
+    pub(super) name: Vec<u8>,
+    pub(super) extra: Vec<u8>,
+}
+
+impl Said {
+    fn write(&self, out: &mut Vec<u8>) {
+        for number in [self.version, self.flags, self.method] {
+            out.extend(number.to_le_bytes());
+        }
+        for number in [self.moment, self.crc, self.packed, self.size] {
+            out.extend(number.to_le_bytes());
+        }
+        for bytes in [&self.name, &self.extra] {
+            out.extend(u16::try_from(bytes.len()).unwrap().to_le_bytes());
+        }
+    }
+}
+
+/// The extra field for large files.
+pub(super) fn large(numbers: &[u64]) -> Vec<u8> {
+    field(1, &numbers.iter().flat_map(|number| number.to_le_bytes()).collect::<Vec<_>>())
+}
+
+pub(super) fn field(id: u16, bytes: &[u8]) -> Vec<u8> {
+    let length = u16::try_from(bytes.len()).unwrap();
+    [&id.to_le_bytes()[..], &length.to_le_bytes(), bytes].concat()
+}
+
+pub(super) fn content() -> Vec<u8> {
+    npy::file("|u1", false, "(3,)", &[1, 2, 3])
+}
+
+impl Member {
+    /// One without any extra field.
+    pub(super) fn plain(name: &str, method: u16) -> Self {
+        let content = content();
+        let mut crc = Crc::new();
+        crc.update(&content);
+        let size = u32::try_from(content.len()).unwrap();
+        let packed = match method {
+            8 => {
+                let mut encoder = DeflateEncoder::new(Vec::new(), Compression::default());
+                encoder.write_all(&content).unwrap();
+                encoder.finish().unwrap()
+            }
+            _ => content,
+        };
+        let said = Said {
+            version: 20,
+            flags: 0,
+            method,
+            moment: 0x0021_0000,
+            crc: crc.sum(),
+            packed: u32::try_from(packed.len()).unwrap(),
+            size,
+            name: name.into(),
+            extra: vec![],
+        };
+        let (local, central) = (said.clone(), said);
+        let (behind, comment) = (vec![], vec![]);
+        Self { packed, local, central, behind, comment, disk: 0, start: None }
+    }
+
+    /// Sizes, as the extra field of the header has them.
+    pub(super) fn sizes(&self) -> [u64; 2] {
+        [self.central.size.into(), self.central.packed.into()]
+    }
+
+    /// A member as NumPy writes it into a file, with Python 3.11.4 or later.
+    pub(super) fn numpy(name: &str, method: u16) -> Self {
+        let mut member = Self::plain(name, method);
+        member.local.extra = large(&member.sizes());
+        (member.local.size, member.local.packed) = (u32::MAX, u32::MAX);
+        (member.local.version, member.central.version) = (45, 45);
+        member
+    }
+
+    /// A member as NumPy writes it into a pipe, in which it cannot go back.
+    pub(super) fn streamed(name: &str, method: u16) -> Self {
+        let mut member = Self::numpy(name, method);
+        let [size, packed] = member.sizes().map(u64::to_le_bytes);
+        let crc = member.central.crc.to_le_bytes();
+        member.behind = [&b"PK\x07\x08"[..], &crc, &packed, &size].concat();
+        member.local.extra = large(&[0, 0]);
+        member.local.crc = 0;
+        (member.local.flags, member.central.flags) = (8, 8);
+        member
+    }
+}
+
+/// An archive of those members.
+pub(super) fn build(members: &[Member]) -> Vec<u8> {
+    let (mut out, mut directory) = (Vec::new(), Vec::new());
+    for member in members {
+        let start = u32::try_from(out.len()).unwrap();
+        out.extend(b"PK\x03\x04");
+        member.local.write(&mut out);
+        out.extend([&member.local.name[..], &member.local.extra, &member.packed].concat());
+        out.extend(&member.behind);
+        directory.extend(b"PK\x01\x02\x14\x03");
+        member.central.write(&mut directory);
+        directory.extend(u16::try_from(member.comment.len()).unwrap().to_le_bytes());
+        directory.extend(member.disk.to_le_bytes());
+        directory.extend([0; 6]);
+        directory.extend(member.start.unwrap_or(start).to_le_bytes());
+        directory.extend([&member.central.name[..], &member.central.extra].concat());
+        directory.extend(&member.comment);
+    }
+    let start = u32::try_from(out.len()).unwrap();
+    let length = u32::try_from(directory.len()).unwrap();
+    out.extend(directory);
+    out.extend(b"PK\x05\x06\0\0\0\0");
+    let count = u16::try_from(members.len()).unwrap().to_le_bytes();
+    out.extend([count, count].concat());
+    out.extend([length, start].map(u32::to_le_bytes).concat());
+    out.extend([0, 0]);
+    out
+}

@@ -1,0 +1,184 @@
+//! The arrays to write, their source, and the errors of writing.
+
+use alloc::borrow::ToOwned as _;
+use alloc::format;
+use alloc::string::String;
+use alloc::vec::Vec;
+use std::fmt;
+use std::io;
+
+use crate::DType;
+use crate::attributes::Attributes;
+use crate::escape;
+
+/// The type and shape of a dense array in row-major order.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Array {
+    /// The dimensions, outermost first.
+    pub shape: Vec<u64>,
+    /// The type of the elements. It is not [`DType::Unknown`].
+    pub dtype: DType,
+}
+
+impl Array {
+    /// Creates the description of an array whose dtype has the name `dtype`.
+    ///
+    /// # Errors
+    /// A sentence, if no dtype of a known width has the name.
+    pub fn named(dtype: &str, shape: Vec<u64>) -> Result<Self, String> {
+        let known = DType::ALL.into_iter().filter(|known| known.bits().is_some());
+        let found = known.into_iter().find(|known| known.name() == dtype);
+        let dtype = found.ok_or_else(|| format!("unknown dtype {}", escape::quoted(dtype)))?;
+        Ok(Self { shape, dtype })
+    }
+
+    /// Returns the length of all elements in bytes, or [`u64::MAX`] if the length exceeds 64 bits.
+    pub fn bytes(&self) -> u64 {
+        // The bits are counted in 128 bits: a count that saturated at 64 bits would, divided by 8, look like an exact length.
+        let bits = self.dtype.bits().map_or(u128::MAX, u128::from);
+        let product = |bits: u128, side: &u64| bits.saturating_mul(u128::from(*side));
+        let bits = self.shape.iter().fold(bits, product);
+        u64::try_from(bits.div_ceil(8)).unwrap_or(u64::MAX)
+    }
+}
+
+/// A function that takes the next chunk of the bytes of an array, little-endian.
+pub type ChunkFn<'t> = dyn FnMut(&[u8]) -> io::Result<()> + 't;
+
+/// A list of arrays, which are numbered from 0, and the attributes of their file. The names of the arrays are unique.
+pub trait ArrayList {
+    /// Returns the number of arrays.
+    fn count(&self) -> usize;
+
+    /// Returns the name of array `at`.
+    fn name(&self, at: usize) -> &str;
+
+    /// Returns the type and shape of array `at`.
+    ///
+    /// # Errors
+    /// The reason why item `at` is no dense array.
+    fn array(&self, at: usize) -> Result<Array, String>;
+
+    /// Returns the attributes of the file.
+    fn attributes(&self) -> Attributes<'_>;
+}
+
+/// A list of arrays whose bytes can be read.
+pub trait ArraySource: ArrayList {
+    /// The error of reading an array.
+    type Error;
+
+    /// Passes the bytes of array `at` to `take`, chunk by chunk. If this method succeeds, all bytes have been validated.
+    ///
+    /// # Errors
+    /// The array cannot be read or is invalid, or `take` fails.
+    fn read(&mut self, at: usize, take: &mut ChunkFn<'_>) -> Result<(), Failure<Self::Error>>;
+}
+
+/// The reason why a file could not be written.
+#[derive(Debug)]
+pub enum Failure<E> {
+    /// The source could not be read, or is invalid.
+    Source(E),
+    /// The file could not be written.
+    Output(io::Error),
+    /// The source is valid, but the format of the file cannot hold one of its tensors or attributes.
+    Inexpressible(Inexpressible),
+}
+
+/// The error for a tensor or attribute that a format cannot hold.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Inexpressible {
+    /// The tensor, attribute or file that the format cannot hold.
+    pub subject: Subject,
+    /// The sentence that says what the format cannot hold.
+    pub sentence: String,
+}
+
+/// The tensor, attribute or file that a format cannot hold.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Subject {
+    /// The whole file.
+    File,
+    /// The tensor with this name.
+    Tensor(String),
+    /// The attribute of the file with this key.
+    Attribute(String),
+}
+
+impl Inexpressible {
+    /// Creates the error for a source that the format cannot hold as a whole.
+    pub fn file(sentence: impl Into<String>) -> Self {
+        Self { subject: Subject::File, sentence: sentence.into() }
+    }
+
+    /// Creates the error for the tensor `name`, which the format cannot hold.
+    pub fn tensor(name: &str, sentence: impl Into<String>) -> Self {
+        Self { subject: Subject::Tensor(name.to_owned()), sentence: sentence.into() }
+    }
+
+    /// Creates the error for the attribute `key`, which the format cannot hold. `sentence` begins with a verb.
+    pub(super) fn attribute(key: &str, sentence: impl fmt::Display) -> Self {
+        let quoted = escape::quoted(key);
+        let sentence = format!("the attribute {quoted} {sentence}");
+        Self { subject: Subject::Attribute(key.to_owned()), sentence }
+    }
+}
+
+/// Displays the sentence, after the name of the tensor if the error is about a tensor.
+impl fmt::Display for Inexpressible {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Subject::Tensor(name) = &self.subject {
+            write!(f, "tensor {}: ", escape::quoted(name))?;
+        }
+        f.write_str(&self.sentence)
+    }
+}
+
+impl std::error::Error for Inexpressible {}
+
+impl<E> From<io::Error> for Failure<E> {
+    fn from(error: io::Error) -> Self {
+        Self::Output(error)
+    }
+}
+
+impl<E> From<Inexpressible> for Failure<E> {
+    fn from(error: Inexpressible) -> Self {
+        Self::Inexpressible(error)
+    }
+}
+
+/// Returns the type and shape of array `at`. An item that is no dense array is an [`Inexpressible`].
+pub(super) fn array<L: ArrayList + ?Sized>(list: &L, at: usize) -> Result<Array, Inexpressible> {
+    list.array(at).map_err(|sentence| Inexpressible::tensor(list.name(at), sentence))
+}
+
+/// Returns an empty vector with the capacity for one item per array of `list`.
+pub(super) fn with_room<T, L: ArrayList + ?Sized>(list: &L) -> io::Result<Vec<T>> {
+    let mut room = Vec::new();
+    room.try_reserve_exact(list.count()).map_err(|_| io::ErrorKind::OutOfMemory)?;
+    Ok(room)
+}
+
+/// Converts the ordinal `at` of an array to 32 bits, which keep long lists small.
+pub(super) fn ordinal(at: usize) -> io::Result<u32> {
+    u32::try_from(at).map_err(|_| io::ErrorKind::OutOfMemory.into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use alloc::vec;
+
+    #[test]
+    fn lengths_saturate() {
+        let bytes = |shape: &[u64]| Array { shape: shape.to_vec(), dtype: DType::F32 }.bytes();
+        assert_eq!(bytes(&[2, 3]), 24);
+        assert_eq!(bytes(&[1 << 61]), 1 << 63);
+        assert_eq!(bytes(&[1 << 62]), u64::MAX);
+        assert_eq!(bytes(&[1 << 63, 1 << 63]), u64::MAX);
+        assert_eq!(bytes(&[1 << 63, 1 << 63, 1 << 63, 0]), 0);
+        assert_eq!(Array { shape: vec![3], dtype: DType::F4E2M1 }.bytes(), 2);
+    }
+}

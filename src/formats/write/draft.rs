@@ -1,0 +1,198 @@
+//! Writing a file array by array.
+
+use alloc::boxed::Box;
+use alloc::format;
+use alloc::vec::Vec;
+use std::io::{self, Seek, Write};
+
+use crate::DType;
+use crate::num::u64_from_usize;
+
+use super::array::{Array, ArrayList, Failure, Inexpressible};
+use super::format::WrittenFormat;
+use super::npz;
+use super::safetensors;
+use super::{Settings, npy};
+
+/// A file that is being written. Arrays are written in the order that the format requires: [`next`](Self::next) returns the
+/// ordinal of each.
+///
+/// Each method must get the same list and output as [`begin`](Self::begin). A draft does not store the names of the arrays, so
+/// it takes only a few bytes per array.
+#[derive(Debug)]
+pub struct Draft {
+    format: WrittenFormat,
+    /// The ordinals of the arrays in the order of their data, and the length of each array in bytes.
+    order: Vec<(u32, u64)>,
+    /// The number of arrays that have been written completely.
+    complete: usize,
+    /// The type of the array that is being written, and the number of its bytes that are still missing.
+    open: Option<(DType, u64)>,
+    /// The members of an `.npz` archive that have been written.
+    members: npz::Members,
+}
+
+impl Draft {
+    /// Checks that a file of `format` can hold all arrays and attributes of `list`, and writes the header to `out`, which must
+    /// be empty.
+    ///
+    /// # Errors
+    /// [`Failure::Inexpressible`] if the format cannot hold an array or attribute, or is zTensor, which [`crate::Writer`]
+    /// writes; the output fails.
+    pub fn begin<L: ArrayList + ?Sized, E>(
+        format: WrittenFormat,
+        list: &L,
+        out: &mut impl Write,
+        settings: Settings,
+    ) -> Result<Self, Failure<E>> {
+        let order = match format {
+            WrittenFormat::ZTensor => {
+                return Err(Inexpressible::file("another writer writes zTensor files").into());
+            }
+            WrittenFormat::Safetensors => safetensors::begin(list, out, settings)?,
+            WrittenFormat::Npz => npz::begin(list)?,
+            WrittenFormat::Npy => npy::begin(list)?,
+        };
+        let (complete, open, members) = (0, None, npz::Members::default());
+        Ok(Self { format, order, complete, open, members })
+    }
+
+    /// Returns the ordinal of the next array to write, or `None` if all arrays have been written.
+    pub fn next(&self) -> Option<usize> {
+        let (at, _) = self.order.get(self.complete)?;
+        usize::try_from(*at).ok()
+    }
+
+    /// Begins the [next](Self::next) array and writes its header.
+    ///
+    /// # Errors
+    /// The output fails, or all arrays have been written.
+    pub fn begin_array<L: ArrayList + ?Sized, E>(
+        &mut self,
+        list: &L,
+        out: &mut impl Write,
+    ) -> Result<(), Failure<E>> {
+        let (Some(at), Some((_, bytes))) = (self.next(), self.order.get(self.complete)) else {
+            return Err(misuse().into());
+        };
+        let Array { shape, dtype } = super::array::array(list, at)?;
+        self.open = Some((dtype, *bytes));
+        match self.format {
+            WrittenFormat::Npz => {
+                let array = Array { shape, dtype };
+                let header = npy::header(list.name(at), &array, self.format)?;
+                let size = bytes.saturating_add(u64_from_usize(header.len()));
+                self.members.begin(list.name(at), size, out)?;
+                self.members.write(&header, out)?;
+            }
+            WrittenFormat::Npy => {
+                out.write_all(&npy::header(list.name(at), &Array { shape, dtype }, self.format)?)?;
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// Returns whether the bytes of the current array are only stored: neither validated, as bools are, nor added to a
+    /// checksum, as those of an `.npz` archive are. A caller whose memory is shared with other threads must otherwise pass a
+    /// copy, so that all steps get equal bytes.
+    pub fn only_stores(&self) -> bool {
+        self.format != WrittenFormat::Npz
+            && self.open.as_ref().is_some_and(|(dtype, _)| *dtype != DType::Bool)
+    }
+
+    /// Writes the next bytes of the current array.
+    ///
+    /// # Errors
+    /// The output fails; [`io::ErrorKind::InvalidData`] for more bytes than the array has, and for a bool that is not 0 or 1.
+    pub fn write(&mut self, bytes: &[u8], out: &mut impl Write) -> io::Result<()> {
+        let Some((dtype, left)) = &mut self.open else { return Err(misuse()) };
+        *left = left.checked_sub(u64_from_usize(bytes.len())).ok_or_else(other_length)?;
+        if *dtype == DType::Bool
+            && let Some(wrong) = bytes.iter().find(|byte| **byte > 1)
+        {
+            return Err(invalid(format!("a bool is {wrong}, expected 0 or 1")));
+        }
+        if self.format == WrittenFormat::Npz {
+            return self.members.write(bytes, out);
+        }
+        out.write_all(bytes)
+    }
+
+    /// Ends the current array.
+    ///
+    /// # Errors
+    /// The output fails; [`io::ErrorKind::InvalidData`] if bytes of the array are missing.
+    pub fn end_array(&mut self, out: &mut (impl Write + Seek)) -> io::Result<()> {
+        match self.open.take() {
+            Some((_, 0)) => {}
+            Some(_) => return Err(other_length()),
+            None => return Err(misuse()),
+        }
+        if self.format == WrittenFormat::Npz {
+            self.members.end(out)?;
+        }
+        self.complete = self.complete.saturating_add(1);
+        Ok(())
+    }
+
+    /// Completes the file: writes the directory of an `.npz` archive.
+    ///
+    /// # Errors
+    /// The output fails, or an array has not been written.
+    pub fn finish<L: ArrayList + ?Sized>(self, list: &L, out: &mut impl Write) -> io::Result<()> {
+        if self.open.is_some() || self.complete != self.order.len() {
+            return Err(misuse());
+        }
+        if self.format == WrittenFormat::Npz {
+            self.members.finish(list, out)?;
+        }
+        out.flush()
+    }
+}
+
+/// Returns the error for an array with too many or too few bytes. It cannot occur for a file that zten reads, because
+/// [`ArraySource::read`](super::ArraySource::read) validates the length.
+fn other_length() -> io::Error {
+    invalid("an array has more or fewer bytes than its shape and type need")
+}
+
+/// Returns an error for invalid data, which `sentence` describes.
+fn invalid(sentence: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, sentence)
+}
+
+/// Returns the error for methods that are called in the wrong order.
+fn misuse() -> io::Error {
+    io::Error::other("the methods of a draft are called in the wrong order")
+}
+
+#[cfg(test)]
+mod tests {
+    use alloc::borrow::ToOwned as _;
+    use alloc::vec;
+    use std::io::Cursor;
+
+    use super::super::DeclaredArrays;
+    use super::*;
+
+    #[test]
+    fn an_array_is_only_stored_if_no_step_reads_its_bytes() {
+        for (format, dtype, only_stores) in [
+            (WrittenFormat::Safetensors, DType::U8, true),
+            (WrittenFormat::Npy, DType::U8, true),
+            (WrittenFormat::Safetensors, DType::Bool, false),
+            // The archive has a checksum of them.
+            (WrittenFormat::Npz, DType::U8, false),
+        ] {
+            let arrays = vec![("a".to_owned(), Array { shape: vec![1], dtype })];
+            let list = DeclaredArrays { arrays, attributes: None };
+            let mut out = Cursor::new(Vec::new());
+            let settings = Settings::default();
+            let mut draft = Draft::begin::<_, ()>(format, &list, &mut out, settings).unwrap();
+            assert!(!draft.only_stores(), "no array is open");
+            draft.begin_array::<_, ()>(&list, &mut out).unwrap();
+            assert_eq!(draft.only_stores(), only_stores, "{format:?}, {dtype:?}");
+        }
+    }
+}

@@ -1,0 +1,88 @@
+//! Writing of NumPy files: version 1.0, little-endian, row-major.
+
+use crate::attributes::Attributes;
+use crate::npy;
+use crate::num::u64_from_usize;
+use crate::number::Kind;
+use alloc::borrow::ToOwned as _;
+use alloc::format;
+use alloc::string::String;
+use alloc::vec;
+use alloc::vec::Vec;
+
+use super::array::{self, Array, ArrayList, Failure, Inexpressible};
+use super::element;
+use super::format::WrittenFormat;
+
+/// The largest number of dimensions of a NumPy array.
+const RANK: usize = 64;
+
+/// Checks that `list` can be written as an `.npy` file, and returns the ordinal and length in bytes of its only array. The name
+/// of the array is not written, since the name of the file replaces it.
+pub(super) fn begin<L: ArrayList + ?Sized, E>(list: &L) -> Result<Vec<(u32, u64)>, Failure<E>> {
+    check_attributes(&list.attributes(), WrittenFormat::Npy)?;
+    if list.count() != 1 {
+        let count = list.count();
+        let sentence = format!("it has {count} objects; a .npy file holds exactly one");
+        return Err(Inexpressible::file(sentence).into());
+    }
+    Ok(vec![(0, check(list.name(0), &array::array(list, 0)?, WrittenFormat::Npy)?)])
+}
+
+/// Checks that NumPy can hold `array`, and returns the length of its elements in bytes. `name` and `format` are for errors.
+pub(super) fn check(
+    name: &str,
+    array: &Array,
+    format: WrittenFormat,
+) -> Result<u64, Inexpressible> {
+    let rejected = |sentence: String| Inexpressible::tensor(name, sentence);
+    let kind = kind(name, array, format)?;
+    if array.shape.len() > RANK {
+        let sentence = format!("it has more than {RANK} dimensions, the maximum of NumPy");
+        return Err(rejected(sentence));
+    }
+    let data = data(array, kind.width()).ok_or_else(|| {
+        rejected("its shape exceeds the maximum of NumPy, zeros or not".to_owned())
+    })?;
+    header(name, array, format)?;
+    Ok(data)
+}
+
+/// Returns the header of `array`. `name` and `format` are for errors.
+pub(super) fn header(
+    name: &str,
+    array: &Array,
+    format: WrittenFormat,
+) -> Result<Vec<u8>, Inexpressible> {
+    let header = npy::header(kind(name, array, format)?, &array.shape);
+    header.map_err(|sentence| Inexpressible::tensor(name, sentence))
+}
+
+/// Returns the NumPy type of the elements of `array`. `name` and `format` are for errors.
+fn kind(name: &str, array: &Array, format: WrittenFormat) -> Result<Kind, Inexpressible> {
+    element::numpy(array.dtype).ok_or_else(|| {
+        let (dtype, suffix) = (array.dtype, format.suffix());
+        let sentence = format!("a .{suffix} file cannot hold the type {dtype}");
+        Inexpressible::tensor(name, sentence)
+    })
+}
+
+/// Returns the length of all elements in bytes. NumPy rejects an array if the product of its nonzero dimensions overflows, even
+/// if another dimension is 0, and this function returns `None` then.
+fn data(array: &Array, width: usize) -> Option<u64> {
+    let mut sides = array.shape.iter().filter(|side| **side != 0);
+    let bytes =
+        sides.try_fold(u64_from_usize(width), |product, side| product.checked_mul(*side))?;
+    i64::try_from(bytes).ok()?;
+    Some(if array.shape.contains(&0) { 0 } else { bytes })
+}
+
+/// Checks that there are no attributes, since NumPy files cannot hold them.
+pub(super) fn check_attributes(
+    attributes: &Attributes<'_>,
+    format: WrittenFormat,
+) -> Result<(), Inexpressible> {
+    let Some((key, _)) = attributes.clone().next() else { return Ok(()) };
+    let suffix = format.suffix();
+    Err(Inexpressible::attribute(key, format_args!("cannot be written to a .{suffix} file")))
+}

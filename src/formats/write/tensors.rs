@@ -1,0 +1,99 @@
+//! The dense tensors of an open archive as a source of arrays.
+
+use crate::attributes::Attributes;
+use crate::error::OutOfMemory;
+use crate::escape;
+use crate::shards::Source;
+use crate::tools::Normalization;
+use crate::verify::Verifier;
+use crate::{DType, Error, Layout, Manifest, Tensor};
+use alloc::borrow::ToOwned as _;
+use alloc::format;
+use alloc::string::String;
+use alloc::vec::Vec;
+
+use super::array::{Array, ArrayList, ArraySource, ChunkFn, Failure};
+
+/// The number of columns to which a name in a message is cut.
+const NAME: usize = 60;
+
+/// The tensors of an archive of any format, in the order of the archive, and its attributes. For a tensor that is not dense,
+/// [`array`](ArrayList::array) returns an error.
+#[derive(Debug)]
+pub struct Tensors<'a> {
+    all: Vec<Tensor<'a>>,
+    attributes: Attributes<'a>,
+    verifier: Verifier,
+}
+
+impl<'a> Tensors<'a> {
+    /// Creates a source of the tensors of `manifest`. Their data is read from `source` and validated by `verifier`.
+    ///
+    /// # Errors
+    /// Out of memory.
+    pub fn new<B: AsRef<[u8]>>(
+        manifest: &'a Manifest<B>,
+        source: &'a dyn Source,
+        verifier: Verifier,
+    ) -> Result<Self, Error> {
+        let mut all = Vec::new();
+        let tensors = manifest.tensors();
+        all.try_reserve_exact(tensors.len()).map_err(|_| OutOfMemory)?;
+        all.extend(tensors.map(|tensor| tensor.read_from(source)));
+        Ok(Self { all, attributes: manifest.attributes(), verifier })
+    }
+}
+
+impl ArrayList for Tensors<'_> {
+    fn count(&self) -> usize {
+        self.all.len()
+    }
+
+    fn name(&self, at: usize) -> &str {
+        self.all.get(at).map_or("", |tensor| tensor.name())
+    }
+
+    fn array(&self, at: usize) -> Result<Array, String> {
+        let tensor = self.all.get(at).ok_or("no such tensor")?;
+        if tensor.layout() != Layout::Dense {
+            let format = escape::quoted(&escape::cut(tensor.layout_name(), NAME));
+            return Err(format!("its format is {format}, expected dense"));
+        }
+        if tensor.has_attributes() {
+            return Err("it has attributes; only those of a file are written".to_owned());
+        }
+        let mut components = tensor.components();
+        let (Some(component), None) = (components.next(), components.next()) else {
+            return Err("it has components other than its data".to_owned());
+        };
+        let dtype = component.dtype();
+        if dtype == DType::Unknown {
+            let name = escape::quoted(&escape::cut(component.type_name(), NAME));
+            return Err(format!("unknown tensor type {name}"));
+        }
+        Ok(Array { shape: tensor.shape().to_vec(), dtype })
+    }
+
+    fn attributes(&self) -> Attributes<'_> {
+        self.attributes.clone()
+    }
+}
+
+impl ArraySource for Tensors<'_> {
+    type Error = Error;
+
+    fn read(&mut self, at: usize, take: &mut ChunkFn<'_>) -> Result<(), Failure<Error>> {
+        let Some(tensor) = self.all.get(at) else { return Ok(()) };
+        let mut stopped = None;
+        let read = self.verifier.object(tensor, |component, chunk| {
+            if stopped.is_none() {
+                let normalized = Normalization::bools(component);
+                stopped = normalized.chunk(chunk, |bytes| take(bytes)).err();
+            }
+        });
+        match stopped {
+            Some(error) => Err(Failure::Output(error)),
+            None => read.map_err(Failure::Source),
+        }
+    }
+}

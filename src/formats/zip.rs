@@ -1,0 +1,118 @@
+//! Reading of the zip archives on whose content all zip readers agree: the directory, the members, and their first bytes.
+
+mod cursor;
+mod directory;
+mod entry;
+mod extra;
+mod member;
+
+use alloc::vec::Vec;
+pub(super) use cursor::Window;
+pub(super) use directory::Directory;
+pub(super) use entry::Entry;
+pub(super) use member::{Content, Member, damage};
+
+use crate::Limits;
+use crate::rules::Limit;
+
+use super::error::FormatError;
+use super::rules::Rule;
+
+/// The program that writes the archives, which decides the allowed constructs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Writer {
+    /// NumPy and zip programs: members are arrays, and extra fields may contain times and owners.
+    NumPy,
+    /// PyTorch: an extra field pads each member, and the archive always has zip64 end records.
+    Torch,
+}
+
+/// The number of decompressed bytes of all members so far, for the limits of decompression.
+#[derive(Debug, Default)]
+pub(super) struct Decoded(u64);
+
+impl Decoded {
+    /// Adds the member of `entry` in a file of `length` bytes, and checks the limits.
+    pub(super) fn add(
+        &mut self,
+        entry: &Entry<'_>,
+        length: u64,
+        limits: &Limits,
+    ) -> Result<(), FormatError> {
+        let Some(size) = entry.decompressed() else { return Ok(()) };
+        self.0 = self.0.saturating_add(size);
+        let limit = match size > limits.decoded() {
+            true => Limit::Decoded,
+            false if self.0 > limits.decoded_total(length) => Limit::DecodedTotal,
+            false => return Ok(()),
+        };
+        let sentence = format_args!("decompresses to {size} bytes, which exceeds the limit");
+        Err(FormatError::predicate(limit, sentence))
+    }
+}
+
+/// The extents of members, which must cover the file up to the directory exactly.
+#[derive(Debug)]
+pub(super) struct Extents {
+    /// The start and end offsets of members.
+    ranges: Vec<(u64, u64)>,
+    /// The sum of the lengths of all extents.
+    covered: u64,
+    /// The offset at which the directory begins.
+    end: u64,
+}
+
+impl Extents {
+    pub(super) fn new(end: u64) -> Self {
+        Self { ranges: Vec::new(), covered: 0, end }
+    }
+
+    /// Adds a member that takes the bytes from `start` to `end`.
+    pub(super) fn add(&mut self, start: u64, end: u64) -> Result<(), FormatError> {
+        self.ranges.try_reserve(1).map_err(|_| FormatError::memory())?;
+        self.ranges.push((start, end));
+        self.covered = self.covered.saturating_add(end.saturating_sub(start));
+        if self.covered > self.end {
+            // Members overlap. Stopping here bounds the work for a directory with many entries for the same bytes.
+            self.check()?;
+            return Err(FormatError::internal("members overlap, and lie one after the other"));
+        }
+        Ok(())
+    }
+
+    /// The number of members.
+    pub(super) fn count(&self) -> usize {
+        self.ranges.len()
+    }
+
+    /// Checks that the members lie one after the other, from the first byte of the file to the directory, without gaps or
+    /// overlaps.
+    pub(super) fn check(&mut self) -> Result<(), FormatError> {
+        self.ranges.sort_unstable();
+        let mut from = 0;
+        for (start, after) in self.ranges.iter().copied().chain([(self.end, self.end)]) {
+            if start != from {
+                let sentence =
+                    "a member of the archive does not begin where the one before it ends";
+                return Err(FormatError::violation_at(Rule::ZipContiguous, sentence, start));
+            }
+            from = after;
+        }
+        Ok(())
+    }
+}
+
+/// Stores an error about bytes that have not been supplied yet in `pending`, and returns `None` then. Returns any other result
+/// unchanged.
+pub(super) fn defer<T>(
+    read: Result<T, FormatError>,
+    pending: &mut Option<FormatError>,
+) -> Result<Option<T>, FormatError> {
+    match read {
+        Err(error) if error.is_pending() => {
+            *pending = Some(error);
+            Ok(None)
+        }
+        read => read.map(Some),
+    }
+}

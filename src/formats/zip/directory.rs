@@ -1,0 +1,200 @@
+//! Finding the directory of an archive without ambiguity.
+//!
+//! Zip readers search for the end record from the back. Some trust its count of members, some trust the size of the
+//! directory, and some accept data in front of the archive. All readers agree on a file whose end record is at the very
+//! end, whose directory lies right before it, and whose directory has exactly the counted number of members.
+
+use alloc::vec::Vec;
+use std::ops::Range;
+
+use super::Writer;
+use super::cursor::Cursor;
+use super::entry::Entry;
+use crate::formats::error::{FormatError, follow};
+use crate::formats::limits::check_length;
+use crate::formats::rules::{APPENDED, Rule, WRITER};
+use crate::num::u64_from_usize;
+use crate::{Limits, ReadAt};
+
+/// The length of the end record in bytes.
+const END: u64 = 22;
+/// The length of the zip64 end record in bytes.
+const END64: u64 = 56;
+/// The length in bytes of the locator, which gives the offset of the zip64 end record.
+const LOCATOR: u64 = 20;
+/// The signature of the end record.
+const END_SIGNATURE: u32 = 0x0605_4b50;
+/// The signature of the zip64 end record.
+const END64_SIGNATURE: u32 = 0x0606_4b50;
+/// The signature of the locator.
+const LOCATOR_SIGNATURE: u32 = 0x0706_4b50;
+/// The length in bytes of the longest directory.
+const DIRECTORY: u64 = 64 << 20;
+
+/// The directory of an archive.
+#[derive(Debug)]
+pub(crate) struct Directory {
+    /// The number of members, according to the end record.
+    members: u64,
+    /// The range of the directory in the file. The last member ends where the directory begins.
+    pub(crate) range: Range<u64>,
+    /// The bytes of the directory.
+    bytes: Vec<u8>,
+    writer: Writer,
+}
+
+/// The directory as an end record describes it.
+struct Claim {
+    /// The number of members.
+    members: u64,
+    /// The length of the directory in bytes.
+    length: u64,
+    /// The offset in the file at which the directory begins.
+    start: u64,
+    /// The offset of the end record, at which the directory must end.
+    end: u64,
+}
+
+impl Directory {
+    /// Finds and reads the directory of a file of `length` bytes. Rejects an archive in which another zip reader may find a
+    /// different directory.
+    pub(crate) fn find(
+        source: &dyn ReadAt,
+        length: u64,
+        limits: &Limits,
+        writer: Writer,
+    ) -> Result<Self, FormatError> {
+        let Claim { members, length, start, end } = claimed(source, length, writer)?;
+        if start.checked_add(length) != Some(end) {
+            let sentence = "the directory of the archive does not end where its end record begins";
+            return Err(FormatError::violation_at(Rule::ZipDirectory, sentence, end));
+        }
+        if length > DIRECTORY {
+            let sentence =
+                format_args!("the directory of the archive is longer than {DIRECTORY} bytes");
+            return Err(FormatError::violation_at(Rule::LimitHeader, sentence, start));
+        }
+        check_length(length, limits, "the directory of the archive")
+            .map_err(|error| error.or_at(start))?;
+        let mut bytes = Vec::new();
+        source.append_range(start..end, &mut bytes)?;
+        Ok(Self { members, range: start..end, bytes, writer })
+    }
+
+    /// Returns the entries of the members, in order.
+    pub(crate) fn entries(&self) -> impl Iterator<Item = Result<Entry<'_>, FormatError>> {
+        let (Range { start, end }, writer) = (self.range.clone(), self.writer);
+        let mut cursor = Cursor::new(&self.bytes, start, end, Rule::ZipDirectory);
+        std::iter::from_fn(move || (!cursor.is_at_end()).then(|| Entry::read(&mut cursor, writer)))
+    }
+
+    /// Checks that the number of members `found` is the number in the end record.
+    pub(crate) fn check_count(&self, found: usize) -> Result<(), FormatError> {
+        let counted = self.members;
+        if u64_from_usize(found) == counted {
+            return Ok(());
+        }
+        let sentence =
+            format_args!("the archive has {found} members, and its end record counts {counted}");
+        Err(FormatError::violation_at(Rule::ZipCount, sentence, self.range.end))
+    }
+}
+
+/// Reads the end record of a file of `length` bytes, and the zip64 end record if there is one.
+fn claimed(source: &dyn ReadAt, length: u64, writer: Writer) -> Result<Claim, FormatError> {
+    let Some(at) = length.checked_sub(END) else {
+        return Err(FormatError::violation_at(
+            Rule::ZipEndRecord,
+            "the archive is cut off",
+            length,
+        ));
+    };
+    // Both end records and the locator, if they are at their expected places.
+    let first = at.saturating_sub(LOCATOR).saturating_sub(END64);
+    let mut tail = Vec::new();
+    source.append_range(first..length, &mut tail)?;
+    let from = |offset: u64, rule| {
+        let place = usize::try_from(offset.saturating_sub(first)).unwrap_or(usize::MAX);
+        Cursor::new(tail.get(place..).unwrap_or_default(), offset, length, rule)
+    };
+    let mut cursor = from(at, Rule::ZipEndRecord);
+    if cursor.u32()? != END_SIGNATURE {
+        return Err(no_end_record(&tail, length).or_at(at));
+    }
+    let disks = [cursor.u16()?, cursor.u16()?];
+    let (here, members) = (cursor.u16()?, cursor.u16()?);
+    let (length, start) = (cursor.u32()?, cursor.u32()?);
+    let comment = cursor.u16()?;
+    if disks != [0, 0] || here != members || comment != 0 {
+        let sentence = "the archive has several parts, or bytes after its end";
+        let error = FormatError::violation_at(Rule::ZipEndRecord, sentence, at);
+        return Err(error.advising(WRITER));
+    }
+    let small =
+        Claim { members: members.into(), length: length.into(), start: start.into(), end: at };
+    let Some(locator) = at.checked_sub(LOCATOR) else { return Ok(small) };
+    let mut cursor = from(locator, Rule::ZipEndRecord64);
+    if cursor.u32()? != LOCATOR_SIGNATURE {
+        return Ok(small);
+    }
+    let (disk, at, disks) = (cursor.u32()?, cursor.u64()?, cursor.u32()?);
+    if disk != 0 || disks != 1 || at.checked_add(END64) != Some(locator) {
+        let sentence = "the zip64 end record of the archive does not end where its locator begins";
+        return Err(FormatError::violation_at(Rule::ZipEndRecord64, sentence, locator));
+    }
+    agree(&small, large(from(at, Rule::ZipEndRecord64))?, writer)
+}
+
+/// Returns the error for a file of `length` bytes whose last bytes, `tail`, do not end with an end record. If an end record
+/// lies further ahead, bytes were appended; otherwise, the archive was cut.
+#[cold]
+fn no_end_record(tail: &[u8], length: u64) -> FormatError {
+    let signature = END_SIGNATURE.to_le_bytes();
+    let last = tail.windows(signature.len()).rposition(|bytes| bytes == signature);
+    let after = last.and_then(|start| tail.len().checked_sub(start)).map(u64_from_usize);
+    match after.and_then(|after| after.checked_sub(END)).filter(|after| *after > 0) {
+        Some(after) if after < length => {
+            let sentence = follow(after, "the end record of the archive");
+            FormatError::violation(Rule::ZipEndRecord, sentence).advising(APPENDED)
+        }
+        _ => {
+            let sentence = "the file does not end with the end record of an archive";
+            FormatError::violation(Rule::ZipEndRecord, sentence)
+        }
+    }
+}
+
+/// Reads the zip64 end record.
+fn large(mut cursor: Cursor<'_>) -> Result<Claim, FormatError> {
+    let at = cursor.at();
+    let (signature, rest) = (cursor.u32()?, cursor.u64()?);
+    cursor.skip(4)?;
+    let disks = [cursor.u32()?, cursor.u32()?];
+    let (here, members) = (cursor.u64()?, cursor.u64()?);
+    let (length, start) = (cursor.u64()?, cursor.u64()?);
+    // The length field counts neither the signature nor itself.
+    let whole = rest.checked_add(12) == Some(END64);
+    if signature != END64_SIGNATURE || !whole || disks != [0, 0] || here != members {
+        let sentence = "invalid end record of the archive";
+        return Err(FormatError::violation_at(Rule::ZipEndRecord64, sentence, at));
+    }
+    Ok(Claim { members, length, start, end: at })
+}
+
+/// Checks that each field of the end record, `small`, is equal to the field of the zip64 end record, `large`, or refers to it
+/// by its largest value. Returns `large`.
+fn agree(small: &Claim, large: Claim, writer: Writer) -> Result<Claim, FormatError> {
+    let pairs: [(u64, u64, u64); 3] = [
+        (small.members, large.members, u16::MAX.into()),
+        (small.length, large.length, u32::MAX.into()),
+        (small.start, large.start, u32::MAX.into()),
+    ];
+    let same = pairs.iter().all(|(small, large, full)| small == large || small == full);
+    // Some readers use the zip64 record only if a field of the end record refers to it, so an unneeded one is ambiguous.
+    let needed = writer == Writer::Torch || pairs.iter().any(|(small, _, full)| small == full);
+    if same && needed {
+        return Ok(large);
+    }
+    let sentence = "the archive has two end records, and they do not agree";
+    Err(FormatError::violation_at(Rule::ZipEndRecord64, sentence, small.end))
+}

@@ -1,0 +1,134 @@
+//! The extra fields of a member. Each has an id, a length, and data of this length.
+
+use super::Writer;
+use crate::finding::counted;
+use crate::formats::error::FormatError;
+use crate::formats::rules::Rule;
+use crate::num::u64_from_usize;
+
+/// The id of the field with 64-bit numbers.
+const LARGE: u16 = 1;
+/// The ids of fields with the times and owner of a file, and their allowed lengths. These fields do not affect tensors, so they
+/// are ignored.
+const OF_FILES: [(u16, &[usize]); 3] = [
+    // Unix times and Unix owner.
+    (0x5455, &[5, 9, 13]),
+    (0x7875, &[11, 19]),
+    // NTFS times.
+    (0x000a, &[32]),
+];
+
+/// The id of the field by which PyTorch aligns members, and the byte that fills this field.
+const PADDING: (u16, u8) = (0x4246, b'Z');
+
+/// The extra fields that affect the content of a member.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Extra<'b> {
+    /// The 64-bit numbers that do not fit into 32-bit fields.
+    pub(super) large: Option<&'b [[u8; 8]]>,
+}
+
+impl<'b> Extra<'b> {
+    /// Parses all fields in `bytes`, and rejects unknown fields, since they could change the content.
+    pub(super) fn parse(mut bytes: &'b [u8], writer: Writer) -> Result<Self, FormatError> {
+        let mut extra = Self::default();
+        while !bytes.is_empty() {
+            let (id, field, rest) = next(bytes).ok_or_else(|| {
+                FormatError::predicate(Rule::ZipExtra, "has an extra field that is cut off")
+            })?;
+            bytes = rest;
+            if id == LARGE {
+                let (numbers, over) = field.as_chunks::<8>();
+                if field.is_empty() || !over.is_empty() || extra.large.replace(numbers).is_some() {
+                    let sentence = "has an invalid extra field for large files";
+                    return Err(FormatError::predicate(Rule::ZipExtra, sentence));
+                }
+            } else if !match writer {
+                Writer::NumPy => OF_FILES
+                    .iter()
+                    .any(|(known, lengths)| *known == id && lengths.contains(&field.len())),
+                Writer::Torch => id == PADDING.0 && field.iter().all(|byte| *byte == PADDING.1),
+            } {
+                let bytes = counted(u64_from_usize(field.len()), "byte");
+                let sentence = format_args!("has the unsupported extra field {id:#06x} of {bytes}");
+                return Err(FormatError::predicate(Rule::ZipExtra, sentence));
+            }
+        }
+        Ok(extra)
+    }
+}
+
+/// Splits the first field off `bytes`. Returns its id, its data and the bytes after it, or `None` if `bytes` ends within the
+/// field.
+fn next(bytes: &[u8]) -> Option<(u16, &[u8], &[u8])> {
+    let (id, rest) = bytes.split_first_chunk()?;
+    let (length, rest) = rest.split_first_chunk()?;
+    let (field, rest) = rest.split_at_checked(u16::from_le_bytes(*length).into())?;
+    Some((u16::from_le_bytes(*id), field, rest))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use alloc::format;
+    use alloc::string::String;
+    use alloc::string::ToString as _;
+    use alloc::vec;
+    use alloc::vec::Vec;
+
+    fn field(id: u16, bytes: &[u8]) -> Vec<u8> {
+        let length = u16::try_from(bytes.len()).unwrap();
+        [&id.to_le_bytes()[..], &length.to_le_bytes(), bytes].concat()
+    }
+
+    fn rejection(bytes: &[u8]) -> String {
+        Extra::parse(bytes, Writer::NumPy).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn fields_end_where_they_say() {
+        let whole = field(1, &[7; 16]);
+        assert!(Extra::parse(&whole, Writer::NumPy).is_ok());
+        for end in 1..whole.len() {
+            assert!(rejection(&whole[..end]).contains("cut off"), "{end}");
+        }
+        for more in 1..4 {
+            let bytes = [&whole[..], &[0; 3][..more]].concat();
+            assert!(rejection(&bytes).contains("cut off"), "{more}");
+        }
+    }
+
+    #[test]
+    fn numbers_of_large_files_stand_there_once_and_are_whole() {
+        let numbers = [1_u64, 2, u64::MAX];
+        let bytes = numbers.map(u64::to_le_bytes).concat();
+        let whole = field(1, &bytes);
+        assert_eq!(
+            Extra::parse(&whole, Writer::NumPy).unwrap().large.unwrap(),
+            numbers.map(u64::to_le_bytes)
+        );
+        assert_eq!(Extra::parse(&[], Writer::NumPy).unwrap(), Extra { large: None });
+        for wrong in [field(1, &[]), field(1, &bytes[1..]), field(1, &bytes).repeat(2)] {
+            assert!(rejection(&wrong).contains("has an invalid extra field for large files"));
+        }
+    }
+
+    #[test]
+    fn times_and_owners_are_no_content() {
+        for (id, lengths) in OF_FILES {
+            for length in 0..40 {
+                let field = field(id, &vec![0; length]);
+                assert_eq!(
+                    Extra::parse(&field, Writer::NumPy).is_ok(),
+                    lengths.contains(&length),
+                    "{id:#x} {length}"
+                );
+            }
+        }
+        // Another name, and what is not known.
+        for id in [0x7075, 0x9901, 0, 0xcafe] {
+            let sentence = rejection(&field(id, &[0; 5]));
+            assert!(sentence.contains(&format!("{id:#06x} of 5 bytes")), "{sentence}");
+        }
+    }
+}

@@ -1,0 +1,139 @@
+//! Reading and decompressing the first bytes of a member.
+
+use alloc::vec::Vec;
+use miniz_oxide::inflate::TINFLStatus;
+use miniz_oxide::inflate::core::inflate_flags::{
+    TINFL_FLAG_HAS_MORE_INPUT, TINFL_FLAG_USING_NON_WRAPPING_OUTPUT_BUF,
+};
+use miniz_oxide::inflate::core::{DecompressorOxide, decompress};
+
+use super::cursor::Window;
+use crate::formats::error::FormatError;
+use crate::formats::rules::Rule;
+use crate::front::RawComponent;
+use crate::num::u64_from_usize;
+use crate::tools::StorageType;
+use crate::{Encoding, Error, ErrorKind};
+
+/// The size in bytes of the first buffer for decompressed data, which is larger than most headers.
+const FIRST: usize = 256;
+
+/// The location and encoding of a member's content.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Member {
+    /// The offset of the data in the file.
+    pub(crate) start: u64,
+    /// The length of the stored data in bytes.
+    pub(crate) packed: u64,
+    /// The length of the content in bytes.
+    pub(crate) size: u64,
+    /// The CRC-32 of the content; `None` if it is not checked.
+    pub(crate) crc: Option<u32>,
+    pub(crate) is_deflated: bool,
+}
+
+impl Member {
+    /// Returns the whole member as a component of bytes whose data begins at `offset`.
+    pub(crate) fn component(&self, offset: u64) -> RawComponent<'static> {
+        RawComponent {
+            decoded_length: Some(self.size),
+            checksum: self.crc,
+            encoding: if self.is_deflated { Encoding::Deflate } else { Encoding::Raw },
+            ..RawComponent::raw(StorageType::U8, offset, self.packed)
+        }
+    }
+}
+
+/// Converts the error of reading the whole member whose data begins at offset `start` of the file.
+pub(crate) fn damage(error: Error, start: u64) -> FormatError {
+    let rules = [Rule::ZipDeflate, Rule::ZipLength, Rule::ZipCrc];
+    let broken = rules.iter().find(|rule| error.rule() == Some(rule.row().id));
+    match (broken, error.kind()) {
+        (Some(rule), _) => FormatError::violation_at(*rule, rule.row().broken, start),
+        (None, ErrorKind::Limit(limit)) => {
+            FormatError::violation_at(limit, error.sentence(), start)
+        }
+        (None, _) => error.into(),
+    }
+}
+
+/// A reader of the first bytes of a member.
+pub(crate) struct Content<'m, 's> {
+    member: Member,
+    window: &'m mut Window<'s>,
+    /// The decoder of a compressed member: a vector of one item, because a decoder takes 10 KiB and belongs on the heap.
+    decoder: &'m mut Vec<DecompressorOxide>,
+    /// The offset in the file of the next compressed byte.
+    at: u64,
+    has_ended: bool,
+}
+
+impl<'m, 's> Content<'m, 's> {
+    /// Creates a reader at the first byte of `member`. `decoder` may contain the decoder of another member, whose memory is
+    /// reused.
+    pub(crate) fn new(
+        member: Member,
+        window: &'m mut Window<'s>,
+        decoder: &'m mut Vec<DecompressorOxide>,
+    ) -> Result<Self, FormatError> {
+        if member.is_deflated {
+            decoder.clear();
+            decoder.try_reserve_exact(1).map_err(|_| FormatError::memory())?;
+            decoder.push(DecompressorOxide::new());
+        }
+        Ok(Self { member, window, decoder, at: member.start, has_ended: false })
+    }
+
+    /// Reads more bytes until `read`, the content so far, is `length` bytes long or the member ends.
+    pub(crate) fn extend(&mut self, read: &mut Vec<u8>, length: usize) -> Result<(), FormatError> {
+        let size = usize::try_from(self.member.size).unwrap_or(usize::MAX);
+        let length = length.min(size);
+        if self.member.is_deflated {
+            return self.decompress(read, length);
+        }
+        let Member { start, packed, .. } = self.member;
+        let from = start.saturating_add(u64_from_usize(read.len()));
+        let to = start.saturating_add(u64_from_usize(length));
+        let bytes = self.window.get(from..to, start.saturating_add(packed))?;
+        read.try_reserve(bytes.len()).map_err(|_| FormatError::memory())?;
+        read.extend_from_slice(bytes);
+        Ok(())
+    }
+
+    /// Decompresses more bytes until `read`, the content so far, is `length` bytes long.
+    fn decompress(&mut self, read: &mut Vec<u8>, length: usize) -> Result<(), FormatError> {
+        let Member { start, packed, .. } = self.member;
+        let damaged = |rule: Rule| FormatError::violation_at(rule, rule.row().broken, start);
+        let end = start.saturating_add(packed);
+        let decoder = self.decoder.first_mut();
+        let decoder =
+            decoder.ok_or_else(|| FormatError::internal("nothing decompresses a member"))?;
+        let mut filled = read.len();
+        while filled < length && !self.has_ended {
+            if filled == read.len() {
+                // The buffer grows with the decompressed bytes, because the size that the directory gives is not trustworthy.
+                let room = filled.saturating_mul(2).max(FIRST).min(length);
+                read.try_reserve(room.saturating_sub(filled)).map_err(|_| FormatError::memory())?;
+                read.resize(room, 0);
+            }
+            let input = self.window.some(self.at, end)?;
+            let next = self.at.saturating_add(u64_from_usize(input.len()));
+            let more = if next < end { TINFL_FLAG_HAS_MORE_INPUT } else { 0 };
+            let flags = TINFL_FLAG_USING_NON_WRAPPING_OUTPUT_BUF | more;
+            let (status, taken, written) = decompress(decoder, input, read, filled, flags);
+            self.at = self.at.saturating_add(u64_from_usize(taken));
+            filled = filled.saturating_add(written);
+            self.has_ended = status == TINFLStatus::Done;
+            match status {
+                TINFLStatus::Done | TINFLStatus::HasMoreOutput => {}
+                TINFLStatus::NeedsMoreInput if more > 0 && taken > 0 => {}
+                _ => return Err(damaged(Rule::ZipDeflate)),
+            }
+        }
+        read.truncate(filled);
+        if filled < length {
+            return Err(damaged(Rule::ZipLength));
+        }
+        Ok(())
+    }
+}

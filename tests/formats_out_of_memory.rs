@@ -1,0 +1,148 @@
+//! Out of memory: whichever allocation fails, opening a file and verifying it ends in an error.
+
+use std::cell::Cell;
+use std::path::{Path, PathBuf};
+use std::{fs, io};
+
+use alloc_chaos::{ChaosAllocator, Check};
+use zten::formats::{FormatError, open_bytes, open_source};
+use zten::{Error, ErrorKind, Limits, OpenOptions, ReadAt};
+use zten_corpus::other::gguf;
+use zten_corpus::other::safetensors::file;
+
+#[global_allocator]
+static ALLOCATOR: ChaosAllocator = ChaosAllocator::system();
+
+/// A file in memory, read at positions.
+struct Positions<'b>(&'b [u8]);
+
+impl ReadAt for Positions<'_> {
+    fn read_at(&self, offset: u64, buffer: &mut [u8]) -> Result<(), Error> {
+        let start = usize::try_from(offset).unwrap();
+        buffer.copy_from_slice(&self.0[start..start + buffer.len()]);
+        Ok(())
+    }
+}
+
+fn borrow(bytes: &[u8], options: &OpenOptions) -> Result<(), FormatError> {
+    let archive = open_bytes(bytes, options)?;
+    archive.verify()?;
+    Ok(())
+}
+
+fn read(bytes: &[u8], options: &OpenOptions) -> Result<(), FormatError> {
+    let length = u64::try_from(bytes.len()).unwrap();
+    open_source(Positions(bytes), length, Path::new("x"), options)?.verify()?;
+    Ok(())
+}
+
+/// Returns whether two outcomes are the same, without taking memory.
+fn is_same(one: &Result<(), FormatError>, other: &Result<(), FormatError>) -> bool {
+    match (one, other) {
+        (Ok(()), Ok(())) => true,
+        (Err(FormatError::Library(one)), Err(FormatError::Library(other))) => one == other,
+        (Err(FormatError::Violation(one)), Err(FormatError::Violation(other))) => {
+            (one.blame, &one.sentence, &one.name, one.offset)
+                == (other.blame, &other.sentence, &other.name, other.offset)
+        }
+        _ => false,
+    }
+}
+
+fn is_memory(error: &FormatError) -> bool {
+    match error {
+        FormatError::Io(error) => error.kind() == io::ErrorKind::OutOfMemory,
+        FormatError::Library(error) => error.kind() == ErrorKind::OutOfMemory,
+        FormatError::Violation(_) => false,
+    }
+}
+
+/// Fails each allocation by itself: each time the work must end when out of memory, or as it does when it has memory.
+/// Returns the number of those that failed, and of those that made no difference.
+fn sweep(what: &str, work: impl Fn() -> Result<(), FormatError>) -> [usize; 2] {
+    let usual = work();
+    let harmless = Cell::new(0);
+    let report = Check::new().run(|| {
+        let outcome = work();
+        if is_same(&outcome, &usual) {
+            harmless.set(harmless.get() + 1);
+        } else {
+            assert!(outcome.is_err_and(|error| is_memory(&error)), "{what}");
+        }
+    });
+    let all = report.injected_failures() == report.baseline_allocations();
+    let well = report.baseline().outcome().is_completed() && report.first_failure().is_none();
+    assert!(all && well && !report.is_truncated(), "{what}: {report}");
+    // The run that counts is one of them.
+    [report.tested_failures(), harmless.get() - 1]
+}
+
+/// Valid and invalid files of the corpus, and some that take other ways.
+fn files() -> Vec<(String, Vec<u8>)> {
+    let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("corpus/other");
+    let read = |path: PathBuf| (path.display().to_string(), fs::read(path).unwrap());
+    let mut files = Vec::new();
+    for format in ["safetensors", "gguf", "npy", "npz", "torch"] {
+        for folder in ["accept", "reject"] {
+            let folder = fs::read_dir(corpus.join(format).join(folder)).unwrap();
+            files.extend(folder.map(|file| read(file.unwrap().path())));
+        }
+    }
+    let entry = |begin: usize, end: usize| {
+        format!(r#"{{"dtype":"U8","shape":[{}],"data_offsets":[{begin},{end}]}}"#, end - begin)
+    };
+    let many = (0..300).rev().map(|at| format!(r#""\u0061{at}":{}"#, entry(at, at + 1)));
+    let many =
+        format!(r#"{{{},"__metadata__":{{"b":"\n","a":""}}}}"#, many.collect::<Vec<_>>().join(","));
+    files.push(("disorder".to_owned(), file(&many, &[0; 300])));
+    let texts: Vec<_> = (0..100).rev().map(|at| format!(r#""{at}\t":"{at}""#)).collect();
+    let texts = format!(r#"{{"__metadata__":{{{}}}}}"#, texts.join(","));
+    files.push(("metadata".to_owned(), file(&texts, &[])));
+    let name = r"\u0062".repeat(200);
+    for (what, header, data) in [
+        ("a name that is cut", format!(r#"{{"{name}":{}}}"#, entry(1, 2)), 2),
+        ("a name twice", format!(r#"{{"{name}":{},"{name}":{}}}"#, entry(0, 1), entry(1, 2)), 2),
+        ("an escape in an unknown field", format!(r#"{{"{name}":{{"{name}":1}}}}"#), 0),
+        ("an escape in a dtype", format!(r#"{{"{name}":{{"dtype":"{name}"}}}}"#), 0),
+    ] {
+        files.push((what.to_owned(), file(&header, &vec![0; data])));
+    }
+    let infos: Vec<_> = (0..300_u64)
+        .rev()
+        .map(|at| match at % 3 {
+            0 => gguf::info(&format!("{at}"), &[0, at], 17, 0),
+            1 => gguf::info(&format!("{at}"), &[256, 0], 18, 0),
+            _ => gguf::info(&format!("{at}"), &[32], 24, at / 3 * 32),
+        })
+        .collect();
+    let pairs: Vec<_> = (0..99).rev().map(|at| gguf::pair(&format!("{at}"), 0, &[200])).collect();
+    files.push(("GGUF".to_owned(), gguf::file(&pairs, &infos, &[7; 3200])));
+    let text = [gguf::pair("long", 8, &gguf::text("x".repeat(100_000)))];
+    files.push(("a long header".to_owned(), gguf::file(&text, &[], &[])));
+    let twice = ["a", "b", "a"].map(|name| gguf::info(name, &[0], 0, 0));
+    files.push(("a name of GGUF twice".to_owned(), gguf::file(&[], &twice, &[])));
+    let key = gguf::pair(&"k".repeat(300), 7, &[1]);
+    files.push(("a key twice".to_owned(), gguf::file(&[key.clone(), key], &[], &[])));
+    files
+}
+
+#[test]
+fn every_allocation_may_fail() {
+    let limits = Limits::default().with_named("keys", 99).unwrap();
+    let mut tally = [0; 2];
+    for (name, bytes) in files() {
+        for options in [OpenOptions::default(), OpenOptions::default().limits(limits)] {
+            let swept = [
+                sweep(&name, || borrow(&bytes, &options)),
+                sweep(&name, || read(&bytes, &options)),
+            ];
+            for [failed, harmless] in swept {
+                tally = [tally[0] + failed, tally[1] + harmless];
+            }
+        }
+    }
+    let [failed, harmless] = tally;
+    println!("{failed} failed, {harmless} of them harmless");
+    assert!(failed > 1000, "only {failed} allocations");
+    assert!(harmless * 20 < failed, "{harmless} of {failed} are harmless");
+}

@@ -1,0 +1,176 @@
+//! The files of `corpus/other`: each is accepted, or rejected by the rule that its name says.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::Path;
+
+use zten::finding::Verdict;
+use zten::formats::{BesideNames, Rule, open, open_bytes};
+use zten::{Archive, Error, ErrorKind, OpenOptions};
+use zten_testkit::other_formats;
+
+/// Returns whether a rule is about a file as a whole.
+fn is_of_the_whole(id: &str) -> bool {
+    id.starts_with("format-") || ["index-metadata", "index-total-size"].contains(&id)
+}
+
+/// Validates all of a file, and reads all of it if it is valid. Returns the number of tensors, or the id of the rule
+/// that is broken.
+fn validate(path: &Path) -> Result<usize, String> {
+    let counted = validate_archive(path);
+    counted.map_err(|error| {
+        let id = error.rule().unwrap_or_else(|| panic!("{}: {error}", path.display()));
+        if let ErrorKind::Format(row)
+        | ErrorKind::UnsupportedFormat(row)
+        | ErrorKind::LimitFormat(row) = error.kind()
+        {
+            // Whoever asks for the kind hears what the catalog says.
+            let own = Rule::ALL.iter().find(|rule| rule.row().id == row.id).unwrap();
+            let verdict = match error.kind() {
+                ErrorKind::Format(_) => Verdict::Invalid,
+                ErrorKind::UnsupportedFormat(_) => Verdict::Unsupported,
+                _ => Verdict::Limit,
+            };
+            assert_eq!(own.verdict(), verdict, "{id}");
+            let is_named = error.tensor().is_some() || error.file().is_some();
+            let is_placed = is_named || error.offset().is_some();
+            assert!(is_placed || is_of_the_whole(id), "{}: {error}", path.display());
+        }
+        id.to_owned()
+    })
+}
+
+/// Opens a file in both ways.
+fn validate_archive(path: &Path) -> Result<usize, Error> {
+    if BesideNames::of(path).is_some() {
+        // Bytes alone have no others beside them.
+        return verify(&open(path)?);
+    }
+    let bytes = fs::read(path).unwrap();
+    let (opened, borrowed) = (open(path), open_bytes(&*bytes, &OpenOptions::default()));
+    let archive = match (opened, borrowed) {
+        (Ok(archive), Ok(borrowed)) => {
+            assert_eq!(archive.verify().is_ok(), borrowed.verify().is_ok());
+            for (tensor, again) in borrowed.tensors().zip(archive.tensors()) {
+                let data = tensor.component("data").unwrap();
+                let extent = data.extent();
+                assert_eq!(again.component("data").unwrap().extent(), extent);
+                if borrowed.verify().is_ok() {
+                    let read = data.read().unwrap();
+                    assert_eq!(u64::try_from(read.len()).ok(), data.decoded_length());
+                    if let Ok(view) = tensor.dense().and_then(|data| data.view()) {
+                        assert_eq!(u64::try_from(view.as_bytes().len()).unwrap(), extent.length());
+                    }
+                }
+            }
+            archive
+        }
+        (Err(error), other) => {
+            // Bytes alone have no name that says what they should be.
+            assert!(other.is_err());
+            return Err(error);
+        }
+        (Ok(_), Err(error)) => panic!("{}: {error}", path.display()),
+    };
+    verify(&archive)
+}
+
+/// Reads and validates all content of a file, and of the files that it names. Returns the number of components.
+fn verify(archive: &Archive) -> Result<usize, Error> {
+    Ok(usize::try_from(archive.verify()?.components()).unwrap())
+}
+
+#[test]
+fn accepted() {
+    let files = other_formats("accept");
+    assert!(files.len() > 30, "{files:#?}");
+    let mut noted = BTreeSet::new();
+    for path in files {
+        let valid = validate(&path);
+        assert!(valid.is_ok(), "{}: {}", path.display(), valid.unwrap_err());
+        let expected = NOTED.iter().find(|(name, _)| path.ends_with(name)).map(|(_, rule)| *rule);
+        noted.extend(expected);
+        let archive = open(&path).unwrap();
+        let findings = archive.manifest().findings().iter();
+        let rules: Vec<_> = findings.map(|found| found.error().rule().unwrap()).collect();
+        assert_eq!(rules, Vec::from_iter(expected), "{}", path.display());
+    }
+    assert_eq!(noted, rules_of_notes());
+}
+
+/// The end of the path of each valid file for which zten reports a note, and the id of the rule that makes the note.
+const NOTED: [(&str, &str); 3] = [
+    ("safetensors/accept/unaligned.safetensors", "safetensors-alignment"),
+    ("torch/accept/no-checksums.pt", "torch-no-checksums"),
+    ("torch/accept/big-untyped.pt", "torch-byte-order"),
+];
+
+/// Returns the ids of all rules that make a note.
+fn rules_of_notes() -> BTreeSet<&'static str> {
+    let notes = Rule::ALL.iter().filter(|rule| rule.verdict() == Verdict::Valid);
+    notes.map(|rule| rule.row().id).collect()
+}
+
+#[test]
+fn rejected_by_the_rule_of_the_name() {
+    let mut rules = BTreeSet::new();
+    let mut wrong = Vec::new();
+    for path in other_formats("reject") {
+        let name = path.file_name().unwrap().to_str().unwrap();
+        let Some((rule, _)) = name.split_once("--") else {
+            assert!(path.parent().unwrap().parent().unwrap().ends_with("index"), "{name}");
+            continue;
+        };
+        if name.contains("-00002-of-") {
+            // The file that names it breaks the rule.
+            continue;
+        }
+        rules.insert(rule.to_owned());
+        match validate(&path) {
+            Ok(_) => wrong.push(format!("{name}: valid")),
+            Err(found) if found == rule => {}
+            Err(found) => wrong.push(format!("{name}: {found}")),
+        }
+    }
+    assert!(wrong.is_empty(), "{wrong:#?}");
+    rules.extend(rules_of_notes().into_iter().map(str::to_owned));
+    let without: Vec<_> =
+        Rule::ALL.iter().map(|rule| rule.row().id).filter(|id| !rules.contains(*id)).collect();
+    assert!(without.is_empty(), "no file breaks {without:?}");
+}
+
+#[test]
+fn rules_are_described_and_have_names_of_their_own() {
+    let docs = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/other-formats.md");
+    let docs = fs::read_to_string(docs).unwrap();
+    for rule in Rule::ALL {
+        let row = rule.row();
+        assert!(zten::rules::find(row.id).is_none(), "{} is a rule of zTensor, too", row.id);
+        let line = format!("| `{}` | {} |", row.id, row.holds);
+        assert!(docs.contains(&line), "docs/other-formats.md lacks the line\n{line}");
+    }
+}
+
+/// An index in a hub's cache names links to blobs.
+#[cfg(unix)]
+#[test]
+fn an_index_is_opened_in_a_hubs_cache() {
+    use std::fs;
+    use std::os::unix::fs::symlink;
+
+    let hub = tempfile::tempdir().unwrap();
+    let repository = hub.path().join("models--x--y");
+    let snapshot = repository.join("snapshots/0123");
+    fs::create_dir_all(&snapshot).unwrap();
+    fs::create_dir_all(repository.join("blobs")).unwrap();
+    let folder = zten_testkit::corpus().join("other/index/accept");
+    for name in ["two.index.json", "a.safetensors", "b.safetensors"] {
+        fs::copy(folder.join(name), repository.join("blobs").join(name)).unwrap();
+        symlink(Path::new("../../blobs").join(name), snapshot.join(name)).unwrap();
+    }
+    let index = snapshot.join("two.index.json");
+    open(&index).unwrap().verify().unwrap();
+    fs::remove_file(snapshot.join("b.safetensors")).unwrap();
+    symlink(folder.join("b.safetensors"), snapshot.join("b.safetensors")).unwrap();
+    assert_eq!(open(&index).unwrap_err().rule(), Some("index-file"));
+}
