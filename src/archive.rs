@@ -477,13 +477,13 @@ fn parse(file: &[u8], options: &OpenOptions) -> Result<(Range<usize>, ValidatedM
 #[cold]
 fn name_format(error: Error, header: &[u8]) -> Error {
     const FORMATS: [(&[u8], &str); 4] = [
-        (b"GGUF", "it is a GGUF file, which the package `zten-formats` opens"),
-        (b"\x93NUMPY", "it is a NumPy array, which the package `zten-formats` opens"),
-        (b"PK\x03\x04", "it is a zip file; the package `zten-formats` opens `.npz` files"),
+        (b"GGUF", "it is a GGUF file, which `zten::formats` opens"),
+        (b"\x93NUMPY", "it is a NumPy array, which `zten::formats` opens"),
+        (b"PK\x03\x04", "it is a zip file; `zten::formats` opens `.npz` files"),
         (b"\x89HDF", "it is an HDF5 file"),
     ];
     const SAFETENSORS: &str =
-        "it may be a safetensors file, which the package `zten-formats` opens";
+        "it may be a safetensors file, which `zten::formats` opens";
     // A safetensors file begins with the length of its header, 2 bytes to 100 MB. Read as a number, every magic is
     // larger.
     let length = header.first_chunk().map(|bytes| u64::from_le_bytes(*bytes));

@@ -1,4 +1,4 @@
-//! Filling the index from the parser of another file format: a front end. Unstable, for `zten-formats`.
+//! Filling the index from the parser of another file format: a front end. Unstable.
 //!
 //! A front end parses a header and checks it by the rules of its format. The [`Builder`] then checks again everything
 //! that views rely on: that each blob lies within its file, that sizes follow from shapes and types, and that limits

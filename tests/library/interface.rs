@@ -355,17 +355,17 @@ fn other_formats_are_named() {
     assert!(plain.ends_with(" at byte 0x0"), "{plain}");
     let length = |length: u64| length.to_le_bytes().to_vec();
     for (start, hint) in [
-        (b"GGUF".to_vec(), "; it is a GGUF file, which the package `zten-formats` opens"),
-        (b"\x93NUMPY".to_vec(), "; it is a NumPy array, which the package `zten-formats` opens"),
+        (b"GGUF".to_vec(), "; it is a GGUF file, which `zten::formats` opens"),
+        (b"\x93NUMPY".to_vec(), "; it is a NumPy array, which `zten::formats` opens"),
         (
             b"PK\x03\x04".to_vec(),
-            "; it is a zip file; the package `zten-formats` opens `.npz` files",
+            "; it is a zip file; `zten::formats` opens `.npz` files",
         ),
         (b"\x89HDF".to_vec(), "; it is an HDF5 file"),
-        (length(2), "; it may be a safetensors file, which the package `zten-formats` opens"),
+        (length(2), "; it may be a safetensors file, which `zten::formats` opens"),
         (
             length(100_000_000),
-            "; it may be a safetensors file, which the package `zten-formats` opens",
+            "; it may be a safetensors file, which `zten::formats` opens",
         ),
         // No header is so short, or so long.
         (length(0), ""),
@@ -376,7 +376,7 @@ fn other_formats_are_named() {
     }
     // By its path as well.
     let error = zten::open(corpus().join("other/gguf/accept/two.gguf")).unwrap_err();
-    assert!(error.to_string().ends_with("which the package `zten-formats` opens"), "{error}");
+    assert!(error.to_string().ends_with("which `zten::formats` opens"), "{error}");
 }
 
 #[test]
