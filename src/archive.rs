@@ -482,8 +482,7 @@ fn name_format(error: Error, header: &[u8]) -> Error {
         (b"PK\x03\x04", "it is a zip file; `zten::formats` opens `.npz` files"),
         (b"\x89HDF", "it is an HDF5 file"),
     ];
-    const SAFETENSORS: &str =
-        "it may be a safetensors file, which `zten::formats` opens";
+    const SAFETENSORS: &str = "it may be a safetensors file, which `zten::formats` opens";
     // A safetensors file begins with the length of its header, 2 bytes to 100 MB. Read as a number, every magic is
     // larger.
     let length = header.first_chunk().map(|bytes| u64::from_le_bytes(*bytes));

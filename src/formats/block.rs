@@ -283,7 +283,7 @@ impl From<LengthMismatch> for io::Error {
 }
 
 #[cfg(feature = "dequantize")]
-impl From<LengthMismatch> for crate::Error {
+impl From<LengthMismatch> for crate::error::Error {
     fn from(_: LengthMismatch) -> Self {
         Misuse::Buffer.into()
     }

@@ -7,7 +7,7 @@ use std::error::Error;
 use std::fmt::{self, Write as _};
 use std::io;
 
-use crate::ErrorKind;
+use crate::error::ErrorKind;
 use crate::error::OutOfMemory;
 use crate::escape::{self, Short};
 use crate::finding::{Finding, Verdict, counted};
@@ -22,7 +22,7 @@ pub enum FormatError {
     /// The file breaks a rule of its format, is unsupported, or exceeds a limit.
     Violation(Violation),
     /// The library rejects the file, which is a zTensor file.
-    Library(crate::Error),
+    Library(crate::error::Error),
 }
 
 /// The rule that a file breaks, with the place in the file and a sentence for the user.
@@ -281,8 +281,8 @@ impl From<io::Error> for FormatError {
     }
 }
 
-impl From<crate::Error> for FormatError {
-    fn from(error: crate::Error) -> Self {
+impl From<crate::error::Error> for FormatError {
+    fn from(error: crate::error::Error) -> Self {
         match error.kind() {
             ErrorKind::Read | ErrorKind::OutOfMemory => Self::Io(error.into()),
             _ => Self::Library(error),
@@ -290,7 +290,7 @@ impl From<crate::Error> for FormatError {
     }
 }
 
-impl From<FormatError> for crate::Error {
+impl From<FormatError> for crate::error::Error {
     fn from(error: FormatError) -> Self {
         match error {
             FormatError::Io(error) if error.kind() == io::ErrorKind::OutOfMemory => {

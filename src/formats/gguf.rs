@@ -113,9 +113,9 @@ fn parse(
     for info in header.infos() {
         let info = info?;
         let (layout, blocks) = match info.kind {
-            Type::Plain(_) => (crate::Layout::Dense, None),
+            Type::Plain(_) => (crate::format::Layout::Dense, None),
             Type::Blocks(block) => {
-                (crate::Layout::Unknown, Some((block.layout()?, block.attributes()?)))
+                (crate::format::Layout::Unknown, Some((block.layout()?, block.attributes()?)))
             }
         };
         let object = RawObject {

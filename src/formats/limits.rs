@@ -1,6 +1,6 @@
 //! Checks of headers of other formats against the limits of the caller.
 
-use crate::Limits;
+use crate::limits::Limits;
 use crate::rules::Limit;
 
 use crate::num::u64_from_usize;

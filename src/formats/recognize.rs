@@ -14,7 +14,7 @@ use alloc::string::String;
 use alloc::vec::Vec;
 use std::path::Path;
 
-use crate::ReadAt;
+use crate::codec::ReadAt;
 use crate::finding::ZTENSOR;
 use crate::network::without_query;
 use crate::num::u64_from_usize;

@@ -22,7 +22,7 @@ use super::shards::IS_LINK;
 pub(crate) enum Header {
     /// The manifest of a zTensor file.
     #[cfg(feature = "ztensor")]
-    ZTensor(crate::Manifest<Vec<u8>>),
+    ZTensor(crate::manifest::Manifest<Vec<u8>>),
     /// The header of a GGUF file, which may be the first file of a split model.
     Gguf(Parsed),
     /// An index of safetensors files.

@@ -16,8 +16,8 @@ use std::fs::File;
 use std::io;
 use std::path::Path;
 
-use crate::Manifest;
 use crate::escape;
+use crate::manifest::Manifest;
 use crate::num::usize_from_u32;
 use crate::source::{open_below, open_regular};
 

@@ -12,7 +12,7 @@ pub(super) use directory::Directory;
 pub(super) use entry::Entry;
 pub(super) use member::{Content, Member, damage};
 
-use crate::Limits;
+use crate::limits::Limits;
 use crate::rules::Limit;
 
 use super::error::FormatError;

@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::error::Error as _;
 use std::fmt::Display;
+use std::fs::File;
 use std::io::{Read as _, Write as _};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -191,7 +192,7 @@ fn any_holder_of_bytes_will_do() {
     assert_eq!(sum(&Archive::from_bytes(Cow::Borrowed(&file[..])).unwrap()), expected);
     assert_eq!(sum(&Archive::from_bytes(file.clone().into_boxed_slice()).unwrap()), expected);
     assert_eq!(sum(&shared(dense())), expected);
-    let opened = std::fs::File::open(accepted("1.2.3/dense_all.zt")).unwrap();
+    let opened = File::open(accepted("1.2.3/dense_all.zt")).unwrap();
     let length = opened.metadata().unwrap().len();
     assert_eq!(sum(&OpenOptions::default().open_source(opened, length).unwrap()), expected);
     let model = shared(Model { archive: Archive::from_bytes(Arc::from(&file[..])).unwrap() });
@@ -357,16 +358,10 @@ fn other_formats_are_named() {
     for (start, hint) in [
         (b"GGUF".to_vec(), "; it is a GGUF file, which `zten::formats` opens"),
         (b"\x93NUMPY".to_vec(), "; it is a NumPy array, which `zten::formats` opens"),
-        (
-            b"PK\x03\x04".to_vec(),
-            "; it is a zip file; `zten::formats` opens `.npz` files",
-        ),
+        (b"PK\x03\x04".to_vec(), "; it is a zip file; `zten::formats` opens `.npz` files"),
         (b"\x89HDF".to_vec(), "; it is an HDF5 file"),
         (length(2), "; it may be a safetensors file, which `zten::formats` opens"),
-        (
-            length(100_000_000),
-            "; it may be a safetensors file, which `zten::formats` opens",
-        ),
+        (length(100_000_000), "; it may be a safetensors file, which `zten::formats` opens"),
         // No header is so short, or so long.
         (length(0), ""),
         (length(1), ""),
@@ -374,8 +369,10 @@ fn other_formats_are_named() {
     ] {
         assert_eq!(says(&start), format!("{plain}{hint}"), "{start:?}");
     }
-    // By its path as well.
-    let error = zten::open(corpus().join("other/gguf/accept/two.gguf")).unwrap_err();
+    // From a file as well.
+    let file = File::open(corpus().join("other/gguf/accept/two.gguf")).unwrap();
+    let length = file.metadata().unwrap().len();
+    let error = OpenOptions::default().open_source(file, length).unwrap_err();
     assert!(error.to_string().ends_with("which `zten::formats` opens"), "{error}");
 }
 

@@ -13,13 +13,13 @@ use pyo3::types::{PyBytes, PyDict};
 use zten::attributes::Attributes;
 use zten::error::Misuse;
 use zten::finding::{Finding, Verdict};
-use zten::num::u64_from_usize;
-use zten::write::{FileSink, Sink as _};
-use zten::{Error, ReadAt as _};
 use zten::formats::write::{
     self, Array, ArrayList, ArraySource, DeclaredArrays, Draft, Inexpressible, Settings, Subject,
     WrittenFormat, check_array, check_attributes,
 };
+use zten::num::u64_from_usize;
+use zten::write::{FileSink, Sink as _};
+use zten::{Error, ReadAt as _};
 
 use crate::cbor;
 use crate::error::{Failure, exception};

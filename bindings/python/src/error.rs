@@ -11,9 +11,9 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use zten::error::Misuse;
 use zten::finding::{Finding, Verdict};
+use zten::formats::FormatError;
 use zten::rules::Unsupported;
 use zten::{Error, ErrorKind, Manifest};
-use zten::formats::FormatError;
 use zten_report::digests::Mismatch;
 
 /// The error of a failed call, before it becomes a Python exception: it can be made without the interpreter's lock.

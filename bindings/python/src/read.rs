@@ -5,11 +5,11 @@ use std::mem;
 use std::ops::Range;
 
 use zten::error::{Misuse, OutOfMemory};
+use zten::formats::Block;
 use zten::shards::Files;
 use zten::verify::{Summary, Verified, Verifier};
 use zten::view::Decoded;
 use zten::{Component, Encoding, Error, Layout, Loader, Reader, Tensor};
-use zten::formats::Block;
 
 use crate::digests::Sums;
 use crate::interrupt::Cancel;

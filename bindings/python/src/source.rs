@@ -14,10 +14,10 @@ use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::PyBytes;
 use zten::finding::Finding;
-use zten::network::{is_remote, shown};
-use zten::{Archive, Component, Error, Manifest, ReadAt, Tensor, error::Misuse};
 use zten::formats::shards::{IS_LINK, LINKED, Runs, Sibling, Want};
 use zten::formats::{Begun, Detected, Part};
+use zten::network::{is_remote, shown};
+use zten::{Archive, Component, Error, Manifest, ReadAt, Tensor, error::Misuse};
 
 use crate::digests::Enforced;
 use crate::error::Failure;

@@ -11,6 +11,8 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 use sha2::{Digest as _, Sha256};
 use zten::finding::{Finding, Verdict};
+use zten::formats::write::{self, Settings, Tensors, WrittenFormat, written_generation};
+use zten::formats::{find_without_profile, profile};
 use zten::shards::Files;
 use zten::tools::{ElementType, LogicalType, StorageType};
 use zten::verify::Verifier;
@@ -19,8 +21,6 @@ use zten::write::{
     Checksum, Copier, FileSink, Level, NewComponent, NewObject, WriteOptions, canonical_order,
 };
 use zten::{Error, ErrorKind, Generation, OpenOptions};
-use zten::formats::write::{self, Settings, Tensors, WrittenFormat, written_generation};
-use zten::formats::{find_without_profile, profile};
 use zten_report::check::stored;
 
 use crate::arrays;

@@ -3,8 +3,8 @@
 use alloc::vec::Vec;
 use std::fmt;
 
-use crate::Limits;
 use crate::escape::Short;
+use crate::limits::Limits;
 use crate::num::{len_u32, usize_from_u32};
 
 use super::input::{Input, Stop};

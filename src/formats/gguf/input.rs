@@ -1,7 +1,7 @@
 //! A cursor over the first bytes of a file, from which the header is parsed.
 
-use crate::Limits;
 use crate::error::OutOfMemory;
+use crate::limits::Limits;
 use crate::num::u64_from_usize;
 use crate::rules::Limit;
 

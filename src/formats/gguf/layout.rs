@@ -1,7 +1,7 @@
 //! Checking the extents of tensor data: each tensor begins at the first aligned offset after the end of the tensor before it,
 //! and padding is zero. So every byte of the file belongs to the header, a tensor or the padding.
 
-use crate::ReadAt;
+use crate::codec::ReadAt;
 use crate::escape::Short;
 use crate::finding::counted;
 use crate::num::{sort_by, u64_from_usize};

@@ -7,7 +7,7 @@ use alloc::vec::Vec;
 use std::collections::HashMap;
 use std::fmt;
 
-use crate::Limits;
+use crate::limits::Limits;
 use crate::rules::Limit;
 use serde::Deserialize;
 use serde::de::{DeserializeSeed, Deserializer, Error as _, MapAccess, Visitor};

@@ -12,10 +12,10 @@ use nom::{IResult, Parser as _};
 
 use crate::escape::Short;
 
-use crate::Limits;
 use crate::formats::error::FormatError;
 use crate::formats::limits::check_rank;
 use crate::formats::rules::{DAMAGED, NUMPY_SCALAR, Rule};
+use crate::limits::Limits;
 
 /// The three entries of the dictionary.
 #[derive(Debug, PartialEq, Eq)]

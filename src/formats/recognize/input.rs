@@ -1,6 +1,6 @@
 //! Sequential reading of a file, or of a stored or deflated member of an archive.
 
-use crate::ReadAt;
+use crate::codec::ReadAt;
 use crate::num::u64_from_usize;
 use alloc::boxed::Box;
 use alloc::vec::Vec;

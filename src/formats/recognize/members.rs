@@ -1,6 +1,6 @@
 //! Searching the members of zip and tar archives for pickles, for archives that are of no format that zten reads.
 
-use crate::ReadAt;
+use crate::codec::ReadAt;
 use crate::num::u64_from_usize;
 use alloc::string::String;
 use alloc::vec::Vec;

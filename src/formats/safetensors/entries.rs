@@ -4,8 +4,8 @@ use alloc::string::String;
 use alloc::vec::Vec;
 use std::fmt;
 
-use crate::Limits;
 use crate::escape::Short;
+use crate::limits::Limits;
 use crate::num::{u64_from_usize, usize_from_u32};
 
 use super::dtype;

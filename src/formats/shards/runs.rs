@@ -4,7 +4,7 @@ use alloc::vec::Vec;
 use std::collections::HashMap;
 use std::ops::Range;
 
-use crate::Component;
+use crate::manifest::Component;
 
 /// The ranges of one file in the order of reading, grouped into runs: between two runs, ranges of other files are read.
 pub type Runs = Vec<Vec<Range<u64>>>;

@@ -6,7 +6,7 @@ use alloc::vec;
 use alloc::vec::Vec;
 use std::path::Path;
 
-use crate::OpenOptions;
+use crate::limits::OpenOptions;
 use crate::tools::StorageType;
 
 pub(super) use zten_corpus::other::gguf::{file, info, pair, text};

@@ -1,4 +1,4 @@
-use crate::Limits;
+use crate::limits::Limits;
 use crate::tools::{LogicalType, StorageType};
 use alloc::borrow::ToOwned as _;
 use alloc::format;

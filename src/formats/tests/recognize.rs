@@ -8,7 +8,7 @@ use alloc::vec::Vec;
 use std::fs;
 use std::path::Path;
 
-use crate::OpenOptions;
+use crate::limits::OpenOptions;
 use zten_testkit::other_formats;
 
 use crate::formats::recognize::{Evidence, PersistentIds, Stored, scan};
@@ -200,8 +200,8 @@ fn values_without_calls_are_pickles_to_their_end() {
 fn operands_are_skipped_and_a_pickle_beyond_the_limits_is_a_pickle() {
     // A pickle with one operand of a terabyte, which the scanner must skip rather than read.
     struct Long(Vec<u8>, u64);
-    impl crate::ReadAt for Long {
-        fn read_at(&self, offset: u64, buffer: &mut [u8]) -> Result<(), crate::Error> {
+    impl crate::codec::ReadAt for Long {
+        fn read_at(&self, offset: u64, buffer: &mut [u8]) -> Result<(), crate::error::Error> {
             for (place, byte) in (offset..).zip(buffer) {
                 let behind = usize::try_from(place.saturating_sub(self.1)).unwrap();
                 let place = usize::try_from(place).unwrap_or(usize::MAX);

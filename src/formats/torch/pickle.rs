@@ -8,8 +8,8 @@
 use alloc::vec::Vec;
 use std::cell::Cell as Counter;
 
-use crate::Limits;
 use crate::escape::Short;
+use crate::limits::Limits;
 use crate::num::{len_u32, u64_from_usize, usize_from_u32};
 use crate::rules::Limit;
 

@@ -4,9 +4,9 @@
 //! this way, so their cost is charged to the limit for headers, together with the bytes of the names. A container that contains
 //! itself exceeds the limit of depth.
 
-use crate::Limits;
 use crate::attributes::Encoder;
 use crate::escape::Short;
+use crate::limits::Limits;
 use crate::num::{sort_by, u64_from_usize, usize_from_u32};
 use crate::rules::Limit;
 use alloc::string::String;

@@ -7,8 +7,8 @@ use alloc::vec::Vec;
 use std::fmt;
 use std::io;
 
-use crate::DType;
 use crate::attributes::Attributes;
+use crate::element::DType;
 use crate::escape;
 
 /// The type and shape of a dense array in row-major order.

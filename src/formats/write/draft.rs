@@ -5,7 +5,7 @@ use alloc::format;
 use alloc::vec::Vec;
 use std::io::{self, Seek, Write};
 
-use crate::DType;
+use crate::element::DType;
 use crate::num::u64_from_usize;
 
 use super::array::{Array, ArrayList, Failure, Inexpressible};

@@ -1,6 +1,6 @@
 //! The names of element types in safetensors and NumPy files.
 
-use crate::DType;
+use crate::element::DType;
 use crate::number::Kind;
 use crate::tools::{LogicalType, StorageType};
 

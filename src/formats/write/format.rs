@@ -4,8 +4,8 @@ use alloc::format;
 use alloc::string::String;
 use std::path::Path;
 
-use crate::Generation;
 use crate::escape::quoted;
+use crate::rules::Generation;
 
 /// A format that zten writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

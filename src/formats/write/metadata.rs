@@ -10,9 +10,9 @@ use alloc::string::ToString as _;
 use alloc::vec::Vec;
 use std::collections::BTreeSet;
 
-use crate::Limits;
 use crate::attributes::{Attributes, Item, Map, Value};
 use crate::json::{self, value};
+use crate::limits::Limits;
 use crate::num::u64_from_usize;
 use serde::ser::{Error as _, SerializeMap as _};
 use serde::{Serialize, Serializer};

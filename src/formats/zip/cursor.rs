@@ -3,7 +3,7 @@
 use alloc::vec::Vec;
 use std::ops::Range;
 
-use crate::ReadAt;
+use crate::codec::ReadAt;
 use crate::num::u64_from_usize;
 
 use crate::formats::error::FormatError;

@@ -6,10 +6,10 @@ use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
 use zten::escape;
+use zten::formats::shards::{Links, Want};
 use zten::shards::{BoundShard, Candidate, Find, Shard, Shards};
 use zten::tools::VerifiedBlocks;
 use zten::{Component, Error};
-use zten::formats::shards::{Links, Want};
 
 use super::{Open, Source, Watched};
 use crate::interrupt::Cancel;
