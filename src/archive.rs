@@ -49,7 +49,7 @@ pub fn open(path: impl AsRef<Path>) -> Result<Archive, Error> {
 ///
 /// | from | made by |
 /// | --- | --- |
-/// | a file of the file system | [`open`](crate::open), [`OpenOptions::open`] |
+/// | a file of the file system | [`open`](crate::open()), [`OpenOptions::open`] |
 /// | bytes in memory | [`Archive::from_bytes`], [`OpenOptions::from_bytes`] |
 /// | any other source | [`OpenOptions::open_source`], or [`Archive::new`] with a manifest that has been opened by itself |
 ///
@@ -363,7 +363,7 @@ impl<S: ReadAt> Archive<S> {
 
 #[cfg(feature = "std")]
 impl Archive {
-    /// Looks for the shards of the file at `path`, as [`open`] does: in the same folder by their names, `STEM-NAME.zt`,
+    /// Looks for the shards of the file at `path`, as [`zten::open`](crate::open()) does: in the same folder by their names, `STEM-NAME.zt`,
     /// or in its folder `blobs` by their digests, `ALGORITHM/DIGITS`. Links are not followed, except in the cache of a
     /// hub, from the snapshots to the blobs of the same repository. v2 §7.1.
     ///
@@ -451,7 +451,7 @@ impl<'a, S: ReadAt> IntoIterator for &'a Archive<S> {
     }
 }
 
-/// Parses a file in memory by the steps of [`open`](crate::open), and returns the range of its manifest and the
+/// Parses a file in memory by the steps of [`open`](mod@crate::open), and returns the range of its manifest and the
 /// validated manifest.
 fn parse(file: &[u8], options: &OpenOptions) -> Result<(Range<usize>, ValidatedManifest), Error> {
     let section = |range: &Range<u64>| {

@@ -3,7 +3,7 @@
 //!
 //! | function | opens |
 //! | --- | --- |
-//! | [`zten::open`](crate::open) | a path, with the sibling files of an index or split GGUF model; for a folder, the only model in it (`find_model`) |
+//! | [`zten::open`](crate::open()) | a path, with the sibling files of an index or split GGUF model; for a folder, the only model in it (`find_model`) |
 //! | `open_bytes` | bytes in memory, from which views borrow |
 //! | `open_source` | any source; each byte is read at most once, except GGUF headers, which do not give their own length |
 //! | `begin`, `find_shards` | any source; a `Root` names the sibling files and takes them from any source |
