@@ -1,4 +1,4 @@
-//! Writes `src/escape/hidden.rs`: `cargo run -p zten --example hidden` prints it.
+//! Prints the contents of `src/escape/hidden.rs`. To update that file: `cargo run -p zten --example hidden >src/escape/hidden.rs`.
 
 use regex_syntax::hir::{Class, HirKind};
 use regex_syntax::parse;

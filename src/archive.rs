@@ -39,7 +39,7 @@ use crate::verify::{Summary, Verifier, find_shard, finish};
 ///
 /// # Errors
 /// [`ErrorKind::Read`](crate::ErrorKind::Read) if the file cannot be read; any rule of the catalog, except rules that
-/// need data. For a file of another format the error names the format, which the feature `formats` may open.
+/// need data. For a file of another format, the error names that format. The feature `formats` adds the readers of such files.
 #[cfg(all(feature = "std", not(feature = "formats")))]
 pub fn open(path: impl AsRef<Path>) -> Result<Archive, Error> {
     OpenOptions::default().open(path)
@@ -479,7 +479,10 @@ fn name_format(error: Error, header: &[u8]) -> Error {
     const FORMATS: [(&[u8], &str); 4] = [
         (b"GGUF", "it is a GGUF file, which `zten::formats` opens"),
         (b"\x93NUMPY", "it is a NumPy array, which `zten::formats` opens"),
-        (b"PK\x03\x04", "it is a zip file; `zten::formats` opens `.npz` files"),
+        (
+            b"PK\x03\x04",
+            "it is a zip file; `zten::formats` opens `.npz` files and checkpoints of PyTorch",
+        ),
         (b"\x89HDF", "it is an HDF5 file"),
     ];
     const SAFETENSORS: &str = "it may be a safetensors file, which `zten::formats` opens";

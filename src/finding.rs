@@ -1,4 +1,5 @@
-//! Findings about files: one verdict, rule, place and sentence for every command, service and binding.
+//! Verdicts and error messages about files. The command, the services and the bindings all use them, so they report the same
+//! verdict, rule, offset and message for a file.
 
 mod clause;
 

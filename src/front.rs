@@ -1,4 +1,4 @@
-//! Filling the index from the parser of another file format: a front end. Unstable.
+//! Support for front ends, the parsers of other file formats, which fill the index. Semantic versioning does not cover it.
 //!
 //! A front end parses a header and checks it by the rules of its format. The [`Builder`] then checks again everything
 //! that views rely on: that each blob lies within its file, that sizes follow from shapes and types, and that limits

@@ -1,6 +1,6 @@
 #![no_std]
-//! A strict, zero-copy reader and writer of tensor files, for untrusted input: [zTensor], safetensors, GGUF, `.npy`, `.npz`
-//! and checkpoints of PyTorch.
+//! A strict, zero-copy reader of tensor files, for untrusted input: [zTensor], safetensors, GGUF, `.npy`, `.npz` and
+//! checkpoints of PyTorch; and a writer of all of these but GGUF and PyTorch.
 //!
 //! Give it a file; it gives back typed slices of its bytes, or an error that says which rule was broken, by which
 //! tensor, at which byte. There is no panic, no guess, and no silent zero.
@@ -24,14 +24,16 @@
 //! # Ok::<(), zten::Error>(())
 //! ```
 //!
-//! `zten::open` opens files of every format as the same [`Archive`]; `zten::formats` has what differs between formats.
+//! With the default features, `zten::open` opens files of every format as the same [`Archive`]. `zten::formats` opens bytes in
+//! memory and other sources, detects formats, dequantizes GGUF blocks, and writes safetensors, `.npy` and `.npz` files. Without
+//! the feature `formats`, `zten::open` opens zTensor files alone.
 //!
 //! # Reading
 //!
 //! | file | opened by | elements |
 //! | --- | --- | --- |
 //! | of the file system | `zten::open`, [`OpenOptions`]`::open` | are read at positions: nothing is mapped |
-//! | in memory, or a map of the caller's | [`Archive::from_bytes`] | are borrowed where they lie |
+//! | in memory, or a map of the caller's | [`Archive::from_bytes`] (zTensor), `zten::formats::open_bytes` (every format) | are borrowed where they lie |
 //! | anywhere else | [`OpenOptions`]`::open_source` with a [`ReadAt`]; or [`mod@open`], step by step without I/O, and [`Archive::new`] | are read, or borrowed if the source lends them |
 //!
 //! | tensor | all elements | a part of them |
@@ -89,13 +91,13 @@
 //! | `zstd-ruzstd` | no | the same by `ruzstd`: slower, takes memory that it does not ask for |
 //! | `digest` | yes | sha256 and crc32c |
 //! | `write` | yes | writing files ([`mod@write`]), and the canonical form |
-//! | `formats` | yes | safetensors and GGUF files, and telling which format a file has |
+//! | `formats` | yes | safetensors and GGUF files, and detecting the format of a file |
 //! | `numpy`, `torch`, `parts` | yes | `.npy` and `.npz`; checkpoints of PyTorch; indexes and split models |
 //! | `dequantize` | yes | GGUF blocks as `f32` |
-//! | `ztensor` | yes | zTensor files beside those of other formats |
-//! | `json` | yes | attributes and texts as JSON, in which no character is hidden |
+//! | `ztensor` | yes | zTensor files, where `formats` is on: with `formats` and without `ztensor`, `zten::open` rejects them |
+//! | `json` | yes, enabled by `formats` | exact JSON of attribute values; invisible and control characters are escaped |
 //! | `files` | yes | writing to a file system: published whole or not at all |
-//! | `deflate` | yes | deflated content, which other formats have |
+//! | `deflate` | yes, enabled by `numpy` and `torch` | deflated content, which other formats have |
 //! | `ndarray` | no | dense arrays as views of `ndarray` |
 //!
 //! The oldest Rust that builds it is 1.89. Without `std`, `serde_cbor_2` does not compile in a graph where another crate

@@ -358,7 +358,10 @@ fn other_formats_are_named() {
     for (start, hint) in [
         (b"GGUF".to_vec(), "; it is a GGUF file, which `zten::formats` opens"),
         (b"\x93NUMPY".to_vec(), "; it is a NumPy array, which `zten::formats` opens"),
-        (b"PK\x03\x04".to_vec(), "; it is a zip file; `zten::formats` opens `.npz` files"),
+        (
+            b"PK\x03\x04".to_vec(),
+            "; it is a zip file; `zten::formats` opens `.npz` files and checkpoints of PyTorch",
+        ),
         (b"\x89HDF".to_vec(), "; it is an HDF5 file"),
         (length(2), "; it may be a safetensors file, which `zten::formats` opens"),
         (length(100_000_000), "; it may be a safetensors file, which `zten::formats` opens"),

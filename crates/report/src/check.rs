@@ -1,4 +1,4 @@
-//! Documents about files that were checked, which have the same fields in every command, service and binding.
+//! JSON reports about checked files. The command, the services and the bindings use the same fields.
 
 use std::borrow::Cow;
 use std::path::Path;

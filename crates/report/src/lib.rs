@@ -1,5 +1,5 @@
-//! Text and JSON output about untrusted tensor files: names and attribute values without hidden characters, elements, and
-//! descriptions of archives and findings.
+//! Text and JSON about untrusted tensor files: reports about archives and checked files, digest lists, patterns of names, sizes
+//! and statistics.
 
 #![forbid(unsafe_code)]
 
