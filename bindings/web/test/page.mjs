@@ -62,6 +62,10 @@ export const cancelStatistics = async page => {
 /** Opens an object by its place among the lines of the list. */
 export const choose = async (page, line) => {
   await page.evaluate(() => { document.querySelector('#object').hidden = true })
-  await page.click(`#row-${line}`)
-  await page.waitForFunction(() => !document.querySelector('#object').hidden)
+  // On a busy machine, the page may draw the list anew between the search for the line and the click, which is then lost.
+  for (let attempt = 1; ; attempt += 1) {
+    await page.click(`#row-${line}`)
+    const shown = page.waitForFunction(() => !document.querySelector('#object').hidden, undefined, { timeout: 5_000 })
+    if (await shown.then(() => true, error => attempt === 4 ? Promise.reject(error) : false)) return
+  }
 }
