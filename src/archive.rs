@@ -24,27 +24,6 @@ use crate::open::Opening;
 use crate::rules::Generation;
 use crate::verify::{Summary, Verifier, find_shard, finish};
 
-/// Opens the zTensor file at `path`, of any generation. Its shards (2) are looked for in the same folder.
-///
-/// The manifest is validated, but no data is read. [`OpenOptions`] has limits and tolerances.
-///
-/// ```
-/// let archive = zten::open("corpus/accept/1.2.3/dense_all.zt")?;
-/// archive.verify()?;
-/// for tensor in &archive {
-///     println!("{} {} {:?}", tensor.name(), tensor.dtype(), tensor.shape());
-/// }
-/// # Ok::<(), zten::Error>(())
-/// ```
-///
-/// # Errors
-/// [`ErrorKind::Read`](crate::ErrorKind::Read) if the file cannot be read; any rule of the catalog, except rules that
-/// need data. For a file of another format, the error names that format. The feature `formats` adds the readers of such files.
-#[cfg(all(feature = "std", not(feature = "formats")))]
-pub fn open(path: impl AsRef<Path>) -> Result<Archive, Error> {
-    OpenOptions::default().open(path)
-}
-
 /// An open file: its tensors, and their elements.
 ///
 /// | from | made by |
@@ -127,17 +106,6 @@ impl<S: ReadAt> AsRef<[u8]> for Held<S> {
 }
 
 impl OpenOptions {
-    /// Opens the zTensor file at `path`, as [`open`] does.
-    ///
-    /// # Errors
-    /// The errors of [`open`].
-    #[cfg(all(feature = "std", not(feature = "formats")))]
-    pub fn open(&self, path: impl AsRef<Path>) -> Result<Archive, Error> {
-        let path = path.as_ref();
-        let (file, length) = crate::source::open_regular(path)?;
-        self.open_source(file, length)?.find_shards_beside(path)
-    }
-
     /// Opens a zTensor file whose bytes are in memory.
     ///
     /// # Errors

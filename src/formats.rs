@@ -56,11 +56,14 @@ use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use crate::archive::{Archive, InMemory};
+use crate::codec::ReadAt;
+use crate::error::Error;
+use crate::limits::OpenOptions;
 use crate::network::without_query;
 use crate::num::u64_from_usize;
 use crate::shards::{Candidate, Find, Shard};
 use crate::source::{open_below, open_regular};
-use crate::{Archive, Error, InMemory, OpenOptions, ReadAt};
 
 use gguf::FirstName;
 use index::Index;
@@ -82,42 +85,9 @@ pub use rules::Rule;
 /// Bytes of the magic of a zTensor file.
 const MAGIC: u64 = 8;
 
-/// Opens the file at `path` with the default options: parses and validates its header, but reads no data. The file may be of
-/// zTensor, safetensors, GGUF, NumPy or PyTorch, or an index of several safetensors files. [`OpenOptions::open`] takes limits and
-/// tolerances.
-///
-/// ```
-/// let archive = zten::open("corpus/other/safetensors/accept/types.safetensors")?;
-/// archive.verify()?;
-/// for tensor in &archive {
-///     println!("{} {} {:?}", tensor.name(), tensor.dtype(), tensor.shape());
-/// }
-/// # Ok::<(), zten::Error>(())
-/// ```
-///
-/// If `path` is a folder, the only index in the folder is opened, or else the only model: see [`find_model`].
-///
-/// Sibling files that an index or the first file of a split GGUF model names are opened in the same folder. Links are rejected,
-/// except the links in the cache of a hub, which lead to the `blobs` of the same repository. The archive reads sibling files as
-/// it reads the shards of a zTensor file.
-///
-/// # Errors
-/// The file cannot be read, breaks a rule of its format, or has a format that zten does not read.
-pub fn open(path: impl AsRef<Path>) -> Result<Archive, Error> {
-    OpenOptions::default().open(path)
-}
-
-impl OpenOptions {
-    /// Opens the file at `path`, as [`open`] does.
-    ///
-    /// # Errors
-    /// The errors of [`open`].
-    pub fn open(&self, path: impl AsRef<Path>) -> Result<Archive, Error> {
-        open_path(path.as_ref(), self)
-    }
-}
-
-fn open_path(path: &Path, options: &OpenOptions) -> Result<Archive, Error> {
+/// Opens the file at `path`: see [`zten::open`](crate::open()).
+#[cfg(feature = "formats")]
+pub(crate) fn open_path(path: &Path, options: &OpenOptions) -> Result<Archive, Error> {
     let model = path.is_dir().then(|| find_model(path)).transpose()?;
     let path = model.as_deref().unwrap_or(path);
     let (file, length) = open_regular(path)?;
@@ -233,7 +203,7 @@ fn parse(
 ) -> Result<Header, FormatError> {
     let path = without_query(path);
     let start = start(source, length)?;
-    #[cfg(feature = "ztensor")]
+    #[cfg(feature = "formats")]
     if is_ztensor(&start) {
         return Ok(Header::ZTensor(options.open_manifest(source, length)?));
     }
@@ -244,7 +214,7 @@ fn parse(
         detected if !cfg!(feature = "torch") => by_first_bytes(detected.or_else(|| by_name(path)))?,
         _ => {
             let recognition = recognize::recognize_more(source, length, &start, path)?;
-            #[cfg(feature = "ztensor")]
+            #[cfg(feature = "formats")]
             if is_ztensor_by_name(&recognition, path) {
                 return Ok(Header::ZTensor(options.open_manifest(source, length)?));
             }
@@ -289,12 +259,12 @@ fn start(source: &dyn ReadAt, length: u64) -> Result<Vec<u8>, FormatError> {
 /// otherwise has the name of its file, is called `arr_0`.
 ///
 /// # Errors
-/// The errors of [`open`].
+/// The errors of [`zten::open`](crate::open()).
 pub fn open_bytes<B: AsRef<[u8]> + Sync>(
     file: B,
     options: &OpenOptions,
 ) -> Result<Archive<InMemory<B>>, FormatError> {
-    #[cfg(feature = "ztensor")]
+    #[cfg(feature = "formats")]
     if is_ztensor(file.as_ref()) {
         return Ok(options.from_bytes(file)?);
     }

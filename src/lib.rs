@@ -94,7 +94,7 @@
 //! | `formats` | yes | safetensors and GGUF files, and detecting the format of a file |
 //! | `numpy`, `torch`, `parts` | yes | `.npy` and `.npz`; checkpoints of PyTorch; indexes and split models |
 //! | `dequantize` | yes | GGUF blocks as `f32` |
-//! | `ztensor` | yes | zTensor files, where `formats` is on: with `formats` and without `ztensor`, `zten::open` rejects them |
+//! | `other-formats` | yes, enabled by `formats` | `formats` without the reader of zTensor files, for small programs |
 //! | `json` | yes, enabled by `formats` | exact JSON of attribute values; invisible and control characters are escaped |
 //! | `files` | yes | writing to a file system: published whole or not at all |
 //! | `deflate` | yes, enabled by `numpy` and `torch` | deflated content, which other formats have |
@@ -114,8 +114,7 @@
         feature = "numpy",
         feature = "parts",
         feature = "torch",
-        feature = "zstd",
-        feature = "ztensor"
+        feature = "zstd"
     )),
     allow(
         dead_code,
@@ -157,7 +156,7 @@ pub mod escape;
 #[cfg(feature = "std")]
 pub mod finding;
 mod format;
-#[cfg(feature = "formats")]
+#[cfg(feature = "other-formats")]
 pub mod formats;
 #[cfg(feature = "std")]
 #[doc(hidden)]
@@ -180,6 +179,8 @@ pub mod num;
 #[cfg(feature = "std")]
 pub mod number;
 pub mod open;
+#[cfg(feature = "std")]
+mod open_file;
 pub mod rules;
 #[cfg(feature = "std")]
 #[doc(hidden)]
@@ -222,16 +223,12 @@ pub mod shards {
     pub use crate::manifest::Shard;
 }
 
-#[cfg(all(feature = "std", not(feature = "formats")))]
-pub use archive::open;
 pub use archive::{Archive, InMemory, Tensors};
 pub use codec::{ReadAt, Reader};
 pub use digest::Digest;
 pub use element::{DType, Element};
 pub use error::{Error, ErrorKind, Result};
 pub use format::{Encoding, Layout};
-#[cfg(feature = "formats")]
-pub use formats::open;
 pub use half;
 pub use limits::{Limits, OpenOptions, Tolerance};
 #[cfg(feature = "std")]
@@ -239,6 +236,8 @@ pub use load::Loader;
 pub use manifest::{Component, Finding, Manifest, Tensor};
 #[cfg(feature = "ndarray")]
 pub use ndarray;
+#[cfg(feature = "std")]
+pub use open_file::open;
 pub use rules::Generation;
 #[cfg(feature = "write")]
 pub use write::Writer;

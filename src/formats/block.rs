@@ -9,9 +9,10 @@ use crate::attributes::Encoder;
 #[cfg(feature = "dequantize")]
 use crate::error::Misuse;
 use crate::error::OutOfMemory;
+use crate::format::Layout;
+use crate::manifest::Tensor;
 use crate::num::u64_from_usize;
 use crate::tools::StorageType;
-use crate::{Layout, Tensor};
 
 use super::gguf::dequantize::Record;
 #[cfg(feature = "dequantize")]

@@ -1,10 +1,10 @@
 //! A map of attributes in deterministic CBOR (RFC 8949 §4.2.1): the keys of safetensors and GGUF metadata are sorted and
 //! checked for duplicates here.
 
-use crate::attributes::{Attributes, Encoder};
-use crate::error::OutOfMemory;
 use alloc::vec::Vec;
 
+use crate::attributes::{Attributes, Encoder};
+use crate::error::OutOfMemory;
 use crate::num::{sort_by, u64_from_usize, usize_from_u32};
 
 use super::error::FormatError;

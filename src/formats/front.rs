@@ -1,9 +1,10 @@
 //! Converting errors of the builder, to which the readers of all formats add tensors.
 
-use crate::escape::Short;
-use crate::{Error, ErrorKind};
 use alloc::string::String;
 use alloc::string::ToString as _;
+
+use crate::error::{Error, ErrorKind};
+use crate::escape::Short;
 
 use super::error::FormatError;
 use super::rules::Rule;

@@ -13,21 +13,26 @@ mod split;
 pub(super) mod types;
 mod value;
 
+use alloc::vec::Vec;
+
+use crate::archive::Archive;
+use crate::codec::ReadAt;
 use crate::front::{Blobs, Builder, FrontEnd, Parsed, RawComponent, RawObject, Rules};
+use crate::limits::OpenOptions;
 use crate::num::u64_from_usize;
 use crate::tools::StorageType;
-use crate::{Archive, OpenOptions, ReadAt};
-use alloc::vec::Vec;
 
 use super::error::{FormatError, copied};
 use super::front;
 use super::in_memory;
 use super::rules::Rule;
+
 use header::{Header, Info};
 use input::{Input, Stop};
 use layout::Layout;
-pub(super) use split::{FirstName, Split};
 use types::Type;
+
+pub(super) use split::{FirstName, Split};
 
 /// The first bytes of GGUF files.
 pub(super) const MAGIC: &[u8] = b"GGUF";

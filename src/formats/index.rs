@@ -4,12 +4,15 @@
 
 mod header;
 
-use crate::escape;
-use crate::front::{Blobs, Builder, FrontEnd, Parsed};
-use crate::num::u64_from_usize;
-use crate::{Error, Limits, OpenOptions, ReadAt};
 use alloc::format;
 use alloc::vec::Vec;
+
+use crate::codec::ReadAt;
+use crate::error::Error;
+use crate::escape;
+use crate::front::{Blobs, Builder, FrontEnd, Parsed};
+use crate::limits::{Limits, OpenOptions};
+use crate::num::u64_from_usize;
 
 use super::cbor::Map;
 use super::error::{FormatError, Subject};
@@ -19,8 +22,10 @@ use super::limits::{check_keys, check_length};
 use super::root::{self, Part};
 use super::rules::Rule;
 use super::safetensors;
-pub(crate) use header::PARTS;
+
 use header::{Header, Weights};
+
+pub(crate) use header::PARTS;
 
 /// The suffix of the name of an index.
 pub(crate) const SUFFIX: &str = ".index.json";

@@ -1,10 +1,11 @@
 //! Converting errors of the JSON parser.
 
-use crate::escape;
-use crate::num::u64_from_usize;
 use alloc::format;
 use alloc::string::String;
 use alloc::string::ToString as _;
+
+use crate::escape;
+use crate::num::u64_from_usize;
 
 /// The number of columns to which a message of the JSON parser is cut, since it quotes the file.
 const MESSAGE: usize = 200;

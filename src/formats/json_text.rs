@@ -9,8 +9,9 @@ use alloc::string::String;
 use alloc::vec::Vec;
 use std::borrow::Cow;
 
-use crate::attributes::Encoder;
 use serde::de::IgnoredAny;
+
+use crate::attributes::Encoder;
 
 use super::cbor::{Map, int};
 use super::error::FormatError;

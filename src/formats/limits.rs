@@ -1,9 +1,8 @@
 //! Checks of headers of other formats against the limits of the caller.
 
 use crate::limits::Limits;
-use crate::rules::Limit;
-
 use crate::num::u64_from_usize;
+use crate::rules::Limit;
 
 use super::error::FormatError;
 

@@ -8,15 +8,19 @@ use alloc::vec::Vec;
 use std::io;
 use std::path::Path;
 
+use crate::codec::ReadAt;
 use crate::element::ByteOrder;
+use crate::error::Error;
+use crate::format::Layout;
 use crate::front::{Blobs, Builder, FrontEnd, Parsed, RawComponent, RawObject, Rules};
+use crate::limits::{Limits, OpenOptions};
 use crate::num::u64_from_usize;
-use crate::{Error, Layout, Limits, OpenOptions, ReadAt};
 
 use super::error::{FormatError, follow};
 use super::front;
 use super::limits::check_length;
 use super::rules::{APPENDED, DAMAGED, Rule, SECOND_ARRAY};
+
 use types::Type;
 
 /// The first bytes of NumPy files.

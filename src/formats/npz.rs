@@ -4,14 +4,20 @@
 //! be the same each time, and constructs that zip readers treat differently are rejected. Times, owners and the program that
 //! made the archive are read and ignored.
 
-use crate::escape::Short;
-use crate::front::{Blobs, Builder, FrontEnd, Parsed, RawComponent, RawObject, Rules, StreamRules};
-use crate::num::usize_from_u32;
-use crate::verify::Verifier;
-use crate::{Archive, Encoding, Error, ErrorKind, Layout, OpenOptions, ReadAt};
 use alloc::string::String;
 use alloc::vec::Vec;
+
 use miniz_oxide::inflate::core::DecompressorOxide;
+
+use crate::archive::Archive;
+use crate::codec::ReadAt;
+use crate::error::{Error, ErrorKind};
+use crate::escape::Short;
+use crate::format::{Encoding, Layout};
+use crate::front::{Blobs, Builder, FrontEnd, Parsed, RawComponent, RawObject, Rules, StreamRules};
+use crate::limits::OpenOptions;
+use crate::num::usize_from_u32;
+use crate::verify::Verifier;
 
 use super::error::{FormatError, copied};
 use super::front;

@@ -13,9 +13,12 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use crate::archive::{Archive, InMemory};
+use crate::codec::ReadAt;
+use crate::error::Error;
 use crate::error::{Misuse, OutOfMemory};
+use crate::limits::{Limits, OpenOptions};
 use crate::num::{sort_by, u64_from_usize};
-use crate::{Archive, Error, InMemory, Limits, OpenOptions, ReadAt};
 
 use super::error::{FormatError, copied};
 use super::limits::check_length;

@@ -1,11 +1,13 @@
 //! The layouts for GGUF blocks in generation 2 of zTensor.
 
-use crate::finding::{Finding, Verdict};
-use crate::write::Encoded;
-use crate::{Error, Tensor};
 use alloc::borrow::ToOwned as _;
 use alloc::format;
 use alloc::string::String;
+
+use crate::error::Error;
+use crate::finding::{Finding, Verdict};
+use crate::manifest::Tensor;
+use crate::write::Encoded;
 
 use super::block::Block;
 

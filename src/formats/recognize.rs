@@ -24,6 +24,7 @@ use super::error::{FormatError, copied};
 use super::index;
 use super::rules::Rule;
 use super::{MAGIC, is_ztensor, is_ztensor_by_name};
+
 use contents::Content;
 use input::Input as _;
 

@@ -1,8 +1,9 @@
 //! A compact encoding of numbers and texts. A number takes one byte for every seven bits, lowest bits first, and all bytes but
 //! the last have their highest bit set (LEB128).
 
-use crate::num::u64_from_usize;
 use alloc::vec::Vec;
+
+use crate::num::u64_from_usize;
 
 /// The length in bytes of the longest encoded number.
 pub(super) const NUMBER: usize = 10;

@@ -5,10 +5,15 @@ use alloc::vec::Vec;
 use std::fmt;
 use std::path::Path;
 
+use crate::archive::Archive;
+use crate::codec::ReadAt;
+use crate::error::Error;
+use crate::format::Layout;
 use crate::front::{Builder, Parsed, RawComponent, RawObject};
+use crate::limits::{Limits, OpenOptions};
+use crate::manifest::Tensor;
 use crate::num::sort_by;
 use crate::tools::ElementType;
-use crate::{Archive, Error, Layout, Limits, OpenOptions, ReadAt, Tensor};
 
 use super::cbor;
 use super::detect::Format;
@@ -21,7 +26,7 @@ use super::shards::IS_LINK;
 /// The parsed header of a file.
 pub(crate) enum Header {
     /// The manifest of a zTensor file.
-    #[cfg(feature = "ztensor")]
+    #[cfg(feature = "formats")]
     ZTensor(crate::manifest::Manifest<Vec<u8>>),
     /// The header of a GGUF file, which may be the first file of a split model.
     Gguf(Parsed),
@@ -40,7 +45,7 @@ impl Header {
         limits: &Limits,
     ) -> Result<Begun<S>, FormatError> {
         Ok(Begun::Archive(match self {
-            #[cfg(feature = "ztensor")]
+            #[cfg(feature = "formats")]
             Self::ZTensor(manifest) => Archive::new(manifest, source),
             Self::Gguf(parsed) => {
                 let archive = Archive::from_front(source, parsed);

@@ -5,14 +5,19 @@ mod entries;
 mod fault;
 mod json;
 
-use crate::escape::Short;
-use crate::finding::counted;
-use crate::front::{Blobs, Builder, FrontEnd, Parsed, RawComponent, RawObject, Rules};
-use crate::num::{len_u32, sort_by, u64_from_usize};
-use crate::tools::StorageType;
-use crate::{Archive, Error, Layout, Limits, OpenOptions, ReadAt};
 use alloc::string::String;
 use alloc::vec::Vec;
+
+use crate::archive::Archive;
+use crate::codec::ReadAt;
+use crate::error::Error;
+use crate::escape::Short;
+use crate::finding::counted;
+use crate::format::Layout;
+use crate::front::{Blobs, Builder, FrontEnd, Parsed, RawComponent, RawObject, Rules};
+use crate::limits::{Limits, OpenOptions};
+use crate::num::{len_u32, sort_by, u64_from_usize};
+use crate::tools::StorageType;
 
 use super::cbor::Map;
 use super::error::{FormatError, copied, follow};
@@ -22,6 +27,7 @@ use super::json_text;
 use super::kind::Kind;
 use super::limits::check_length;
 use super::rules::{APPENDED, NO_HEADER, Rule};
+
 use entries::{Entries, Entry, METADATA};
 
 /// The length in bytes of the longest header that the format allows.

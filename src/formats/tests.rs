@@ -19,10 +19,11 @@ use alloc::vec::Vec;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::{Limits, OpenOptions};
+use crate::limits::{Limits, OpenOptions};
 
 use super::kind::Kind;
 use super::{FormatError, START};
+
 use archive::read;
 
 /// A tensor that has been read: name, shape, kind, bytes.
@@ -91,22 +92,22 @@ fn the_content_decides_and_then_the_name() {
 }
 
 /// zTensor files are opened, too, and rejected by the rules of the library.
-#[cfg(feature = "ztensor")]
+#[cfg(feature = "formats")]
 #[test]
 fn archives_are_of_ztensor_too() {
     let corpus = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("corpus/v2/accept");
     let path = corpus.join("frames.zt");
     let mut bytes = fs::read(&path).unwrap();
-    let archive = super::open(&path).unwrap();
+    let archive = crate::open(&path).unwrap();
     assert_eq!(archive.format(), "zTensor");
     assert_eq!(super::open_bytes(&*bytes, &OpenOptions::default()).unwrap().len(), archive.len());
     // Its magic tells, whatever it is called.
     let folder = tempfile::tempdir().unwrap();
     let named = folder.path().join("model.index.json");
     fs::write(&named, &bytes).unwrap();
-    assert_eq!(super::open(&named).unwrap().format(), "zTensor");
+    assert_eq!(crate::open(&named).unwrap().format(), "zTensor");
     // Their shards are found beside them.
-    let sharded = super::open(corpus.with_file_name("shards").join("dense.zt")).unwrap();
+    let sharded = crate::open(corpus.with_file_name("shards").join("dense.zt")).unwrap();
     assert_eq!(sharded.tensor("w").unwrap().to_vec::<f32>().unwrap().len(), 4);
     sharded.verify().unwrap();
     bytes.pop();
@@ -121,7 +122,7 @@ fn a_file_that_shrinks_is_a_failure_of_reading() {
     let path = folder.path().join("array.npy");
     let bytes = npy::file("<i2", false, "(2,)", &[1, 2, 3, 4]);
     fs::write(&path, &bytes).unwrap();
-    let archive = super::open(&path).unwrap();
+    let archive = crate::open(&path).unwrap();
     fs::write(&path, &bytes[..bytes.len() - 1]).unwrap();
     let error = archive.verify().unwrap_err();
     assert!(error.to_string().contains("became shorter"), "{error}");

@@ -13,10 +13,14 @@ use alloc::string::String;
 use alloc::vec::Vec;
 use std::cell::Cell;
 
+use crate::archive::{Archive, InMemory};
+use crate::codec::ReadAt;
 use crate::element::ByteOrder;
+use crate::error::Error;
+use crate::format::Layout;
 use crate::front::{Blobs, Builder, FrontEnd, Parsed, RawComponent, RawObject, Rules, StreamRules};
+use crate::limits::{Limits, OpenOptions};
 use crate::num::{len_u32, sort_by, u64_from_usize, usize_from_u32};
-use crate::{Archive, Error, InMemory, Layout, Limits, OpenOptions, ReadAt};
 
 use super::cbor::Map;
 use super::error::{FormatError, copied};
@@ -25,6 +29,7 @@ use super::kind::Kind;
 use super::limits::{check_length, check_rank};
 use super::rules::Rule;
 use super::zip::{Decoded, Directory, Extents, Member, Window, Writer, damage, defer};
+
 use globals::{Dtype, Global};
 use pickle::{Pickle, Storage, Value};
 use walk::{Leaf, NameWalk};

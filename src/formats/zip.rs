@@ -7,16 +7,17 @@ mod extra;
 mod member;
 
 use alloc::vec::Vec;
-pub(super) use cursor::Window;
-pub(super) use directory::Directory;
-pub(super) use entry::Entry;
-pub(super) use member::{Content, Member, damage};
 
 use crate::limits::Limits;
 use crate::rules::Limit;
 
 use super::error::FormatError;
 use super::rules::Rule;
+
+pub(super) use cursor::Window;
+pub(super) use directory::Directory;
+pub(super) use entry::Entry;
+pub(super) use member::{Content, Member, damage};
 
 /// The program that writes the archives, which decides the allowed constructs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

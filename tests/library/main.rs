@@ -24,13 +24,7 @@ mod examples;
 mod files;
 #[cfg(all(feature = "std", feature = "write"))]
 mod findings;
-#[cfg(all(
-    feature = "dequantize",
-    feature = "numpy",
-    feature = "parts",
-    feature = "torch",
-    feature = "ztensor"
-))]
+#[cfg(all(feature = "dequantize", feature = "numpy", feature = "parts", feature = "torch"))]
 mod formats;
 #[cfg(all(feature = "zstd", feature = "write"))]
 mod frames;

@@ -4,16 +4,16 @@ use alloc::vec::Vec;
 use std::fmt;
 
 use crate::escape::Short;
+use crate::formats::cbor::Map;
+use crate::formats::error::FormatError;
+use crate::formats::limits::{check_keys, check_rank};
+use crate::formats::rules::Rule;
 use crate::limits::Limits;
 use crate::num::{len_u32, usize_from_u32};
 
 use super::input::{Input, Stop};
 use super::types::{self, Type};
 use super::{known, value};
-use crate::formats::cbor::Map;
-use crate::formats::error::FormatError;
-use crate::formats::limits::{check_keys, check_rank};
-use crate::formats::rules::Rule;
 
 /// The alignment of data, if the metadata has none.
 const ALIGNMENT: u64 = 32;

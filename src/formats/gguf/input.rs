@@ -1,12 +1,11 @@
 //! A cursor over the first bytes of a file, from which the header is parsed.
 
 use crate::error::OutOfMemory;
+use crate::formats::error::{FormatError, Subject};
+use crate::formats::rules::{Blame, Rule};
 use crate::limits::Limits;
 use crate::num::u64_from_usize;
 use crate::rules::Limit;
-
-use crate::formats::error::{FormatError, Subject};
-use crate::formats::rules::{Blame, Rule};
 
 /// The length in bytes of the longest header. Large vocabularies take about ten million bytes.
 const HEADER: u64 = 100 << 20;

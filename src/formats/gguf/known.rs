@@ -6,11 +6,11 @@
 use std::fmt;
 
 use crate::escape::Short;
+use crate::formats::rules::Rule;
 use crate::num::usize_from_u32;
 
 use super::input::{Input, Stop};
 use super::value::{ARRAY, F32, I8, I16, I32, I64, STRING, U8, U16, U32, U64};
-use crate::formats::rules::Rule;
 
 /// The key of the architecture.
 const ARCHITECTURE: &str = "general.architecture";

@@ -1,15 +1,16 @@
 //! Checking the extents of tensor data: each tensor begins at the first aligned offset after the end of the tensor before it,
 //! and padding is zero. So every byte of the file belongs to the header, a tensor or the padding.
 
+use alloc::vec::Vec;
+
 use crate::codec::ReadAt;
 use crate::escape::Short;
 use crate::finding::counted;
-use crate::num::{sort_by, u64_from_usize};
-use alloc::vec::Vec;
-
-use super::header::{Extent, Header};
 use crate::formats::error::{FormatError, follow};
 use crate::formats::rules::Rule;
+use crate::num::{sort_by, u64_from_usize};
+
+use super::header::{Extent, Header};
 
 /// The number of bytes of padding that are read at once.
 const PIECE: usize = 4096;

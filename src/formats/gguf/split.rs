@@ -5,18 +5,21 @@ use alloc::string::String;
 use alloc::vec::Vec;
 use std::path::Path;
 
+use crate::archive::Archive;
 use crate::attributes::{Attributes, Value};
-use crate::front::{Builder, Parsed};
-use crate::num::{u64_from_usize, usize_from_u32};
-use crate::rules::Limit;
-use crate::{Archive, Error, Limits, OpenOptions, ReadAt};
-
-use super::GGUF;
+use crate::codec::ReadAt;
+use crate::error::Error;
 use crate::formats::cbor;
 use crate::formats::error::{FormatError, Subject, copied};
 use crate::formats::front;
 use crate::formats::root::{self, Part};
 use crate::formats::rules::Rule;
+use crate::front::{Builder, Parsed};
+use crate::limits::{Limits, OpenOptions};
+use crate::num::{u64_from_usize, usize_from_u32};
+use crate::rules::Limit;
+
+use super::GGUF;
 
 // Keys of the metadata that each file of a split model has.
 

@@ -2,14 +2,14 @@
 
 use std::fmt;
 
+use crate::formats::block::Block;
+use crate::formats::kind::elements;
 use crate::tools::StorageType;
 
 use super::dequantize::{
     Iq1M, Iq1S, Iq2S, Iq2Xs, Iq2Xxs, Iq3S, Iq3Xxs, Iq4Nl, Iq4Xs, Mxfp4, Nvfp4, Q1_0, Q2_0, Q2K,
     Q3K, Q4_0, Q4_1, Q4K, Q5_0, Q5_1, Q5K, Q6K, Q8_0, Q8K, Tq1_0, Tq2_0,
 };
-use crate::formats::block::Block;
-use crate::formats::kind::elements;
 
 /// The type of a tensor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

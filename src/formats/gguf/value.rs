@@ -1,10 +1,10 @@
 //! Converting values of the metadata to CBOR.
 
 use crate::attributes::Encoder;
-
-use super::input::{Input, Stop};
 use crate::formats::cbor::int;
 use crate::formats::rules::Rule;
+
+use super::input::{Input, Stop};
 
 // The numbers of value types.
 

@@ -7,8 +7,6 @@ use alloc::vec::Vec;
 use std::collections::HashMap;
 use std::fmt;
 
-use crate::limits::Limits;
-use crate::rules::Limit;
 use serde::Deserialize;
 use serde::de::{DeserializeSeed, Deserializer, Error as _, MapAccess, Visitor};
 
@@ -19,7 +17,9 @@ use crate::formats::json;
 use crate::formats::limits::check_keys;
 use crate::formats::record::{self, NUMBER, Record};
 use crate::formats::rules::Rule;
+use crate::limits::Limits;
 use crate::num::u64_from_usize;
+use crate::rules::Limit;
 
 /// The suffix of the files that an index names.
 pub(crate) const PARTS: &str = ".safetensors";

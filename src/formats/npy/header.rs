@@ -11,7 +11,6 @@ use nom::sequence::{delimited, terminated};
 use nom::{IResult, Parser as _};
 
 use crate::escape::Short;
-
 use crate::formats::error::FormatError;
 use crate::formats::limits::check_rank;
 use crate::formats::rules::{DAMAGED, NUMPY_SCALAR, Rule};

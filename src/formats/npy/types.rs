@@ -1,10 +1,9 @@
 //! Parsing the names of NumPy dtypes.
 
-use crate::tools::{LogicalType, StorageType};
-
 use crate::escape::Short;
 use crate::formats::error::FormatError;
 use crate::formats::rules::{OBJECTS, Rule};
+use crate::tools::{LogicalType, StorageType};
 
 /// An element type and its byte order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

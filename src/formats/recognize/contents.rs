@@ -3,8 +3,9 @@
 use alloc::string::String;
 use std::path::Path;
 
-use super::{Executable, OtherKind};
 use crate::formats::rules::Rule;
+
+use super::{Executable, OtherKind};
 
 /// The kind of content that the first bytes of a file tell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,14 +1,15 @@
 //! Sequential reading of a file, or of a stored or deflated member of an archive.
 
-use crate::codec::ReadAt;
-use crate::num::u64_from_usize;
 use alloc::boxed::Box;
 use alloc::vec::Vec;
+
 use miniz_oxide::inflate::TINFLStatus;
 use miniz_oxide::inflate::core::inflate_flags::TINFL_FLAG_HAS_MORE_INPUT;
 use miniz_oxide::inflate::core::{DecompressorOxide, decompress};
 
+use crate::codec::ReadAt;
 use crate::formats::error::FormatError;
+use crate::num::u64_from_usize;
 
 /// The length of the first read in bytes. Each later read is twice as long as the read before, up to [`LONGEST`].
 const FIRST: usize = 512;

@@ -1,14 +1,15 @@
 //! Searching the members of zip and tar archives for pickles, for archives that are of no format that zten reads.
 
-use crate::codec::ReadAt;
-use crate::num::u64_from_usize;
 use alloc::string::String;
 use alloc::vec::Vec;
+
+use crate::codec::ReadAt;
+use crate::formats::error::{FormatError, copied};
+use crate::num::u64_from_usize;
 
 use super::input::{Deflated, Input, Stored};
 use super::pickle::{PersistentIds, scan};
 use super::text::is_text;
-use crate::formats::error::{FormatError, copied};
 
 /// The number of bytes to which all members of an archive together may be decompressed. Pickles beyond this limit are not
 /// found; the archive is unsupported in any case.

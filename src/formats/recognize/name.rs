@@ -8,12 +8,12 @@ use alloc::string::String;
 use std::path::Path;
 
 use crate::finding::Finding;
-use crate::network::without_query;
-
-use super::{OtherKind, Recognition, Recognized};
 use crate::formats::detect::Format;
 use crate::formats::error::FormatError;
 use crate::formats::rules::Rule;
+use crate::network::without_query;
+
+use super::{OtherKind, Recognition, Recognized};
 
 /// The format that a name claims.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

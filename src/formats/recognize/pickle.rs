@@ -15,10 +15,10 @@
 use alloc::vec::Vec;
 use std::collections::HashMap;
 
+use crate::formats::error::FormatError;
 use crate::num::u64_from_usize;
 
 use super::input::Input;
-use crate::formats::error::FormatError;
 
 /// The reason why a file counts as a pickle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

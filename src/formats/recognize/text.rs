@@ -3,11 +3,12 @@
 use alloc::string::String;
 use std::path::Path;
 
-use super::contents::suffix;
-use super::{Executable, OtherKind};
 use crate::finding::grouped;
 use crate::formats::error::{FormatError, copied};
 use crate::formats::rules::Rule;
+
+use super::contents::suffix;
+use super::{Executable, OtherKind};
 
 /// Returns whether a file that begins with `start` is text without control characters: UTF-8, UTF-16 with a byte order mark, or
 /// mostly ASCII with letters of an 8-bit encoding. `is_whole` says that `start` is the whole file.

@@ -5,17 +5,17 @@ use alloc::vec::Vec;
 use std::fmt;
 
 use crate::escape::Short;
+use crate::formats::cbor::Map;
+use crate::formats::error::FormatError;
+use crate::formats::kind::Kind;
+use crate::formats::limits::{too_many_dimensions, too_many_keys};
+use crate::formats::rules::Rule;
 use crate::limits::Limits;
 use crate::num::{u64_from_usize, usize_from_u32};
 
 use super::dtype;
 use super::fault::{Expected, Fault, Field, Input, Parsed, Why, fail};
 use super::json::{self, Text};
-use crate::formats::cbor::Map;
-use crate::formats::error::FormatError;
-use crate::formats::kind::Kind;
-use crate::formats::limits::{too_many_dimensions, too_many_keys};
-use crate::formats::rules::Rule;
 
 /// The key of the metadata, the only entry that is not a tensor.
 pub(super) const METADATA: &str = "__metadata__";

@@ -2,8 +2,9 @@
 //!
 //! The structure of a header has a fixed depth, so no function here recurses, and there is no parser for arbitrary values.
 
-use super::fault::{Expected, Input, Parsed, Why, fail};
 use alloc::string::String;
+
+use super::fault::{Expected, Input, Parsed, Why, fail};
 
 /// Skips white space.
 pub(super) fn space(mut at: Input<'_>) -> Input<'_> {

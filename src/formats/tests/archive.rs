@@ -9,15 +9,20 @@ use std::io;
 use std::path::Path;
 use std::sync::Mutex;
 
+use crate::archive::Tensors;
 use crate::attributes::Attributes;
+use crate::codec::ReadAt;
 use crate::element::ByteOrder;
+use crate::error::Error;
+use crate::format::Encoding;
+use crate::formats::cbor::Map;
+use crate::formats::{Block, FormatError, open_bytes, open_source};
+use crate::limits::OpenOptions;
+use crate::manifest::Tensor;
 use crate::tools::ElementType;
-use crate::{Encoding, Error, OpenOptions, ReadAt, Tensor, Tensors};
 
 use super::batter::Content;
 use super::{Kind, Read};
-use crate::formats::cbor::Map;
-use crate::formats::{Block, FormatError, open_bytes, open_source};
 
 /// Bytes that note which ranges are read.
 #[derive(Debug)]

@@ -1,9 +1,10 @@
 //! Every prefix of small files, every byte of them changed or left out, and one more at every
 //! place: an error or other data, in memory that follows the bytes.
 
-use ::safetensors::SafeTensors;
 use alloc::string::ToString as _;
 use alloc::vec::Vec;
+
+use ::safetensors::SafeTensors;
 
 use super::gguf::{info, pair, text};
 use super::{FormatError, data, gguf, npy, npz, read, safetensors};

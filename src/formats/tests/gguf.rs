@@ -6,15 +6,15 @@ use alloc::vec;
 use alloc::vec::Vec;
 use std::path::Path;
 
+use crate::formats::gguf::types::{Type, kind};
+use crate::formats::{Block, FormatError, Rule, open_bytes, open_source};
 use crate::limits::OpenOptions;
 use crate::tools::StorageType;
 
-pub(super) use zten_corpus::other::gguf::{file, info, pair, text};
-
 use super::archive::Noted;
 use super::{Kind, START, read, rejection};
-use crate::formats::gguf::types::{Type, kind};
-use crate::formats::{Block, FormatError, Rule, open_bytes, open_source};
+
+pub(super) use zten_corpus::other::gguf::{file, info, pair, text};
 
 /// The attributes of a file with one key, `k`: what follows that key.
 fn value(kind: u32, value: &[u8]) -> Vec<u8> {

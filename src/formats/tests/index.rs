@@ -6,16 +6,19 @@ use alloc::vec;
 use alloc::vec::Vec;
 use std::path::Path;
 
+use zten_testkit::safetensors::header;
+
+use crate::error::Error;
+use crate::formats::{Begun, Part, begin};
+use crate::limits::{Limits, OpenOptions};
+use crate::manifest::Tensor;
 use crate::num::u64_from_usize;
 use crate::shards::{Candidate, Find, Shard};
-use crate::{Error, Limits, OpenOptions, Tensor};
-use zten_testkit::safetensors::header;
 
 use super::FormatError;
 use super::archive::{Noted, facts, metadata};
 use super::batter::{Content, batter_for};
 use super::safetensors::file;
-use crate::formats::{Begun, Part, begin};
 
 /// Files by their names.
 type Files<'f> = &'f [(&'f str, Vec<u8>)];

@@ -9,15 +9,16 @@ use alloc::vec::Vec;
 use std::path::Path;
 use std::println;
 
+use zten_corpus::other::torch;
+use zten_corpus::other::zip::Archive;
+
+use crate::formats::{open_bytes, open_source};
+use crate::limits::{Limits, OpenOptions};
 use crate::num::u64_from_usize;
-use crate::{Limits, OpenOptions};
 
 use super::archive::Noted;
 use super::safetensors::file;
 use super::{FormatError, gguf, npy, npz};
-use crate::formats::{open_bytes, open_source};
-use zten_corpus::other::torch;
-use zten_corpus::other::zip::Archive;
 
 /// Bytes of heap for each byte of the header of a file that is opened as an archive, at most, and beside it:
 /// `docs/limits.md`.

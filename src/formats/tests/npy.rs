@@ -1,13 +1,14 @@
-use crate::limits::Limits;
-use crate::tools::{LogicalType, StorageType};
 use alloc::borrow::ToOwned as _;
 use alloc::format;
 use alloc::vec;
 use alloc::vec::Vec;
 
-pub(super) use zten_corpus::other::npy::{file, versioned};
+use crate::limits::Limits;
+use crate::tools::{LogicalType, StorageType};
 
 use super::{Kind, open_with, read, rejection, single};
+
+pub(super) use zten_corpus::other::npy::{file, versioned};
 
 /// Numbers that count up, so many bytes of them.
 fn counting(bytes: usize) -> Vec<u8> {

@@ -4,11 +4,11 @@ use alloc::vec;
 use alloc::vec::Vec;
 use std::io::{Cursor, Write as _};
 
-use crate::{Limits, OpenOptions};
 use zip::write::SimpleFileOptions;
 use zip::{CompressionMethod, ZipWriter};
 
 use crate::formats::open_bytes;
+use crate::limits::{Limits, OpenOptions};
 
 use super::archive::Noted;
 use super::{npy, open_with, read, rejection};

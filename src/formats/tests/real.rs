@@ -1,9 +1,10 @@
 //! Files that NumPy, safetensors and gguf have written: `corpus/other/README.md`.
 
-use crate::tools::{LogicalType, StorageType};
 use alloc::borrow::ToOwned as _;
 use alloc::vec;
 use alloc::vec::Vec;
+
+use crate::tools::{LogicalType, StorageType};
 
 use super::{Kind, Read, data, read, single};
 

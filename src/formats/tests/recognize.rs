@@ -8,13 +8,13 @@ use alloc::vec::Vec;
 use std::fs;
 use std::path::Path;
 
-use crate::limits::OpenOptions;
 use zten_testkit::other_formats;
 
 use crate::formats::recognize::{Evidence, PersistentIds, Stored, scan};
 use crate::formats::{
     Executable, Format, FormatError, OtherKind, Recognition, Recognized, Rule, recognize,
 };
+use crate::limits::OpenOptions;
 
 /// Recognizes a file with the given bytes and name.
 fn look(bytes: &[u8], name: &str) -> Recognition {

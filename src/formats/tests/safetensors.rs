@@ -4,15 +4,16 @@ use alloc::vec;
 use alloc::vec::Vec;
 use std::path::Path;
 
-use crate::tools::{LogicalType, StorageType};
-use crate::{Limits, OpenOptions};
 use ::safetensors::SafeTensors;
 
-pub(super) use zten_corpus::other::safetensors::file;
+use crate::formats::{FormatError, Rule, open_bytes, open_source};
+use crate::limits::{Limits, OpenOptions};
+use crate::tools::{LogicalType, StorageType};
 
 use super::archive::{Noted, read};
 use super::{Kind, START, rejection};
-use crate::formats::{FormatError, Rule, open_bytes, open_source};
+
+pub(super) use zten_corpus::other::safetensors::file;
 
 /// Opens bytes with limits.
 fn open_with(bytes: &[u8], limits: &Limits) -> Result<usize, FormatError> {

@@ -1,7 +1,5 @@
 //! Checkpoints of PyTorch.
 
-use crate::tools::{LogicalType as L, StorageType as S};
-use crate::{Error, Limits, OpenOptions, ReadAt};
 use alloc::borrow::ToOwned as _;
 use alloc::format;
 use alloc::string::String;
@@ -9,11 +7,17 @@ use alloc::string::ToString as _;
 use alloc::vec;
 use alloc::vec::Vec;
 use std::println;
+
 use zten_corpus::other::torch::{dict, file, int, members, numbers, pickle, text, tuple};
 use zten_corpus::other::zip::{Archive, Member};
 
-use super::{Kind, data, open_with, read, rejection};
+use crate::codec::ReadAt;
+use crate::error::Error;
 use crate::formats::{TORCH_STEPS, open_bytes, open_source, torch_steps};
+use crate::limits::{Limits, OpenOptions};
+use crate::tools::{LogicalType as L, StorageType as S};
+
+use super::{Kind, data, open_with, read, rejection};
 
 /// A file that PyTorch wrote, without the zeros that one of its storages is: the byte at which they begin, and their number.
 struct Large(&'static [u8], u64, u64);

@@ -3,10 +3,12 @@
 
 mod archive;
 
-use super::{read, rejection};
 use alloc::format;
 use alloc::vec;
 use alloc::vec::Vec;
+
+use super::{read, rejection};
+
 use archive::{Member, build, content, field, large};
 
 /// Rejected where it is the first member and where it is the last, with those words.

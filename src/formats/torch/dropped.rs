@@ -1,11 +1,13 @@
 //! Checks of the parts of a checkpoint that are dropped, because they are neither tensors nor attributes: states of parameters,
 //! hooks, and versions of modules.
 
-use super::globals;
-use super::pickle::{Fact, LONGEST_NAME, Pickle, Value};
+use alloc::vec::Vec;
+
 use crate::formats::error::FormatError;
 use crate::formats::rules::Rule;
-use alloc::vec::Vec;
+
+use super::globals;
+use super::pickle::{Fact, LONGEST_NAME, Pickle, Value};
 
 /// The sentence about versions of modules that are unsupported.
 const METADATA: &str = "the versions of modules are not dictionaries of scalars";

@@ -9,14 +9,14 @@ use alloc::vec::Vec;
 use std::cell::Cell as Counter;
 
 use crate::escape::Short;
+use crate::formats::error::{FormatError, follow};
+use crate::formats::rules::Rule;
 use crate::limits::Limits;
 use crate::num::{len_u32, u64_from_usize, usize_from_u32};
 use crate::rules::Limit;
 
 use super::globals::{self, BYTES, Dtype, Global};
 use super::opcodes::{self, Op, Operand};
-use crate::formats::error::{FormatError, follow};
-use crate::formats::rules::Rule;
 
 /// A value. The number of a scalar is the position of its instruction in the stream. The number of a container is its node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

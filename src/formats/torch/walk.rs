@@ -4,20 +4,21 @@
 //! this way, so their cost is charged to the limit for headers, together with the bytes of the names. A container that contains
 //! itself exceeds the limit of depth.
 
+use alloc::string::String;
+use alloc::vec::Vec;
+
 use crate::attributes::Encoder;
 use crate::escape::Short;
+use crate::formats::cbor::{self, Written};
+use crate::formats::error::{FormatError, copied};
+use crate::formats::rules::Rule;
 use crate::limits::Limits;
 use crate::num::{sort_by, u64_from_usize, usize_from_u32};
 use crate::rules::Limit;
-use alloc::string::String;
-use alloc::vec::Vec;
 
 use super::cost;
 use super::globals::Global;
 use super::pickle::{Pickle, Value};
-use crate::formats::cbor::{self, Written};
-use crate::formats::error::{FormatError, copied};
-use crate::formats::rules::Rule;
 
 /// A named value of a checkpoint.
 #[derive(Clone, Copy, Debug)]

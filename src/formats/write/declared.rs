@@ -1,10 +1,11 @@
 //! Arrays that are declared before their elements are known.
 
-use crate::attributes::Attributes;
-use crate::write::Encoded;
 use alloc::borrow::ToOwned as _;
 use alloc::string::String;
 use alloc::vec::Vec;
+
+use crate::attributes::Attributes;
+use crate::write::Encoded;
 
 use super::array::{Array, ArrayList};
 

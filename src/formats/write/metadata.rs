@@ -10,15 +10,16 @@ use alloc::string::ToString as _;
 use alloc::vec::Vec;
 use std::collections::BTreeSet;
 
-use crate::attributes::{Attributes, Item, Map, Value};
-use crate::json::{self, value};
-use crate::limits::Limits;
-use crate::num::u64_from_usize;
 use serde::ser::{Error as _, SerializeMap as _};
 use serde::{Serialize, Serializer};
 
-use super::array::Inexpressible;
+use crate::attributes::{Attributes, Item, Map, Value};
 use crate::formats::json_text::JSON_KEYS;
+use crate::json::{self, value};
+use crate::limits::Limits;
+use crate::num::u64_from_usize;
+
+use super::array::Inexpressible;
 
 /// The largest nesting depth of a value. A zTensor manifest allows 64 levels, and the value of an attribute is within two of
 /// them.

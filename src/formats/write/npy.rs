@@ -1,14 +1,15 @@
 //! Writing of NumPy files: version 1.0, little-endian, row-major.
 
-use crate::attributes::Attributes;
-use crate::npy;
-use crate::num::u64_from_usize;
-use crate::number::Kind;
 use alloc::borrow::ToOwned as _;
 use alloc::format;
 use alloc::string::String;
 use alloc::vec;
 use alloc::vec::Vec;
+
+use crate::attributes::Attributes;
+use crate::npy;
+use crate::num::u64_from_usize;
+use crate::number::Kind;
 
 use super::array::{self, Array, ArrayList, Failure, Inexpressible};
 use super::element;

@@ -14,6 +14,7 @@ use crate::num::u64_from_usize;
 use super::array::{self, Array, ArrayList, Failure, Inexpressible, ordinal, with_room};
 use super::format::WrittenFormat;
 use super::npy;
+
 use records::{CHECKSUM, Record};
 
 /// Checks that `list` can be written as an archive, and returns the ordinals of all arrays, in order, with their lengths in

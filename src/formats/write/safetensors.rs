@@ -15,16 +15,18 @@ use std::cmp::Reverse;
 use std::io::{self, Write};
 use std::ops::Range;
 
-use crate::attributes::Attributes;
-use crate::json;
-use crate::num::{u64_from_usize, usize_from_u32};
 use serde::ser::SerializeMap as _;
 use serde::{Serialize, Serializer};
 
+use crate::attributes::Attributes;
+use crate::json;
+use crate::num::{u64_from_usize, usize_from_u32};
+
 use super::Settings;
 use super::array::{self, Array, ArrayList, Failure, Inexpressible, ordinal, with_room};
-pub use super::element::Dtype;
 use super::metadata::Metadata;
+
+pub use super::element::Dtype;
 
 /// The length in bytes of the longest header that the format allows.
 const HEADER: u64 = 100_000_000;

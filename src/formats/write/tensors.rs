@@ -1,16 +1,20 @@
 //! The dense tensors of an open archive as a source of arrays.
 
-use crate::attributes::Attributes;
-use crate::error::OutOfMemory;
-use crate::escape;
-use crate::shards::Source;
-use crate::tools::Normalization;
-use crate::verify::Verifier;
-use crate::{DType, Error, Layout, Manifest, Tensor};
 use alloc::borrow::ToOwned as _;
 use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
+
+use crate::attributes::Attributes;
+use crate::element::DType;
+use crate::error::Error;
+use crate::error::OutOfMemory;
+use crate::escape;
+use crate::format::Layout;
+use crate::manifest::{Manifest, Tensor};
+use crate::shards::Source;
+use crate::tools::Normalization;
+use crate::verify::Verifier;
 
 use super::array::{Array, ArrayList, ArraySource, ChunkFn, Failure};
 

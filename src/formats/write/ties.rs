@@ -1,9 +1,11 @@
 //! Detecting tied tensors, which share the same bytes of a file. A PyTorch checkpoint stores tied weights once, while formats
 //! without sharing store them twice.
 
-use crate::error::OutOfMemory;
-use crate::{Encoding, Layout, Manifest, Tensor};
 use alloc::vec::Vec;
+
+use crate::error::OutOfMemory;
+use crate::format::{Encoding, Layout};
+use crate::manifest::{Manifest, Tensor};
 
 /// Returns whether `one` and `other` have the same elements because they have the same bytes, type and shape.
 pub fn is_tied(one: &Tensor<'_>, other: &Tensor<'_>) -> bool {

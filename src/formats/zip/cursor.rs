@@ -4,10 +4,9 @@ use alloc::vec::Vec;
 use std::ops::Range;
 
 use crate::codec::ReadAt;
-use crate::num::u64_from_usize;
-
 use crate::formats::error::FormatError;
 use crate::formats::rules::Rule;
+use crate::num::u64_from_usize;
 
 /// The smallest number of bytes that a window reads at once. It is small because members may lie far from each other.
 const WINDOW: u64 = 512;

@@ -7,14 +7,16 @@
 use alloc::vec::Vec;
 use std::ops::Range;
 
-use super::Writer;
-use super::cursor::Cursor;
-use super::entry::Entry;
+use crate::codec::ReadAt;
 use crate::formats::error::{FormatError, follow};
 use crate::formats::limits::check_length;
 use crate::formats::rules::{APPENDED, Rule, WRITER};
+use crate::limits::Limits;
 use crate::num::u64_from_usize;
-use crate::{Limits, ReadAt};
+
+use super::Writer;
+use super::cursor::Cursor;
+use super::entry::Entry;
 
 /// The length of the end record in bytes.
 const END: u64 = 22;

@@ -1,13 +1,14 @@
 //! The descriptions of a member: its entry in the directory, its local header, and an optional data descriptor after its data.
 //! All of them are read and must agree.
 
+use crate::formats::error::FormatError;
+use crate::formats::rules::Rule;
+use crate::num::u64_from_usize;
+
 use super::Writer;
 use super::cursor::{Cursor, Window};
 use super::extra::Extra;
 use super::member::Member;
-use crate::formats::error::FormatError;
-use crate::formats::rules::Rule;
-use crate::num::u64_from_usize;
 
 /// The signature of an entry in the directory.
 const DIRECTORY: u32 = 0x0201_4b50;

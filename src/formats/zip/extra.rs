@@ -1,10 +1,11 @@
 //! The extra fields of a member. Each has an id, a length, and data of this length.
 
-use super::Writer;
 use crate::finding::counted;
 use crate::formats::error::FormatError;
 use crate::formats::rules::Rule;
 use crate::num::u64_from_usize;
+
+use super::Writer;
 
 /// The id of the field with 64-bit numbers.
 const LARGE: u16 = 1;

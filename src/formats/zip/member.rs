@@ -1,19 +1,22 @@
 //! Reading and decompressing the first bytes of a member.
 
 use alloc::vec::Vec;
+
 use miniz_oxide::inflate::TINFLStatus;
 use miniz_oxide::inflate::core::inflate_flags::{
     TINFL_FLAG_HAS_MORE_INPUT, TINFL_FLAG_USING_NON_WRAPPING_OUTPUT_BUF,
 };
 use miniz_oxide::inflate::core::{DecompressorOxide, decompress};
 
-use super::cursor::Window;
+use crate::error::{Error, ErrorKind};
+use crate::format::Encoding;
 use crate::formats::error::FormatError;
 use crate::formats::rules::Rule;
 use crate::front::RawComponent;
 use crate::num::u64_from_usize;
 use crate::tools::StorageType;
-use crate::{Encoding, Error, ErrorKind};
+
+use super::cursor::Window;
 
 /// The size in bytes of the first buffer for decompressed data, which is larger than most headers.
 const FIRST: usize = 256;

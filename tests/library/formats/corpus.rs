@@ -5,7 +5,8 @@ use std::fs;
 use std::path::Path;
 
 use zten::finding::Verdict;
-use zten::formats::{BesideNames, Rule, open, open_bytes};
+use zten::formats::{BesideNames, Rule, open_bytes};
+use zten::open;
 use zten::{Archive, Error, ErrorKind, OpenOptions};
 use zten_testkit::other_formats;
 

@@ -5,7 +5,8 @@ use std::fs;
 use std::path::Path;
 
 use fastrand::Rng;
-use zten::formats::{FormatError, Opening, Step, Wanted, open};
+use zten::formats::{FormatError, Opening, Step, Wanted};
+use zten::open;
 use zten::rules::Limit;
 use zten::{Archive, Component, Error, InMemory, OpenOptions};
 use zten_corpus::other::npy;
