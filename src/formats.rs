@@ -12,8 +12,9 @@
 //! `Block::by_name("Q4_K")` is a type of GGUF blocks. `dequantize` computes `f32` elements that are bit-identical to those of the
 //! Python package `gguf`, for every ggml type except `Q8_1`.
 //!
-//! With the feature `write`, `write::write` writes the arrays of an `ArraySource` as a safetensors, `.npy` or `.npz` file, and
-//! `write::Draft` writes such a file array by array. `profile` returns the layout of a GGUF tensor in generation 2 of zTensor, for
+//! With the feature `write`, `write::write` writes all arrays of an `ArraySource` to a safetensors, `.npy` or `.npz` file in one
+//! call. A caller that receives the bytes of the arrays piece by piece uses `write::Draft` instead. `profile` returns the zTensor
+//! layout that keeps a GGUF tensor quantized when the tensor is copied to a zTensor file of generation 2; pass it to
 //! `zten::write::Copier::layouts`.
 //!
 //! Opening takes at most 8 × the headers + 64 KiB of heap (192 × the pickle of a checkpoint); a failed allocation is an

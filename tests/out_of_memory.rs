@@ -6,6 +6,9 @@
     not(any(feature = "zstd-ruzstd", miri))
 ))]
 
+#[cfg(all(feature = "numpy", feature = "parts", feature = "torch"))]
+#[path = "out_of_memory/formats.rs"]
+mod formats;
 #[path = "out_of_memory/work.rs"]
 mod work;
 
@@ -41,32 +44,47 @@ fn names(outcome: &Result<(), Error>) -> [Option<&str>; 2] {
     [error.and_then(Error::tensor), error.and_then(Error::component)]
 }
 
+/// Fails each allocation of `work` in turn, and calls `judge` with each outcome and the outcome with enough memory. Returns the
+/// number of allocations that failed. `judge` must not take memory.
+fn sweep<E>(
+    what: &str,
+    work: impl Fn() -> Result<(), E>,
+    judge: impl Fn(&Result<(), E>, &Result<(), E>),
+) -> usize {
+    let usual = work();
+    // The first run only counts the allocations, and none of them fails.
+    let is_counted = Cell::new(false);
+    let report = Check::new().run(|| {
+        let outcome = work();
+        if is_counted.replace(true) {
+            judge(&outcome, &usual);
+        }
+    });
+    // Every allocation must have failed once.
+    let all = report.injected_failures() == report.baseline_allocations();
+    let well = report.baseline().outcome().is_completed() && report.first_failure().is_none();
+    assert!(all && well && !report.is_truncated(), "{what}: {report}");
+    report.tested_failures()
+}
+
 impl Tally {
     /// Fails each allocation of `work` in turn. Each time the outcome must be `OutOfMemory`, or the outcome with enough
     /// memory, except that names may be missing from an error.
     fn sweep(&mut self, what: &str, work: impl Fn() -> Result<(), Error>) {
-        let usual = work();
         let (harmless, unnamed) = (Cell::new(0), Cell::new(0));
-        let report = Check::new().run(|| {
-            let outcome = work();
+        self.failed += sweep(what, work, |outcome, usual| {
             if outcome != usual {
                 assert!(outcome.as_ref().is_err_and(is_memory), "{what}: {outcome:?}");
-            } else if names(&outcome) == names(&usual) {
+            } else if names(outcome) == names(usual) {
                 harmless.set(harmless.get() + 1);
             } else {
-                let pairs = names(&outcome).into_iter().zip(names(&usual));
+                let pairs = names(outcome).into_iter().zip(names(usual));
                 assert!(pairs.into_iter().all(|(own, usual)| own.is_none() || own == usual));
                 unnamed.set(unnamed.get() + 1);
             }
         });
-        // Every allocation must have failed once.
-        let all = report.injected_failures() == report.baseline_allocations();
-        let well = report.baseline().outcome().is_completed() && report.first_failure().is_none();
-        assert!(all && well && !report.is_truncated(), "{what}: {report}");
-        self.failed += report.tested_failures();
         self.unnamed += unnamed.get();
-        // The run that counts allocations has no failure, and was counted as harmless.
-        self.harmless += harmless.get() - 1;
+        self.harmless += harmless.get();
     }
 
     /// Checks the counts: at least `least` allocations, fewer than a fifth of them harmless. Shrinking an index is

@@ -51,6 +51,12 @@ pub enum Value<'m> {
 }
 
 impl<'m> Item<'m> {
+    /// Wraps `bytes`, which must be one complete item that an [`Encoder`](super::Encoder) has written.
+    #[cfg(feature = "other-formats")]
+    pub(crate) fn of_encoder(bytes: &'m [u8]) -> Self {
+        Self(bytes)
+    }
+
     /// Returns the item's CBOR, as the manifest spells it.
     pub fn as_bytes(&self) -> &'m [u8] {
         self.0

@@ -3,7 +3,7 @@
 
 use alloc::vec::Vec;
 
-use crate::attributes::{Attributes, Encoder};
+use crate::attributes::{Attributes, Encoder, Item, Value};
 use crate::error::OutOfMemory;
 use crate::num::{sort_by, u64_from_usize, usize_from_u32};
 
@@ -191,16 +191,10 @@ impl Map {
 
 /// Decodes the CBOR `item` if it is a text of definite length.
 fn text(item: &[u8]) -> Option<&str> {
-    let first = *item.first()?;
-    if first >> 5 != 3 {
-        return None;
+    match Item::of_encoder(item).value() {
+        Value::Text(chunks) => chunks.as_str(),
+        _ => None,
     }
-    // The length of the text is in the first byte, or in the 1, 2, 4 or 8 bytes after it.
-    let head = match first & 0x1f {
-        info @ 24..28 => 1_usize.wrapping_shl(u32::from(info.wrapping_sub(24))).wrapping_add(1),
-        _ => 1,
-    };
-    str::from_utf8(item.get(head..)?).ok()
 }
 
 /// Returns the bytes of `entries` from position `from` to position `to`.

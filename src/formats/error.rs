@@ -201,7 +201,8 @@ impl FormatError {
         Self::Io(io::Error::other(format!("internal error: {what}")))
     }
 
-    /// Returns whether parsing stopped because the source has not received some bytes yet, as in [`Opening`](crate::formats::Opening).
+    /// Returns whether parsing stopped because the source does not have the bytes yet.
+    /// [`Opening`](crate::formats::Opening) then asks the caller for them.
     pub(super) fn is_pending(&self) -> bool {
         matches!(self, Self::Io(error) if error.kind() == io::ErrorKind::WouldBlock)
     }

@@ -97,8 +97,8 @@ impl Opening {
     /// pass a source to [`Tensor::read_from`](crate::Tensor::read_from) to read a tensor.
     ///
     /// # Errors
-    /// The errors of [`open`](crate::formats::open); `limit-manifest` if more bytes of the file would have to be kept than the limit
-    /// allows.
+    /// The errors of [`zten::open`](crate::open()); `limit-manifest` if the session would have to keep more bytes of the file than the
+    /// limit allows.
     pub fn step(&mut self) -> Result<Step, FormatError> {
         self.step_for(InMemory([]))
     }

@@ -372,7 +372,7 @@ fn other_formats_are_named() {
     ] {
         assert_eq!(says(&start), format!("{plain}{hint}"), "{start:?}");
     }
-    // From a file as well.
+    // A file that is read at positions gets the same hint as bytes in memory.
     let file = File::open(corpus().join("other/gguf/accept/two.gguf")).unwrap();
     let length = file.metadata().unwrap().len();
     let error = OpenOptions::default().open_source(file, length).unwrap_err();

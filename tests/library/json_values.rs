@@ -396,8 +396,8 @@ fn each_form() {
     assert_eq!(written(&values), wanted);
 }
 
-/// A map is written as an object of JSON, for which its keys are searched for duplicates. A map with more than `ENTRIES` keys is
-/// written as a list of keys and values, and is not searched.
+/// A map becomes a JSON object only after its keys have been checked for duplicates. A map with more than `ENTRIES` keys becomes a
+/// list of keys and values, so that the check has a bounded cost.
 #[test]
 fn long_maps_are_lists() {
     let map = |count: u32| {

@@ -4,8 +4,9 @@ use std::collections::HashMap;
 
 use zten::escape::{Name, Quoted, quoted, word};
 
-/// The names of the test are made of these pieces: characters that separate or quote names when they are displayed, invisible
-/// characters, and the escapes of both, which must not be displayed like the characters that they stand for.
+/// Each name in this test is a concatenation of three of these pieces: separators, quotes, invisible characters, and texts that
+/// spell the escape of such a character. A name that spells an escape must be displayed differently from a name that has the
+/// character itself.
 const PIECES: [&str; 16] = [
     "",
     "a",

@@ -71,8 +71,8 @@ impl Seek for Output {
     }
 }
 
-/// The maximum number of bytes of an array that one write takes from the memory of the array. The work can be cancelled between
-/// two writes, so large arrays are divided.
+/// The maximum number of bytes that one call of `write` gets when an array is written without a copy. Larger arrays are written
+/// in several calls, because an interrupt is noticed only between two calls.
 const UNCOPIED: usize = 8 << 20;
 
 /// The number of bytes that are copied at once: they stay in the processor's cache until they are written.

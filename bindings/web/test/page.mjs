@@ -62,7 +62,8 @@ export const cancelStatistics = async page => {
 /** Opens an object by its place among the lines of the list. */
 export const choose = async (page, line) => {
   await page.evaluate(() => { document.querySelector('#object').hidden = true })
-  // On a busy machine, the page may draw the list anew between the search for the line and the click, which is then lost.
+  // On a busy machine, the page may redraw the list after the line has been found and before it is clicked. The click is then
+  // lost, so it is repeated.
   for (let attempt = 1; ; attempt += 1) {
     await page.click(`#row-${line}`)
     const shown = page.waitForFunction(() => !document.querySelector('#object').hidden, undefined, { timeout: 5_000 })

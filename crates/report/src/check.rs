@@ -29,7 +29,7 @@ pub fn summary(
     length: u64,
 ) -> (Verdict, String) {
     if manifest.is_data_shard() {
-        // Only the file that lists a data shard describes its contents.
+        // A data shard does not describe its own contents: the file that lists the shard does. So only the size is told.
         let size = human(length);
         let summary = format!("a data shard, valid as far as its frame tells (2, {size})");
         let verdict = match scope {
@@ -62,8 +62,8 @@ pub fn summary(
     }
 }
 
-/// Returns the verdict on a valid file of another format, and a sentence about its contents. `words` names the kind of file,
-/// `tensors` is the number of its tensors, and `bytes` the length of its data.
+/// Returns the verdict on a valid file of another format, and a sentence about its contents. `words` is what the sentence
+/// calls the file, such as "GGUF file", `tensors` is the number of its tensors, and `bytes` the length of its data.
 pub fn summary_of_other(words: &str, scope: Scope, tensors: u64, bytes: u64) -> (Verdict, String) {
     let (tensors, bytes) = (counted(tensors, "tensor"), human(bytes));
     match scope {
@@ -111,10 +111,10 @@ pub struct Note<'a> {
     pub component: Option<&'a str>,
     /// The name of the shard.
     pub shard: Option<&'a str>,
-    /// The number of further places to which the note applies.
+    /// The number of other tensors, members or offsets with the same note.
     #[serde(serialize_with = "json::integer")]
     pub more: u64,
-    /// The sentence.
+    /// The message: the sentence about what was noticed, its rule and its place.
     pub message: String,
     /// The advice of the rule.
     pub advice: Option<&'static str>,
@@ -164,7 +164,7 @@ pub struct Report<'a> {
     /// The number of other objects with an error; `None` if the other objects were not checked.
     #[serde(serialize_with = "json::integer_or_null")]
     pub more: Option<u64>,
-    /// The sentence.
+    /// The message: the sentence about the file, its rule and its place.
     pub message: Cow<'a, str>,
     /// The advice of the rule.
     pub advice: Option<&'static str>,

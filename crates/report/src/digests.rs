@@ -505,10 +505,10 @@ mod tests {
         let nine: String = ('a'..='i').map(|path| part(&path.to_string(), SUM)).collect();
         let error = digests(&nine, "x").unwrap_err();
         assert_eq!(error, "no digests for x, only for a, b, c, d, e, f, g, h, …");
-        // Errors count the lines of the whole list.
+        // Line numbers in errors count from the start of the whole list, not of the part for the file.
         let error = digests(&format!("{a}{}", part("b", "?")), "b").unwrap_err();
         assert!(error.contains("line 6"), "{error}");
-        // The list of a single file is for any path.
+        // A list of a single file is used for a file of any name, here `b`.
         assert_eq!(digests(&a, "b"), Ok(part_of(&a)));
     }
 

@@ -182,7 +182,7 @@ mod tests {
             (WrittenFormat::Safetensors, DType::U8, true),
             (WrittenFormat::Npy, DType::U8, true),
             (WrittenFormat::Safetensors, DType::Bool, false),
-            // The archive has a checksum of them.
+            // An `.npz` member has a CRC-32 of its bytes, so the bytes are also read.
             (WrittenFormat::Npz, DType::U8, false),
         ] {
             let arrays = vec![("a".to_owned(), Array { shape: vec![1], dtype })];
