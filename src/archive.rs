@@ -332,9 +332,8 @@ impl<S: ReadAt> Archive<S> {
 #[cfg(feature = "std")]
 impl Archive {
     /// Looks for the shards of the file at `path`, as [`zten::open`](crate::open()) does: in the same folder by their names,
-    /// `STEM-NAME.zt`,
-    /// or in its folder `blobs` by their digests, `ALGORITHM/DIGITS`. Links are not followed, except in the cache of a
-    /// hub, from the snapshots to the blobs of the same repository. v2 §7.1.
+    /// `STEM-NAME.zt`, or in its folder `blobs` by their digests, `ALGORITHM/DIGITS`. Links are not followed, except in the
+    /// cache of a hub, from the snapshots to the blobs of the same repository. v2 §7.1.
     ///
     /// # Errors
     /// The errors of [`find_shards`](Self::find_shards).
