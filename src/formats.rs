@@ -166,7 +166,7 @@ pub fn is_named_ztensor(path: &Path) -> bool {
 /// empty for a source without a name; the array of an `.npy` file is then called `arr_0`.
 ///
 /// # Errors
-/// The errors of [`open`]; `index-file` or `gguf-split-file` for a file that names sibling files, which [`begin`] opens.
+/// The errors of [`open`](crate::open()); `index-file` or `gguf-split-file` for a file that names sibling files, which [`begin`] opens.
 pub fn open_source<S: ReadAt>(
     source: S,
     length: u64,
