@@ -18,7 +18,7 @@ use value::simple;
 pub use value::{Array, Attributes, Chunks, Item, Map, Value};
 pub(crate) use walk::{deterministic, deterministic_map, item, pass, skip, strict};
 
-use crate::error::ErrorKind;
+use crate::error::{ErrorKind, OutOfMemory};
 use crate::names::{NameTable, by_length};
 use crate::num::{Word, len_u32, u64_from_usize, usize_from_u32};
 use crate::rules::{Limit, Rule};
@@ -44,17 +44,6 @@ impl BytesLeft {
     #[inline]
     pub(crate) fn of(input: Input<'_>) -> Self {
         Self(len_u32(input.len()))
-    }
-
-    /// Returns the place `start` bytes after the first byte, counted from the beginning.
-    pub(crate) fn from_start(start: usize) -> Self {
-        Self(len_u32(start))
-    }
-
-    /// Converts a place that was counted from the beginning of `total` bytes into a place counted from their end.
-    /// [`END`](Self::END), the first place, does not change.
-    pub(crate) fn rebased(self, total: u32) -> Self {
-        if self == Self::END { self } else { Self(total.saturating_sub(self.0)) }
     }
 
     /// Returns the number of bytes from the place to the end of the manifest.
@@ -96,6 +85,12 @@ impl Fault {
 impl From<Fault> for nom::Err<Fault> {
     fn from(fault: Fault) -> Self {
         Self::Failure(fault)
+    }
+}
+
+impl From<OutOfMemory> for nom::Err<Fault> {
+    fn from(out: OutOfMemory) -> Self {
+        Fault::new(out, BytesLeft::END).into()
     }
 }
 
@@ -238,12 +233,6 @@ pub(crate) fn short_text(at: Input<'_>) -> Option<(Input<'_>, Input<'_>, Word)> 
     let (content, rest) = after.split_at_checked(length.into())?;
     let word = u64::from_le_bytes(*at.first_chunk()?) ^ u64::from(TEXT);
     (length < 8).then(|| (rest, content, Word::from_content(word, length)))
-}
-
-/// Returns the last `bytes_left` bytes of `whole`, or all bytes if there are fewer.
-pub(crate) fn seek(whole: Input<'_>, bytes_left: BytesLeft) -> Input<'_> {
-    let start = whole.len().saturating_sub(usize_from_u32(bytes_left.get()));
-    whole.get(start..).unwrap_or(whole)
 }
 
 /// Returns the bytes of `at` before `rest`, which must be its end.

@@ -14,24 +14,19 @@ pub(crate) mod v1;
 pub(crate) mod v2;
 
 use context::OpenList;
-pub(crate) use context::{Header, ParseContext, pass_attributes, push, reserve};
+pub(crate) use context::{Header, ParseContext, pass_attributes};
 use frame::Container;
-pub(crate) use record::{
-    Arrangement, ComponentRecord, ElementOrder, Logical, Product, RawObject, ShapeSpan, Shapes,
-    ShardRecord, Text,
-};
-pub use record::{Dimensions, Extent, Shape};
-pub(crate) use v2::{Count, Profile, Types, content};
+pub(crate) use record::RawObject;
+pub(crate) use v2::content;
 
 use crate::cbor::{
-    BytesLeft, Checked, Fault, Input, Parsed, UNLIMITED, array_head, find, key, strict, uint,
+    BytesLeft, Checked, Fault, Input, Parsed, UNLIMITED, array_head, find, key, nth_key, strict,
+    uint,
 };
-use crate::digest::Digest;
 use crate::element::{LogicalType, StorageType};
 use crate::error::{ErrorKind, Location};
-use crate::limits::format;
-use crate::num::{enum_all, impl_display};
-use crate::rules::{Generation, Rule, StreamRules, Unsupported};
+use crate::index::{Encoding, FaultAt, FormatFacts, Layout, Site};
+use crate::rules::{Generation, Rule};
 
 /// A parser of the objects of a manifest, one at a time. Their components and shapes are added to the context.
 pub(crate) struct Objects<'m> {
@@ -139,7 +134,7 @@ pub(crate) fn parse_entry<'m>(
     entry: Input<'m>,
     raw: &mut RawObject<'m>,
 ) -> Checked<()> {
-    if cx.dialect.facts.sorted_by_length {
+    if cx.dialect.facts.container.sorted_by_length {
         v2::object::<false>(cx, &mut Input::default(), entry, raw)?;
     } else {
         v1::object::<false>(cx, entry, raw)?;
@@ -172,80 +167,6 @@ pub(crate) fn written(generation: Generation) -> Option<&'static Writing> {
     }
 }
 
-impl_display! { Encoding: name; Layout: name; }
-
-enum_all! {
-/// The encoding of a component's stored bytes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub enum Encoding with
-    /// The name: `raw`, `zstd`, `zt.zstd-seekable/1`. For an unknown encoding it is `unknown`, and
-    /// [`Component::encoding_name`](crate::Component::encoding_name) returns the name in the file.
-    pub fn name -> &'static str
-{
-    /// Not compressed.
-    Raw = "raw",
-    /// Compressed with zstd: RFC 8878.
-    Zstd = "zstd",
-    /// Compressed with zstd in frames of equal decoded size, with a table of their sizes: `zt.zstd-seekable/1` of 2.
-    ZstdSeekable = "zt.zstd-seekable/1",
-    /// Compressed with deflate: RFC 1951. Only in files of other formats.
-    Deflate = "deflate",
-    /// An unknown encoding (0.1 and 2 only): v0.1 §8, v2 §3.4.
-    Unknown = "unknown",
-}
-}
-
-enum_all! {
-/// The layout of an object, which is how its components make up a tensor: v1.1 III, v1.2 §3.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub enum Layout with
-    /// The name in 1.x: `sparse_csr`. For an unknown layout it is `unknown`, and
-    /// [`Tensor::layout_name`](crate::Tensor::layout_name) returns the name in the file.
-    pub fn name -> &'static str
-{
-    /// A contiguous array in row-major order.
-    Dense = "dense",
-    /// Compressed sparse rows.
-    SparseCsr = "sparse_csr",
-    /// A list of coordinates.
-    SparseCoo = "sparse_coo",
-    /// Packed weights with scales and zero-points.
-    QuantizedGroup = "quantized_group",
-    /// Blocks of elements, with a scale for each: `zt.mx/1` of 2.
-    Mx = "zt.mx/1",
-    /// Codes in words, with scales and zero points: `zt.quant_group/1` of 2. Such objects can be listed, and their
-    /// components can be read.
-    QuantGroup = "zt.quant_group/1",
-    /// Blocks of a GGUF type, as bytes: `gguf.NAME/1` of 2.
-    GgufBlocks = "gguf",
-    /// An unknown layout.
-    Unknown = "unknown",
-}
-}
-
-enum_all! {
-/// A role that has a meaning in some layout: v1.1 III, v1.2 §3.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Role with pub(crate) fn name -> &'static str {
-    Data = "data",
-    Values = "values",
-    Indices = "indices",
-    Indptr = "indptr",
-    Coords = "coords",
-    PackedWeight = "packed_weight",
-    Scales = "scales",
-    Zeros = "zeros",
-}
-}
-
-impl Role {
-    pub(crate) fn from_name(name: &[u8]) -> Option<Self> {
-        Self::LIST.into_iter().find(|role| role.name().as_bytes() == name)
-    }
-}
-
 /// The `version` of a 1.x manifest: v1.1 II.1, v1.2 §1.
 #[doc(hidden)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -269,78 +190,23 @@ impl core::fmt::Display for Version {
 /// The facts about a generation. Each generation has a constant, and no other code asks which generation a file has.
 /// The constant of 1.2 lists all facts, and the other constants list the facts that differ.
 #[derive(Debug)]
-#[expect(clippy::struct_excessive_bools, reason = "each is a fact by itself, and no state")]
 pub(crate) struct Dialect {
-    /// The name of the file format.
-    pub(crate) format: &'static str,
-    /// The generation, if the format is zTensor.
-    pub(crate) generation: Option<Generation>,
+    /// The facts that matter once a manifest has been parsed.
+    pub(crate) facts: FormatFacts,
     pub(crate) nesting: Nesting,
-
     /// Returns whether a key is a field of an object, and not an attribute; `None` if objects have attributes of their
     /// own.
     pub(crate) object_fields: Option<fn(&[u8]) -> bool>,
     /// Whether components may be in shards.
     pub(crate) has_shards: bool,
-
-    /// The rule that two objects with the same name break.
-    pub(crate) duplicate_name: ErrorKind,
-    /// The rule that bools other than 0 and 1 break; `None` if a bool may be any byte, and every byte but 0 is true.
-    pub(crate) bool_value: Option<ErrorKind>,
-    /// The rules on deflated content and on checksums; `None` in zTensor, whose components have digests.
-    pub(crate) stream: Option<&'static StreamRules>,
-    /// Returns the name of a layout that has a single name.
-    pub(in crate::format) layout_names: fn(Layout) -> &'static str,
     /// The fields that records do not store.
     pub(crate) fields: Fields,
-
-    /// Reads a digest, or returns `None` if the digest is malformed.
-    pub(crate) read_digest: for<'m> fn(&'m str) -> Option<Digest<'m>>,
-    /// The types that indices may have.
-    pub(crate) index_types: IndexTypes,
     /// Whether a dtype may stand for a logical type.
     pub(crate) logical_dtypes: bool,
     /// Whether a compressed component must give its decoded size.
     pub(crate) needs_decoded_length: bool,
-    /// The error of an object of an unknown layout in a verification; `None` if it is enough that its components can be
-    /// read.
-    pub(crate) unknown_format: Option<Unsupported>,
-    /// The error of a component of an unknown type; `None` if its storage elements may be read.
-    pub(crate) unknown_type: Option<Unsupported>,
-    pub(crate) facts: Facts,
-    /// Whether the cells of a sparse object must be distinct, and the indices of each row must ascend.
-    pub(crate) single_cells: bool,
     /// The form in which files of the generation are written and appended to; `None` if they are not written.
     pub(crate) writing: Option<&'static Writing>,
-}
-
-/// Facts about all files of a container. Its parser passes them on as a constant, so that features of 2 cost other
-/// containers nothing.
-#[derive(Clone, Copy, Debug)]
-#[expect(clippy::struct_excessive_bools, reason = "each is a fact by itself, and no state")]
-pub(crate) struct Facts {
-    /// The alignment of blobs in bytes.
-    pub(crate) alignment: u64,
-    /// True if blobs may be identical, the manifest being one of them.
-    pub(crate) shares_blobs: bool,
-    /// True if names are sorted by length first, and by their bytes where lengths are equal; the
-    /// parser has validated that.
-    pub(crate) sorted_by_length: bool,
-    /// True if objects of a known format have no components but those of the format.
-    pub(crate) exact_roles: bool,
-    /// True if components hold whole elements of one byte or more, whatever their format.
-    pub(crate) whole_elements: bool,
-}
-
-impl Facts {
-    /// The facts of the containers before 2.
-    pub(in crate::format) const BEFORE_2: Self = Self {
-        alignment: format::ALIGNMENT,
-        shares_blobs: false,
-        sorted_by_length: false,
-        exact_roles: false,
-        whole_elements: true,
-    };
 }
 
 /// The form of the files of a generation that is written.
@@ -354,8 +220,6 @@ pub(crate) struct Writing {
     pub(crate) compression: Encoding,
     /// True if the manifest is deterministic CBOR, whose maps may have any number of keys.
     pub(crate) deterministic: bool,
-    /// True if digests are those of decoded bytes.
-    pub(crate) digests_decoded: bool,
     /// True if the bools are a type, and not a dtype.
     pub(crate) bool_is_type: bool,
     /// The alignment of blobs of a canonical file, at which the first one begins.
@@ -381,6 +245,8 @@ impl Writing {
 /// The fields of an object and of a component that are looked up again. One that a generation has not is empty.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Fields {
+    /// The name, which a generation has as a field if its objects have no keys.
+    pub(crate) name: Field,
     pub(crate) shape: Field,
     pub(crate) layout: Field,
     pub(crate) attributes: Field,
@@ -391,6 +257,7 @@ pub(crate) struct Fields {
     pub(crate) digest: Field,
     pub(crate) encoding: Field,
     pub(crate) decoded_length: Field,
+    pub(crate) byte_order: Field,
 }
 
 /// The nesting of the records of objects and components.
@@ -400,8 +267,6 @@ pub(crate) enum Nesting {
     Flat,
     /// The record of an object follows its name, and that of a component its role.
     Named,
-    /// The format is no zTensor, and has no records.
-    Absent,
 }
 
 /// The fields of a component that say where its blob lies.
@@ -436,62 +301,45 @@ impl Blob {
     }
 }
 
-/// The types that indices may have.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum IndexTypes {
-    U64,
-    Integers,
-    /// `u32` or `u64`, and all of an object the same.
-    Unsigned,
-}
-
-impl IndexTypes {
-    pub(crate) fn allow(self, storage: StorageType) -> bool {
-        match self {
-            Self::U64 => storage == StorageType::U64,
-            Self::Integers => storage.is_integer(),
-            Self::Unsigned => matches!(storage, StorageType::U32 | StorageType::U64),
-        }
-    }
-}
-
 impl Dialect {
-    /// The dialect of another file format, none of whose records are looked at again.
-    pub(crate) const fn other(
-        format: &'static str,
-        duplicate_name: ErrorKind,
-        bool_value: Option<ErrorKind>,
-        stream: Option<&'static StreamRules>,
-    ) -> Self {
-        Self {
-            format,
-            generation: None,
-            nesting: Nesting::Absent,
-            duplicate_name,
-            bool_value,
-            stream,
-            read_digest: |_| None,
-            index_types: IndexTypes::Integers,
-            facts: Facts { alignment: 1, exact_roles: true, ..Facts::BEFORE_2 },
-            writing: None,
-            ..v1::V1_2
-        }
-    }
-
-    /// The name of a layout; none if the file alone has it.
-    pub(crate) fn layout_name(&self, layout: Layout) -> Option<&'static str> {
-        match layout {
-            Layout::Unknown | Layout::GgufBlocks => None,
-            known => Some((self.layout_names)(known)),
-        }
-    }
-
-    /// The record of the component that begins at `at`, if there is one.
-    pub(crate) fn component_map<'m>(&self, at: Input<'m>) -> Option<Input<'m>> {
+    /// Returns the map of the object or component that is described at `at`, or `None` if the bytes have changed since
+    /// they were checked.
+    pub(crate) fn map<'m>(&self, at: Input<'m>) -> Option<Input<'m>> {
         match self.nesting {
-            Nesting::Absent => None,
             Nesting::Flat => Some(at),
             Nesting::Named => Some(key(at).ok()?.0),
+        }
+    }
+
+    /// Returns the place of `part` of the object whose map begins at `map`.
+    #[cold]
+    pub(crate) fn place<'m>(&self, map: Input<'m>, part: FaultAt) -> Option<Input<'m>> {
+        match part {
+            FaultAt::Name => None,
+            FaultAt::Shape => self.fields.shape.find(map),
+            FaultAt::Components => self.fields.components.find(map),
+            FaultAt::Component(ordinal, site) => {
+                let component = match self.nesting {
+                    Nesting::Flat => map,
+                    Nesting::Named => nth_key(self.fields.components.find(map)?, ordinal)?.0,
+                };
+                Some(self.site(component, site).unwrap_or(component))
+            }
+        }
+    }
+
+    /// Returns the place of the field `site` of the component whose map begins at `map`. Returns `None` if the component does not have the field.
+    #[cold]
+    pub(crate) fn site<'m>(&self, map: Input<'m>, site: Site) -> Option<Input<'m>> {
+        let fields = &self.fields;
+        match site {
+            Site::Component => None,
+            Site::Offset => Some(fields.blob.find(map)?.0),
+            Site::Length => Some(fields.blob.find(map)?.1),
+            Site::Decoded | Site::Size => fields.decoded_length.find(map),
+            Site::Dtype => fields.dtype.find(map),
+            Site::Type => fields.logical_type.find(map),
+            Site::ByteOrder => fields.byte_order.find(map),
         }
     }
 }

@@ -17,7 +17,7 @@
 //! layout that keeps a GGUF tensor quantized when the tensor is copied to a zTensor file of generation 2; pass it to
 //! `zten::write::Copier::layouts`.
 //!
-//! Opening takes at most 8 × the headers + 64 KiB of heap (192 × the pickle of a checkpoint); a failed allocation is an
+//! Opening takes at most 12 × the headers + 64 KiB of heap (192 × the pickle of a checkpoint); a failed allocation is an
 //! error. `docs/other-formats.md` of the repository has all rules.
 
 mod block;

@@ -8,26 +8,27 @@
 use alloc::vec::Vec;
 use core::ops::Range;
 
-use crate::cbor::{BytesLeft, Encoder, Fault, fault};
+use crate::cbor::fault;
 use crate::element::{ByteOrder, LogicalType, StorageType};
 use crate::error::{BareError, Error, ErrorKind, Location, Misuse, OutOfMemory, text};
-use crate::format::{
-    Arrangement, ComponentRecord, Dialect, ElementOrder, Encoding, Extent, Header, Layout, Logical,
-    ParseContext, Product, Role, ShardRecord, pass_attributes, push, reserve,
+use crate::format::pass_attributes;
+pub use crate::index::Blobs;
+use crate::index::{
+    Arrangement, Candidate, ComponentRecord, Details, ElementOrder, Encoding, Extent, Facts,
+    FormatFacts, IndexBuilder, IndexTypes, Layout, Logical, ObjectRecord, Product, Role, ShapeSpan,
+    ShardRecord, Span, reserve,
 };
 use crate::limits::OpenOptions;
-use crate::manifest::{Candidate, Finding, IndexBuilder, ObjectRecord, ValidatedManifest};
+use crate::manifest::{Finding, ValidatedManifest};
 use crate::names::by_length;
 use crate::num::{len_u32, u64_from_usize, usize_from_u32};
-use crate::rules::{Limit, Row, Rule};
-
-pub use crate::manifest::Blobs;
 pub use crate::rules::StreamRules;
+use crate::rules::{Limit, Row, Rule};
 
 /// A file format: its name, the rules for its blobs, and the rules of the format that the library checks.
 #[derive(Debug)]
 pub struct FrontEnd {
-    dialect: Dialect,
+    facts: FormatFacts,
     blobs: Blobs,
 }
 
@@ -49,8 +50,27 @@ impl FrontEnd {
             Some(row) => Some(ErrorKind::Format(row)),
             None => None,
         };
-        let duplicate_name = ErrorKind::Format(rules.duplicate_name);
-        Self { dialect: Dialect::other(format, duplicate_name, bool_value, rules.stream), blobs }
+        let facts = FormatFacts {
+            format,
+            generation: None,
+            duplicate_name: ErrorKind::Format(rules.duplicate_name),
+            bool_value,
+            stream: rules.stream,
+            layout_names: Layout::name,
+            read_digest: |_| None,
+            digests_decoded: false,
+            index_types: IndexTypes::Integers,
+            unknown_format: None,
+            unknown_type: None,
+            single_cells: false,
+            container: Facts {
+                alignment: 1,
+                exact_roles: true,
+                has_magic: false,
+                ..Facts::BEFORE_2
+            },
+        };
+        Self { facts, blobs }
     }
 }
 
@@ -140,20 +160,18 @@ impl RawComponent<'_> {
 #[derive(Debug)]
 pub struct Builder<'o> {
     options: &'o OpenOptions,
+    facts: &'static FormatFacts,
     header: Range<u64>,
     file_len: u64,
-    /// Names, other texts and attributes as CBOR items. One byte lies before the first item, so that no item is at
-    /// place 0.
-    text: Encoder,
-    last_name: Range<usize>,
-    last_file: Range<usize>,
-    attributes: Option<BytesLeft>,
-    cx: ParseContext<'o>,
-    /// The dimensions of the current tensor, as CBOR numbers.
-    dimensions: Encoder,
+    /// Names, other texts and attributes, one after the other.
+    texts: Vec<u8>,
+    index: IndexBuilder,
+    last_name: Span,
+    attributes: Span,
+    /// The number of dimensions of all tensors.
+    dimensions: usize,
     /// The total size in bytes of the tensors whose strides repeat elements.
     repeated: u64,
-    index: IndexBuilder,
     /// The first finding by each rule, and the number of further findings.
     findings: Vec<Finding>,
     /// The first error, which every later call returns.
@@ -194,20 +212,17 @@ impl<'o> Builder<'o> {
         if header.start > header.end || header.end > file_len {
             return Err(BareError::internal().into());
         }
-        let mut text = Encoder::default();
-        text.raw(&[0])?;
         Ok(Self {
             options,
+            facts: &front.facts,
             header,
             file_len,
-            text,
-            last_name: 0..0,
-            last_file: 0..0,
-            attributes: None,
-            cx: ParseContext::new(options.limit(), &front.dialect, 0..0, file_len),
-            dimensions: Encoder::default(),
+            texts: Vec::new(),
+            index: IndexBuilder::new(front.blobs),
+            last_name: Span::NONE,
+            attributes: Span::NONE,
+            dimensions: 0,
             repeated: 0,
-            index: IndexBuilder::new(front.blobs, options.limit().shared_total(file_len)),
             findings: Vec::new(),
             failed: None,
         })
@@ -219,9 +234,9 @@ impl<'o> Builder<'o> {
     /// # Errors
     /// Out of memory.
     pub fn reserve(&mut self, tensors: u32, text: usize) -> Result<(), Error> {
-        self.index.reserve(tensors).map_err(fault_error)?;
-        reserve(&mut self.cx.components, tensors).map_err(fault_error)?;
-        Ok(self.text.reserve(text)?)
+        self.index.reserve(tensors)?;
+        reserve(&mut self.index.components, tensors)?;
+        Ok(self.texts.try_reserve(text).map_err(|_| OutOfMemory)?)
     }
 
     /// Takes the attributes of the file. `map` is a CBOR map whose keys are distinct texts.
@@ -230,7 +245,7 @@ impl<'o> Builder<'o> {
     /// Rules of CBOR, limits; out of memory.
     pub fn attributes(&mut self, map: &[u8]) -> Result<(), Error> {
         Ok(self.take(Location::NOWHERE, |builder| {
-            builder.attributes = Some(builder.map(map)?);
+            builder.attributes = builder.map(map)?;
             Ok(())
         })?)
     }
@@ -241,21 +256,20 @@ impl<'o> Builder<'o> {
     /// # Errors
     /// [`Misuse::Order`]; `limit-shards`, `limit-manifest`; out of memory.
     pub fn file(&mut self, name: &str, length: u64) -> Result<u32, Error> {
-        let ordinal = len_u32(self.cx.shards.len());
+        let ordinal = len_u32(self.index.shards.len());
         self.take(Location::NOWHERE, |builder| {
             if ordinal >= builder.options.limit().shards() {
                 return Err(
                     BareError::nowhere(Limit::Shards).found(u64::from(ordinal).saturating_add(1))
                 );
             }
-            let before = builder.text.as_bytes().get(builder.last_file.clone()).unwrap_or_default();
-            if ordinal > 0 && by_length(before, name.as_bytes()).is_ge() {
+            let before = builder.index.shards.last().map(|shard| shard.name.of(&builder.texts));
+            if before.is_some_and(|before| by_length(before, name.as_bytes()).is_ge()) {
                 return Err(BareError::misuse(Misuse::Order));
             }
-            let (name, head) = builder.name(name)?;
-            builder.last_file = head.end..builder.text.len();
-            let record = ShardRecord { name, digest: BytesLeft::END, size: length };
-            push(&mut builder.cx.shards, record).map_err(fault_error)
+            let name = builder.text(name.as_bytes())?;
+            let shard = ShardRecord { name, digest: Span::NONE, source_offset: 0, size: length };
+            Ok(builder.index.shard(shard)?)
         })?;
         Ok(ordinal)
     }
@@ -291,7 +305,7 @@ impl<'o> Builder<'o> {
     /// may stay.
     fn object(&mut self, object: &RawObject<'_>) -> Result<(), BareError> {
         let ordinal = self.index.len();
-        let first = self.cx.components.len();
+        let first = self.index.components.len();
         if u64_from_usize(object.shape.len()) > self.options.limit().rank().into() {
             return Err(BareError::nowhere(Limit::Rank));
         }
@@ -304,69 +318,66 @@ impl<'o> Builder<'o> {
                 return Err(BareError::nowhere(Rule::DuplicateKey));
             }
         }
-        for (component, at) in object.components.iter().zip(0..) {
-            let arrangement = arrangement(object.shape, component)?;
-            let is_packed = component.logical == Some(LogicalType::F4E2M1);
-            if arrangement != Arrangement::RowMajor && (object.layout != Layout::Dense || is_packed)
-            {
-                return Err(BareError::misuse(Misuse::Layout));
-            }
-            let location = Location::new(Some(ordinal), Some(at));
-            let strided = match arrangement {
-                Arrangement::Strided => Some(self.strided(object.shape, component)),
-                Arrangement::RowMajor | Arrangement::ColumnMajor => None,
-            };
-            let strided = strided.transpose().map_err(|error| error.at(location))?;
-            let kept = self.component(component, (arrangement, strided));
-            kept.map_err(|error| error.at(location))?;
-        }
-        self.dimensions.truncate(0);
-        object.shape.iter().try_for_each(|dimension| self.dimensions.uint(*dimension))?;
-        let shape = self.cx.shapes.keep(self.dimensions.as_bytes())?;
-        let product = Product::of(object.shape.iter().copied());
-        let components = self.cx.components.get(first..).ok_or(BareError::internal())?;
-        let dialect = self.cx.dialect;
-        let layout = object.layout;
-        let dimensions = self.cx.shapes.get(shape);
-        let candidate = Candidate { layout, product, shape: dimensions, components, dialect };
         match object.layout {
             Layout::Dense | Layout::SparseCsr | Layout::SparseCoo | Layout::Unknown => {}
             // Views of other layouts read attributes that no front end has checked.
             _ => return Err(BareError::misuse(Misuse::Layout)),
         }
+        for (component, at) in object.components.iter().zip(0..) {
+            let location = Location::new(Some(ordinal), Some(at));
+            self.component(object, component).map_err(|error| error.at(location))?;
+        }
+        let shape = self.shape(object.shape)?;
+        let components = self.index.components.get(first..).ok_or(BareError::internal())?;
+        let candidate = Candidate {
+            layout: object.layout,
+            product: Product::of(object.shape),
+            shape: object.shape,
+            components,
+            facts: self.facts,
+        };
         candidate.check(self.options).map_err(|fault| {
             let location = Location::new(Some(ordinal), fault.component());
             BareError::nowhere(fault.kind).found(fault.found).at(location)
         })?;
         let count = len_u32(components.len());
-        let (name, head) = self.name(object.name)?;
-        let ascends = ordinal == 0
-            || self.text.as_bytes().get(self.last_name.clone()) < Some(object.name.as_bytes());
-        self.last_name = head.end..self.text.len();
-        if object.layout == Layout::Unknown {
-            // `Records::layout` reads the name of the layout behind the name of the object.
-            let layout = object.layout_name.unwrap_or(Layout::Unknown.name());
-            self.item(|text| text.text(layout))?;
-        }
-        let attributes = object.attributes.map(|map| self.map(map));
-        let [name_head, ..] = len_u32(head.len()).to_le_bytes();
-        let record = ObjectRecord {
-            name,
-            name_head,
-            name_length: len_u32(object.name.len()),
-            shape,
-            attributes: attributes.transpose()?.unwrap_or(BytesLeft::END),
-            first: len_u32(first),
-            count,
-            format: object.layout,
+        let last_name = self.last_name.of(&self.texts);
+        let ascends = ordinal == 0 || last_name < object.name.as_bytes();
+        let name = self.text(object.name.as_bytes())?;
+        self.last_name = name;
+        let layout_name = match object.layout {
+            Layout::Unknown => {
+                let name = object.layout_name.unwrap_or(Layout::Unknown.name());
+                self.text(name.as_bytes())?
+            }
+            _ => Span::NONE,
+        };
+        let attributes = match object.attributes {
+            Some(map) => self.map(map)?,
+            None => Span::NONE,
         };
         // Keeps the number of components and dimensions within 32 bits.
-        let kept = self.cx.components.len().saturating_add(self.cx.shapes.len());
-        if u64_from_usize(kept) > self.options.limit().manifest() {
-            return Err(BareError::nowhere(Limit::Manifest).found(u64_from_usize(kept)));
+        self.dimensions = self.dimensions.saturating_add(object.shape.len());
+        let kept = u64_from_usize(self.index.components.len().saturating_add(self.dimensions));
+        if kept > self.options.limit().manifest() {
+            return Err(BareError::nowhere(Limit::Manifest).found(kept));
         }
-        let components = self.cx.components.get(first..).ok_or(BareError::internal())?;
-        self.index.push(record, components, ascends).map_err(fault_error)
+        let record = ObjectRecord {
+            name,
+            layout_name,
+            attributes,
+            shape,
+            first: len_u32(first),
+            count,
+            source_offset: 0,
+            layout: object.layout,
+        };
+        Ok(self.index.object(record, ascends)?)
+    }
+
+    /// Adds a shape, or strides, and returns its span.
+    fn shape(&mut self, shape: &[u64]) -> Result<ShapeSpan, BareError> {
+        self.index.shapes.keep(shape).map_err(BareError::nowhere)
     }
 
     /// Ends the header, and checks the rules that hold for all tensors together.
@@ -378,16 +389,13 @@ impl<'o> Builder<'o> {
         if let Some(error) = self.failed {
             return Err(error.into());
         }
-        let Self { options, header, file_len, text, mut cx, mut index, .. } = self;
-        let total = len_u32(text.len());
-        index.rebase(&mut cx, total);
-        let attributes = self.attributes.map(|at| at.rebased(total));
-        let index = index.finish(cx, Header { attributes, version: None }, text.as_bytes());
-        let mut index = index.map_err(|found| fault_error(found.fault).at(found.location))?;
-        index.share_sums(text.as_bytes()).map_err(BareError::from)?;
+        let Self { options, facts, header, file_len, texts, index, attributes, .. } = self;
+        let index = index.finish(facts, &texts, options.limit(), file_len);
+        let mut index = index.map_err(|(fault, _)| BareError::from(fault))?;
+        index.attributes = attributes;
         let mut validated = ValidatedManifest::of_front(header, file_len, index, *options);
         validated.findings = self.findings;
-        Ok(Parsed(validated, text.into_bytes()))
+        Ok(Parsed(validated, texts))
     }
 
     /// Adds a finding, which does not keep the file from opening: a note, or an error that only a check of the file
@@ -464,124 +472,104 @@ impl<'o> Builder<'o> {
         Ok(bytes)
     }
 
-    /// Checks a component without regard to its tensor, and adds it to the index. `listed` is the size of the elements
-    /// in bytes if they are strided.
+    /// Checks a component of `object`, and adds it to the index.
     fn component(
         &mut self,
+        object: &RawObject<'_>,
         raw: &RawComponent<'_>,
-        (arrangement, listed): (Arrangement, Option<u64>),
     ) -> Result<(), BareError> {
         let RawComponent { offset, stored_length, storage, encoding, prefix, .. } = *raw;
-        let shard = raw.file.map(|file| self.cx.shards.get(usize_from_u32(file)));
-        let shard = match shard {
-            Some(None) => return Err(BareError::misuse(Misuse::NoShards)),
-            Some(shard) => shard,
-            None => None,
-        };
-        let file_len = shard.map_or(self.file_len, |shard| shard.size);
-        let shard = shard.map_or(BytesLeft::END, |shard| shard.name);
-        let extent = Extent::within(offset, stored_length, file_len);
-        let extent = extent.ok_or(BareError::nowhere(Rule::BlobBounds).found(stored_length))?;
-        if raw.logical.is_some_and(|logical| logical.storage() != storage) {
-            return Err(BareError::nowhere(Rule::LogicalTypeStorage));
+        let arrangement = arrangement(object.shape, raw)?;
+        let is_packed = raw.logical == Some(LogicalType::F4E2M1);
+        if arrangement != Arrangement::RowMajor && (object.layout != Layout::Dense || is_packed) {
+            return Err(BareError::misuse(Misuse::Layout));
         }
-        let is_big = raw.byte_order == ByteOrder::Big && storage.width() > 1;
+        let file_len = match raw.file.map(|file| self.index.shards.get(usize_from_u32(file))) {
+            Some(None) => return Err(BareError::misuse(Misuse::NoShards)),
+            Some(Some(shard)) => shard.size,
+            None => self.file_len,
+        };
+        let stream = self.facts.stream;
         match encoding {
-            Encoding::Raw if raw.decoded_length.is_none_or(|length| length == stored_length) => {}
-            Encoding::Zstd if is_big => return Err(BareError::nowhere(Rule::EndiannessCompressed)),
-            Encoding::Zstd if raw.decoded_length.is_some() => {}
-            Encoding::Deflate
-                if raw.decoded_length.is_some() && self.cx.dialect.stream.is_some() => {}
-            Encoding::Zstd | Encoding::Deflate => {
-                return Err(BareError::nowhere(Rule::DecodedLengthMissing));
-            }
-            Encoding::Raw => return Err(BareError::nowhere(Rule::DecodedLengthRaw)),
+            Encoding::Raw | Encoding::Zstd => {}
+            Encoding::Deflate if stream.is_some() => {}
             // A front end may use raw, zstd and deflate only.
             _ => return Err(BareError::misuse(Misuse::Settings)),
         }
+        // The size of the elements in row-major order, if they are strided.
+        let listed = match arrangement {
+            Arrangement::Strided => Some(self.strided(object.shape, raw)?),
+            Arrangement::RowMajor | Arrangement::ColumnMajor => None,
+        };
         let is_streamed = prefix > 0 || raw.checksum.is_some() || listed.is_some();
-        if is_streamed && (encoding == Encoding::Zstd || self.cx.dialect.stream.is_none()) {
+        if is_streamed && (encoding == Encoding::Zstd || stream.is_none()) {
             return Err(BareError::misuse(Misuse::Settings));
         }
-        if encoding == Encoding::Raw && prefix > offset {
-            return Err(BareError::nowhere(Rule::BlobBounds).found(prefix));
-        }
-        let digest = if is_streamed {
-            let checksum = raw.checksum.map_or(ComponentRecord::NO_CHECKSUM, u64::from);
-            let [start, end] = raw.checksum_range.unwrap_or_default();
-            if start > end || end > file_len {
-                return Err(BareError::nowhere(Rule::BlobBounds).found(end));
-            }
-            let strides = raw.strides.filter(|_| listed.is_some()).unwrap_or_default();
-            let numbers = [prefix, checksum, start, end];
-            self.item(|text| {
-                numbers.iter().chain(strides).try_for_each(|number| text.uint(*number))
-            })?
-        } else {
-            BytesLeft::END
-        };
-        let role = Role::from_name(raw.role.as_bytes());
-        let at = match role {
-            Some(_) => BytesLeft::END,
-            None => self.item(|text| text.text(raw.role))?,
-        };
-        let logical = raw.logical.map_or(Logical::NONE, Logical::known);
         let decoded = listed.or(raw.decoded_length);
+        let is_big = raw.byte_order == ByteOrder::Big && storage.width() > 1;
+        let role = Role::from_name(raw.role.as_bytes());
         let record = ComponentRecord {
             decoded: decoded.unwrap_or(0),
             has_decoded: decoded.is_some(),
-            at,
+            file: raw.file.unwrap_or(ComponentRecord::FILE_OF_HEADER),
             role,
             storage: Some(storage),
-            logical,
+            logical: raw.logical.map_or(Logical::NONE, Logical::known),
             has_type: raw.logical.is_some(),
             encoding,
             order: ElementOrder::new(is_big, arrangement),
-            digest,
-            shard,
-            ..ComponentRecord::raw(extent)
+            ..ComponentRecord::raw(Extent::part(offset, stored_length))
         };
-        let unit = u64::from(logical.unit(storage).wrapping_sub(1));
-        if let Some(size) = record.size().filter(|size| size & unit != 0) {
-            let found = logical.described(storage).beside(size);
-            return Err(BareError::nowhere(Rule::WholeElements).found(found));
+        let checked = record.check(self.facts.container, true, file_len);
+        checked.map_err(|fault| BareError::nowhere(fault.kind).found(fault.found))?;
+        if encoding == Encoding::Raw && prefix > offset {
+            return Err(BareError::nowhere(Rule::BlobBounds).found(prefix));
         }
-        push(&mut self.cx.components, record).map_err(fault_error)
-    }
-
-    /// Adds a name to the texts, and returns the place of its item and the range of the item's head.
-    fn name(&mut self, name: &str) -> Result<(BytesLeft, Range<usize>), BareError> {
-        let at = self.item(|text| text.text(name))?;
-        let start = self.text.len().saturating_sub(name.len());
-        let item = usize::try_from(at.get()).unwrap_or(start);
-        Ok((at, item..start))
+        let [start, end] = raw.checksum_range.unwrap_or_default();
+        if start > end || end > file_len {
+            return Err(BareError::nowhere(Rule::BlobBounds).found(end));
+        }
+        let details = if is_streamed || role.is_none() {
+            let strides = raw.strides.filter(|_| listed.is_some()).unwrap_or_default();
+            Some(Details {
+                role: if role.is_none() { self.text(raw.role.as_bytes())? } else { Span::NONE },
+                strides: self.shape(strides)?,
+                prefix,
+                checksum: raw.checksum,
+                checksum_range: [start, end],
+                ..Details::NONE
+            })
+        } else {
+            None
+        };
+        Ok(self.index.component(record, details)?)
     }
 
     /// Checks a map of attributes, and adds it to the texts.
-    fn map(&mut self, map: &[u8]) -> Result<BytesLeft, BareError> {
+    fn map(&mut self, map: &[u8]) -> Result<Span, BareError> {
         let passed = pass_attributes(self.options.limit(), Rule::AttributesType, map, 0);
-        let (rest, ()) = passed.map_err(|error| fault_error(fault(error)))?;
+        let (rest, ()) = passed.map_err(|error| {
+            let fault = fault(error);
+            BareError::nowhere(fault.kind).found(fault.found)
+        })?;
         if !rest.is_empty() {
             return Err(
                 BareError::nowhere(Rule::ManifestTrailing).found(u64_from_usize(rest.len()))
             );
         }
-        self.item(|text| text.raw(map))
+        self.text(map)
     }
 
-    /// Adds the item that `write` writes to the texts, and returns its place. The texts may take no more bytes than the
-    /// limit on a manifest.
-    fn item(
-        &mut self,
-        write: impl FnOnce(&mut Encoder) -> Result<(), OutOfMemory>,
-    ) -> Result<BytesLeft, BareError> {
-        let at = self.text.len();
-        write(&mut self.text)?;
-        let length = u64_from_usize(self.text.len());
+    /// Adds `text` to the texts, and returns its span. The texts may take no more bytes than the limit on a manifest.
+    fn text(&mut self, text: &[u8]) -> Result<Span, BareError> {
+        let start = self.texts.len();
+        let length = u64_from_usize(start.saturating_add(text.len()));
         if length > self.options.limit().manifest() {
             return Err(BareError::nowhere(Limit::Manifest).found(length));
         }
-        Ok(BytesLeft::from_start(at))
+        self.texts.try_reserve(text.len()).map_err(|_| OutOfMemory)?;
+        self.texts.extend_from_slice(text);
+        Ok(Span::new(len_u32(start), len_u32(text.len())))
     }
 }
 
@@ -612,9 +600,4 @@ fn is_contiguous(mut dimensions: impl Iterator<Item = (u64, u64)>) -> bool {
         next = next.saturating_mul(dimension);
         is_next
     })
-}
-
-/// Turns `fault` into an error without an offset, because the texts of a front end are not bytes of the file.
-fn fault_error(fault: Fault) -> BareError {
-    BareError::nowhere(fault.kind).found(fault.found)
 }

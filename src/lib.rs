@@ -161,6 +161,7 @@ pub mod formats;
 #[cfg(feature = "std")]
 #[doc(hidden)]
 pub mod front;
+mod index;
 #[cfg(feature = "json")]
 pub mod json;
 mod layout;
@@ -228,8 +229,8 @@ pub use codec::{ReadAt, Reader};
 pub use digest::Digest;
 pub use element::{DType, Element};
 pub use error::{Error, ErrorKind, Result};
-pub use format::{Encoding, Layout};
 pub use half;
+pub use index::{Encoding, Layout};
 pub use limits::{Limits, OpenOptions, Tolerance};
 #[cfg(feature = "std")]
 pub use load::Loader;

@@ -17,7 +17,7 @@ use std::vec::Vec;
 
 use crate::codec::ThreadBudget;
 use crate::error::{BareError, Error, OutOfMemory};
-use crate::format::Encoding;
+use crate::index::Encoding;
 use crate::layout::Decoded;
 use crate::manifest::{Component, Manifest};
 use crate::num::u64_from_usize;

@@ -4,35 +4,33 @@
 //! bytes. Names, shapes, digests and attributes are read from these bytes on demand, which cannot fail, because the
 //! bytes have been checked.
 
-mod builder;
 mod canonical;
 mod index;
 mod invalid;
-mod layouts;
 mod missing;
 mod object;
+mod parser;
 mod shard;
-mod shared_sums;
 
 use alloc::vec::Vec;
 use core::ops::Range;
 
-pub use crate::format::{Dimensions, Extent, Shape, Version};
-#[doc(hidden)]
-pub use builder::Blobs;
-pub(crate) use builder::{IndexBuilder, ObjectChecker};
 pub(crate) use canonical::VERSION;
 pub use index::Finding;
-pub(crate) use index::{ManifestRef, ObjectRecord, TextIn, ValidatedManifest};
+use index::ManifestIndex;
+pub(crate) use index::{ManifestRef, TextIn, ValidatedManifest};
 pub(crate) use invalid::named;
-pub(crate) use layouts::Candidate;
 use missing::missing;
 pub use object::{Component, ElementType, Tensor};
+pub(crate) use parser::ObjectChecker;
 pub use shard::Shard;
 
-use crate::cbor::{Attributes, BytesLeft, item, seek};
+use crate::cbor::Attributes;
 use crate::error::{BareError, Error};
+pub use crate::format::Version;
 use crate::format::frame::Frame;
+pub use crate::index::Extent;
+use crate::index::Index;
 use crate::limits::{Limits, OpenOptions};
 use crate::num::{len_u32, usize_from_u32};
 use crate::rules::Generation;
@@ -88,8 +86,7 @@ impl<B: AsRef<[u8]>> Manifest<B> {
     /// Unstable.
     #[doc(hidden)]
     pub fn own_attributes(&self) -> Option<Attributes<'_>> {
-        let parts = self.parts();
-        Attributes::read(seek(parts.as_bytes(), parts.index().attributes?))
+        Attributes::read(self.parts().encoded_attributes()?)
     }
 
     /// Returns all fields of the root (1.x) as the manifest spells them, including unknown fields.
@@ -146,17 +143,17 @@ impl<B> Manifest<B> {
 
     /// Returns the name of the file format: `zTensor`, or the name of another format.
     pub fn file_format(&self) -> &'static str {
-        self.validated.index.dialect.format
+        self.validated.index.facts.format
     }
 
     /// Returns the generation of zTensor that the file follows; `None` for other formats.
     pub fn generation(&self) -> Option<Generation> {
-        self.validated.index.dialect.generation
+        self.validated.index.facts.generation
     }
 
     /// Returns the version that a 1.x file names.
     pub fn version(&self) -> Option<Version> {
-        self.validated.index.version
+        self.validated.version
     }
 
     /// Returns the findings that did not keep the file from opening, one for each rule: notes, and errors that only a
@@ -190,7 +187,7 @@ impl<B> Manifest<B> {
     pub fn edits_at(&self) -> u64 {
         let (start, end) = (self.validated.header.start, self.appends_at());
         let mut own = self.validated.index.components.iter();
-        let is_last = own.all(|it| it.shard != BytesLeft::END || it.extent.end() <= start);
+        let is_last = own.all(|it| it.in_shard() || it.extent.end() <= start);
         if is_last { start.min(end) } else { end }
     }
 
@@ -225,11 +222,12 @@ impl ValidatedManifest {
     pub(crate) fn of_front(
         header: Range<u64>,
         file_len: u64,
-        index: index::Index,
+        index: Index,
         options: OpenOptions,
     ) -> Self {
         let (text, findings) = (TextIn::Held, Vec::new());
-        Self { frame: None, header, file_len, text, index, options, findings }
+        let (frame, dialect, version) = (None, None, None);
+        Self { frame, header, file_len, text, index, dialect, version, options, findings }
     }
 
     /// Validates the bytes of a manifest.
@@ -250,13 +248,15 @@ impl ValidatedManifest {
 
     fn parse(frame: &Frame, bytes: &[u8], options: &OpenOptions) -> Result<Self, BareError> {
         frame.validate_hash(bytes)?;
-        let index = builder::parse(frame, bytes, options)?;
+        let ManifestIndex { index, dialect, version } = parser::parse(frame, bytes, options)?;
         let validated = Self {
             frame: Some(frame.clone()),
             header: frame.manifest.clone(),
             file_len: frame.file_len(),
             text: TextIn::Held,
             index,
+            dialect: Some(dialect),
+            version,
             options: *options,
             findings: Vec::new(),
         };
@@ -308,19 +308,20 @@ impl<'a> ManifestRef<'a> {
 
     /// Returns the ordinal of the object called `name`.
     fn find(&self, name: &str) -> Option<u32> {
-        let records = self.records();
-        let read = |ordinal| records.name_at(ordinal);
-        self.index().names.find(name.as_bytes(), self.len(), read)
+        let (index, texts) = (self.index(), self.as_bytes());
+        let read = |ordinal| index.name_at(texts, ordinal);
+        index.names.find(name.as_bytes(), self.len(), read)
     }
 
     /// Returns the name of the object at `ordinal`, without creating the object.
     pub(crate) fn name(&self, ordinal: u32) -> &'a [u8] {
-        self.records().name_at(ordinal)
+        self.index().name_at(self.as_bytes(), ordinal)
     }
 
     /// Returns the attributes of the file as the manifest spells them.
     pub(crate) fn encoded_attributes(&self) -> Option<&'a [u8]> {
-        item(seek(self.as_bytes(), self.index().attributes?))
+        let attributes = self.index().attributes;
+        (!attributes.is_none()).then(|| attributes.of(self.as_bytes()))
     }
 
     /// Returns the container of a zTensor file, or `None` for other formats.

@@ -8,10 +8,10 @@ mod sparse;
 use crate::codec::{Deferred, Files, ReadAt, Reader, Shards};
 use crate::element::StorageType;
 use crate::error::{BareError, Error, Location, Misuse};
-use crate::format::{Encoding, Layout};
+use crate::index::{Encoding, Layout};
 use crate::layout::BadIndex;
 use crate::limits::Limits;
-use crate::manifest::{Component, Dimensions, Manifest, ManifestRef, Tensor};
+use crate::manifest::{Component, Manifest, ManifestRef, Tensor};
 use crate::num::{divide_exactly, u64_from_usize};
 use crate::rules::{Limit, Rule, Unsupported};
 
@@ -125,8 +125,8 @@ impl Verifier {
     ) -> Result<(), Error> {
         let mut deferred = Deferred::default();
         let nnz = deferred.pass(nnz(object))?.flatten();
-        let mut sparse = Sparse::new(object.layout(), object.shape().iter(), nnz);
-        if object.dialect().single_cells {
+        let mut sparse = Sparse::new(object.layout(), object.shape().iter().copied(), nnz);
+        if object.facts().single_cells {
             let at = |over: BadIndex| match object.component("coords") {
                 Some(coords) => over.error(&coords),
                 None => BareError::internal(),
@@ -327,9 +327,12 @@ impl Verifier {
 
     /// Creates the checks of the indices of `object`.
     pub(crate) fn sparse<'a>(object: &Tensor<'a>) -> Result<Sparse<Dimensions<'a>>, Error> {
-        Ok(Sparse::new(object.layout(), object.shape().iter(), nnz(object)?))
+        Ok(Sparse::new(object.layout(), object.shape().iter().copied(), nnz(object)?))
     }
 }
+
+/// The dimensions of a sparse object.
+type Dimensions<'a> = core::iter::Copied<core::slice::Iter<'a, u64>>;
 
 /// Validates the padding of a file opened as canonical, and returns the deferred error, if there is one. `last` is
 /// noted after all other errors.
@@ -368,7 +371,7 @@ pub(crate) fn find_shard(manifest: ManifestRef<'_>) -> Result<(), BareError> {
 fn nnz(object: &Tensor<'_>) -> Result<Option<u64>, Error> {
     let (indexed, rule, per_value) = match object.layout() {
         Layout::SparseCsr => ("indices", Rule::CsrNnz, 1),
-        Layout::SparseCoo => ("coords", Rule::CooNnz, u64::from(object.shape().rank())),
+        Layout::SparseCoo => ("coords", Rule::CooNnz, u64_from_usize(object.shape().len())),
         _ => return Ok(None),
     };
     // Opening the file has checked that sparse objects have all parts, that types of indices are known, and that a
@@ -383,7 +386,7 @@ fn nnz(object: &Tensor<'_>) -> Result<Option<u64>, Error> {
         .ok_or(BareError::nowhere(rule).found(found).at(indices.location()))?;
     if object.layout() == Layout::SparseCsr {
         let indptr = part("indptr")?;
-        let rows = object.shape().first().ok_or(internal)?;
+        let rows = *object.shape().first().ok_or(internal)?;
         let found = count_of(&indptr)?.ok_or(internal)?;
         if rows.checked_add(1) != Some(found) {
             let error = BareError::nowhere(Rule::CsrIndptrSize).at(indptr.location());

@@ -47,7 +47,7 @@ impl Layer {
     /// outputs are not as many as its shape says.
     pub fn apply(&self, inputs: &[f32], outputs: &mut [f32]) -> Result<(), Error> {
         let tensor = self.archive.tensor(self.name)?;
-        if !tensor.shape().iter().eq([outputs.len(), inputs.len()].map(|length| length as u64)) {
+        if tensor.shape() != [outputs.len(), inputs.len()].map(|length| length as u64) {
             return Err(Misuse::Buffer.into());
         }
         let mut weights = tensor.dense()?.view()?.elements::<f32>()?;

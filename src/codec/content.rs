@@ -15,7 +15,7 @@ use super::zstd::Frames;
 use super::{Located, ReadAt, extend, grow};
 use crate::element::{ByteOrder, StorageType};
 use crate::error::{BareError, Error, ErrorKind, Misuse, OutOfMemory};
-use crate::format::Encoding;
+use crate::index::Encoding;
 use crate::manifest::{Component, Extent};
 use crate::num::{u64_from_usize, usize_from_u32};
 use crate::rules::{Limit, Rule, Unsupported};
@@ -148,7 +148,7 @@ impl Stored {
                     let over = BareError::new(Limit::Decoded, extent.offset());
                     return Err(over.found(declared).into());
                 }
-                let rules = component.dialect().stream.ok_or(BareError::internal())?;
+                let rules = component.facts().stream.ok_or(BareError::internal())?;
                 Self::Deflate(Inflate::open(extent, prefix, declared, rules)?)
             }
             _ => return Err(BareError::new(Unsupported::Feature, extent.offset()).into()),
@@ -205,7 +205,7 @@ impl<'a> Component<'a> {
     /// damage can be found. Returns `None` if the component has no digest that can be compared and no frames that can
     /// be checked.
     pub(crate) fn uninterpreted_reader(&self) -> Result<Option<Reader<'a>>, Error> {
-        let digests_stored = !self.dialect().writing.is_some_and(|writing| writing.digests_decoded);
+        let digests_stored = !self.facts().digests_decoded;
         let has_sum = match self.encoding() {
             Encoding::Raw => self.digest().is_some(),
             Encoding::Unknown => self.digest().is_some() && digests_stored,
@@ -221,7 +221,7 @@ impl<'a> Component<'a> {
         // `Reader`.
         let named = |error: Error| self.tensor().named(error.at(self.location()));
         let source = self.located().map_err(|error| self.tensor().named(error))?;
-        let (prefix, checksum) = self.stream()?;
+        let (prefix, checksum) = self.stream();
         let stored = if self.encoding() == Encoding::Unknown {
             Stored::Raw(self.extent())
         } else {
@@ -254,13 +254,13 @@ impl<'a> Component<'a> {
         reader.reading.validates_bools = self.strides().is_none();
         let width = self.element_size().ok_or(BareError::internal().at(location))?;
         let strided = if let Some(strides) = self.strides() {
-            let again = self.strides().ok_or(BareError::internal().at(location))?;
-            let elements = self.pick(&mut reader, shape.iter().zip(again), (declared, width))?;
-            Strided::new(elements, shape.iter().zip(strides), width)
+            let dimensions = || shape.iter().copied().zip(strides.iter().copied());
+            let elements = self.pick(&mut reader, dimensions(), (declared, width))?;
+            Strided::new(elements, dimensions(), width)
         } else {
             let bytes = reader.collect()?;
             let mut next = 1_u64;
-            let columns = shape.iter().map(|dimension| {
+            let columns = shape.iter().map(|&dimension| {
                 let stride = next;
                 // The blob holds all elements, so their number fits in 64 bits and the product does not saturate.
                 next = next.saturating_mul(dimension);
@@ -299,14 +299,14 @@ impl<'a> Component<'a> {
     /// component. A range that has been verified since the file was opened is not read again.
     fn verify_surrounding(&self) -> Result<(), Error> {
         let verify = || {
-            let Some((range, wanted)) = self.surrounding()? else { return Ok(()) };
+            let Some((range, wanted)) = self.surrounding() else { return Ok(()) };
             let start = range.start;
             let compute = || self.wrong_checksum(&range, wanted);
             let wrong = match self.shared_sum(&range) {
                 Some(sum) => sum.verify_once(compute)?,
                 None => compute()?,
             };
-            match (wrong, self.dialect().stream) {
+            match (wrong, self.facts().stream) {
                 (Some(computed), Some(rules)) => {
                     let checksum = BareError::new(ErrorKind::Format(rules.checksum), start);
                     Err(checksum.found(computed.into()).into())
@@ -364,7 +364,7 @@ impl<'a> Component<'a> {
     /// Returns the rule that bools other than 0 and 1 break: v1.1 II.4, v1.2 §2. Returns `None` for elements of other
     /// types, and in 0.1, where any byte is a bool.
     pub(crate) fn bool_rule(&self) -> Option<ErrorKind> {
-        self.dialect().bool_value.filter(|_| self.storage_type() == Some(StorageType::Bool))
+        self.facts().bool_value.filter(|_| self.storage_type() == Some(StorageType::Bool))
     }
 }
 
@@ -710,7 +710,8 @@ impl Reading<'_> {
     pub(super) fn end(&mut self) -> Result<(), BareError> {
         // Components of 1.x hold whole elements. If the manifest does not give their decoded size, only decoding finds
         // it.
-        let unit = self.component.unit().filter(|_| self.component.dialect().facts.whole_elements);
+        let unit =
+            self.component.unit().filter(|_| self.component.facts().container.whole_elements);
         if unit.is_some_and(|unit| !self.position.is_multiple_of(unit)) {
             let bytes = self.position;
             let found = self.component.described().map_or(bytes, |element| element.beside(bytes));
@@ -723,7 +724,7 @@ impl Reading<'_> {
             return Err(BareError::new(Rule::NibbleValue, offset).found(self.last.into()));
         }
         let wrong = self.hasher.as_ref().and_then(Hasher::wrong_checksum);
-        if let (Some(computed), Some(rules)) = (wrong, self.component.dialect().stream) {
+        if let (Some(computed), Some(rules)) = (wrong, self.component.facts().stream) {
             let offset = self.component.extent().offset();
             let checksum = BareError::new(ErrorKind::Format(rules.checksum), offset);
             return Err(checksum.found(computed.into()));

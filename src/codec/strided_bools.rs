@@ -35,7 +35,8 @@ impl<'a> Component<'a> {
         let bytes = self.reader_of_bytes()?.hold()?;
         let here = |error: BareError| error.at(self.location());
         let strides = self.strides().ok_or_else(|| here(BareError::internal()))?;
-        let dimensions = self.tensor().shape().iter().zip(strides);
+        let shape = self.tensor().shape();
+        let dimensions = shape.iter().copied().zip(strides.iter().copied());
         let elements = reached(u64_from_usize(bytes.len()), dimensions).map_err(here)?;
         for (place, byte) in (0_u64..).zip(&bytes).filter(|(_, byte)| **byte > 1) {
             let word = place.checked_div(BITS).and_then(|word| usize::try_from(word).ok());

@@ -1,23 +1,26 @@
 //! Parsing a manifest: the state beside the bytes that are left, and the values of fields in any generation.
 
-use alloc::vec::Vec;
 use core::ops::Range;
 
-use super::record::{
-    ComponentRecord, Product, RawComponent, ShapeSpan, Shapes, ShardRecord, Text, Uint,
-};
-use super::{Dialect, Facts, Layout, Version, v2};
+use super::record::{RawComponent, Text, Uint};
+use super::{Dialect, Version, v2};
 use crate::cbor::{
     BytesLeft, Checked, Entries, Fault, Input, Keys, Parsed, array_head, check_utf8, fault, key,
     map_head, read_text, read_uint, short_text, skip, strict, strict_array_head, utf8,
 };
 use crate::digest::Digest;
-use crate::error::{Location, OutOfMemory};
+use crate::error::Location;
+use crate::index::{
+    ComponentFault, ComponentRecord, Extent, Facts, IndexBuilder, Layout, Product, ShapeSpan,
+    ShardRecord, Site, Span, reserve,
+};
 use crate::limits::Limits;
-use crate::num::Word;
+use crate::names::by_length;
+use crate::num::{Word, len_u32, usize_from_u32};
 use crate::rules::{Limit, Rule};
 
-/// The limits and the place of a parser, and the lists into which components and shapes go as they are parsed.
+/// The limits and the place of a parser of manifests, and the index into which components and shapes go as they are
+/// parsed.
 #[derive(Debug)]
 pub(crate) struct ParseContext<'o> {
     pub(crate) limits: &'o Limits,
@@ -25,14 +28,18 @@ pub(crate) struct ParseContext<'o> {
     pub(crate) dialect: &'static Dialect,
     /// The object and component that is being parsed.
     pub(crate) location: Location,
-    pub(crate) components: Vec<ComponentRecord>,
-    pub(crate) shapes: Shapes,
-    pub(crate) shards: Vec<ShardRecord>,
+    pub(crate) index: IndexBuilder,
     /// The number of objects that the manifest claims, as far as its bytes can hold as many.
     pub(crate) expected: u32,
+    /// The bytes that are parsed: a manifest, or an entry of one.
+    bytes: Input<'o>,
+    /// The shape before: its item, its span and its product.
+    last_shape: (Input<'o>, ShapeSpan, Product),
     /// The end of all blobs, and the range of the manifest.
     blobs_end: u64,
     manifest: Range<u64>,
+    /// Whether the table of shards is known. An entry that is to be written is checked without the table.
+    has_table: bool,
     /// The last item that was found to be deterministic CBOR as a whole.
     proven: Range<BytesLeft>,
 }
@@ -41,56 +48,108 @@ pub(crate) struct ParseContext<'o> {
 const OBJECT_BYTES: u32 = 29;
 
 impl<'o> ParseContext<'o> {
-    /// The context of a manifest that lies at `manifest`, in a file whose blobs end at `blobs_end` at the latest.
+    /// Creates the context of `bytes`, an entry of a manifest that is not in a file, for `index`.
     pub(crate) fn new(
         limits: &'o Limits,
         dialect: &'static Dialect,
-        manifest: Range<u64>,
-        blobs_end: u64,
+        bytes: Input<'o>,
+        index: IndexBuilder,
     ) -> Self {
         Self {
             limits,
             dialect,
             location: Location::NOWHERE,
-            components: Vec::new(),
-            shapes: Shapes::new(),
-            shards: Vec::new(),
+            index,
             expected: 0,
-            blobs_end,
-            manifest,
+            bytes,
+            last_shape: (&[], ShapeSpan::EMPTY, Product::ONE),
+            blobs_end: u64::MAX,
+            manifest: u64::MAX..u64::MAX,
+            has_table: false,
             proven: BytesLeft::END..BytesLeft::END,
         }
+    }
+
+    /// Sets the range of the manifest in a file whose blobs end at or before `blobs_end`.
+    pub(crate) fn in_file(self, manifest: Range<u64>, blobs_end: u64) -> Self {
+        Self { manifest, blobs_end, has_table: true, ..self }
+    }
+
+    /// Returns the offset in the manifest of the item at `at`.
+    #[inline]
+    pub(super) fn offset(&self, at: Input<'_>) -> u32 {
+        len_u32(self.bytes.len().wrapping_sub(at.len()))
+    }
+
+    /// Returns the bytes of the item at `at` that ends before `rest`.
+    #[inline]
+    fn item(&self, at: Input<'_>, rest: Input<'_>) -> Input<'o> {
+        let start = self.bytes.len().wrapping_sub(at.len());
+        self.bytes.get(start..self.bytes.len().wrapping_sub(rest.len())).unwrap_or_default()
+    }
+
+    /// Returns the span of the item at `at` that ends before `rest`.
+    #[inline]
+    pub(super) fn item_span(&self, at: Input<'_>, rest: Input<'_>) -> Span {
+        Span::new(self.offset(at), len_u32(at.len().wrapping_sub(rest.len())))
+    }
+
+    /// Returns the span of `text`, which ends at `behind`.
+    #[inline]
+    pub(super) fn text_span(&self, text: Input<'_>, behind: BytesLeft) -> Span {
+        let end = len_u32(self.bytes.len()).wrapping_sub(behind.get());
+        let length = len_u32(text.len());
+        Span::new(end.wrapping_sub(length), length)
     }
 
     /// Makes room for the objects that are claimed at `at`, each with one component, as most have: for no more
     /// than the bytes that are left can hold.
     pub(super) fn expect(&mut self, claimed: Option<u32>, at: BytesLeft) -> Checked<()> {
         self.expected = claimed.unwrap_or(0).min(at.get() / OBJECT_BYTES);
-        Ok(reserve(&mut self.components, self.expected)?)
+        Ok(reserve(&mut self.index.components, self.expected)?)
     }
 
-    /// Checks a component by itself and keeps its record.
+    /// Checks a component by itself, and adds it to the index. `map` is the manifest from the component's map on.
     #[inline(always)]
-    pub(super) fn component(&mut self, component: &RawComponent, facts: Facts) -> Checked<()> {
-        component.check_type()?;
-        // The length of a shard is looked at when all of them are known.
-        let blobs_end = if component.shard.is_none() { self.blobs_end } else { u64::MAX };
-        let extent = component.extent(facts, blobs_end)?;
-        let record = component.record(self.dialect, facts, extent)?;
-        if facts.shares_blobs && component.shard.is_none() {
-            self.check_apart_from_manifest(component, &record)?;
+    pub(super) fn component(
+        &mut self,
+        component: &RawComponent,
+        map: Input<'_>,
+        facts: Facts,
+    ) -> Checked<()> {
+        let (record, details) = component.record();
+        let checked =
+            record.check(facts, self.dialect.needs_decoded_length, self.blobs_end(record.file));
+        checked.map_err(|found| self.fault(map, found))?;
+        if facts.shares_blobs && !record.in_shard() {
+            let apart = self.check_apart_from_manifest(record.extent);
+            apart.map_err(|found| self.fault(map, found))?;
         }
-        Ok(push(&mut self.components, record)?)
+        Ok(self.index.component(record, details)?)
+    }
+
+    /// Returns the offset before which the blobs of `file` must end.
+    #[inline]
+    fn blobs_end(&self, file: u32) -> u64 {
+        if file == ComponentRecord::FILE_OF_HEADER {
+            return self.blobs_end;
+        }
+        let shard = self.index.shards.get(usize_from_u32(file));
+        shard.map_or(u64::MAX, ShardRecord::blobs_end)
+    }
+
+    /// Returns the fault of a component, whose map begins at `map`, with its place.
+    #[cold]
+    #[inline(never)]
+    fn fault(&self, map: Input<'_>, fault: ComponentFault) -> Fault {
+        let place = self.dialect.site(map, fault.site).unwrap_or(map);
+        Fault::with(fault.kind, BytesLeft::of(place), fault.found)
     }
 
     /// Checks that a blob of this file is the manifest's own, or apart from it: v2 §2.4. Before 2, all blobs end
     /// before it.
-    fn check_apart_from_manifest(
-        &self,
-        component: &RawComponent,
-        record: &ComponentRecord,
-    ) -> Result<(), Fault> {
-        let (extent, manifest) = (record.extent, &self.manifest);
+    fn check_apart_from_manifest(&self, extent: Extent) -> Result<(), ComponentFault> {
+        let manifest = &self.manifest;
         let apart = extent.length() == 0
             || extent.end() <= manifest.start
             || manifest.end <= extent.offset()
@@ -98,7 +157,18 @@ impl<'o> ParseContext<'o> {
         if apart {
             return Ok(());
         }
-        Err(Fault::with(Rule::BlobOverlap, component.offset.bytes_left, extent.offset()))
+        let kind = Rule::BlobOverlap.into();
+        Err(ComponentFault { kind, site: Site::Offset, found: extent.offset() })
+    }
+
+    /// Returns the ordinal of the shard called `name`, whose head is at `at`: v2 §7.1.
+    pub(super) fn shard(&self, name: Input<'_>, at: BytesLeft) -> Result<u32, Fault> {
+        if !self.has_table {
+            return Ok(0);
+        }
+        let IndexBuilder { shards, .. } = &self.index;
+        let found = shards.binary_search_by(|shard| by_length(shard.name.of(self.bytes), name));
+        found.map(len_u32).map_err(|_| Fault::new(Rule::ShardReference, at))
     }
 
     /// Checks that the item at `at`, which lies within `open` levels, is deterministic CBOR, unless that is known.
@@ -116,14 +186,14 @@ impl<'o> ParseContext<'o> {
 /// Fields of a manifest beside its objects.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Header {
-    /// The place of the file's attributes.
-    pub(crate) attributes: Option<BytesLeft>,
+    /// The file's attributes, a map.
+    pub(crate) attributes: Span,
     pub(crate) version: Option<Version>,
 }
 
 impl Header {
     /// The header of a manifest that is nothing but objects.
-    pub(super) const NONE: Self = Self { attributes: None, version: None };
+    pub(crate) const NONE: Self = Self { attributes: Span::NONE, version: None };
 }
 
 /// A map or array of which some entries have been read.
@@ -148,23 +218,6 @@ impl<'m> OpenList<'m> {
     pub(super) fn end(self) -> Checked<Input<'m>> {
         self.entries.end(self.input, self.at, Limit::Keys)
     }
-}
-
-/// Adds an item. Its room grows with what was added, never with what the manifest claims.
-#[inline]
-pub(crate) fn push<T>(items: &mut Vec<T>, item: T) -> Result<(), Fault> {
-    if items.len() == items.capacity() {
-        reserve(items, 1)?;
-    }
-    items.push(item);
-    Ok(())
-}
-
-/// Makes room for more items.
-#[inline(never)]
-pub(crate) fn reserve<T>(items: &mut Vec<T>, more: u32) -> Result<(), Fault> {
-    let reserved = items.try_reserve(crate::num::usize_from_u32(more));
-    reserved.map_err(|_| Fault::new(OutOfMemory, BytesLeft::END))
 }
 
 /// A type that a field's value is read into. `STRICT` slots are those of deterministic CBOR, whose heads are as
@@ -226,64 +279,76 @@ impl<'m, const STRICT: bool> Slot<'m, STRICT> for Name<'m> {
     }
 }
 
-/// The place of a digest, found to be well-formed: v0.1 §4, v1.1 II.3, v1.2 §1, v2 §3.4.
+/// A digest, found to be well-formed: v0.1 §4, v1.1 II.3, v1.2 §1, v2 §3.4.
 #[derive(Clone, Copy)]
-pub(crate) struct DigestText(pub(super) BytesLeft);
+pub(crate) struct DigestText(pub(super) Span);
 
 impl<'m, const STRICT: bool> Slot<'m, STRICT> for DigestText {
-    const BLANK: Self = Self(BytesLeft::END);
+    const BLANK: Self = Self(Span::NONE);
 
     #[inline]
     fn parse(cx: &mut ParseContext<'_>, wrong: Rule, at: Input<'m>) -> Parsed<'m, Self> {
         let (rest, bytes) = read_text::<STRICT>(wrong, at)?;
         let text = Text { bytes_left: BytesLeft::of(at), bytes, behind: BytesLeft::of(rest) };
-        Ok((rest, Self::of::<STRICT>(cx.dialect, text)?))
+        Ok((rest, Self::of::<STRICT>(cx, text)?))
     }
 }
 
 impl DigestText {
     /// Checks the form of a digest, as far as it is known.
     #[inline]
-    pub(super) fn of<const STRICT: bool>(dialect: &Dialect, text: Text<'_>) -> Checked<Self> {
+    pub(super) fn of<const STRICT: bool>(cx: &ParseContext<'_>, text: Text<'_>) -> Checked<Self> {
         let known =
             if STRICT { Digest::is_known_v2(text.bytes) } else { Digest::is_known(text.bytes) };
         if !known {
-            text.validate(|text| (dialect.read_digest)(text).is_some(), Rule::DigestForm)?;
+            text.validate(|text| (cx.dialect.facts.read_digest)(text).is_some(), Rule::DigestForm)?;
         }
-        Ok(Self(text.bytes_left))
+        Ok(Self(cx.text_span(text.bytes, text.behind)))
     }
 }
 
-/// A shape: where it stands, where it is kept, and its product.
+/// A shape: where it is kept, its product, and its place.
 #[derive(Clone, Copy)]
 pub(crate) struct ShapeField {
-    pub(super) bytes_left: BytesLeft,
     pub(super) span: ShapeSpan,
     pub(super) product: Product,
+    pub(super) bytes_left: BytesLeft,
 }
 
 impl<'m, const STRICT: bool> Slot<'m, STRICT> for ShapeField {
     const BLANK: Self =
-        Self { bytes_left: BytesLeft::END, span: ShapeSpan::EMPTY, product: Product::ONE };
+        Self { span: ShapeSpan::EMPTY, product: Product::ONE, bytes_left: BytesLeft::END };
 
     #[inline(always)]
     fn parse(cx: &mut ParseContext<'_>, wrong: Rule, at: Input<'m>) -> Parsed<'m, Self> {
-        let (bytes_left, limit) = (BytesLeft::of(at), cx.limits.rank());
+        let bytes_left = BytesLeft::of(at);
+        // Neighbors mostly have equal shapes, which need not be read again: an item of CBOR is never the beginning of
+        // another one.
+        let (last, span, product) = cx.last_shape;
+        if !last.is_empty()
+            && let Some(rest) = at.strip_prefix(last)
+        {
+            return Ok((rest, Self { span, product, bytes_left }));
+        }
+        let limit = cx.limits.rank();
         let (mut input, mut entries) =
             if STRICT { strict_array_head(wrong, at)? } else { array_head(wrong, limit, at)? };
         if STRICT && entries.claimed() > Some(limit.min(RANK)) {
             return Err(too_many(bytes_left, entries.claimed()).into());
         }
-        let (first, mut product) = (input, Product::ONE);
+        let mut product = Product::ONE;
+        cx.index.shapes.begin();
         while entries.next(input) {
             let dimension;
             (input, dimension) = <Uint as Slot<'m, STRICT>>::parse(cx, wrong, input)?;
             product.multiply(dimension.value);
+            let kept = cx.index.shapes.push(dimension.value);
+            kept.map_err(|kind| Fault::new(kind, bytes_left))?;
         }
-        let length = first.len().wrapping_sub(input.len());
-        let kept = cx.shapes.keep(first.get(..length).unwrap_or(first));
-        let span = kept.map_err(|out| Fault::new(out, BytesLeft::END))?;
-        Ok((entries.end(input, at, Limit::Rank)?, Self { bytes_left, span, product }))
+        let rest = entries.end(input, at, Limit::Rank)?;
+        let span = cx.index.shapes.finish();
+        cx.last_shape = (cx.item(at, rest), span, product);
+        Ok((rest, Self { span, product, bytes_left }))
     }
 }
 
@@ -320,35 +385,45 @@ pub(crate) fn pass_attributes<'m>(
     Ok((rest, ()))
 }
 
-/// Attributes within that many levels, and where they stand.
+/// Attributes within that many levels, a map.
 #[derive(Clone, Copy)]
-pub(crate) struct Attributes<const OPEN: u8>(pub(super) BytesLeft);
+pub(crate) struct Attributes<const OPEN: u8>(pub(super) Span);
 
 impl<'m, const OPEN: u8> Slot<'m> for Attributes<OPEN> {
-    const BLANK: Self = Self(BytesLeft::END);
+    const BLANK: Self = Self(Span::NONE);
 
     fn parse(cx: &mut ParseContext<'_>, wrong: Rule, at: Input<'m>) -> Parsed<'m, Self> {
         let (rest, ()) = pass_attributes(cx.limits, wrong, at, OPEN)?;
-        Ok((rest, Self(BytesLeft::of(at))))
+        Ok((rest, Self(cx.item_span(at, rest))))
     }
 }
 
-/// The layout of an object: `format` in 1.x, `layout` in 2.
-impl<'m, const STRICT: bool> Slot<'m, STRICT> for Layout {
-    const BLANK: Self = Self::Unknown;
+/// The layout of an object, and its name if only the file has it: `format` in 1.x, `layout` in 2.
+#[derive(Clone, Copy)]
+pub(crate) struct LayoutName {
+    pub(super) layout: Layout,
+    pub(super) name: Span,
+}
+
+impl<'m, const STRICT: bool> Slot<'m, STRICT> for LayoutName {
+    const BLANK: Self = Self { layout: Layout::Unknown, name: Span::NONE };
 
     #[inline(always)]
     fn parse(cx: &mut ParseContext<'_>, wrong: Rule, at: Input<'m>) -> Parsed<'m, Self> {
         if let Some((rest, _, word)) = short_text(at)
             && word == const { Word::new("dense") }
         {
-            return Ok((rest, Self::Dense));
+            return Ok((rest, Self { layout: Layout::Dense, name: Span::NONE }));
         }
         let (rest, text) = <Text<'m> as Slot<'m, STRICT>>::parse(cx, wrong, at)?;
-        let format = if STRICT { v2::layout(text.bytes) } else { Self::named(text.bytes) };
-        if format == Self::Unknown {
+        let layout = if STRICT { v2::layout(text.bytes) } else { Layout::named(text.bytes) };
+        if layout == Layout::Unknown {
             check_utf8(text.bytes_left, text.bytes)?;
         }
-        Ok((rest, format))
+        let name = match cx.dialect.facts.layout_name(layout) {
+            Some(_) => Span::NONE,
+            None => cx.text_span(text.bytes, text.behind),
+        };
+        Ok((rest, Self { layout, name }))
     }
 }

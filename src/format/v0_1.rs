@@ -1,15 +1,16 @@
 //! `ZTEN0001`: v0.1 §4 and §5, and its crate's readme for `layout`.
 
 use super::context::{DigestText, Name, ParseContext, ShapeField, Slot};
-use super::record::{Dtype, Logical, RawComponent, RawObject, Text, Uint};
+use super::record::{Dtype, RawComponent, RawObject, Text, Uint};
 use super::table::table;
-use super::v1::V1_2;
-use super::{
-    Blob, Dialect, Encoding, Facts, Field, Fields, Generation, IndexTypes, Layout, Nesting, Role,
-};
-use crate::cbor::{BytesLeft, Checked, Input, Parsed, check_utf8};
+use super::v1::{FORMAT, V1_2};
+use super::{Blob, Dialect, Field, Fields, Generation, Nesting};
+use crate::cbor::{Checked, Input, Parsed, check_utf8};
 use crate::digest::Digest;
 use crate::element::StorageType;
+use crate::index::{
+    ComponentRecord, Encoding, Facts, FormatFacts, IndexTypes, Layout, Logical, Role, Span,
+};
 use crate::num::len_u32;
 use crate::rules::{Rule, Unsupported};
 
@@ -31,11 +32,19 @@ table! {
 
 /// The rules of 0.1.
 pub(crate) static V0_1: Dialect = Dialect {
-    generation: Some(Generation::V0_1),
+    facts: FormatFacts {
+        generation: Some(Generation::V0_1),
+        bool_value: None,
+        read_digest: |text| Digest::read_v0(text),
+        index_types: IndexTypes::Integers,
+        unknown_format: Some(Unsupported::Layout),
+        container: FACTS,
+        ..FORMAT
+    },
     nesting: Nesting::Flat,
     object_fields: Some(|key| EntryKey::named(key).is_some()),
-    bool_value: None,
     fields: Fields {
+        name: EntryKey::name.field(),
         shape: EntryKey::shape.field(),
         layout: EntryKey::layout.field(),
         attributes: Field::NONE,
@@ -46,12 +55,9 @@ pub(crate) static V0_1: Dialect = Dialect {
         digest: EntryKey::checksum.field(),
         encoding: EntryKey::encoding.field(),
         decoded_length: Field::NONE,
+        byte_order: EntryKey::endianness.field(),
     },
-    read_digest: |text| Digest::read_v0(text),
-    index_types: IndexTypes::Integers,
     needs_decoded_length: false,
-    unknown_format: Some(Unsupported::Layout),
-    facts: FACTS,
     writing: None,
     ..V1_2
 };
@@ -66,19 +72,22 @@ pub(super) fn object<'m>(
 ) -> Checked<Input<'m>> {
     let (rest, ()) = Entry::read(cx, at, |cx, entry| {
         check_utf8(entry.name.bytes_left, entry.name.bytes)?;
-        let first = len_u32(cx.components.len());
+        let first = len_u32(cx.index.components.len());
         cx.location = cx.location.in_component(Some(0));
-        cx.component(&entry.component(at)?, FACTS)?;
+        cx.component(&entry.component(cx, at)?, at, FACTS)?;
         cx.location = cx.location.in_component(None);
+        let (layout, layout_name) = entry.layout(cx);
         *raw = RawObject {
-            name: entry.name,
+            name: entry.name.bytes,
+            name_span: cx.text_span(entry.name.bytes, entry.name.behind),
+            source_offset: cx.offset(at),
+            map: at,
             shape: entry.shape.span,
             product: entry.shape.product,
-            layout: entry.layout(),
+            layout,
+            layout_name,
             first,
-            attributes: None,
-            shape_at: entry.shape.bytes_left,
-            components_at: BytesLeft::of(at),
+            attributes: Span::NONE,
         };
         Ok(())
     })?;
@@ -87,41 +96,39 @@ pub(super) fn object<'m>(
 
 impl Entry<'_> {
     #[inline]
-    fn component(&self, at: Input<'_>) -> Checked<RawComponent> {
+    fn component(&self, cx: &ParseContext<'_>, at: Input<'_>) -> Checked<RawComponent> {
         let digest =
-            self.checksum.map(|Name(text)| DigestText::of::<false>(&V0_1, text)).transpose()?;
+            self.checksum.map(|Name(text)| DigestText::of::<false>(cx, text)).transpose()?;
+        let (dtype, encoding) = (self.dtype.0, self.encoding.0);
         Ok(RawComponent {
-            at: BytesLeft::of(at),
-            map: BytesLeft::of(at),
+            source_offset: cx.offset(at),
             role: Some(Role::Data),
+            role_name: Span::NONE,
             dtype: Dtype {
-                bytes_left: self.dtype.0.bytes_left,
-                storage: StorageType::from_v0(self.dtype.0.bytes),
+                storage: StorageType::from_v0(dtype.bytes),
                 logical: Logical::NONE,
-                type_bytes_left: None,
-                implied: false,
+                has_type: false,
+                unknown_name: cx.text_span(dtype.bytes, dtype.behind),
             },
-            offset: self.offset,
-            length: self.size,
+            blob: [self.offset.value, self.size.value],
             decoded: None,
-            encoding: match self.encoding.0.bytes {
+            encoding: match encoding.bytes {
                 b"raw" => Encoding::Raw,
                 b"zstd" => Encoding::Zstd,
                 _ => Encoding::Unknown,
             },
-            digest: digest.map(|digest| digest.0),
-            big_endian: match self.endianness {
-                Some(Endianness::Big(bytes_left)) => Some(bytes_left),
-                _ => None,
-            },
-            shard: None,
+            encoding_name: cx.text_span(encoding.bytes, encoding.behind),
+            digest: digest.map_or(Span::NONE, |digest| digest.0),
+            is_big: matches!(self.endianness, Some(Endianness::Big)),
+            file: ComponentRecord::FILE_OF_HEADER,
         })
     }
 
-    fn layout(&self) -> Layout {
-        match self.layout.map(|layout| layout.0.bytes) {
-            None | Some(b"dense") => Layout::Dense,
-            _ => Layout::Unknown,
+    /// Returns the layout, and its name if the layout is unknown.
+    fn layout(&self, cx: &ParseContext<'_>) -> (Layout, Span) {
+        match self.layout.map(|Name(text)| text) {
+            None | Some(Text { bytes: b"dense", .. }) => (Layout::Dense, Span::NONE),
+            Some(name) => (Layout::Unknown, cx.text_span(name.bytes, name.behind)),
         }
     }
 }
@@ -130,7 +137,7 @@ impl Entry<'_> {
 #[derive(Clone, Copy)]
 pub(crate) enum Endianness {
     Little,
-    Big(BytesLeft),
+    Big,
 }
 
 impl<'m> Slot<'m> for Endianness {
@@ -140,7 +147,7 @@ impl<'m> Slot<'m> for Endianness {
         let (rest, text) = <Text<'m> as Slot<'m>>::parse(cx, wrong, at)?;
         match text.bytes {
             b"little" => Ok((rest, Self::Little)),
-            b"big" => Ok((rest, Self::Big(text.bytes_left))),
+            b"big" => Ok((rest, Self::Big)),
             _ => Err(text.unknown(Rule::EndiannessValue).into()),
         }
     }

@@ -2,13 +2,12 @@
 //! things only: the set of dtypes, whether zstd needs `uncompressed_length`, and index types.
 
 use super::context::{
-    Attributes, DigestText, Header, Name, OpenList, ParseContext, ShapeField, Slot,
+    Attributes, DigestText, Header, LayoutName, Name, OpenList, ParseContext, ShapeField, Slot,
 };
-use super::record::{Dtype, Logical, RawComponent, RawObject, Text, Uint};
+use super::record::{Dtype, RawComponent, RawObject, Text, Uint};
 use super::table::table;
 use super::{
-    Blob, Container, Dialect, Encoding, Facts, Fields, Generation, IndexTypes, Layout, Nesting,
-    Objects, Role, Version, Writing,
+    Blob, Container, Dialect, Field, Fields, Generation, Nesting, Objects, Version, Writing,
 };
 use crate::cbor::{
     BytesLeft, Checked, Fault, Input, Keys, Parsed, UNLIMITED, check_utf8, fault, key, keys_before,
@@ -17,6 +16,9 @@ use crate::cbor::{
 use crate::digest::Digest;
 use crate::element::{LogicalType, StorageType};
 use crate::error::ErrorKind;
+use crate::index::{
+    ComponentRecord, Encoding, Facts, FormatFacts, IndexTypes, Layout, Logical, Role, Span,
+};
 use crate::limits::format;
 use crate::num::{Word, len_u32};
 use crate::rules::{Limit, Rule, Unsupported};
@@ -35,7 +37,7 @@ table! {
     Tensor<'m>, keys ObjectKey, reader ObjectReader, within 2 levels of any CBOR, else Rule::ObjectType;
     // key           slot       type           presence                           else
     "shape"      => shape:      ShapeField,    required(Rule::ShapeMissing),      else Rule::ShapeType;
-    "format"     => format:     Layout,        required(Rule::FormatMissing),     else Rule::FormatType;
+    "format"     => format:     LayoutName,    required(Rule::FormatMissing),     else Rule::FormatType;
     "attributes" => attributes: Attributes<3>, optional,                          else Rule::AttributesType;
     "components" => components: Components,    required(Rule::ComponentsMissing), else Rule::ComponentsType;
 }
@@ -58,16 +60,12 @@ const FACTS: Facts = Facts::BEFORE_2;
 
 /// The rules of 1.2, which canonical files follow and those that are written.
 pub(crate) static V1_2: Dialect = Dialect {
-    format: "zTensor",
-    generation: Some(Generation::V1_2),
+    facts: FORMAT,
     nesting: Nesting::Named,
     object_fields: None,
     has_shards: false,
-    duplicate_name: ErrorKind::Malformed(Rule::DuplicateName),
-    bool_value: Some(ErrorKind::Malformed(Rule::BoolValue)),
-    stream: None,
-    layout_names: Layout::name,
     fields: Fields {
+        name: Field::NONE,
         shape: ObjectKey::shape.field(),
         layout: ObjectKey::format.field(),
         attributes: ObjectKey::attributes.field(),
@@ -78,16 +76,28 @@ pub(crate) static V1_2: Dialect = Dialect {
         digest: ComponentKey::digest.field(),
         encoding: ComponentKey::encoding.field(),
         decoded_length: ComponentKey::decoded_length.field(),
+        byte_order: Field::NONE,
     },
-    read_digest: |text| Digest::read_v1(text),
-    index_types: IndexTypes::U64,
     logical_dtypes: false,
     needs_decoded_length: true,
+    writing: Some(&WRITING),
+};
+
+/// The facts about 1.2 that matter once a manifest has been parsed.
+pub(super) const FORMAT: FormatFacts = FormatFacts {
+    format: "zTensor",
+    generation: Some(Generation::V1_2),
+    duplicate_name: ErrorKind::Malformed(Rule::DuplicateName),
+    bool_value: Some(ErrorKind::Malformed(Rule::BoolValue)),
+    stream: None,
+    layout_names: Layout::name,
+    read_digest: |text| Digest::read_v1(text),
+    digests_decoded: false,
+    index_types: IndexTypes::U64,
     unknown_format: None,
     unknown_type: None,
-    facts: FACTS,
     single_cells: false,
-    writing: Some(&WRITING),
+    container: FACTS,
 };
 
 /// The form in which 1.2 is written.
@@ -97,7 +107,6 @@ static WRITING: Writing = Writing {
     dialect: &V1_2,
     compression: Encoding::Zstd,
     deterministic: false,
-    digests_decoded: false,
     bool_is_type: false,
     canonical_alignment: format::ALIGNMENT,
     logical_type: |name| LogicalType::from_name(name),
@@ -107,8 +116,11 @@ static WRITING: Writing = Writing {
 
 /// The rules of 1.1: v1.1 II.3, II.4, III.2.
 static V1_1: Dialect = Dialect {
-    generation: Some(Generation::V1_1),
-    index_types: IndexTypes::Integers,
+    facts: FormatFacts {
+        generation: Some(Generation::V1_1),
+        index_types: IndexTypes::Integers,
+        ..FORMAT
+    },
     logical_dtypes: true,
     needs_decoded_length: false,
     ..V1_2
@@ -136,7 +148,7 @@ impl<'m> Objects<'m> {
             root.read_field(cx, field, value)?;
         }
         let (rest, root) = root.finish()?;
-        let attributes = root.attributes.map(|attributes| attributes.0);
+        let attributes = root.attributes.map_or(Span::NONE, |attributes| attributes.0);
         self.header = Some((rest, Header { attributes, version: Some(root.version) }));
         if let Deferred(Some(at)) = root.objects {
             self.list = Some(OpenList::open(cx, at, open(at)?)?);
@@ -213,29 +225,30 @@ pub(super) fn object<'m, const LISTED: bool>(
 ) -> Checked<Input<'m>> {
     let (value, name) = key(at)?;
     check_utf8(BytesLeft::of(at), name)?;
-    let name = Text { bytes_left: BytesLeft::of(at), bytes: name, behind: BytesLeft::of(value) };
-    let first = len_u32(cx.components.len());
-    let (rest, ()) = Tensor::read(cx, value, |_, object| {
+    let first = len_u32(cx.index.components.len());
+    let (rest, _) = Tensor::read(cx, value, |cx, object| {
         *raw = RawObject {
             name,
+            name_span: cx.text_span(name, BytesLeft::of(value)),
+            source_offset: cx.offset(at),
+            map: value,
             shape: object.shape.span,
             product: object.shape.product,
-            layout: object.format,
+            layout: object.format.layout,
+            layout_name: object.format.name,
             first,
-            attributes: object.attributes.map(|attributes| attributes.0),
-            shape_at: object.shape.bytes_left,
-            components_at: object.components.0,
+            attributes: object.attributes.map_or(Span::NONE, |attributes| attributes.0),
         };
         Ok(())
     })?;
     Ok(rest)
 }
 
-/// The place of an object's components, each of which has been kept.
-pub(crate) struct Components(BytesLeft);
+/// The components of an object, each of which has been added to the index.
+pub(crate) struct Components;
 
 impl<'m> Slot<'m> for Components {
-    const BLANK: Self = Self(BytesLeft::END);
+    const BLANK: Self = Self;
 
     #[inline(always)]
     fn parse(cx: &mut ParseContext<'_>, wrong: Rule, at: Input<'m>) -> Parsed<'m, Self> {
@@ -257,7 +270,7 @@ impl<'m> Slot<'m> for Components {
             }
             return Err(fault.into());
         }
-        Ok((rest, Self(BytesLeft::of(at))))
+        Ok((rest, Self))
     }
 }
 
@@ -286,28 +299,33 @@ fn component<'m>(
         _ => any_role(at)?,
     };
     keys.note(name);
-    let (at, map) = (BytesLeft::of(at), BytesLeft::of(value));
+    let source_offset = cx.offset(at);
+    let role = match role {
+        Some(role) => (Some(role), Span::NONE),
+        None => (None, cx.text_span(name, BytesLeft::of(value))),
+    };
     let (rest, ()) = Component::read(cx, value, |cx, component| {
-        cx.component(&component.raw(at, map, role), FACTS)
+        component.dtype.check(component.logical_type)?;
+        cx.component(&component.raw(source_offset, role), value, FACTS)
     })?;
     Ok(rest)
 }
 
 impl Component<'_> {
     #[inline]
-    fn raw(self, at: BytesLeft, map: BytesLeft, role: Option<Role>) -> RawComponent {
+    fn raw(self, source_offset: u32, (role, role_name): (Option<Role>, Span)) -> RawComponent {
         RawComponent {
-            at,
-            map,
+            source_offset,
             role,
+            role_name,
             dtype: self.dtype.and(self.logical_type),
-            offset: self.offset,
-            length: self.length,
-            decoded: self.decoded_length,
+            blob: [self.offset.value, self.length.value],
+            decoded: self.decoded_length.map(|decoded| decoded.value),
             encoding: self.encoding.unwrap_or(Encoding::Raw),
-            digest: self.digest.map(|digest| digest.0),
-            big_endian: None,
-            shard: None,
+            encoding_name: Span::NONE,
+            digest: self.digest.map_or(Span::NONE, |digest| digest.0),
+            is_big: false,
+            file: ComponentRecord::FILE_OF_HEADER,
         }
     }
 }
@@ -315,7 +333,6 @@ impl Component<'_> {
 /// `dtype`: one of a closed set, which is larger in 1.1. v1.1 II.4, v1.2 §2.
 #[derive(Clone, Copy)]
 pub(crate) struct DtypeName {
-    bytes_left: BytesLeft,
     meaning: Meaning,
 }
 
@@ -330,14 +347,14 @@ fn meaning(name: &[u8]) -> Option<Meaning> {
 }
 
 impl<'m> Slot<'m> for DtypeName {
-    const BLANK: Self = Self { bytes_left: BytesLeft::END, meaning: (StorageType::U8, None) };
+    const BLANK: Self = Self { meaning: (StorageType::U8, None) };
 
     #[inline]
     fn parse(cx: &mut ParseContext<'_>, wrong: Rule, at: Input<'m>) -> Parsed<'m, Self> {
         if let Some((rest, _, word)) = short_text(at)
             && let Some(storage) = StorageType::from_word::<false>(word)
         {
-            return Ok((rest, Self { bytes_left: BytesLeft::of(at), meaning: (storage, None) }));
+            return Ok((rest, Self { meaning: (storage, None) }));
         }
         let (rest, dtype) = Self::any(cx, wrong, at)?;
         Ok((rest, dtype))
@@ -352,9 +369,22 @@ impl DtypeName {
         let (rest, text) = <Text<'m> as Slot<'m>>::parse(cx, wrong, at)?;
         match meaning(text.bytes) {
             Some(meaning) if meaning.1.is_none() || cx.dialect.logical_dtypes => {
-                Ok((rest, Self { bytes_left: text.bytes_left, meaning }))
+                Ok((rest, Self { meaning }))
             }
             _ => Err(text.unknown(Rule::DtypeUnknown).into()),
+        }
+    }
+
+    /// Checks that a `type` does not change what a dtype of 1.1 stands for: v1.2 §2.
+    #[inline]
+    fn check(self, logical_type: Option<TypeName>) -> Result<(), Fault> {
+        match (self.meaning, logical_type) {
+            ((_, Some(_)), Some(TypeName { logical: Some(_), as_dtype, bytes_left, .. }))
+                if as_dtype != Some(self.meaning) =>
+            {
+                Err(Fault::new(Rule::LogicalTypeStorage, bytes_left))
+            }
+            _ => Ok(()),
         }
     }
 
@@ -364,14 +394,13 @@ impl DtypeName {
         let (storage, implied) = self.meaning;
         let named = logical_type.filter(|name| name.as_dtype != Some(self.meaning));
         Dtype {
-            bytes_left: self.bytes_left,
             storage: Some(storage),
             logical: Logical {
                 known: named.and_then(|name| name.logical).or(implied),
                 unknown: named.is_some_and(|name| name.logical.is_none()),
             },
-            type_bytes_left: named.map(|name| name.bytes_left),
-            implied: implied.is_some(),
+            has_type: named.is_some(),
+            unknown_name: named.map_or(Span::NONE, |name| name.name),
         }
     }
 }
@@ -380,19 +409,21 @@ impl DtypeName {
 #[derive(Clone, Copy)]
 pub(crate) struct TypeName {
     bytes_left: BytesLeft,
+    name: Span,
     logical: Option<LogicalType>,
     /// The meaning that it would have in `dtype`.
     as_dtype: Option<Meaning>,
 }
 
 impl<'m> Slot<'m> for TypeName {
-    const BLANK: Self = Self { bytes_left: BytesLeft::END, logical: None, as_dtype: None };
+    const BLANK: Self =
+        Self { bytes_left: BytesLeft::END, name: Span::NONE, logical: None, as_dtype: None };
 
     fn parse(cx: &mut ParseContext<'_>, wrong: Rule, at: Input<'m>) -> Parsed<'m, Self> {
-        let (rest, Name(Text { bytes_left, bytes, .. })) =
+        let (rest, Name(Text { bytes_left, bytes, behind })) =
             <Name<'m> as Slot<'m>>::parse(cx, wrong, at)?;
-        let logical = LogicalType::from_name(bytes);
-        Ok((rest, Self { bytes_left, logical, as_dtype: meaning(bytes) }))
+        let (name, logical) = (cx.text_span(bytes, behind), LogicalType::from_name(bytes));
+        Ok((rest, Self { bytes_left, name, logical, as_dtype: meaning(bytes) }))
     }
 }
 

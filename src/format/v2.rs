@@ -2,30 +2,33 @@
 //! else in it is found to be that as it is read; any other is walked over first.
 
 mod content;
+mod parts;
 mod profiles;
 mod shards;
 mod values;
 
 pub(crate) use self::content::content;
-pub(crate) use self::profiles::{Count, GgufKey, MxKey, Profile, QuantKey, Types, profile};
+pub(crate) use self::profiles::{GgufKey, MxKey, QuantKey, profile};
 use self::shards::Table;
 pub(crate) use self::shards::{ShardKey, validate_shards};
-use self::values::{BlobPlace, DtypeName, NAME_CAP, ShardName, TypeName, validate_name};
-pub(crate) use self::values::{layout, pass_attributes};
-use super::context::{Attributes, DigestText, Header, OpenList, ParseContext, ShapeField, Slot};
-use super::record::{RawComponent, RawObject, Text, Uint};
-use super::table::table;
-use super::v1::V1_2;
-use super::{
-    Blob, Container, Dialect, Encoding, Facts, Fields, Generation, IndexTypes, Layout, Objects,
-    Role, Writing,
+use self::values::{
+    BlobPlace, DtypeName, EncodingName, NAME_CAP, ShardName, TypeName, validate_name,
 };
+pub(crate) use self::values::{layout, pass_attributes};
+use super::context::{
+    Attributes, DigestText, Header, LayoutName, OpenList, ParseContext, ShapeField, Slot,
+};
+use super::record::{RawComponent, RawObject, Uint};
+use super::table::table;
+use super::v1::{FORMAT, V1_2};
+use super::{Blob, Container, Dialect, Field, Fields, Generation, Objects, Writing};
 use crate::cbor::{
     BytesLeft, Checked, Fault, Input, Parsed, ascend, check_utf8, fail, is_ascii, read_text,
     short_text, strict_map_head,
 };
 use crate::digest::Digest;
 use crate::element::LogicalType;
+use crate::index::{ComponentRecord, Encoding, Facts, FormatFacts, IndexTypes, Layout, Role, Span};
 use crate::limits::format;
 use crate::num::{Word, len_u32};
 use crate::rules::{Limit, Rule, Unsupported};
@@ -45,7 +48,7 @@ table! {
     // key           slot       type        presence                           else
     "parts"      => parts:      Parts,      required(Rule::ComponentsMissing), else Rule::ComponentsType;
     "shape"      => shape:      ShapeField, required(Rule::ShapeMissing),      else Rule::ShapeType;
-    "layout"     => layout:     Layout,     required(Rule::FormatMissing),     else Rule::FormatType;
+    "layout"     => layout:     LayoutName, required(Rule::FormatMissing),     else Rule::FormatType;
     "attributes" => attributes: Attributes<3>, optional,                       else Rule::AttributesType;
 }
 
@@ -58,7 +61,7 @@ table! {
     "dtype"          => dtype:          DtypeName,     required(Rule::DtypeMissing), else Rule::DtypeType;
     "shard"          => shard:          ShardName,     optional,                     else Rule::ShardReferenceType;
     "digest"         => digest:         DigestText,    optional,                     else Rule::DigestType;
-    "encoding"       => encoding:       Encoding,      optional,                     else Rule::EncodingType;
+    "encoding"       => encoding:       EncodingName,  optional,                     else Rule::EncodingType;
     "decoded_length" => decoded_length: Uint,          optional,                     else Rule::DecodedLengthType;
 }
 
@@ -68,14 +71,26 @@ const FACTS: Facts = Facts {
     sorted_by_length: true,
     exact_roles: true,
     whole_elements: false,
+    has_magic: true,
 };
 
 /// The rules of 2.
 pub(crate) static V2: Dialect = Dialect {
-    generation: Some(Generation::V2),
+    facts: FormatFacts {
+        generation: Some(Generation::V2),
+        layout_names: layout_name,
+        read_digest: |text| Digest::read_v2(text),
+        digests_decoded: true,
+        index_types: IndexTypes::Unsigned,
+        unknown_format: Some(Unsupported::Format),
+        unknown_type: Some(Unsupported::LogicalType),
+        single_cells: true,
+        container: FACTS,
+        ..FORMAT
+    },
     has_shards: true,
-    layout_names: layout_name,
     fields: Fields {
+        name: Field::NONE,
         shape: ObjectKey::shape.field(),
         layout: ObjectKey::layout.field(),
         attributes: ObjectKey::attributes.field(),
@@ -86,13 +101,8 @@ pub(crate) static V2: Dialect = Dialect {
         digest: PartKey::digest.field(),
         encoding: PartKey::encoding.field(),
         decoded_length: PartKey::decoded_length.field(),
+        byte_order: Field::NONE,
     },
-    read_digest: |text| Digest::read_v2(text),
-    index_types: IndexTypes::Unsigned,
-    unknown_format: Some(Unsupported::Format),
-    unknown_type: Some(Unsupported::LogicalType),
-    facts: FACTS,
-    single_cells: true,
     writing: Some(&WRITING),
     ..V1_2
 };
@@ -104,14 +114,13 @@ static WRITING: Writing = Writing {
     dialect: &V2,
     compression: Encoding::ZstdSeekable,
     deterministic: true,
-    digests_decoded: true,
     bool_is_type: true,
     canonical_alignment: format::CANONICAL_ALIGNMENT_V2,
     logical_type: |name| LogicalType::from_v2(name),
     format: |name| layout(name),
     format_name: |format| match format {
         Layout::QuantizedGroup => None,
-        format => V2.layout_name(format),
+        format => V2.facts.layout_name(format),
     },
 };
 
@@ -145,7 +154,7 @@ impl<'m> Objects<'m> {
             root.read_field(cx, field, value)?;
         }
         let (rest, root) = root.finish()?;
-        let attributes = root.attributes.map(|attributes| attributes.0);
+        let attributes = root.attributes.map_or(Span::NONE, |attributes| attributes.0);
         self.header = Some((rest, Header { attributes, version: None }));
         Ok(())
     }
@@ -185,32 +194,33 @@ pub(super) fn object<'m, const LISTED: bool>(
     raw: &mut RawObject<'m>,
 ) -> Checked<Input<'m>> {
     let (value, name) = name(last, at)?;
-    let name = Text { bytes_left: BytesLeft::of(at), bytes: name, behind: BytesLeft::of(value) };
-    let first = len_u32(cx.components.len());
-    let (rest, ()) = Tensor::read(cx, value, |_, object| {
+    let first = len_u32(cx.index.components.len());
+    let (rest, ()) = Tensor::read(cx, value, |cx, object| {
         if object.shape.product.elements().is_none() {
             return Err(Fault::new(Rule::ShapeOverflow, object.shape.bytes_left).into());
         }
         *raw = RawObject {
             name,
+            name_span: cx.text_span(name, BytesLeft::of(value)),
+            source_offset: cx.offset(at),
+            map: value,
             shape: object.shape.span,
             product: object.shape.product,
-            layout: object.layout,
+            layout: object.layout.layout,
+            layout_name: object.layout.name,
             first,
-            attributes: object.attributes.map(|attributes| attributes.0),
-            shape_at: object.shape.bytes_left,
-            components_at: object.parts.0,
+            attributes: object.attributes.map_or(Span::NONE, |attributes| attributes.0),
         };
         Ok(())
     })?;
     Ok(rest)
 }
 
-/// The place of an object's parts, each of which has been kept.
-pub(crate) struct Parts(BytesLeft);
+/// The parts of an object, each of which has been added to the index.
+pub(crate) struct Parts;
 
 impl<'m> Slot<'m, true> for Parts {
-    const BLANK: Self = Self(BytesLeft::END);
+    const BLANK: Self = Self;
 
     #[inline(always)]
     fn parse(cx: &mut ParseContext<'_>, wrong: Rule, at: Input<'m>) -> Parsed<'m, Self> {
@@ -225,7 +235,7 @@ impl<'m> Slot<'m, true> for Parts {
             ordinal = ordinal.wrapping_add(1);
         }
         cx.location = cx.location.in_component(None);
-        Ok((entries.end(input, at, Limit::Keys)?, Self(BytesLeft::of(at))))
+        Ok((entries.end(input, at, Limit::Keys)?, Self))
     }
 }
 
@@ -235,17 +245,20 @@ fn part<'m>(cx: &mut ParseContext<'_>, last: &mut Input<'m>, at: Input<'m>) -> C
     let (value, role) = match short_text(at) {
         Some((value, name, word)) if word == const { Word::new("data") } => {
             ascend(last, at, name)?;
-            (value, Some(Role::Data))
+            (value, (Some(Role::Data), Span::NONE))
         }
         _ => {
             let (value, name) = name(last, at)?;
-            (value, Role::from_name(name))
+            match Role::from_name(name) {
+                Some(role) => (value, (Some(role), Span::NONE)),
+                None => (value, (None, cx.text_span(name, BytesLeft::of(value)))),
+            }
         }
     };
-    let (at, map) = (BytesLeft::of(at), BytesLeft::of(value));
+    let source_offset = cx.offset(at);
     let (rest, ()) = Part::read(cx, value, |cx, part| {
-        part.check(map)?;
-        cx.component(&part.raw(at, map, role), FACTS)
+        part.check(BytesLeft::of(value))?;
+        cx.component(&part.raw(source_offset, role), value, FACTS)
     })?;
     Ok(rest)
 }
@@ -262,19 +275,20 @@ impl Part<'_> {
     }
 
     #[inline]
-    fn raw(self, at: BytesLeft, map: BytesLeft, role: Option<Role>) -> RawComponent {
+    fn raw(self, source_offset: u32, (role, role_name): (Option<Role>, Span)) -> RawComponent {
+        let encoding = self.encoding.unwrap_or(EncodingName::BLANK);
         RawComponent {
-            at,
-            map,
+            source_offset,
             role,
+            role_name,
             dtype: self.dtype.and(self.logical_type),
-            offset: self.blob.offset,
-            length: self.blob.length,
-            decoded: self.decoded_length,
-            encoding: self.encoding.unwrap_or(Encoding::Raw),
-            digest: self.digest.map(|digest| digest.0),
-            big_endian: None,
-            shard: self.shard.map(|shard| shard.0),
+            blob: [self.blob.offset.value, self.blob.length.value],
+            decoded: self.decoded_length.map(|decoded| decoded.value),
+            encoding: encoding.encoding,
+            encoding_name: encoding.name,
+            digest: self.digest.map_or(Span::NONE, |digest| digest.0),
+            is_big: false,
+            file: self.shard.map_or(ComponentRecord::FILE_OF_HEADER, |shard| shard.0),
         }
     }
 }

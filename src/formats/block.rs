@@ -9,7 +9,7 @@ use crate::attributes::Encoder;
 #[cfg(feature = "dequantize")]
 use crate::error::Misuse;
 use crate::error::OutOfMemory;
-use crate::format::Layout;
+use crate::index::Layout;
 use crate::manifest::Tensor;
 use crate::num::u64_from_usize;
 use crate::tools::StorageType;

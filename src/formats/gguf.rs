@@ -118,9 +118,9 @@ fn parse(
     for info in header.infos() {
         let info = info?;
         let (layout, blocks) = match info.kind {
-            Type::Plain(_) => (crate::format::Layout::Dense, None),
+            Type::Plain(_) => (crate::index::Layout::Dense, None),
             Type::Blocks(block) => {
-                (crate::format::Layout::Unknown, Some((block.layout()?, block.attributes()?)))
+                (crate::index::Layout::Unknown, Some((block.layout()?, block.attributes()?)))
             }
         };
         let object = RawObject {

@@ -11,8 +11,8 @@ use std::path::Path;
 use crate::codec::ReadAt;
 use crate::element::ByteOrder;
 use crate::error::Error;
-use crate::format::Layout;
 use crate::front::{Blobs, Builder, FrontEnd, Parsed, RawComponent, RawObject, Rules};
+use crate::index::Layout;
 use crate::limits::{Limits, OpenOptions};
 use crate::num::u64_from_usize;
 

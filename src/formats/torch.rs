@@ -17,8 +17,8 @@ use crate::archive::{Archive, InMemory};
 use crate::codec::ReadAt;
 use crate::element::ByteOrder;
 use crate::error::Error;
-use crate::format::Layout;
 use crate::front::{Blobs, Builder, FrontEnd, Parsed, RawComponent, RawObject, Rules, StreamRules};
+use crate::index::Layout;
 use crate::limits::{Limits, OpenOptions};
 use crate::num::{len_u32, sort_by, u64_from_usize, usize_from_u32};
 

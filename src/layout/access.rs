@@ -16,7 +16,7 @@ use super::view::{Kind, View};
 use crate::codec::{ReadAt as _, Reader, ThreadBudget, Verified, grow};
 use crate::element::{ByteOrder, Element, StorageType};
 use crate::error::{BareError, Error, ErrorKind, Misuse};
-use crate::format::{Encoding, Layout};
+use crate::index::{Encoding, Layout};
 use crate::manifest::{Component, Extent, Tensor};
 use crate::num::u64_from_usize;
 use crate::rules::Unsupported;
@@ -204,7 +204,7 @@ impl<'a> Tensor<'a> {
 
     /// Returns the error of an object of 0.1 or 2 with an unknown layout, which cannot be read as a tensor.
     pub(crate) fn unknown_layout(&self) -> Option<BareError> {
-        let why = self.dialect().unknown_format.filter(|_| self.layout() == Layout::Unknown)?;
+        let why = self.facts().unknown_format.filter(|_| self.layout() == Layout::Unknown)?;
         self.components().next().map(|first| first.error(why))
     }
 
@@ -239,9 +239,9 @@ impl<'a> Tensor<'a> {
         let elements = self.as_slice::<T>()?;
         let mut shape = super::buffer::with_room(self.shape().len(), self.location())?;
         for dimension in self.shape() {
-            shape.push(usize::try_from(dimension).map_err(|_| misuse(Misuse::Size))?);
+            shape.push(usize::try_from(*dimension).map_err(|_| misuse(Misuse::Size))?);
         }
-        if self.shape().elements() != Some(u64_from_usize(elements.len())) {
+        if self.element_count() != Some(u64_from_usize(elements.len())) {
             return Err(misuse(Misuse::Type));
         }
         ArrayViewD::from_shape(IxDyn(&shape), elements).map_err(|_| misuse(Misuse::Size))
@@ -388,7 +388,7 @@ impl<'a> Component<'a> {
     #[inline]
     fn stored_and_known(&self) -> Result<StorageType, Unsupported> {
         let storage = self.stored_or_why()?;
-        match (self.logical().unknown, self.dialect().unknown_type) {
+        match (self.logical().unknown, self.facts().unknown_type) {
             (true, Some(why)) => Err(why),
             _ => Ok(storage),
         }

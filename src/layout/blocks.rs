@@ -6,8 +6,8 @@ use super::view::{Kind, View};
 use crate::element::{ByteOrder, Element, F4E2M1, F8E4M3Fn, F8E5M2, F8E8M0, LogicalType};
 use crate::error::{BareError, Error, Misuse};
 use crate::format::v2::{GgufKey, MxKey, QuantKey};
-use crate::manifest::{Component, Shape, Tensor};
-use crate::num::u64_from_usize;
+use crate::manifest::{Component, Tensor};
+use crate::num::{len_u32, u64_from_usize};
 
 /// A `zt.mx/1` object: blocks of elements along an axis, and a scale for each.
 ///
@@ -31,7 +31,7 @@ use crate::num::u64_from_usize;
 /// ```
 #[derive(Debug)]
 pub struct Mx<'a> {
-    shape: Shape<'a>,
+    shape: &'a [u64],
     blocks: MxBlocks,
     data: Data<'a>,
     scales: Data<'a>,
@@ -59,16 +59,17 @@ impl MxBlocks {
     }
 
     fn read(object: &Tensor<'_>) -> Option<Self> {
-        let last = object.shape().rank().checked_sub(1)?;
+        let last = len_u32(object.shape().len()).checked_sub(1)?;
         let axis = match object.number(MxKey::axis.field()) {
             Some(axis) => u32::try_from(axis).ok()?,
             None => last,
         };
         let size = object.number(MxKey::block_size.field())?;
-        let elements = object.shape().elements()?;
+        let elements = object.element_count()?;
         // If there are no elements, the product of some dimensions may overflow, and the stride is not used.
         let within = object.shape().iter().zip(0_u32..).filter(|(_, at)| *at > axis);
-        let stride = within.fold(1, |stride: u64, (dimension, _)| stride.saturating_mul(dimension));
+        let stride =
+            within.fold(1, |stride: u64, (dimension, _)| stride.saturating_mul(*dimension));
         Some(Self { axis, size, stride, elements, scales: elements.checked_div(size)? })
     }
 
@@ -108,7 +109,7 @@ impl<'a> Mx<'a> {
     }
 
     /// Returns the dimensions of the values, outermost first.
-    pub fn shape(&self) -> Shape<'a> {
+    pub fn shape(&self) -> &'a [u64] {
         self.shape
     }
 

@@ -7,7 +7,7 @@ use super::view::View;
 use crate::cbor::{Attributes, Value};
 use crate::element::{Element, StorageType};
 use crate::error::{BareError, Error, Location, Misuse};
-use crate::format::Logical;
+use crate::index::Logical;
 use crate::manifest::Tensor;
 use crate::num::{divide_exactly, enum_all, u64_from_usize};
 
@@ -154,8 +154,7 @@ pub struct Quantized<'a> {
 impl<'a> Quantized<'a> {
     pub(super) fn of(object: &Tensor<'a>) -> Result<Self, Error> {
         let quantization = Quantization::of(object)?;
-        let mut shape = object.shape().iter();
-        let (Some(inputs), Some(outputs), None) = (shape.next(), shape.next(), shape.next()) else {
+        let &[inputs, outputs] = object.shape() else {
             return Err(misfit(object.location()).into());
         };
         let quantized = Self {

@@ -85,7 +85,7 @@ impl<'a> Tensor<'a> {
         let mut dimensions = with_room(rank, component.location())?;
         let axes = with_room(rank, component.location())?;
         // Each item: the size of the dimension, the first index that is taken, the number of indices that are taken.
-        for (at, dimension) in self.shape().iter().enumerate() {
+        for (at, &dimension) in self.shape().iter().enumerate() {
             let (start, end) = ranges.range(at, dimension);
             let count = end.checked_sub(start).filter(|_| end <= dimension);
             let count = count.ok_or_else(|| misuse(Misuse::Slice))?;
@@ -113,7 +113,7 @@ fn element_size(object: &Tensor<'_>, data: &Component<'_>) -> Option<u64> {
     }
     data.element_size().or_else(|| {
         let unit = data.unit()?;
-        let bytes = object.shape().elements()?.checked_mul(unit)?;
+        let bytes = object.element_count()?.checked_mul(unit)?;
         (Some(bytes) == data.decoded_length()).then_some(unit)
     })
 }

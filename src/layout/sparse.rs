@@ -11,7 +11,8 @@ use super::index::{Below, Coords, Indptr};
 use super::view::View;
 use crate::element::Element;
 use crate::error::{BareError, Error, Misuse, OutOfMemory};
-use crate::manifest::{Shape, Tensor};
+use crate::index::Product;
+use crate::manifest::Tensor;
 use crate::num::{sort_by, u64_from_usize};
 use crate::rules::Rule;
 
@@ -43,9 +44,9 @@ pub struct Csr<'a> {
 
 impl<'a> Csr<'a> {
     pub(super) fn of(object: &Tensor<'a>) -> Result<Self, Error> {
-        let mut shape = object.shape().iter();
-        let internal = BareError::internal().at(object.location());
-        let (rows, columns) = (shape.next().ok_or(internal)?, shape.next().ok_or(internal)?);
+        let &[rows, columns] = object.shape() else {
+            return Err(BareError::internal().at(object.location()).into());
+        };
         let part = |role| object.require(role)?.data();
         let (values, indices, indptr) = (part("values")?, part("indices")?, part("indptr")?);
         let csr = Self { rows, columns, values, indices, indptr };
@@ -310,7 +311,7 @@ impl<T: Element> FusedIterator for Row<'_, T> {}
 /// ```
 #[derive(Debug)]
 pub struct Coo<'a> {
-    shape: Shape<'a>,
+    shape: &'a [u64],
     values: Data<'a>,
     coords: Data<'a>,
 }
@@ -328,7 +329,7 @@ impl<'a> Coo<'a> {
     }
 
     /// Returns the dimensions, outermost first: 1 or more.
-    pub fn shape(&self) -> Shape<'a> {
+    pub fn shape(&self) -> &'a [u64] {
         self.shape
     }
 
@@ -349,7 +350,7 @@ impl<'a> Coo<'a> {
             let found = u64_from_usize(coords.len());
             return Err(BareError::nowhere(Rule::CooNnz).found(found).at(coords.kind().location));
         }
-        let mut check = Coords::new(self.shape.iter(), u64_from_usize(nnz));
+        let mut check = Coords::new(self.shape.iter().copied(), u64_from_usize(nnz));
         let taken = coords.widened().try_for_each(|coordinate| check.validate(coordinate));
         taken.map_err(|bad| bad.error_in(coords.kind()))
     }
@@ -399,7 +400,7 @@ impl<'a> Coo<'a> {
             });
             (at, value)
         });
-        fill_dense(dense, self.shape.elements(), cells, &self.values())
+        fill_dense(dense, Product::of(self.shape).elements(), cells, &self.values())
     }
 
     /// Returns whether the entries are in row-major order, perhaps with repetitions. O(rank × nnz).

@@ -10,7 +10,7 @@ use crate::codec::{Verified, validate_bools};
 use crate::debug_summary::Bytes;
 use crate::element::{ByteOrder, DType, Element, F4E2M1, LogicalType, StorageType};
 use crate::error::{BareError, Described, Error, ErrorKind, Location, Misuse};
-use crate::format::Logical;
+use crate::index::Logical;
 use crate::num::u64_from_usize;
 use crate::rules::Rule;
 

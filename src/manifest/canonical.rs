@@ -3,14 +3,14 @@
 use alloc::vec::Vec;
 
 use super::ManifestRef;
-use super::index::Site;
 use super::object::{Component, Tensor};
 use crate::cbor::{
     BytesLeft, Fault, Input, NULL, UNLIMITED, deterministic, deterministic_map, map_head, text,
 };
 use crate::digest::Digest;
 use crate::error::{BareError, Location, OutOfMemory};
-use crate::format::{Encoding, Version, Writing, v1, v2};
+use crate::format::{Version, Writing, v1, v2};
+use crate::index::{Encoding, Site};
 use crate::num::{len_u32, usize_from_u32};
 use crate::rules::Rule;
 
@@ -19,7 +19,7 @@ pub(crate) const VERSION: &str = "1.2.0";
 
 /// Validates the canonical form of a manifest that keeps all other rules.
 pub(super) fn validate(manifest: &ManifestRef<'_>) -> Result<(), BareError> {
-    let writing = manifest.dialect().writing;
+    let writing = manifest.dialect().and_then(|dialect| dialect.writing);
     let writing = writing.ok_or(BareError::new(Rule::CanonicalGeneration, 0))?;
     let (extent, frame) = (manifest.extent(), manifest.frame().ok_or(BareError::internal())?);
     let misplaced = BareError::new(Rule::CanonicalManifest, extent.start);
@@ -128,8 +128,7 @@ impl<'a> Form<'a> {
     }
 
     fn version(&self) -> Result<(), BareError> {
-        if let Some(Version { major: 1, minor: 2, patch: Some(0) }) = self.manifest.index().version
-        {
+        if let Some(Version { major: 1, minor: 2, patch: Some(0) }) = self.manifest.version() {
             return Ok(());
         }
         let value = v1::RootKey::version
@@ -142,7 +141,9 @@ impl<'a> Form<'a> {
     /// Returns the error of `component`, whose blob is not at its canonical offset.
     fn blob(&self, component: &Component<'a>) -> BareError {
         let found = component.extent().offset();
-        let offset = self.offset(self.manifest.records().field(component.record, Site::Offset));
+        let map = component.map().unwrap_or_default();
+        let place = self.writing.dialect.site(map, Site::Offset).unwrap_or(map);
+        let offset = self.offset(BytesLeft::of(place));
         BareError::new(Rule::CanonicalBlob, offset).found(found).at(component.location())
     }
 

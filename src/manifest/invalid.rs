@@ -22,7 +22,7 @@ pub(crate) fn named<'m>(frame: &Frame, manifest: Input<'m>, location: Location) 
     let text = |bytes| core::str::from_utf8(bytes).ok();
     let tensor = names.and_then(|(object, _)| text(object));
     Named {
-        generation: dialect.and_then(|dialect| dialect.generation),
+        generation: dialect.and_then(|dialect| dialect.facts.generation),
         tensor,
         // A role without the name of its object does not identify a component.
         component: tensor.and(names).and_then(|(_, role)| text(role?)),

@@ -3,17 +3,17 @@
 use core::ops::Range;
 
 use super::ManifestRef;
-use super::index::{ObjectRecord, utf8};
-use super::shared_sums::SharedSum;
-use crate::cbor::{Attributes, BytesLeft, Input, item, seek, uint};
+use super::index::utf8;
+use crate::cbor::{Attributes, Input, uint};
 use crate::codec::{Located, Source};
 use crate::debug_summary::Start;
 use crate::digest::Digest;
 use crate::element::{ByteOrder, DType, LogicalType, StorageType};
 use crate::error::{BareError, Described, Error, Location, Misuse, Named};
-use crate::format::{
-    Arrangement, ComponentRecord, Dialect, Dimensions, Encoding, Extent, Field, Layout, Logical,
-    Role, Shape,
+use crate::format::{Dialect, Field};
+use crate::index::{
+    Arrangement, ComponentRecord, Details, Encoding, Extent, FormatFacts, Layout, Logical,
+    ObjectRecord, Product, Role, SharedSum, Span,
 };
 use crate::limits::Limits;
 #[cfg(feature = "std")]
@@ -35,9 +35,14 @@ impl<'a> Tensor<'a> {
         Self { parts, ordinal, record }
     }
 
-    /// Returns the dialect of the file.
+    /// Returns the facts about the format of the file.
     #[inline]
-    pub(crate) fn dialect(&self) -> &'static Dialect {
+    pub(crate) fn facts(&self) -> &'static FormatFacts {
+        self.parts.facts()
+    }
+
+    /// Returns the dialect of a zTensor file; `None` for other formats.
+    pub(crate) fn dialect(&self) -> Option<&'static Dialect> {
         self.parts.dialect()
     }
 
@@ -63,7 +68,7 @@ impl<'a> Tensor<'a> {
             None => error,
         };
         error.named(&Named {
-            generation: self.dialect().generation,
+            generation: self.facts().generation,
             tensor: Some(self.name()),
             component: component.map(|component| component.role()),
             manifest: Some(self.parts.extent()),
@@ -88,7 +93,7 @@ impl<'a> Tensor<'a> {
             }
             _ => return None,
         };
-        let size = self.shape().into_iter().nth(usize::try_from(dimension).ok()?)?;
+        let size = *self.shape().get(usize::try_from(dimension).ok()?)?;
         Some((dimension, size))
     }
 
@@ -101,24 +106,30 @@ impl<'a> Tensor<'a> {
 
     /// Returns the name: any UTF-8, including the empty string and control characters.
     pub fn name(&self) -> &'a str {
-        utf8(self.parts.records().name(self.record))
+        utf8(self.record.name.of(self.parts.as_bytes()))
     }
 
     /// Returns the layout: how the components make up a tensor.
     #[inline]
     pub fn layout(&self) -> Layout {
-        self.record.format
+        self.record.layout
     }
 
     /// Returns the name of the layout as the file spells it, known or not.
     pub fn layout_name(&self) -> &'a str {
-        utf8(self.parts.records().layout(self.record))
+        utf8(self.parts.index().layout_name(self.parts.as_bytes(), self.record))
     }
 
     /// Returns the dimensions, outermost first. Elements are in row-major order (C order): v1.1 III.1, v1.2 §3.
     #[inline]
-    pub fn shape(&self) -> Shape<'a> {
+    pub fn shape(&self) -> &'a [u64] {
         self.parts.index().shapes.get(self.record.shape)
+    }
+
+    /// Returns the number of elements: the product of the dimensions, which is 0 if a dimension is 0. Returns `None` if
+    /// the number overflows.
+    pub fn element_count(&self) -> Option<u64> {
+        Product::of(self.shape()).elements()
     }
 
     /// Returns the type of the tensor's elements: of the component `data`, of `values` in sparse layouts, and of
@@ -141,25 +152,20 @@ impl<'a> Tensor<'a> {
     /// v1.2 §1. Unstable.
     #[doc(hidden)]
     pub fn own_attributes(&self) -> Option<Attributes<'a>> {
-        Attributes::read(self.attributes_at()?)
-    }
-
-    /// Returns the map of attributes, or `None` if the tensor has none.
-    fn attributes_at(&self) -> Option<Input<'a>> {
-        let at = self.record.attributes;
-        (at != BytesLeft::END).then(|| seek(self.parts.as_bytes(), at))
+        Attributes::read(self.encoded_attributes()?)
     }
 
     /// Returns the attributes as the manifest spells them, or `None` if the tensor has none.
     pub(crate) fn encoded_attributes(&self) -> Option<&'a [u8]> {
-        item(self.attributes_at()?)
+        let attributes = self.record.attributes;
+        (!attributes.is_none()).then(|| attributes.of(self.parts.as_bytes()))
     }
 
     /// Returns whether the object has attributes, or fields that would be attributes: a 0.1 object has no
     /// other place for fields that are not in its table.
     #[cfg(feature = "write")]
     pub fn has_attributes(&self) -> bool {
-        match self.dialect().object_fields {
+        match self.dialect().and_then(|dialect| dialect.object_fields) {
             None => self.attributes().next().is_some(),
             Some(known) => self
                 .fields()
@@ -169,7 +175,7 @@ impl<'a> Tensor<'a> {
 
     /// Returns the value of `attribute`, if it is a number.
     pub(crate) fn number(&self, attribute: Field) -> Option<u64> {
-        let at = attribute.find(self.attributes_at()?)?;
+        let at = attribute.find(self.encoded_attributes()?)?;
         uint(Rule::AttributeType, at).ok().map(|(_, number)| number)
     }
 
@@ -199,12 +205,12 @@ impl<'a> Tensor<'a> {
 
     /// Returns the component with the role `role`.
     pub fn component(&self, role: &str) -> Option<Component<'a>> {
-        let records = self.parts.records();
+        let (index, texts) = (self.parts.index(), self.parts.as_bytes());
         let mut components = self.records().iter().enumerate();
         let known = Role::from_name(role.as_bytes());
         let (location, record) = components.find(|(_, record)| match known {
             Some(_) => record.role == known,
-            None => record.role.is_none() && records.role(record) == role.as_bytes(),
+            None => record.role.is_none() && index.role(texts, record) == role.as_bytes(),
         })?;
         Some(self.component_of(len_u32(location), record))
     }
@@ -222,7 +228,7 @@ impl<'a> Tensor<'a> {
 
     #[inline]
     fn records(&self) -> &'a [ComponentRecord] {
-        self.parts.records().components(self.record)
+        self.parts.index().components_of(self.record)
     }
 
     #[inline]
@@ -231,9 +237,10 @@ impl<'a> Tensor<'a> {
         Component { parts, record, owner, object: ordinal, ordinal: location }
     }
 
-    /// Returns the map of the object, if its format has one.
+    /// Returns the manifest from the object's map on; `None` for other formats. In 0.1 the map of the object is the map
+    /// of its only component.
     pub(super) fn map(&self) -> Option<Input<'a>> {
-        self.parts.records().object_map(self.record)
+        self.parts.map(self.record.source_offset)
     }
 }
 
@@ -327,7 +334,7 @@ impl<'a> Component<'a> {
 
     /// Returns the bytes of the role, not checked as text.
     pub(crate) fn role_bytes(&self) -> &'a [u8] {
-        self.parts.records().role(self.record)
+        self.parts.index().role(self.parts.as_bytes(), self.record)
     }
 
     /// Returns the location in the manifest: the ordinals of the object and the component, from 0.
@@ -338,13 +345,23 @@ impl<'a> Component<'a> {
 
     /// Returns the generation of zTensor that the file follows; `None` for other formats.
     pub fn generation(&self) -> Option<Generation> {
-        self.dialect().generation
+        self.facts().generation
     }
 
-    /// Returns the dialect of the file.
+    /// Returns the facts about the format of the file.
     #[inline]
-    pub(crate) fn dialect(&self) -> &'static Dialect {
-        self.parts.dialect()
+    pub(crate) fn facts(&self) -> &'static FormatFacts {
+        self.parts.facts()
+    }
+
+    /// Returns the manifest from the component's map on; `None` for other formats.
+    pub(super) fn map(&self) -> Option<Input<'a>> {
+        self.parts.map(self.record.source_offset)
+    }
+
+    /// Returns the details of the component, if it has some.
+    fn details(&self) -> Option<&'a Details> {
+        self.parts.index().details(self.record)
     }
 
     /// Returns all bytes of the file, if they are in memory.
@@ -358,9 +375,9 @@ impl<'a> Component<'a> {
         self.parts.options().limit()
     }
 
-    /// Returns the text item at `at`, which was checked when the file was opened.
-    fn text(&self, at: BytesLeft) -> &'a str {
-        utf8(self.parts.records().text(at))
+    /// Returns the text at `span`, which was checked when the file was opened.
+    fn text(&self, span: Span) -> &'a str {
+        utf8(span.of(self.parts.as_bytes()))
     }
 
     /// Returns the storage type of the elements; `None` for an unknown 0.1 dtype. Unstable.
@@ -388,7 +405,7 @@ impl<'a> Component<'a> {
     #[doc(hidden)]
     pub fn element_type(&self) -> ElementType<'a> {
         let Logical { known, unknown } = self.record.logical;
-        let name = || self.text(self.record.type_name);
+        let name = || self.details().map_or("", |details| self.text(details.type_name));
         match (self.record.storage, known) {
             (None, _) => ElementType::Unknown(name()),
             (_, Some(dtype)) if unknown => ElementType::UnknownOnLogical(name(), dtype),
@@ -408,10 +425,8 @@ impl<'a> Component<'a> {
     pub fn encoding_name(&self) -> &'a str {
         match self.encoding() {
             Encoding::Unknown => {
-                // Unknown encodings are rare, so records have no field for their names.
-                let map = self.parts.records().component_map(self.record);
-                let field = map.and_then(|map| self.dialect().fields.encoding.find(map));
-                field.map_or(Encoding::Unknown.name(), |at| self.text(BytesLeft::of(at)))
+                let name = self.details().map(|details| self.text(details.encoding_name));
+                name.unwrap_or(Encoding::Unknown.name())
             }
             known => known.name(),
         }
@@ -432,11 +447,10 @@ impl<'a> Component<'a> {
     /// Returns the range of the file that reading the component reads: the blob, and in other formats the bytes around
     /// the blob that its checksum also covers.
     pub fn read_range(&self) -> Range<u64> {
-        // Reading the content reports a damaged record.
-        let (prefix, _) = self.stream().unwrap_or_default();
+        let (prefix, _) = self.stream();
         let in_front = if self.encoding() == Encoding::Raw { prefix } else { 0 };
         let Range { start, end } = self.extent().range();
-        let around = self.surrounding().ok().flatten().map_or(start..end, |(range, _)| range);
+        let around = self.surrounding().map_or(start..end, |(range, _)| range);
         start.saturating_sub(in_front).min(around.start)..end.max(around.end)
     }
 
@@ -452,7 +466,8 @@ impl<'a> Component<'a> {
 
     /// Returns the name of the shard that holds the blob (2), or `None` if the blob is in this file: v2 §7.1.
     pub fn shard(&self) -> Option<&'a str> {
-        self.record.in_shard().then(|| self.text(self.record.shard))
+        let shard = self.parts.index().shards.get(usize_from_u32(self.record.file))?;
+        Some(self.text(shard.name))
     }
 
     /// Returns the same component, whose content is read from `source`, as [`Tensor::read_from`] describes.
@@ -487,7 +502,7 @@ impl<'a> Component<'a> {
     fn shaped_length(&self) -> Option<u64> {
         let object = self.tensor();
         let elements = match (object.layout(), Role::from_name(self.role().as_bytes())) {
-            (Layout::Dense, Some(Role::Data)) => object.shape().elements()?,
+            (Layout::Dense, Some(Role::Data)) => object.element_count()?,
             (Layout::SparseCsr, Some(Role::Indptr)) => object.shape().first()?.checked_add(1)?,
             _ => return None,
         };
@@ -535,10 +550,10 @@ impl<'a> Component<'a> {
             indices.decoded_length()?.checked_div(indices.element_size()?)
         };
         match (object.layout(), self.role()) {
-            (Layout::Dense | Layout::Mx, "data") => object.shape().elements(),
+            (Layout::Dense | Layout::Mx, "data") => object.element_count(),
             (Layout::SparseCsr, "values") => count("indices"),
             (Layout::SparseCoo, "values") => {
-                count("coords")?.checked_div(object.shape().rank().into())
+                count("coords")?.checked_div(len_u32(object.shape().len()).into())
             }
             _ => None,
         }
@@ -552,9 +567,10 @@ impl<'a> Component<'a> {
 
     /// Returns the strides of the dimensions in elements, outermost first; `None` if the elements are in row-major or
     /// column-major order.
-    pub(crate) fn strides(&self) -> Option<impl Iterator<Item = u64> + use<'a>> {
+    pub(crate) fn strides(&self) -> Option<&'a [u64]> {
         let is_listed = self.record.order.arrangement() == Arrangement::Strided;
-        is_listed.then(|| self.numbers().skip(4).take(self.tensor().shape().len()))
+        let details = self.details().filter(|_| is_listed)?;
+        Some(self.parts.index().shapes.get(details.strides))
     }
 
     /// Returns whether the blob is the elements in row-major order, one after the other.
@@ -563,74 +579,49 @@ impl<'a> Component<'a> {
         self.record.is_raw()
     }
 
-    /// Returns the numbers at [`ComponentRecord::digest`], as components of other formats have: prefix, checksum, start
-    /// and end of the checksum's range, strides. Whatever follows them in the texts is returned as well, so callers
-    /// stop in time.
-    fn numbers(&self) -> Dimensions<'a> {
-        Dimensions::of(seek(self.parts.as_bytes(), self.record.digest))
-    }
-
-    /// Returns, for components of other formats: the number of bytes in front of the content that the checksum also
-    /// covers and that are deflated with the content; the checksum, a CRC-32, if there is one; and the range that the
-    /// checksum covers instead, if that is not empty.
-    fn checksum(&self) -> Result<(u64, Option<u32>, Range<u64>), BareError> {
-        if self.record.digest == BytesLeft::END || self.dialect().stream.is_none() {
-            return Ok((0, None, 0..0));
-        }
-        // The builder of the front end wrote all four numbers.
-        let internal = BareError::internal().at(self.location());
-        let mut numbers = self.numbers();
-        let mut next = || numbers.next().ok_or(internal);
-        let prefix = next()?;
-        let checksum = match next()? {
-            ComponentRecord::NO_CHECKSUM => None,
-            sum => Some(u32::try_from(sum).map_err(|_| internal)?),
-        };
-        Ok((prefix, checksum, next()?..next()?))
-    }
-
     /// Returns the number of bytes in front of the content, and the checksum over these bytes and the content, if there
-    /// is one.
-    pub(crate) fn stream(&self) -> Result<(u64, Option<u32>), BareError> {
-        let (prefix, checksum, range) = self.checksum()?;
-        Ok((prefix, checksum.filter(|_| range.is_empty())))
+    /// is one. If the component is deflated, the bytes in front are deflated with it.
+    pub(crate) fn stream(&self) -> (u64, Option<u32>) {
+        let Some(details) = self.details() else { return (0, None) };
+        let [start, end] = details.checksum_range;
+        (details.prefix, details.checksum.filter(|_| start == end))
     }
 
     /// Returns the range around the blob that several components share, and the checksum over that range, if there is
     /// one.
-    pub(crate) fn surrounding(&self) -> Result<Option<(Range<u64>, u32)>, BareError> {
-        let (_, checksum, range) = self.checksum()?;
-        Ok(checksum.filter(|_| !range.is_empty()).map(|checksum| (range, checksum)))
+    pub(crate) fn surrounding(&self) -> Option<(Range<u64>, u32)> {
+        let Details { checksum, checksum_range: [start, end], .. } = self.details()?;
+        Some((*start..*end, (*checksum)?)).filter(|(range, _)| !range.is_empty())
     }
 
     /// Returns the kept outcome of verifying the checksum over `range`, if the checksum is shared by components.
     pub(crate) fn shared_sum(&self, range: &Range<u64>) -> Option<&'a SharedSum> {
-        self.parts.index().sums.find((self.record.shard, range.start, range.end))
+        self.parts.index().sums.find((self.record.file, range.start, range.end))
     }
 
     /// Returns whether the component has a checksum over all of its content, as members of an `.npz` file have. A
     /// checksum is verified like a digest, but does not count as one.
     pub fn has_checksum(&self) -> bool {
-        // Reading the content reports a damaged record.
-        !matches!(self.stream(), Ok((_, None)))
+        let (_, checksum) = self.stream();
+        checksum.is_some()
     }
 
     /// Returns the digest over the stored bytes (in 2, over the decoded bytes), if there is one. Checksums of other
     /// formats are not digests.
     pub fn digest(&self) -> Option<Digest<'a>> {
-        if self.record.digest == BytesLeft::END || self.dialect().stream.is_some() {
+        if self.record.digest.is_none() {
             return None;
         }
         let text = self.text(self.record.digest);
         // The text was checked when the file was opened. If the caller's bytes have changed since, the digest cannot be
         // verified.
-        Some((self.dialect().read_digest)(text).unwrap_or(Digest::Unverifiable(text)))
+        Some((self.facts().read_digest)(text).unwrap_or(Digest::Unverifiable(text)))
     }
 
     /// Returns all fields of the component's map as the manifest spells them, including unknown fields. In 0.1 these
     /// are the fields of the entry.
     pub fn fields(&self) -> Option<Attributes<'a>> {
-        Attributes::read(self.parts.records().component_map(self.record)?)
+        Attributes::read(self.map()?)
     }
 }
 

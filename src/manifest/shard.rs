@@ -2,11 +2,10 @@
 
 use super::index::utf8;
 use super::{Manifest, ManifestRef};
-use crate::cbor::BytesLeft;
 use crate::debug_summary::Start;
 use crate::digest::Digest;
 use crate::error::{BareError, ErrorKind};
-use crate::format::ShardRecord;
+use crate::index::ShardRecord;
 
 /// A file that holds blobs of this file, as the table `shards` lists it: v2 §7.1.
 ///
@@ -77,17 +76,17 @@ impl<'a> ManifestRef<'a> {
     }
 
     fn shard_of(self, record: &ShardRecord) -> Shard<'a> {
-        let text = |at| utf8(self.records().text(at));
-        let digest = (record.digest != BytesLeft::END).then(|| text(record.digest));
-        let name_end = record.name.get().into();
+        let texts = self.as_bytes();
+        let digest = (!record.digest.is_none()).then(|| utf8(record.digest.of(texts)));
+        let offset = u64::from(record.source_offset);
         Shard {
-            name: text(record.name),
+            name: utf8(record.name.of(texts)),
             size: record.size,
             // The text was checked when the file was opened. If the caller's bytes have changed since, the digest
             // cannot be verified.
             digest: digest.map(|it| Digest::read_v2(it).unwrap_or(Digest::Unverifiable(it))),
             // Texts of other formats were written by the front end, so they have no offset in the file.
-            offset: digest.map_or(0, |_| self.extent().end.saturating_sub(name_end)),
+            offset: digest.map_or(0, |_| self.extent().start.saturating_add(offset)),
         }
     }
 

@@ -15,7 +15,7 @@ use crate::rules::Rule;
 
 /// Validates a file whose objects have been validated before.
 pub(super) fn validate(manifest: ManifestRef<'_>, source: &dyn ReadAt) -> Result<(), Error> {
-    if manifest.dialect().facts.shares_blobs {
+    if manifest.facts().container.shares_blobs {
         check_sharing(manifest.read_from(&source))?;
     }
     check_padding(manifest, source)
@@ -24,7 +24,7 @@ pub(super) fn validate(manifest: ManifestRef<'_>, source: &dyn ReadAt) -> Result
 /// Validates that all bytes between blobs, from the header to the manifest, are zero. The blobs are in order.
 fn check_padding(manifest: ManifestRef<'_>, source: &dyn ReadAt) -> Result<(), Error> {
     let mut end = HEADER;
-    if manifest.dialect().facts.shares_blobs {
+    if manifest.facts().container.shares_blobs {
         // In 2 the order of objects in the manifest differs from the order of blobs.
         let mut extents = Vec::new();
         for component in manifest.tensors().flat_map(|object| object.components()) {

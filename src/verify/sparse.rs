@@ -5,7 +5,7 @@ use alloc::vec::Vec;
 use crate::codec::grow;
 use crate::element::{ByteOrder, StorageType};
 use crate::error::{BareError, ErrorKind};
-use crate::format::Layout;
+use crate::index::Layout;
 use crate::layout::{BadIndex, Below, Coords, Indptr, Widened};
 use crate::limits::Limits;
 use crate::num::{sort_by, u64_from_usize};

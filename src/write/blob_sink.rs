@@ -116,7 +116,7 @@ impl<S: Sink> BlobSink<S> {
         if let Some(identity) = &mut blob.identity {
             identity.update(bytes);
         }
-        let of_decoded = self.target.writing.digests_decoded;
+        let of_decoded = self.target.writing.dialect.facts.digests_decoded;
         if let Some(digest) = &mut blob.digest
             && (of_decoded || blob.encoder.is_none())
         {
@@ -161,7 +161,7 @@ impl<S: Sink> BlobSink<S> {
     /// Stores compressed `bytes`.
     fn store(&mut self, bytes: &[u8]) -> Result<(), Error> {
         if let Some(digest) = &mut self.blob.digest
-            && !self.target.writing.digests_decoded
+            && !self.target.writing.dialect.facts.digests_decoded
         {
             digest.update(bytes);
         }

@@ -4,7 +4,7 @@ use zten_zstd::Failure;
 use zten_zstd::encode::{self, EncodeError};
 
 use crate::error::{BareError, Error, Misuse, OutOfMemory};
-use crate::format::Encoding;
+use crate::index::Encoding;
 
 /// A compression level: from 1, the fastest, to 5, the smallest. The default is 2.
 ///

@@ -30,7 +30,8 @@ use crate::cbor::Encoder;
 use crate::codec::Source;
 use crate::element::{DType, LogicalType, StorageType};
 use crate::error::{BareError, Error, Location, OutOfMemory};
-use crate::format::{IndexTypes, Layout, v1};
+use crate::format::v1;
+use crate::index::{IndexTypes, Layout};
 use crate::layout::Normalization;
 use crate::manifest::{Component, ElementType, Manifest, Tensor};
 use crate::num::{len_u32, u64_from_usize, usize_from_u32};
@@ -214,10 +215,10 @@ impl<'c> Copier<'c> {
         let target = writer.file.target;
         // The reader has accepted the object, so an error of the writer means that the target cannot have it.
         let rejected = |error: Error| error.inexpressible_in(target.writing.generation);
-        if object.dialect().writing.is_none() {
+        if object.dialect().is_none_or(|dialect| dialect.writing.is_none()) {
             object.unknown_layout().map_or(Ok(()), Err)?;
         }
-        if object.dialect().single_cells
+        if object.facts().single_cells
             && matches!(object.layout(), Layout::SparseCsr | Layout::SparseCoo)
         {
             // Rules on all indices together are checked before the object is written. Values of an unknown type do not
@@ -241,7 +242,7 @@ impl<'c> Copier<'c> {
             Some(sha256) => new.with_known_sha256(sha256),
             None => *new,
         }))?;
-        let shape = collect(object.shape().iter())?;
+        let shape = collect(object.shape().iter().copied())?;
         let other = self.layouts.map_or(Ok(None), |layouts| layouts(object))?;
         let (layout, attributes) = match other {
             Some((layout, attributes)) => (Some(layout), Some(attributes)),
@@ -317,7 +318,7 @@ impl<'c> Copier<'c> {
 
 /// Returns the attributes of an object as they are stored; for a 0.1 object, its unknown fields.
 fn attributes(object: &Tensor<'_>) -> Result<Option<Encoded>, BareError> {
-    let Some(known) = object.dialect().object_fields else {
+    let Some(known) = object.dialect().and_then(|dialect| dialect.object_fields) else {
         return object.encoded_attributes().map(Encoded::copied).transpose();
     };
     let Some(fields) = object.fields() else { return Ok(None) };
@@ -395,7 +396,7 @@ impl<'p> Converted<'p> {
     ) -> Self {
         let normalization = if widens(part, target) {
             Normalization::content(part)
-        } else if part.dialect().bool_value.is_none() {
+        } else if part.facts().bool_value.is_none() {
             Normalization::bools(part)
         } else {
             Normalization::NOTHING
@@ -425,7 +426,7 @@ fn widens(part: &Component<'_>, target: &Target) -> bool {
 /// Returns whether the indices of an object keep their types: the target allows these types and, if it requires a
 /// single type, they have one.
 fn keeps_indices(object: &Tensor<'_>, target: &Target) -> bool {
-    let types = target.writing.dialect.index_types;
+    let types = target.writing.dialect.facts.index_types;
     let indices = || object.components().filter(Component::is_index);
     let first = indices().next().and_then(|part| part.storage_type());
     let same = indices().all(|part| part.storage_type() == first);

@@ -5,11 +5,12 @@ use core::num::NonZeroU8;
 
 use super::compress::Level;
 use super::encoded::Encoded;
-use crate::cbor::{BytesLeft, Encoder};
+use crate::cbor::Encoder;
 use crate::digest::Digest;
 use crate::element::{DType, LogicalType, StorageType};
 use crate::error::BareError;
-use crate::format::{Layout, Logical, Product, Writing};
+use crate::format::Writing;
+use crate::index::{Layout, Logical, Product, Span};
 use crate::manifest::ElementType;
 use crate::rules::{Rule, Unsupported};
 
@@ -204,7 +205,7 @@ impl<'a> NewComponent<'a> {
             known_sha256: self.known_sha256,
             is_stored: self.stored.is_some(),
             blob: self.stored.map_or_else(own, |stored| stored.blob),
-            digest: BytesLeft::END,
+            digest: Span::NONE,
             shard: self.stored.map(|stored| stored.shard),
         })
     }
@@ -228,8 +229,8 @@ pub(super) struct Part<'a> {
     /// Whether the bytes are already in a shard.
     pub(super) is_stored: bool,
     pub(super) blob: StoredBlob,
-    /// The place of the digest, counted from the end of the checked entry, if there is a digest.
-    pub(super) digest: BytesLeft,
+    /// The digest in the checked entry, a text, if there is one.
+    pub(super) digest: Span,
     /// The name of the shard that holds the component, if it is in a shard.
     pub(super) shard: Option<&'a str>,
 }

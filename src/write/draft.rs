@@ -13,7 +13,8 @@ use crate::cbor::{
 use crate::digest::DigestText;
 use crate::error::{BareError, Error, Location, Misuse, OutOfMemory};
 use crate::format::frame::Footer;
-use crate::format::{Encoding, pass_attributes, v1, v2};
+use crate::format::{pass_attributes, v1, v2};
+use crate::index::Encoding;
 use crate::limits::{Limits, OpenOptions};
 use crate::manifest::{ManifestRef, ObjectChecker, VERSION};
 use crate::names::{by_length, hash};
@@ -328,16 +329,12 @@ impl Draft {
             self.entries.truncate(begin);
             self.write(&mut declared)?;
         } else {
-            let end = self.entries.len();
             for part in &declared.parts {
                 let Some(digest_text) = part.blob.digest.as_ref().and_then(DigestText::new) else {
                     continue;
                 };
                 let text = digest_text.as_bytes();
-                // Behind the head of the text, which is one byte for up to 23.
-                let head = if text.len() < 24 { 1 } else { 2 };
-                let at = end.saturating_sub(usize_from_u32(part.digest.get()));
-                let at = at.saturating_add(head);
+                let at = begin.saturating_add(usize_from_u32(part.digest.offset()));
                 self.entries.overwrite(at, text).ok_or(BareError::internal())?;
             }
         }
@@ -579,7 +576,7 @@ fn decoded(manifest: ManifestRef<'_>, limits: &Limits) -> Result<(u64, u64), Bar
     const MOST: u64 = (128 << 10) / 4;
     let is_compressed = |encoding| matches!(encoding, Encoding::Zstd | Encoding::ZstdSeekable);
     let (mut said, mut unsaid) = (0_u64, 0_u64);
-    if !manifest.records().components.iter().any(|own| is_compressed(own.encoding)) {
+    if !manifest.index().components.iter().any(|own| is_compressed(own.encoding)) {
         return Ok((said, unsaid));
     }
     let components = manifest.tensors().flat_map(|object| object.components());

@@ -13,7 +13,7 @@ use super::writer::Writer;
 use crate::codec::validate_bools;
 use crate::element::StorageType;
 use crate::error::{BareError, Error, Location, Misuse, Named};
-use crate::format::Layout;
+use crate::index::Layout;
 use crate::layout::BadIndex;
 use crate::num::{len_u32, u64_from_usize, usize_from_u32};
 use crate::rules::Rule;
@@ -117,7 +117,7 @@ impl<'w, 'a, S: Sink> TensorWriter<'w, 'a, S> {
         let mut sparse = Sparse::new(format, shape, nnz);
         // Rules on all indices together cannot be checked if some indices are stored in a shard already.
         let mut indices = parts.iter().filter(|part| part.role != "values");
-        if writing.dialect.single_cells && indices.all(|part| !part.is_stored) {
+        if writing.dialect.facts.single_cells && indices.all(|part| !part.is_stored) {
             sparse.ask_for_single_cells(draft.limits()).map_err(index_error)?;
         }
         let (stream, ordinal, changed, failed) = (None, 0, false, false);

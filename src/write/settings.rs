@@ -122,7 +122,7 @@ impl WriteOptions {
 
     /// Returns the target for a file in the form `writing`.
     pub(super) fn target_of(&self, writing: &'static Writing) -> Result<Target, BareError> {
-        let decoded = writing.digests_decoded;
+        let decoded = writing.dialect.facts.digests_decoded;
         let own = if decoded { Checksum::Xxh3 } else { Checksum::Sha256 };
         let checksum = self.checksum.filter(|_| !self.canonical).unwrap_or(own);
         let known = match checksum {
@@ -130,10 +130,10 @@ impl WriteOptions {
             Checksum::Crc32c => !decoded,
             Checksum::Xxh3 => decoded,
         };
-        let least = writing.dialect.facts.alignment;
+        let least = writing.dialect.facts.container.alignment;
         let canonical = self.canonical.then_some(writing.canonical_alignment);
         let alignment = canonical.or(self.alignment).unwrap_or(least);
-        let shares = writing.dialect.facts.shares_blobs;
+        let shares = writing.dialect.facts.container.shares_blobs;
         if !known
             || self.sharing && !shares
             || !alignment.is_power_of_two()

@@ -1,7 +1,7 @@
 //! Stand-ins for compression where the feature `zstd` is not built in. None of them has a value.
 
 use crate::error::{BareError, Error};
-use crate::format::Encoding;
+use crate::index::Encoding;
 
 /// No level.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -115,7 +115,8 @@ impl<S: Sink> Writer<S> {
         if settings.canonical || frame.is_data_shard() {
             return Err(misuse.into());
         }
-        let target = settings.target_of(manifest.dialect().writing.ok_or(misuse)?)?;
+        let target = settings
+            .target_of(manifest.dialect().and_then(|dialect| dialect.writing).ok_or(misuse)?)?;
         let draft = Draft::from_manifest(manifest, settings, target)?;
         let mut file = BlobSink::at(sink, target, position);
         file.pad()?;

@@ -193,7 +193,7 @@ fn dense<T: Element>(tensor: &Tensor<'_>) -> Result<(), Error> {
     tensor.to_cow::<T>()?;
     let mut ranges = Vec::new();
     reserve(&mut ranges, tensor.shape().len())?;
-    ranges.extend(tensor.shape().iter().map(|dimension| 0..dimension));
+    ranges.extend(tensor.shape().iter().map(|dimension| 0..*dimension));
     // Cuts the last dimension, so that the slice has several runs.
     if let Some(last) = ranges.last_mut() {
         last.end = last.end.min(1);

@@ -4,7 +4,6 @@ use candle_core::{Device, Error, Result, Tensor, WithDType};
 use float8::F8E4M3;
 use half::{bf16, f16};
 use zten::element::{Element, F8E4M3Fn};
-use zten::manifest::Shape;
 use zten::{Component, Encoding};
 
 /// A dimension.
@@ -14,7 +13,7 @@ fn length(dimension: u64) -> Result<usize> {
 
 /// Dimensions whose product candle can count. It multiplies them one by one, from the first for the elements and from the
 /// last for the strides, and a dimension of 0 that comes late does not help it.
-pub(crate) fn dims(shape: Shape<'_>) -> Result<Vec<usize>> {
+pub(crate) fn dims(shape: &[u64]) -> Result<Vec<usize>> {
     let dims: Result<Vec<usize>> = shape.iter().map(length).collect();
     let dims = dims?;
     let times = |count: usize, side: &usize| count.checked_mul(*side);

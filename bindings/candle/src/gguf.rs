@@ -71,7 +71,7 @@ impl Weights {
                 let found = kind(&tensor).map_err(|error| file.place(error, name))?;
                 let Some((number, length)) = found else { continue };
                 put_text(&mut infos, name.as_bytes());
-                let dims: Vec<u64> = tensor.shape().iter().collect();
+                let dims: Vec<u64> = tensor.shape().to_vec();
                 infos.extend(u32::try_from(dims.len()).map_err(Error::wrap)?.to_le_bytes());
                 infos.extend(dims.iter().rev().flat_map(|side| side.to_le_bytes()));
                 infos.extend(number.to_le_bytes());

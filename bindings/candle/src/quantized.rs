@@ -4,7 +4,6 @@ use candle_core::quantized::ggml_file::qtensor_from_ggml;
 use candle_core::quantized::{GgmlDType, QTensor};
 use candle_core::{Device, Error, Result, Tensor};
 use zten::Component;
-use zten::manifest::Shape;
 use zten::formats::Block;
 
 use crate::{Weights, elements, gguf};
@@ -26,7 +25,7 @@ const TYPES: [(u32, &str, GgmlDType); 10] = [
 /// An object of blocks of GGUF: of a GGUF file, or of a zTensor file of 1.2 or 2.
 pub(crate) struct Blocks<'a> {
     pub(crate) block: &'static Block,
-    shape: Shape<'a>,
+    shape: &'a [u64],
     data: Component<'a>,
 }
 

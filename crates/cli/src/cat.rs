@@ -254,7 +254,7 @@ fn shape(
         return None;
     }
     // Elements of an unknown type are printed as their storage type, which may have another size.
-    let elements = object.shape().elements()?;
+    let elements = object.element_count()?;
     let bytes = elements.checked_mul(u64::try_from(kind.width()).ok()?);
     let whole = bytes.is_some() && bytes == component.decoded_length() || packed == Some(elements);
     whole.then(|| object.shape().to_vec())

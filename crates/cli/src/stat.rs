@@ -132,7 +132,7 @@ fn object_statistics(verifier: &mut Verifier, object: &Tensor<'_>) -> Result<Fou
         }
     })?;
     let is_sparse = role == "values";
-    let implied = object.shape().elements().filter(|_| is_sparse);
+    let implied = object.element_count().filter(|_| is_sparse);
     let implied = implied.and_then(|elements| elements.checked_sub(statistics.count));
     Ok(Found::Read(Read { kind: values.kind(), statistics, implied, is_sparse }))
 }
@@ -248,7 +248,7 @@ fn described<'a>(object: &Tensor<'a>, found: Found) -> impl Serialize + use<'a> 
         Found::Read(read) => (None, Some(read.statistics), read.implied),
         Found::Skipped(why) => (Some(why), None, None),
     };
-    let shape = List(move || shape.iter().map(Integer));
+    let shape = List(move || shape.iter().copied().map(Integer));
     let (name, layout) = (object.name(), object.layout_name());
     Described { name, layout, shape, skipped, statistics, implied_zeros }
 }

@@ -54,7 +54,7 @@ pub(crate) fn factors(object: &Tensor<'_>) -> Result<Factors, Error> {
         (Layout::Mx, Some(scales)) => Factors::Mx(object.mx_blocks()?, scales.read()?),
         (Layout::QuantizedGroup, Some(scales)) => {
             let Ok(quantization) = object.quantization() else { return Ok(Factors::None) };
-            let outputs = object.shape().iter().last().and_then(|last| usize::try_from(last).ok());
+            let outputs = object.shape().last().and_then(|last| usize::try_from(*last).ok());
             Factors::Group(Group {
                 quantization,
                 outputs: outputs.unwrap_or_default(),

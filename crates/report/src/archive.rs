@@ -106,7 +106,7 @@ fn fields<S: Serializer>(
         ordinal: object.ordinal(),
         layout: object.layout_name(),
         layout_known: is_known(object),
-        shape: List(|| object.shape().iter().map(Integer)),
+        shape: List(|| object.shape().iter().copied().map(Integer)),
         bits: blocks.and_then(|blocks| blocks.bits),
         group_size: blocks.map(|blocks| blocks.size),
         attributes,

@@ -64,7 +64,7 @@ impl FileTotals {
     pub fn of<'a>(objects: impl Iterator<Item = Tensor<'a>>) -> Self {
         let mut totals = Self::default();
         for object in objects {
-            totals.object(object.shape().elements());
+            totals.object(object.element_count());
             for component in object.components() {
                 let stored = component.extent().length();
                 let element = dtype_name(&component);

@@ -25,7 +25,7 @@ pub use placed::{Placed, borrows, placed};
 
 /// Returns the largest heap in bytes that opening a file with `manifest` bytes of manifest may take: `docs/limits.md`.
 pub fn heap_bound(manifest: u64) -> u64 {
-    8 * manifest + (64 << 10)
+    12 * manifest + (64 << 10)
 }
 
 /// Lower-case hexadecimal.

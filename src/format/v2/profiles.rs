@@ -4,9 +4,9 @@
 use crate::cbor::{BytesLeft, Checked, Fault, Input, Parsed, skip};
 use crate::element::{LogicalType, StorageType};
 use crate::format::context::{ParseContext, Slot};
-use crate::format::record::{ComponentRecord, Logical, RawObject, Shape, Text, Uint};
+use crate::format::record::{RawObject, Text, Uint};
 use crate::format::table::table;
-use crate::format::{Layout, Role};
+use crate::index::{ComponentRecord, Layout, Logical, Role};
 use crate::limits::format::DEPTH_CAP;
 use crate::num::divide_exactly;
 use crate::rules::Rule;
@@ -183,14 +183,15 @@ pub(crate) fn profile(
     object: &RawObject<'_>,
     attributes: Input<'_>,
 ) -> Checked<Profile> {
-    let RawObject { layout, product, shape, shape_at, .. } = *object;
+    let RawObject { layout, product, shape, map, .. } = *object;
+    let shape_at = BytesLeft::of(cx.dialect.fields.shape.find(map).unwrap_or(map));
     let elements = product.elements().ok_or_else(|| Fault::internal(attributes))?;
     let (_, profile) = match layout {
         Layout::Mx => Mx::read(cx, attributes, |cx, mx| {
-            Ok(mx.profile(cx.shapes.get(shape), elements, shape_at)?)
+            Ok(mx.profile(cx.index.shapes.get(shape), elements, shape_at)?)
         })?,
         Layout::QuantGroup => Quant::read(cx, attributes, |cx, quant| {
-            Ok(quant.profile(cx.shapes.get(shape), elements)?)
+            Ok(quant.profile(cx.index.shapes.get(shape), elements)?)
         })?,
         _ => Gguf::read(cx, attributes, |_, gguf| Ok(gguf.profile(elements)?))?,
     };
@@ -198,8 +199,8 @@ pub(crate) fn profile(
 }
 
 /// The dimension of an axis.
-fn along(shape: Shape<'_>, axis: Uint) -> Result<u64, Fault> {
-    let dimension = usize::try_from(axis.value).ok().and_then(|axis| shape.get(axis));
+fn along(shape: &[u64], axis: Uint) -> Result<u64, Fault> {
+    let dimension = usize::try_from(axis.value).ok().and_then(|axis| shape.get(axis)).copied();
     dimension.ok_or_else(|| Fault::with(Rule::AttributeAxis, axis.bytes_left, axis.value))
 }
 
@@ -209,15 +210,10 @@ fn part(role: Role, types: Types, count: Count) -> PartRule {
 }
 
 impl Mx<'_> {
-    fn profile(
-        &self,
-        shape: Shape<'_>,
-        elements: u64,
-        shape_at: BytesLeft,
-    ) -> Result<Profile, Fault> {
+    fn profile(&self, shape: &[u64], elements: u64, shape_at: BytesLeft) -> Result<Profile, Fault> {
         let along = match self.axis {
             Some(axis) => along(shape, axis)?,
-            None => shape.last().ok_or_else(|| Fault::new(Rule::AttributeAxis, shape_at))?,
+            None => *shape.last().ok_or_else(|| Fault::new(Rule::AttributeAxis, shape_at))?,
         };
         let Uint { bytes_left, value } = self.block_size;
         let whole = divide_exactly(along, value).is_some();
@@ -247,7 +243,7 @@ impl Gguf<'_> {
 }
 
 impl Quant<'_> {
-    fn profile(&self, shape: Shape<'_>, elements: u64) -> Result<Profile, Fault> {
+    fn profile(&self, shape: &[u64], elements: u64) -> Result<Profile, Fault> {
         let along = along(shape, self.axis)?;
         let Packing { word, per_word } = self.packing;
         let Uint { bytes_left, value: bits } = self.bits;

@@ -2,9 +2,10 @@
 
 use super::V2;
 use crate::cbor::{BytesLeft, Checked, Fault, Input, Parsed, UNLIMITED, key, map_head};
-use crate::format::context::{DigestText, ParseContext, Slot, push};
-use crate::format::record::{ShardRecord, Uint};
+use crate::format::context::{DigestText, ParseContext, Slot};
+use crate::format::record::Uint;
 use crate::format::table::table;
+use crate::index::{IndexBuilder, ShardRecord};
 use crate::limits::Limits;
 use crate::num::u64_from_usize;
 use crate::rules::{Limit, Rule};
@@ -33,13 +34,15 @@ impl<'m> Slot<'m, true> for Table {
         while entries.next(input) {
             let (value, name) = key(input)?;
             validate_name(input, name)?;
-            let name = BytesLeft::of(input);
+            let source_offset = cx.offset(input);
+            let name = cx.text_span(name, BytesLeft::of(value));
             (input, ()) = Shard::read(cx, value, |cx, shard| {
                 let Uint { bytes_left, value: size } = shard.size;
                 if size < SHORTEST {
                     return Err(Fault::with(Rule::ShardSize, bytes_left, size).into());
                 }
-                Ok(push(&mut cx.shards, ShardRecord { name, digest: shard.digest.0, size })?)
+                let digest = shard.digest.0;
+                Ok(cx.index.shard(ShardRecord { name, digest, source_offset, size })?)
             })?;
         }
         Ok((entries.end(input, at, Limit::Keys)?, Self))
@@ -48,7 +51,7 @@ impl<'m> Slot<'m, true> for Table {
 
 /// Validates a table of shards that is to be written: v2 §7.1.
 pub(crate) fn validate_shards(limits: &Limits, table: Input<'_>) -> Checked<()> {
-    let cx = &mut ParseContext::new(limits, &V2, 0..0, 0);
+    let cx = &mut ParseContext::new(limits, &V2, table, IndexBuilder::for_entries());
     <Table as Slot<true>>::parse(cx, Rule::ShardsType, table)?;
     Ok(())
 }

@@ -7,8 +7,8 @@ use crate::cbor::{
 };
 use crate::element::{LogicalType, StorageType};
 use crate::format::context::{Attributes, Name, ParseContext, Slot};
-use crate::format::record::{Dtype, Logical, Text, Uint};
-use crate::format::{Encoding, Layout};
+use crate::format::record::{Dtype, Text, Uint};
+use crate::index::{Encoding, Layout, Logical, Span};
 use crate::limits::Limits;
 use crate::num::u64_from_usize;
 use crate::rules::{Limit, Rule};
@@ -27,12 +27,12 @@ pub(super) fn validate_name(at: Input<'_>, name: &[u8]) -> Checked<()> {
 
 /// `attributes`: v2 §3.1. The keys within their values are free.
 impl<'m, const OPEN: u8> Slot<'m, true> for Attributes<OPEN> {
-    const BLANK: Self = Self(BytesLeft::END);
+    const BLANK: Self = Self(Span::NONE);
 
     fn parse(cx: &mut ParseContext<'_>, wrong: Rule, at: Input<'m>) -> Parsed<'m, Self> {
         cx.prove(at, OPEN)?;
         let (rest, ()) = attributes(cx.limits, wrong, at)?;
-        Ok((rest, Self(BytesLeft::of(at))))
+        Ok((rest, Self(cx.item_span(at, rest))))
     }
 }
 
@@ -89,23 +89,22 @@ impl<'m> Slot<'m, true> for BlobPlace {
 /// `dtype`: one of a closed set of twelve. v2 §4.1.
 #[derive(Clone, Copy)]
 pub(crate) struct DtypeName {
-    bytes_left: BytesLeft,
     storage: StorageType,
 }
 
 impl<'m> Slot<'m, true> for DtypeName {
-    const BLANK: Self = Self { bytes_left: BytesLeft::END, storage: StorageType::U8 };
+    const BLANK: Self = Self { storage: StorageType::U8 };
 
     #[inline(always)]
     fn parse(cx: &mut ParseContext<'_>, wrong: Rule, at: Input<'m>) -> Parsed<'m, Self> {
         if let Some((rest, _, word)) = short_text(at)
             && let Some(storage) = StorageType::from_word::<true>(word)
         {
-            return Ok((rest, Self { bytes_left: BytesLeft::of(at), storage }));
+            return Ok((rest, Self { storage }));
         }
         let (rest, text) = <Text<'m> as Slot<'m, true>>::parse(cx, wrong, at)?;
         match StorageType::from_v2(text.bytes) {
-            Some(storage) => Ok((rest, Self { bytes_left: text.bytes_left, storage })),
+            Some(storage) => Ok((rest, Self { storage })),
             None => Err(Fault::new(Rule::DtypeUnknown, text.bytes_left).into()),
         }
     }
@@ -116,7 +115,7 @@ impl DtypeName {
     #[inline]
     pub(super) fn check(self, logical_type: Option<TypeName>) -> Result<(), Fault> {
         match logical_type {
-            Some(TypeName { meaning: Meaning::Bool, bytes_left })
+            Some(TypeName { meaning: Meaning::Bool, bytes_left, .. })
                 if self.storage != StorageType::U8 =>
             {
                 Err(Fault::new(Rule::LogicalTypeStorage, bytes_left))
@@ -137,11 +136,10 @@ impl DtypeName {
             Some(Meaning::Unknown) => (self.storage, Logical { known: None, unknown: true }),
         };
         Dtype {
-            bytes_left: self.bytes_left,
             storage: Some(storage),
             logical,
-            type_bytes_left: logical_type.map(|name| name.bytes_left),
-            implied: false,
+            has_type: logical_type.is_some(),
+            unknown_name: logical_type.map_or(Span::NONE, |name| name.name),
         }
     }
 }
@@ -150,6 +148,7 @@ impl DtypeName {
 #[derive(Clone, Copy)]
 pub(crate) struct TypeName {
     bytes_left: BytesLeft,
+    name: Span,
     meaning: Meaning,
 }
 
@@ -161,40 +160,48 @@ enum Meaning {
 }
 
 impl<'m> Slot<'m, true> for TypeName {
-    const BLANK: Self = Self { bytes_left: BytesLeft::END, meaning: Meaning::Unknown };
+    const BLANK: Self =
+        Self { bytes_left: BytesLeft::END, name: Span::NONE, meaning: Meaning::Unknown };
 
     fn parse(cx: &mut ParseContext<'_>, wrong: Rule, at: Input<'m>) -> Parsed<'m, Self> {
-        let (rest, Name(Text { bytes_left, bytes, .. })) =
+        let (rest, Name(Text { bytes_left, bytes, behind })) =
             <Name<'m> as Slot<'m, true>>::parse(cx, wrong, at)?;
         let meaning = match LogicalType::from_v2(bytes) {
             _ if bytes == b"bool" => Meaning::Bool,
             Some(logical) => Meaning::Known(logical),
             None => Meaning::Unknown,
         };
-        Ok((rest, Self { bytes_left, meaning }))
+        Ok((rest, Self { bytes_left, name: cx.text_span(bytes, behind), meaning }))
     }
 }
 
-/// `encoding`: an open set. v2 §3.4.
-impl<'m> Slot<'m, true> for Encoding {
-    const BLANK: Self = Self::Raw;
+/// `encoding`, and its name: an open set. v2 §3.4.
+#[derive(Clone, Copy)]
+pub(crate) struct EncodingName {
+    pub(super) encoding: Encoding,
+    pub(super) name: Span,
+}
+
+impl<'m> Slot<'m, true> for EncodingName {
+    const BLANK: Self = Self { encoding: Encoding::Raw, name: Span::NONE };
 
     fn parse(cx: &mut ParseContext<'_>, wrong: Rule, at: Input<'m>) -> Parsed<'m, Self> {
         let (rest, Name(text)) = <Name<'m> as Slot<'m, true>>::parse(cx, wrong, at)?;
         let known = text.bytes == b"zt.zstd-seekable/1";
-        Ok((rest, if known { Self::ZstdSeekable } else { Self::Unknown }))
+        let encoding = if known { Encoding::ZstdSeekable } else { Encoding::Unknown };
+        Ok((rest, Self { encoding, name: cx.text_span(text.bytes, text.behind) }))
     }
 }
 
-/// `shard`, and where it stands: v2 §7.1. Its text would make every part larger while it is read.
+/// `shard`: the ordinal of the shard of that name in the table. v2 §7.1.
 #[derive(Clone, Copy)]
-pub(crate) struct ShardName(pub(super) BytesLeft);
+pub(crate) struct ShardName(pub(super) u32);
 
 impl<'m> Slot<'m, true> for ShardName {
-    const BLANK: Self = Self(BytesLeft::END);
+    const BLANK: Self = Self(0);
 
     fn parse(cx: &mut ParseContext<'_>, wrong: Rule, at: Input<'m>) -> Parsed<'m, Self> {
         let (rest, Name(text)) = <Name<'m> as Slot<'m, true>>::parse(cx, wrong, at)?;
-        Ok((rest, Self(text.bytes_left)))
+        Ok((rest, Self(cx.shard(text.bytes, text.bytes_left)?)))
     }
 }

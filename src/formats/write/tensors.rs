@@ -10,7 +10,7 @@ use crate::element::DType;
 use crate::error::Error;
 use crate::error::OutOfMemory;
 use crate::escape;
-use crate::format::Layout;
+use crate::index::Layout;
 use crate::manifest::{Manifest, Tensor};
 use crate::shards::Source;
 use crate::tools::Normalization;

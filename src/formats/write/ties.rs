@@ -4,7 +4,7 @@
 use alloc::vec::Vec;
 
 use crate::error::OutOfMemory;
-use crate::format::{Encoding, Layout};
+use crate::index::{Encoding, Layout};
 use crate::manifest::{Manifest, Tensor};
 
 /// Returns whether `one` and `other` have the same elements because they have the same bytes, type and shape.

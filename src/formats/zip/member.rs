@@ -9,10 +9,10 @@ use miniz_oxide::inflate::core::inflate_flags::{
 use miniz_oxide::inflate::core::{DecompressorOxide, decompress};
 
 use crate::error::{Error, ErrorKind};
-use crate::format::Encoding;
 use crate::formats::error::FormatError;
 use crate::formats::rules::Rule;
 use crate::front::RawComponent;
+use crate::index::Encoding;
 use crate::num::u64_from_usize;
 use crate::tools::StorageType;
 

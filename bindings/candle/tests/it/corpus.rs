@@ -95,7 +95,7 @@ fn tensors_are_what_the_files_hold() {
                 }
                 let tensor = tensor.unwrap_or_else(|error| panic!("{place}: {error}"));
                 let shape: Vec<u64> = tensor.dims().iter().map(|side| *side as u64).collect();
-                assert!(object.shape().iter().eq(shape), "{place}");
+                assert!(object.shape().iter().copied().eq(shape), "{place}");
                 assert!(bytes(&tensor) == *wanted, "{place}");
                 types.insert(tensor.dtype().as_str());
                 read += 1;

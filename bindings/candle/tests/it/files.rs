@@ -135,7 +135,7 @@ fn names_shapes_and_attributes_are_told() {
     let weights = Weights::open(&[&path], &OpenOptions::default()).unwrap();
     assert_eq!(weights.names().collect::<Vec<_>>(), ["a"]);
     let tensor = weights.tensor("a").unwrap();
-    assert_eq!((tensor.dtype(), tensor.shape().iter().collect::<Vec<_>>()), (Own::F32, vec![2, 1]));
+    assert_eq!((tensor.dtype(), tensor.shape().to_vec()), (Own::F32, vec![2, 1]));
     assert!(tensor.attributes().next().is_none() && weights.tensor("b").is_err());
     let (own, archive) = weights.files().next().unwrap();
     assert_eq!((own, archive.attributes().get::<u32>("version").unwrap()), (&*path, Some(3)));

@@ -75,7 +75,7 @@ fn dequantize<S: Sink>(
     let mut floats = dequantized
         .floats(object, &overflow_at)?
         .map_err(|why| other(format!("the elements of {} are {why}", quoted())))?;
-    let elements = object.shape().elements().unwrap_or(u64::MAX);
+    let elements = object.element_count().unwrap_or(u64::MAX);
     let component = NewComponent::new("data", to.dtype(), elements);
     let component = [level.map_or(component, |level| component.compressed(level))];
     let mut out = writer.object(&NewObject::custom(name, &shape, "dense", &component))?;

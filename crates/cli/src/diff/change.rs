@@ -69,14 +69,15 @@ impl<'a> Changes<'a> {
         [one, other]: [&Tensor<'a>; 2],
         [old, new]: [Vec<(Component<'a>, Sum)>; 2],
     ) -> Self {
-        let numbers = |object: &Tensor<'_>| object.shape().iter().map(Integer).collect::<Vec<_>>();
+        let numbers =
+            |object: &Tensor<'_>| object.shape().iter().copied().map(Integer).collect::<Vec<_>>();
         let mut changes = Self {
             layout: (layout(one) != layout(other))
                 .then(|| Turn { old: format(one), new: format(other) }),
             is_alone: old.len() == 1 && new.len() == 1,
             ..Self::default()
         };
-        if !one.shape().iter().eq(other.shape()) {
+        if one.shape() != other.shape() {
             changes.shape = Some(Turn { old: numbers(one), new: numbers(other) });
             changes.shapes = [shape(one), shape(other)];
         }

@@ -102,7 +102,7 @@ impl<'a> Elements<'a> {
             let elements = data.as_ref().map(Self::of_component).transpose()?;
             return Ok(elements.filter(|elements| elements.is_numeric));
         }
-        let count = tensor.shape().elements().and_then(|count| usize::try_from(count).ok());
+        let count = tensor.element_count().and_then(|count| usize::try_from(count).ok());
         let fits = |count: &usize| u64_from_usize(count.saturating_mul(8)) <= most;
         let Some(count) = count.filter(fits) else { return Ok(None) };
         let values = || -> Result<Vec<f32>, Error> {

@@ -59,7 +59,7 @@ impl<'a> Leaf<'a> {
             .cmp(&other.number.is_some())
             .then_with(|| self.around().cmp(&other.around()))
             .then_with(|| one.layout_name().cmp(two.layout_name()))
-            .then_with(|| one.shape().iter().cmp(two.shape().iter()))
+            .then_with(|| one.shape().cmp(two.shape()))
             .then_with(|| types(self).cmp(types(other)))
     }
 }

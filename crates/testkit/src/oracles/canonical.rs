@@ -94,7 +94,7 @@ fn same_content(file: &[u8], form: &[u8]) {
     assert_eq!(all(archive.attributes()), all(form.attributes()), "attributes of the file");
     for object in archive.tensors() {
         let other = form.get(object.name()).expect("an object of that name");
-        assert!(object.shape().iter().eq(other.shape()), "{object:?} has another shape");
+        assert!(object.shape() == other.shape(), "{object:?} has another shape");
         assert_eq!(object.layout_name(), other.layout_name());
         assert_eq!(object.components().len(), other.components().len());
         let first = object.components().next();

@@ -226,7 +226,7 @@ fn is_deflated(start: &[u8]) -> bool {
 
 /// The bytes that a tensor of such blocks takes.
 fn data_length(block: &Block, object: &Tensor<'_>) -> u64 {
-    object.shape().elements().expect("a number of elements") / block.elements * block.bytes
+    object.element_count().expect("a number of elements") / block.elements * block.bytes
 }
 
 /// Reads all of a tensor.
@@ -250,7 +250,7 @@ fn as_the_crate_does(archive: &InMemory<'_>) {
         assert_eq!(tensor.data(), data(archive, &object));
         let shape =
             tensor.shape().iter().map(|dimension| u64::try_from(*dimension).expect("64 bits"));
-        assert!(shape.eq(object.shape().iter()));
+        assert!(shape.eq(object.shape().iter().copied()));
     }
     let (_, header) = SafeTensors::read_metadata(archive.bytes()).expect("it has been read");
     let mut metadata = header.metadata().clone().unwrap_or_default();

@@ -150,7 +150,7 @@ fn coordinates(coo: &Coo<'_>) {
     let (rank, nnz) = (coo.shape().len(), coo.nnz());
     assert_eq!(coo.coords().len(), rank * nnz);
     assert!(coo.axis(rank).is_none() && coo.coordinate(nnz).is_none());
-    for (at, dimension) in coo.shape().iter().enumerate() {
+    for (at, &dimension) in coo.shape().iter().enumerate() {
         let axis = coo.axis(at).expect("an axis for each dimension");
         assert_eq!(axis.len(), nnz);
         assert!(axis.widened().take(FEW).all(|place| place < dimension));
@@ -169,10 +169,10 @@ fn tensor<T: Element + Debug>(coo: &Coo<'_>) {
     for (at, (place, _)) in entries.clone().take(FEW).enumerate() {
         let again = coo.coordinate(at).expect("a coordinate for each entry");
         assert_eq!(place.len(), coo.shape().len());
-        assert!(place.clone().zip(coo.shape()).all(|(place, dimension)| place < dimension));
+        assert!(place.clone().zip(coo.shape()).all(|(place, dimension)| place < *dimension));
         assert!(place.eq(again));
     }
-    let product = coo.shape().iter().try_fold(1_u64, u64::checked_mul);
+    let product = coo.shape().iter().copied().try_fold(1_u64, u64::checked_mul);
     let Some(length) = small(product) else { return };
     let mut dense = vec![T::ZERO; length];
     coo.to_dense(&mut dense).expect("a buffer of that length");

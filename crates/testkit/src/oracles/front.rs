@@ -418,7 +418,7 @@ impl Component {
         assert_eq!(read.byte_order() == ByteOrder::Big, big);
         let raw = self.encoding == Encoding::Raw;
         let length = if raw { Some(self.stored_length) } else { self.decoded_length };
-        let elements = || read.tensor().shape().elements()?.checked_mul(read.element_size()?);
+        let elements = || read.tensor().element_count()?.checked_mul(read.element_size()?);
         let length = if self.strides.is_some() && is_strided { elements() } else { length };
         assert_eq!(read.decoded_length(), length);
         assert!(read.fields().is_none() && read.shard().is_none() && read.digest().is_none());

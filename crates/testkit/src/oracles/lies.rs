@@ -180,7 +180,7 @@ fn counts(object: &Tensor<'_>, read: &[Vec<u8>]) {
     };
     let Some(values) = count("values") else { return };
     assert_eq!(count(indices), values.checked_mul(each), "values without their indices");
-    if let (Some(bounds), Some(rows)) = (count("indptr"), object.shape().first())
+    if let (Some(bounds), Some(rows)) = (count("indptr"), object.shape().first().copied())
         && object.layout() == Layout::SparseCsr
     {
         assert_eq!(Some(bounds), rows.checked_add(1), "rows without their bounds");
@@ -240,7 +240,7 @@ fn of_layouts(object: &Tensor<'_>) {
         assert!(last.is_none_or(|range| range.start <= range.end && range.end == csr.nnz()));
     }
     if let Ok(coo) = object.coo() {
-        for (at, dimension) in coo.shape().iter().enumerate() {
+        for (at, &dimension) in coo.shape().iter().enumerate() {
             let axis = coo.axis(at).expect("an axis for each dimension");
             assert_eq!(axis.len(), coo.nnz());
             assert!(axis.widened().take(FEW).all(|place| place < dimension));

@@ -147,9 +147,9 @@ pub(crate) fn objects<S: ReadAt>(archive: &InMemory<'_>, source: &Archive<S>) {
 fn object<'a>([object, other]: [&Tensor<'a>; 2], archive: &InMemory<'_>, work: &mut Work) {
     let shape = object.shape();
     assert_eq!(shape.iter().count(), shape.len());
-    let zero = shape.iter().any(|dimension| dimension == 0);
-    let product = shape.iter().try_fold(1_u64, u64::checked_mul);
-    assert_eq!(shape.elements(), if zero { Some(0) } else { product });
+    let zero = shape.iter().any(|dimension| *dimension == 0);
+    let product = shape.iter().copied().try_fold(1_u64, u64::checked_mul);
+    assert_eq!(object.element_count(), if zero { Some(0) } else { product });
     object.fields().into_iter().for_each(tree::fields);
     tree::fields(object.attributes());
     let all: Vec<Component<'a>> = object.components().collect();

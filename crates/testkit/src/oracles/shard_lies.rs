@@ -111,7 +111,7 @@ fn content(files: &dyn Source, component: &Component<'_>) -> Option<Vec<u8>> {
 fn row(files: &dyn Source, component: &Component<'_>) -> Option<Vec<u8>> {
     let tensor = component.tensor().read_from(files);
     tensor.dense().ok()?;
-    tensor.shape().first().filter(|rows| *rows > 0)?;
+    tensor.shape().first().filter(|rows| **rows > 0)?;
     component.element_size()?;
     let slice = tensor.slice(0..1).ok()?;
     let mut bytes = vec![0; usize::try_from(slice.byte_len()).ok()?];

@@ -40,7 +40,7 @@ pub(crate) fn cut(tensor: &Tensor<'_>, file: &[u8]) {
     if let (Ok(all), Some(rows)) = (&first, shape.first()) {
         parts.push(tensor.slice(0..*rows).expect("all rows"));
         parts.push(tensor.slice(..).expect("all rows"));
-        assert_eq!(all.elements(), tensor.shape().elements().expect("it was validated"));
+        assert_eq!(all.elements(), tensor.element_count().expect("it was validated"));
         let beyond = rows.checked_add(1).map(|end| tensor.slice(*rows..end));
         assert!(beyond.is_none_or(|beyond| rejected(beyond.map(drop), Misuse::Slice)));
     }
@@ -84,7 +84,7 @@ fn is_small(slice: &Slice<'_>) -> bool {
 
 /// Reads the middle of an array from any source: as many bytes as it has, of which none lie outside.
 pub(crate) fn read(tensor: &Tensor<'_>) {
-    let middle: Vec<_> = tensor.shape().iter().map(|n| n / 3..n - n / 3).collect();
+    let middle: Vec<_> = tensor.shape().iter().map(|n| n / 3..*n - n / 3).collect();
     let Ok(slice) = tensor.slice(&middle[..]) else { return };
     if is_small(&slice) {
         let length = usize::try_from(slice.byte_len()).expect("a short part");

@@ -56,7 +56,7 @@ fn elements(tensor: &Tensor<'_>, out: &mut impl Write) -> Result<Verified, Error
 
 /// Allocates memory for the elements of an object.
 fn zeros(tensor: &Tensor<'_>) -> Result<Vec<f32>, Error> {
-    let count = tensor.shape().iter().try_fold(1_u64, u64::checked_mul);
+    let count = tensor.element_count();
     let count = count.and_then(|count| usize::try_from(count).ok()).ok_or(OutOfMemory)?;
     let mut values = Vec::new();
     values.try_reserve_exact(count).map_err(|_| OutOfMemory)?;

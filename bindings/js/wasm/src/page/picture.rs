@@ -91,14 +91,14 @@ fn pick(file: &File, tensor: &Tensor<'_>) -> Result<Grid, Error> {
     let component = tensor.dense()?;
     let mut reader = component.reader()?;
     let kind = Kind::of_component(&component).ok_or(Misuse::Type)?;
-    let elements = tensor.shape().elements().ok_or(Misuse::Type)?;
+    let elements = tensor.element_count().ok_or(Misuse::Type)?;
     let width = u64::try_from(kind.width()).unwrap_or(1);
     if component.decoded_length() != elements.checked_mul(width) {
         // The type is unknown, and so is the number of storage elements of one element.
         return Err(Misuse::Type.into());
     }
     // The last dimension are the columns, all other dimensions are the rows.
-    let columns = tensor.shape().last().unwrap_or(1);
+    let columns = tensor.shape().last().copied().unwrap_or(1);
     let rows = elements.checked_div(columns).unwrap_or_default();
     let grid = Grid { rows, columns, numbers: Vec::new() };
     let mut cells = Cells { grid, kind, position: 0 };

@@ -51,7 +51,7 @@ fn write(
     let elements = length.checked_div(width).unwrap_or_default();
     let tensor = component.tensor();
     let shaped = tensor.layout() == Layout::Dense && component.role() == "data";
-    let shape: Vec<u64> = if shaped && tensor.shape().elements() == Some(elements) {
+    let shape: Vec<u64> = if shaped && tensor.element_count() == Some(elements) {
         tensor.shape().to_vec()
     } else {
         vec![elements]

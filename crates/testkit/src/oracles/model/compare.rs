@@ -31,7 +31,7 @@ pub(super) fn read_back(model: &Model, objects: &[&Object], attributes: bool, fi
     let wanted: Vec<_> = objects.iter().map(|object| object.name.clone()).collect();
     assert_eq!(read, wanted, "names");
     for (read, wanted) in archive.tensors().zip(objects) {
-        assert!(read.shape().iter().eq(wanted.shape.iter().copied()), "shape of {wanted:?}");
+        assert!(read.shape() == wanted.shape, "shape of {wanted:?}");
         assert_eq!(read.layout_name(), wanted.format);
         let given = wanted.attributes.as_deref();
         same_attributes(read.attributes(), read.fields(), given, model.canonical);

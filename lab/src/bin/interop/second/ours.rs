@@ -121,7 +121,7 @@ pub(super) fn compare(path: &Path, objects: &[Object], canonical: bool) -> Resul
     verify(&archive)?;
     for wanted in objects {
         let tensor = archive.tensor(&wanted.name)?;
-        ensure!(tensor.shape().iter().eq(wanted.shape.iter().copied()), "shape of {wanted:?}");
+        ensure!(tensor.shape() == wanted.shape, "shape of {wanted:?}");
         ensure!(tensor.layout_name() == wanted.layout, "layout {}", tensor.layout_name());
         let mut attributes = Vec::new();
         for (key, item) in tensor.attributes() {

@@ -1,12 +1,9 @@
 //! The rules of each layout: the roles of an object's components, and the sizes that must agree.
 
-mod profiles;
-
-use super::index::Site;
-use crate::error::ErrorKind;
-use crate::format::{
-    ComponentRecord, Dialect, Encoding, IndexTypes, Layout, Logical, Product, Role, Shape,
+use super::{
+    ComponentRecord, Encoding, FormatFacts, IndexTypes, Layout, Logical, Product, Role, Site,
 };
+use crate::error::ErrorKind;
 use crate::limits::{OpenOptions, Tolerance};
 use crate::num::{divide_exactly, len_u32, product};
 use crate::rules::Rule;
@@ -16,9 +13,9 @@ use crate::rules::Rule;
 pub(crate) struct Candidate<'c> {
     pub(crate) layout: Layout,
     pub(crate) product: Product,
-    pub(crate) shape: Shape<'c>,
+    pub(crate) shape: &'c [u64],
     pub(crate) components: &'c [ComponentRecord],
-    pub(crate) dialect: &'static Dialect,
+    pub(crate) facts: &'static FormatFacts,
 }
 
 /// A broken rule of an object.
@@ -27,7 +24,7 @@ pub(crate) struct ObjectFault {
     pub(crate) kind: ErrorKind,
     /// The number that is found, for the sentence of the rule.
     pub(crate) found: u64,
-    pub(super) at: FaultAt,
+    pub(crate) at: FaultAt,
 }
 
 impl ObjectFault {
@@ -35,14 +32,15 @@ impl ObjectFault {
     pub(crate) fn component(&self) -> Option<u32> {
         match self.at {
             FaultAt::Component(ordinal, _) => Some(ordinal),
-            FaultAt::Shape | FaultAt::Components => None,
+            FaultAt::Name | FaultAt::Shape | FaultAt::Components => None,
         }
     }
 }
 
 /// The part of an object that a fault is in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum FaultAt {
+pub(crate) enum FaultAt {
+    Name,
     Shape,
     Components,
     /// A field of the component with this ordinal.
@@ -51,20 +49,20 @@ pub(super) enum FaultAt {
 
 /// A component, and its ordinal in the object.
 #[derive(Clone, Copy)]
-struct Part<'c> {
+pub(crate) struct Part<'c> {
     ordinal: u32,
-    record: &'c ComponentRecord,
+    pub(crate) record: &'c ComponentRecord,
 }
 
 impl Part<'_> {
     #[cold]
-    fn fault(&self, rule: Rule, field: Site) -> ObjectFault {
+    pub(crate) fn fault(&self, rule: Rule, field: Site) -> ObjectFault {
         self.found(rule, field, 0)
     }
 
     #[cold]
-    fn found(&self, rule: Rule, field: Site, found: u64) -> ObjectFault {
-        let at = FaultAt::Component(self.ordinal, field);
+    pub(crate) fn found(&self, rule: Rule, field: Site, found: u64) -> ObjectFault {
+        let at = FaultAt::Component(self.ordinal, self.record.resolved(field));
         ObjectFault { kind: rule.into(), found, at }
     }
 
@@ -114,8 +112,13 @@ impl<'c> Candidate<'c> {
     /// Returns the component with the role `role`. Fails with the rule `broken` if there is no such component, or, in
     /// generations that allow no further components, if the object does not have exactly `count` components.
     #[inline]
-    fn require(&self, role: Role, count: usize, broken: Rule) -> Result<Part<'c>, ObjectFault> {
-        let allowed = || !self.dialect.facts.exact_roles || self.components.len() == count;
+    pub(crate) fn require(
+        &self,
+        role: Role,
+        count: usize,
+        broken: Rule,
+    ) -> Result<Part<'c>, ObjectFault> {
+        let allowed = || !self.facts.container.exact_roles || self.components.len() == count;
         self.get(role).filter(|_| allowed()).ok_or_else(|| in_components(broken))
     }
 
@@ -152,14 +155,14 @@ impl<'c> Candidate<'c> {
         let part = |role| self.require(role, 3, Rule::CsrRoles);
         let [values, indices, indptr] =
             [part(Role::Values)?, part(Role::Indices)?, part(Role::Indptr)?];
-        let (rank, rows) = (self.shape.rank(), self.shape.first().unwrap_or(0));
+        let (rank, rows) = (len_u32(self.shape.len()), *self.shape.first().unwrap_or(&0));
         if rank != 2 {
             return Err(in_shape(Rule::CsrRank, rank.into()));
         }
         self.check_index_type(indices, options)?;
         self.check_index_type(indptr, options)?;
         let bounds = rows.checked_add(1).ok_or_else(|| in_shape(Rule::SparseOverflow, 0))?;
-        if self.dialect.index_types == IndexTypes::Unsigned {
+        if self.facts.index_types == IndexTypes::Unsigned {
             // Indices and pointers have the same type: v2 §5.2.
             if indices.record.storage != indptr.record.storage {
                 return Err(indptr.fault(Rule::IndexDtype, Site::Dtype));
@@ -177,12 +180,12 @@ impl<'c> Candidate<'c> {
     fn check_coo(&self, options: &OpenOptions) -> Result<(), ObjectFault> {
         let part = |role| self.require(role, 2, Rule::CooRoles);
         let [values, coords] = [part(Role::Values)?, part(Role::Coords)?];
-        let rank = self.shape.rank();
+        let rank = len_u32(self.shape.len());
         if rank == 0 {
             return Err(in_shape(Rule::CooRank, 0));
         }
         self.check_index_type(coords, options)?;
-        if self.dialect.index_types == IndexTypes::Unsigned {
+        if self.facts.index_types == IndexTypes::Unsigned {
             values.check_whole()?;
             coords.check_whole()?;
         }
@@ -221,7 +224,7 @@ impl<'c> Candidate<'c> {
             return Err(part.fault(rule, Site::Type));
         }
         let narrow = options.tolerates(Tolerance::NarrowIndices);
-        let types = if narrow { IndexTypes::Integers } else { self.dialect.index_types };
+        let types = if narrow { IndexTypes::Integers } else { self.facts.index_types };
         if storage.is_some_and(|storage| types.allow(storage)) {
             return Ok(());
         }

@@ -1,8 +1,7 @@
 //! The rules of the profiles of generation 2 on the components of an object: v2 §5.2.
 
-use super::{Candidate, ObjectFault, Part};
-use crate::format::{Count, Profile, Role, Types};
-use crate::manifest::index::Site;
+use super::profiles::{Count, Profile, Types};
+use crate::index::{Candidate, ObjectFault, Part, Role, Site};
 use crate::num::divide_exactly;
 use crate::rules::Rule;
 

@@ -8,12 +8,11 @@ use alloc::vec::Vec;
 #[cfg(feature = "std")]
 use std::sync::{Mutex, PoisonError};
 
-use crate::cbor::BytesLeft;
 use crate::error::{Error, OutOfMemory};
 use crate::num::sort_by;
 
-/// A range of a file: the name of the shard, or [`BytesLeft::END`] for the root file, the start and the end.
-pub(crate) type Place = (BytesLeft, u64, u64);
+/// A range of a file: the [`file`](super::ComponentRecord::file) of a component, the start and the end.
+pub(crate) type Place = (u32, u64, u64);
 
 /// The ranges of an open file whose checksums several components share, sorted.
 #[derive(Debug, Default)]
@@ -56,12 +55,12 @@ impl SharedSums {
     }
 
     /// Returns the size in bytes on the heap.
-    pub(super) fn bytes(&self) -> usize {
+    pub(crate) fn bytes(&self) -> usize {
         self.0.capacity().saturating_mul(size_of::<SharedSum>())
     }
 
     /// Returns the outcome for the range `place`, or `None` if its checksum is not shared.
-    pub(super) fn find(&self, place: Place) -> Option<&SharedSum> {
+    pub(crate) fn find(&self, place: Place) -> Option<&SharedSum> {
         let found = self.0.binary_search_by(|sum| sum.place.cmp(&place));
         self.0.get(found.ok()?)
     }

@@ -1,0 +1,97 @@
+//! Plain records of the tensors of a file, which parsers of all formats fill.
+
+mod builder;
+mod facts;
+mod layouts;
+mod record;
+mod shapes;
+mod shared_sums;
+mod span;
+mod terms;
+
+use alloc::vec::Vec;
+
+#[doc(hidden)]
+pub use builder::Blobs;
+pub(crate) use builder::{IndexBuilder, IndexFault, reserve};
+pub(crate) use facts::{Facts, FormatFacts, IndexTypes};
+pub(crate) use layouts::{Candidate, FaultAt, ObjectFault, Part};
+pub use record::Extent;
+pub(crate) use record::{
+    Arrangement, ComponentFault, ComponentRecord, Details, ElementOrder, Logical, ObjectRecord,
+    ShardRecord, Site,
+};
+pub(crate) use shapes::{Product, ShapeSpan, Shapes};
+pub(crate) use shared_sums::{SharedSum, SharedSums};
+pub(crate) use span::Span;
+pub(crate) use terms::Role;
+pub use terms::{Encoding, Layout};
+
+use crate::names::Names;
+use crate::num::usize_from_u32;
+
+/// The checked records of a file. The spans of the records point to texts that the index does not hold: `texts` in its
+/// functions.
+pub(crate) struct Index {
+    pub(crate) objects: Vec<ObjectRecord>,
+    pub(crate) components: Vec<ComponentRecord>,
+    details: Vec<Details>,
+    pub(crate) names: Names,
+    /// The attributes of the file, a map.
+    pub(crate) attributes: Span,
+    pub(crate) shapes: Shapes,
+    /// The other files that hold blobs.
+    pub(crate) shards: Vec<ShardRecord>,
+    /// The ranges with checksums that several components share, and the outcomes of verifying them.
+    pub(crate) sums: SharedSums,
+    pub(crate) facts: &'static FormatFacts,
+}
+
+impl Index {
+    /// Returns the name of the object at `ordinal`, or an empty name if there is no such object.
+    #[inline]
+    pub(crate) fn name_at<'t>(&self, texts: &'t [u8], ordinal: u32) -> &'t [u8] {
+        builder::name_at(&self.objects, texts, ordinal)
+    }
+
+    /// Returns the name of the layout of `object`, as the file spells it.
+    pub(crate) fn layout_name<'t>(&self, texts: &'t [u8], object: &ObjectRecord) -> &'t [u8] {
+        match self.facts.layout_name(object.layout) {
+            Some(name) => name.as_bytes(),
+            None => object.layout_name.of(texts),
+        }
+    }
+
+    /// Returns the components of `object`.
+    #[inline]
+    pub(crate) fn components_of(&self, object: &ObjectRecord) -> &[ComponentRecord] {
+        let start = usize_from_u32(object.first);
+        let end = start.wrapping_add(usize_from_u32(object.count));
+        self.components.get(start..end).unwrap_or_default()
+    }
+
+    /// Returns the details of `component`, if it has some.
+    #[inline]
+    pub(crate) fn details(&self, component: &ComponentRecord) -> Option<&Details> {
+        self.details.get(usize_from_u32(component.details))
+    }
+
+    /// Returns the role of `component`.
+    pub(crate) fn role<'t>(&self, texts: &'t [u8], component: &ComponentRecord) -> &'t [u8] {
+        match component.role {
+            Some(role) => role.name().as_bytes(),
+            None => self.details(component).map_or(&[], |details| details.role.of(texts)),
+        }
+    }
+
+    /// Returns the size of the index in bytes on the heap.
+    pub(crate) fn bytes(&self) -> usize {
+        fn list<T>(list: &Vec<T>) -> usize {
+            list.capacity().saturating_mul(size_of::<T>())
+        }
+        let lists = [list(&self.objects), list(&self.components), list(&self.details)];
+        let others =
+            [list(&self.shards), self.shapes.heap(), self.names.bytes(), self.sums.bytes()];
+        lists.into_iter().chain(others).fold(0, usize::saturating_add)
+    }
+}

@@ -1,0 +1,100 @@
+//! The facts in which formats and generations differ, as far as they matter once a header has been parsed.
+
+use super::Layout;
+use crate::digest::Digest;
+use crate::element::StorageType;
+use crate::error::ErrorKind;
+use crate::limits::format::ALIGNMENT;
+use crate::rules::{Generation, StreamRules, Unsupported};
+
+/// The facts about a file format, or about a generation of zTensor.
+#[derive(Debug)]
+pub(crate) struct FormatFacts {
+    /// The name of the file format.
+    pub(crate) format: &'static str,
+    /// The generation, if the format is zTensor.
+    pub(crate) generation: Option<Generation>,
+    /// The rule that two objects with the same name break.
+    pub(crate) duplicate_name: ErrorKind,
+    /// The rule that bools other than 0 and 1 break; `None` if a bool may be any byte, and every byte but 0 is true.
+    pub(crate) bool_value: Option<ErrorKind>,
+    /// The rules on deflated content and on checksums; `None` in zTensor, whose components have digests.
+    pub(crate) stream: Option<&'static StreamRules>,
+    /// Returns the name of a layout that has a single name.
+    pub(crate) layout_names: fn(Layout) -> &'static str,
+    /// Reads a digest, or returns `None` if the digest is malformed.
+    pub(crate) read_digest: for<'m> fn(&'m str) -> Option<Digest<'m>>,
+    /// Whether digests are those of decoded bytes.
+    pub(crate) digests_decoded: bool,
+    /// The types that indices may have.
+    pub(crate) index_types: IndexTypes,
+    /// The error of an object of an unknown layout in a verification; `None` if it is enough that its components can be
+    /// read.
+    pub(crate) unknown_format: Option<Unsupported>,
+    /// The error of a component of an unknown type; `None` if its storage elements may be read.
+    pub(crate) unknown_type: Option<Unsupported>,
+    /// Whether the cells of a sparse object must be distinct, and the indices of each row must ascend.
+    pub(crate) single_cells: bool,
+    pub(crate) container: Facts,
+}
+
+impl FormatFacts {
+    /// Returns the name of `layout`, or `None` if only the file has its name.
+    pub(crate) fn layout_name(&self, layout: Layout) -> Option<&'static str> {
+        match layout {
+            Layout::Unknown | Layout::GgufBlocks => None,
+            known => Some((self.layout_names)(known)),
+        }
+    }
+}
+
+/// Facts about all files of a container. Its parser passes them on as a constant, so that features of 2 cost other
+/// containers nothing.
+#[derive(Clone, Copy, Debug)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a fact by itself, and no state")]
+pub(crate) struct Facts {
+    /// The alignment of blobs in bytes.
+    pub(crate) alignment: u64,
+    /// True if blobs may be identical, the manifest being one of them.
+    pub(crate) shares_blobs: bool,
+    /// True if names are sorted by length first, and by their bytes where lengths are equal; the
+    /// parser has validated that.
+    pub(crate) sorted_by_length: bool,
+    /// True if objects of a known format have no components but those of the format.
+    pub(crate) exact_roles: bool,
+    /// True if components hold whole elements of one byte or more, whatever their format.
+    pub(crate) whole_elements: bool,
+    /// True if files begin with a magic, so that no blob lies at offset 0.
+    pub(crate) has_magic: bool,
+}
+
+impl Facts {
+    /// The facts of the containers before 2.
+    pub(crate) const BEFORE_2: Self = Self {
+        alignment: ALIGNMENT,
+        shares_blobs: false,
+        sorted_by_length: false,
+        exact_roles: false,
+        whole_elements: true,
+        has_magic: true,
+    };
+}
+
+/// The types that indices may have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum IndexTypes {
+    U64,
+    Integers,
+    /// `u32` or `u64`, and all of an object the same.
+    Unsigned,
+}
+
+impl IndexTypes {
+    pub(crate) fn allow(self, storage: StorageType) -> bool {
+        match self {
+            Self::U64 => storage == StorageType::U64,
+            Self::Integers => storage.is_integer(),
+            Self::Unsigned => matches!(storage, StorageType::U32 | StorageType::U64),
+        }
+    }
+}

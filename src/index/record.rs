@@ -1,0 +1,408 @@
+//! The records of objects and components that parsers of all formats create.
+
+use core::num::NonZeroU8;
+
+use super::{Encoding, Facts, Layout, Role, ShapeSpan, Span};
+use crate::element::{LogicalType, StorageType};
+use crate::error::{Described, ErrorKind};
+use crate::rules::Rule;
+
+/// The record of an object.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ObjectRecord {
+    pub(crate) name: Span,
+    /// The name of a layout that only the file has.
+    pub(crate) layout_name: Span,
+    /// The attributes, a map.
+    pub(crate) attributes: Span,
+    pub(crate) shape: ShapeSpan,
+    /// The ordinal of the object's first component among all components, and the number of its components.
+    pub(crate) first: u32,
+    pub(crate) count: u32,
+    /// The offset in the header at which the object is described: in a manifest, of the name; in 0.1, of the entry.
+    pub(crate) source_offset: u32,
+    pub(crate) layout: Layout,
+}
+
+/// The logical type of elements, as far as it is known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Logical {
+    /// The logical type that `type` names, or that a dtype of 1.1 stands for.
+    pub(crate) known: Option<LogicalType>,
+    /// Whether there is an unknown `type`.
+    pub(crate) unknown: bool,
+}
+
+impl Logical {
+    /// Elements without a logical type.
+    pub(crate) const NONE: Self = Self { known: None, unknown: false };
+
+    /// Creates the meaning of elements of a known logical type.
+    pub(crate) const fn known(logical: LogicalType) -> Self {
+        Self { known: Some(logical), unknown: false }
+    }
+
+    /// Returns the type, for errors, of the elements whose size [`unit`](Self::unit) returns.
+    pub(crate) fn described(self, storage: StorageType) -> Described {
+        Described::new(storage, self.known, false)
+    }
+
+    /// Returns the unit in bytes of which a component holds a whole number: a logical element, or an element of the
+    /// dtype if the `type` is unknown.
+    #[inline]
+    pub(crate) fn unit(self, storage: StorageType) -> u8 {
+        storage.width().wrapping_mul(self.ratio())
+    }
+
+    /// Returns the number of storage elements in a [unit](Self::unit).
+    #[inline]
+    pub(crate) fn ratio(self) -> u8 {
+        self.known.map_or(1, LogicalType::ratio)
+    }
+
+    /// Returns the size in bytes of a logical element on `storage`, if the type is known: v1.2 §2. Returns `None` for
+    /// elements that share a byte.
+    #[inline]
+    pub(crate) fn element_size(self, storage: StorageType) -> Option<NonZeroU8> {
+        if self.unknown || self.is_packed() { None } else { NonZeroU8::new(self.unit(storage)) }
+    }
+
+    /// Returns whether two elements share a byte: v2 appendix A.
+    #[inline]
+    pub(crate) fn is_packed(self) -> bool {
+        self.known == Some(LogicalType::F4E2M1)
+    }
+}
+
+/// The arrangement of the elements of an array in memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Arrangement {
+    /// Elements follow each other, and the last index varies fastest.
+    RowMajor,
+    /// Elements follow each other, and the first index varies fastest.
+    ColumnMajor,
+    /// Elements are placed by strides, which are among the [`Details`] of the component.
+    Strided,
+}
+
+/// The byte order and the arrangement of elements, packed into one byte, because records of components have no second
+/// byte to spare.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct ElementOrder(u8);
+
+impl ElementOrder {
+    const BIG: u8 = 1;
+    const COLUMN_MAJOR: u8 = 2;
+    const STRIDED: u8 = 4;
+
+    #[inline]
+    pub(crate) const fn new(is_big: bool, arrangement: Arrangement) -> Self {
+        let big = if is_big { Self::BIG } else { 0 };
+        Self(match arrangement {
+            Arrangement::RowMajor => big,
+            Arrangement::ColumnMajor => big | Self::COLUMN_MAJOR,
+            Arrangement::Strided => big | Self::STRIDED,
+        })
+    }
+
+    #[inline]
+    pub(crate) fn is_big(self) -> bool {
+        self.0 & Self::BIG != 0
+    }
+
+    #[inline]
+    pub(crate) fn arrangement(self) -> Arrangement {
+        match self.0 & !Self::BIG {
+            0 => Arrangement::RowMajor,
+            Self::COLUMN_MAJOR => Arrangement::ColumnMajor,
+            _ => Arrangement::Strided,
+        }
+    }
+}
+
+/// The record of a component.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ComponentRecord {
+    pub(crate) extent: Extent,
+    /// The decoded length in bytes, if `has_decoded`; otherwise 0.
+    pub(crate) decoded: u64,
+    pub(crate) has_decoded: bool,
+    /// The digest, a text; missing in formats other than zTensor.
+    pub(crate) digest: Span,
+    /// The ordinal of the file that holds the blob, or [`FILE_OF_HEADER`](Self::FILE_OF_HEADER).
+    pub(crate) file: u32,
+    /// The offset in the header at which the component is described: in a manifest, of the role; in 0.1, of the entry.
+    pub(crate) source_offset: u32,
+    /// The ordinal of the component's [`Details`], or [`NO_DETAILS`](Self::NO_DETAILS).
+    pub(crate) details: u32,
+    /// The role, if some layout gives it a meaning. The details have any other role.
+    pub(crate) role: Option<Role>,
+    /// The storage type; `None` for an unknown dtype of 0.1.
+    pub(crate) storage: Option<StorageType>,
+    pub(crate) logical: Logical,
+    /// Whether there is a `type` that adds to the dtype.
+    pub(crate) has_type: bool,
+    pub(crate) encoding: Encoding,
+    pub(crate) order: ElementOrder,
+}
+
+/// What few components have. It lies beside the records, so that all others are small.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Details {
+    /// The name of a role that no layout gives a meaning.
+    pub(crate) role: Span,
+    /// The name of an unknown type: of the dtype if the storage type is unknown, and otherwise of the `type`.
+    pub(crate) type_name: Span,
+    /// The name of an unknown encoding.
+    pub(crate) encoding_name: Span,
+    /// The strides in elements, outermost dimension first, of strided elements.
+    pub(crate) strides: ShapeSpan,
+    /// The number of bytes in front of the content that the checksum also covers.
+    pub(crate) prefix: u64,
+    /// The CRC-32 of the prefix and the content, or of `checksum_range`.
+    pub(crate) checksum: Option<u32>,
+    /// The start and the end of the file range that the checksum covers instead; equal if there is none.
+    pub(crate) checksum_range: [u64; 2],
+}
+
+impl Details {
+    /// No details.
+    pub(crate) const NONE: Self = Self {
+        role: Span::NONE,
+        type_name: Span::NONE,
+        encoding_name: Span::NONE,
+        strides: ShapeSpan::EMPTY,
+        prefix: 0,
+        checksum: None,
+        checksum_range: [0; 2],
+    };
+}
+
+/// The field of a component at which a fault is reported.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Site {
+    /// The component itself.
+    Component,
+    Offset,
+    /// The stored length.
+    Length,
+    /// The decoded length.
+    Decoded,
+    /// The decoded length of a compressed component that has one, and otherwise the stored length.
+    Size,
+    Dtype,
+    /// The `type`, or the dtype if there is no `type`.
+    Type,
+    ByteOrder,
+}
+
+/// A rule that a component breaks by itself.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ComponentFault {
+    pub(crate) kind: ErrorKind,
+    pub(crate) site: Site,
+    /// The number that is found, for the sentence of the rule.
+    pub(crate) found: u64,
+}
+
+#[cold]
+#[inline(never)]
+fn broken(kind: Rule, site: Site, found: u64) -> ComponentFault {
+    ComponentFault { kind: kind.into(), site, found }
+}
+
+impl ComponentRecord {
+    /// The `file` of a component whose blob is in the file of the header.
+    pub(crate) const FILE_OF_HEADER: u32 = u32::MAX;
+    /// The `details` of a component that has none.
+    pub(crate) const NO_DETAILS: u32 = u32::MAX;
+
+    /// Creates the record of raw bytes at `extent`, without a role and a logical type.
+    pub(crate) fn raw(extent: Extent) -> Self {
+        Self {
+            extent,
+            decoded: 0,
+            has_decoded: false,
+            digest: Span::NONE,
+            file: Self::FILE_OF_HEADER,
+            source_offset: 0,
+            details: Self::NO_DETAILS,
+            role: None,
+            storage: Some(StorageType::U8),
+            logical: Logical::NONE,
+            has_type: false,
+            encoding: Encoding::Raw,
+            order: ElementOrder::new(false, Arrangement::RowMajor),
+        }
+    }
+
+    /// Checks the component without regard to its object. Its blob must end at or before `most`: v0.1 §3.2, v1.1 I.2
+    /// and IV.2, v1.2 §2, §4 and §5, v2 §2.4 and §4.2. If `needs_decoded_length`, a compressed component must give its
+    /// decoded size.
+    #[inline(always)]
+    pub(crate) fn check(
+        &self,
+        facts: Facts,
+        needs_decoded_length: bool,
+        most: u64,
+    ) -> Result<(), ComponentFault> {
+        if let Logical { known: Some(logical), unknown: false } = self.logical
+            && self.has_type
+            && self.storage != Some(logical.storage())
+        {
+            return Err(broken(Rule::LogicalTypeStorage, Site::Type, 0));
+        }
+        let (offset, length) = (self.extent.offset(), self.extent.length());
+        if offset & facts.alignment.wrapping_sub(1) != 0 {
+            return Err(broken(Rule::BlobAlignment, Site::Offset, offset));
+        }
+        if offset == 0 && facts.has_magic && (length > 0 || facts.shares_blobs) {
+            return Err(broken(Rule::BlobHeader, Site::Offset, 0));
+        }
+        if offset.checked_add(length).is_none_or(|end| end > most) {
+            return Err(broken(Rule::BlobBounds, Site::Length, length));
+        }
+        match self.encoding {
+            Encoding::Raw
+                if self.has_decoded
+                    && self.order.arrangement() != Arrangement::Strided
+                    && self.decoded != length =>
+            {
+                return Err(broken(Rule::DecodedLengthRaw, Site::Decoded, self.decoded));
+            }
+            Encoding::Zstd | Encoding::Deflate if !self.has_decoded && needs_decoded_length => {
+                return Err(broken(Rule::DecodedLengthMissing, Site::Component, 0));
+            }
+            _ => {}
+        }
+        if let (Some(bytes), true) = (self.size(), facts.whole_elements) {
+            let unit = self.storage.map_or(1, |storage| self.logical.unit(storage));
+            if bytes & u64::from(unit.wrapping_sub(1)) != 0 {
+                let element = self.storage.map(|storage| self.logical.described(storage));
+                let found = element.map_or(bytes, |element| element.beside(bytes));
+                return Err(broken(Rule::WholeElements, self.resolved(Site::Size), found));
+            }
+        }
+        if self.encoding == Encoding::Zstd && self.order.is_big() {
+            return Err(broken(Rule::EndiannessCompressed, Site::ByteOrder, 0));
+        }
+        Ok(())
+    }
+
+    /// Returns the field that is meant by `site` in this component, so that the field is there.
+    #[cold]
+    pub(crate) fn resolved(&self, site: Site) -> Site {
+        match site {
+            Site::Size if self.has_decoded && self.encoding != Encoding::Raw => Site::Decoded,
+            Site::Size => Site::Length,
+            Site::Type if !self.has_type => Site::Dtype,
+            site => site,
+        }
+    }
+
+    /// Returns whether the blob is the elements in row-major order, one after the other.
+    #[inline]
+    pub(crate) fn is_raw(&self) -> bool {
+        self.encoding == Encoding::Raw && self.order.arrangement() == Arrangement::RowMajor
+    }
+
+    /// Returns whether the component has details.
+    pub(crate) fn has_details(&self) -> bool {
+        self.details != Self::NO_DETAILS
+    }
+
+    /// Returns whether the blob is in another file than the header.
+    #[inline]
+    pub(crate) fn in_shard(&self) -> bool {
+        self.file != Self::FILE_OF_HEADER
+    }
+
+    /// Returns the decoded size in bytes, if the header gives it.
+    #[inline]
+    pub(crate) fn size(&self) -> Option<u64> {
+        if self.encoding == Encoding::Raw && self.order.arrangement() != Arrangement::Strided {
+            return Some(self.extent.length());
+        }
+        self.has_decoded.then_some(self.decoded)
+    }
+
+    /// Returns the size in bytes of a logical element, a power of two. Returns `None` for unknown types and for
+    /// elements that share a byte.
+    #[inline]
+    pub(crate) fn element_size(&self) -> Option<NonZeroU8> {
+        self.logical.element_size(self.storage?)
+    }
+
+    /// Returns the number of logical elements, if it is known.
+    pub(crate) fn count(&self) -> Option<u64> {
+        Some(self.size()? >> self.element_size()?.trailing_zeros())
+    }
+}
+
+/// The range of a blob in its file. In 1.x it ends before the manifest and starts at a multiple of 64; in 2 it ends
+/// before the footer and starts at a multiple of 4096.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Extent {
+    offset: u64,
+    length: u64,
+}
+
+impl Extent {
+    /// Returns the range of a part of a blob, which may start at any offset.
+    pub(crate) fn part(offset: u64, length: u64) -> Self {
+        Self { offset, length }
+    }
+
+    /// Returns the offset of the first byte in the file: a multiple of 64; in 2, of 4096.
+    pub fn offset(&self) -> u64 {
+        self.offset
+    }
+
+    /// Returns the number of stored bytes.
+    pub fn length(&self) -> u64 {
+        self.length
+    }
+
+    /// Returns the offset behind the last byte.
+    pub fn end(&self) -> u64 {
+        self.offset.saturating_add(self.length)
+    }
+
+    /// Returns the range of the file.
+    pub fn range(&self) -> core::ops::Range<u64> {
+        self.offset..self.end()
+    }
+}
+
+/// The record of another file that holds blobs.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ShardRecord {
+    pub(crate) name: Span,
+    /// The digest, a text; missing in formats other than zTensor.
+    pub(crate) digest: Span,
+    /// The offset of the name in the manifest.
+    pub(crate) source_offset: u32,
+    /// The size of the file in bytes.
+    pub(crate) size: u64,
+}
+
+impl ShardRecord {
+    /// Returns the offset before which all blobs of the shard must end.
+    pub(crate) fn blobs_end(&self) -> u64 {
+        /// The size in bytes of a shard's footer.
+        const FOOTER: u64 = 40;
+        // Files of other formats have no footer, and no digest in the root.
+        if self.digest.is_none() { self.size } else { self.size.saturating_sub(FOOTER) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{ComponentRecord, ObjectRecord};
+
+    /// Records of an ordinary object take 104 bytes: `docs/limits.md`.
+    #[test]
+    fn records_are_small() {
+        assert_eq!((size_of::<ObjectRecord>(), size_of::<ComponentRecord>()), (48, 56));
+    }
+}

@@ -1,0 +1,193 @@
+//! Parsing a manifest into an index.
+
+use super::ManifestIndex;
+use crate::cbor::{BytesLeft, Checked, Fault, Input, Parsed, fault};
+use crate::error::{BareError, Location};
+use crate::format::frame::Frame;
+use crate::format::{
+    Dialect, Header, Objects, ParseContext, RawObject, check_form, parse_entry, v2,
+};
+use crate::index::{
+    Blobs, Candidate, ComponentRecord, FaultAt, IndexBuilder, IndexFault, Layout, ObjectFault,
+    ObjectRecord,
+};
+use crate::limits::{OpenOptions, Tolerance};
+use crate::num::{is_before, len_u32, u64_from_usize, usize_from_u32};
+use crate::rules::Rule;
+
+/// Parses and validates the manifest of `frame`, whose bytes are `manifest`.
+pub(super) fn parse(
+    frame: &Frame,
+    manifest: &[u8],
+    options: &OpenOptions,
+) -> Result<ManifestIndex, BareError> {
+    let (container, limits) = (frame.container, options.limit());
+    let dialect = container.dialect();
+    let shared = dialect.facts.container.shares_blobs || options.tolerates(Tolerance::SharedBlobs);
+    let blobs = if shared { Blobs::Identical } else { Blobs::Disjoint };
+    let cx = ParseContext::new(limits, dialect, manifest, IndexBuilder::new(blobs));
+    let cx = cx.in_file(frame.manifest.clone(), frame.blobs_end);
+    let mut parser = Parser { options, cx };
+    let objects = Objects::open(container, &mut parser.cx, manifest);
+    let parsed = objects.and_then(|objects| parser.pull(objects));
+    let mut cx = parser.cx;
+    debug_assert!(
+        parsed.is_err() || check_form(container, &mut cx, manifest).is_ok(),
+        "a manifest that is accepted has the form that its container asks for"
+    );
+    let parsed =
+        parsed.map_err(|found| check_form(container, &mut cx, manifest).err().unwrap_or(found));
+    let error = |fault: Fault| {
+        // A place is at most the length of the manifest, so the difference does not saturate.
+        let offset = frame.manifest.end.saturating_sub(fault.bytes_left.get().into());
+        BareError::new(fault.kind, offset).found(fault.found)
+    };
+    let (rest, Header { attributes, version }) =
+        parsed.map_err(|found| error(fault(found)).at(cx.location))?;
+    if !rest.is_empty() {
+        let rest = (BytesLeft::of(rest), u64_from_usize(rest.len()));
+        return Err(error(Fault::with(Rule::ManifestTrailing, rest.0, rest.1)));
+    }
+    let ParseContext { dialect, index, .. } = cx;
+    let index = index.finish(&dialect.facts, manifest, limits, frame.file_len());
+    let mut index = index.map_err(|(found, objects)| {
+        let place = place(dialect, manifest, &found, &objects).unwrap_or_default();
+        error(Fault::with(found.kind, BytesLeft::of(place), found.found)).at(found.location())
+    })?;
+    index.attributes = attributes;
+    Ok(ManifestIndex { index, dialect, version })
+}
+
+/// A checker of objects that are to be written, by the rules for objects of a file, except rules on the offsets of
+/// blobs. Memory is reused from one object to the next.
+#[derive(Debug)]
+pub(crate) struct ObjectChecker {
+    options: OpenOptions,
+    dialect: &'static Dialect,
+    index: IndexBuilder,
+}
+
+impl ObjectChecker {
+    pub(crate) fn new(options: OpenOptions, dialect: &'static Dialect) -> Self {
+        Self { options, dialect, index: IndexBuilder::for_entries() }
+    }
+
+    /// Checks the object with the ordinal `ordinal`, and returns its components. `entry` is the encoded name and fields
+    /// of the object.
+    pub(crate) fn check(
+        &mut self,
+        entry: &[u8],
+        ordinal: u32,
+    ) -> Result<&[ComponentRecord], BareError> {
+        let Self { options, dialect, index } = self;
+        index.clear();
+        let reused = core::mem::replace(index, IndexBuilder::for_entries());
+        let mut cx = ParseContext::new(options.limit(), dialect, entry, reused);
+        cx.location = Location::new(Some(ordinal), None);
+        let mut parser = Parser { options, cx };
+        let mut raw = RawObject::NONE;
+        let parsed = parse_entry(&mut parser.cx, entry, &mut raw);
+        let checked = parsed.and_then(|()| parser.check::<false>(&raw));
+        let location = parser.cx.location;
+        *index = parser.cx.index;
+        checked.map(|()| &*index.components).map_err(|found| {
+            let fault = fault(found);
+            BareError::nowhere(fault.kind).found(fault.found).at(location)
+        })
+    }
+}
+
+/// Returns an object together with its components, which are the last components of `cx`.
+#[inline]
+fn candidate<'c>(cx: &'c ParseContext<'_>, raw: &RawObject<'_>) -> Candidate<'c> {
+    // An object without components breaks the rule on roles of its layout. An error here would take 3 % of opening
+    // (`benches/open`).
+    let components = cx.index.components.get(usize_from_u32(raw.first)..).unwrap_or_default();
+    let RawObject { layout, product, .. } = *raw;
+    let shape = cx.index.shapes.get(raw.shape);
+    Candidate { layout, product, shape, components, facts: &cx.dialect.facts }
+}
+
+struct Parser<'o> {
+    options: &'o OpenOptions,
+    cx: ParseContext<'o>,
+}
+
+impl<'o> Parser<'o> {
+    /// Parses all objects, and adds them to the index.
+    fn pull<'m>(&mut self, mut objects: Objects<'m>) -> Parsed<'m, Header> {
+        let mut last: Option<&[u8]> = None;
+        let mut raw = RawObject::NONE;
+        while objects.next(&mut self.cx, &mut raw)? {
+            if last.is_none() {
+                self.cx.index.reserve(self.cx.expected)?;
+            }
+            let facts = &self.cx.dialect.facts.container;
+            // The parser of 2 has already checked that names ascend.
+            let ascends =
+                facts.sorted_by_length || last.is_none_or(|last| is_before(last, raw.name));
+            last = Some(raw.name);
+            self.check::<true>(&raw)?;
+            let components = len_u32(self.cx.index.components.len());
+            let record = ObjectRecord {
+                name: raw.name_span,
+                layout_name: raw.layout_name,
+                attributes: raw.attributes,
+                shape: raw.shape,
+                first: raw.first,
+                count: components.wrapping_sub(raw.first),
+                source_offset: raw.source_offset,
+                layout: raw.layout,
+            };
+            self.cx.index.object(record, ascends)?;
+        }
+        objects.finish()
+    }
+
+    /// Checks an object by the rules of its layout. `LISTED` has the same meaning as in the parsers.
+    #[inline]
+    fn check<const LISTED: bool>(&mut self, raw: &RawObject<'_>) -> Checked<()> {
+        if let Layout::Mx | Layout::QuantGroup | Layout::GgufBlocks = raw.layout {
+            self.check_profile(raw)?;
+        }
+        let checked = candidate(&self.cx, raw).check(self.options);
+        checked.map_err(|found| self.fault(raw, found))
+    }
+
+    /// Checks the attributes of an object of a profile, and its components by these attributes.
+    #[inline(never)]
+    fn check_profile(&mut self, raw: &RawObject<'_>) -> Checked<()> {
+        let Some(attributes) = self.cx.dialect.fields.attributes.find(raw.map) else {
+            return Err(Fault::new(Rule::AttributeMissing, BytesLeft::of(raw.map)).into());
+        };
+        let profile = v2::profile(&mut self.cx, raw, attributes)?;
+        candidate(&self.cx, raw).check_profile(&profile).map_err(|found| self.fault(raw, found))
+    }
+
+    /// Returns the fault of an object with its place in the manifest.
+    #[cold]
+    #[inline(never)]
+    fn fault(&mut self, raw: &RawObject<'_>, found: ObjectFault) -> nom::Err<Fault> {
+        if let Some(ordinal) = found.component() {
+            self.cx.location = self.cx.location.in_component(Some(ordinal));
+        }
+        let place = self.cx.dialect.place(raw.map, found.at).unwrap_or(raw.map);
+        Fault::with(found.kind, BytesLeft::of(place), found.found).into()
+    }
+}
+
+/// Returns the place in `manifest` of a fault that concerns several objects.
+#[cold]
+fn place<'m>(
+    dialect: &Dialect,
+    manifest: Input<'m>,
+    fault: &IndexFault,
+    objects: &[ObjectRecord],
+) -> Option<Input<'m>> {
+    let object = objects.get(usize_from_u32(fault.object?))?;
+    let at = manifest.get(usize_from_u32(object.source_offset)..)?;
+    match fault.at {
+        FaultAt::Name => Some(dialect.fields.name.find(at).unwrap_or(at)),
+        at_field => dialect.place(dialect.map(at)?, at_field),
+    }
+}
