@@ -345,13 +345,11 @@ impl<'o> Builder<'o> {
         let ascends = ordinal == 0 || last_name < object.name.as_bytes();
         let name = self.text(object.name.as_bytes())?;
         self.last_name = name;
-        let layout_name = match object.layout {
-            Layout::Unknown => {
-                let name = object.layout_name.unwrap_or(Layout::Unknown.name());
-                self.text(name.as_bytes())?
-            }
-            _ => Span::NONE,
-        };
+        if object.layout == Layout::Unknown {
+            let layout = object.layout_name.unwrap_or(Layout::Unknown.name());
+            let layout = self.text(layout.as_bytes())?;
+            self.index.layout_name(layout)?;
+        }
         let attributes = match object.attributes {
             Some(map) => self.map(map)?,
             None => Span::NONE,
@@ -364,7 +362,6 @@ impl<'o> Builder<'o> {
         }
         let record = ObjectRecord {
             name,
-            layout_name,
             attributes,
             shape,
             first: len_u32(first),

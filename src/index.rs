@@ -34,6 +34,9 @@ use crate::num::usize_from_u32;
 /// functions.
 pub(crate) struct Index {
     pub(crate) objects: Vec<ObjectRecord>,
+    /// The names of layouts that only the file has, by the ordinals of their objects, in ascending order. They lie beside
+    /// the records, because few objects have such a layout.
+    layout_names: Vec<(u32, Span)>,
     pub(crate) components: Vec<ComponentRecord>,
     details: Vec<Details>,
     pub(crate) names: Names,
@@ -54,12 +57,19 @@ impl Index {
         builder::name_at(&self.objects, texts, ordinal)
     }
 
-    /// Returns the name of the layout of `object`, as the file spells it.
-    pub(crate) fn layout_name<'t>(&self, texts: &'t [u8], object: &ObjectRecord) -> &'t [u8] {
-        match self.facts.layout_name(object.layout) {
-            Some(name) => name.as_bytes(),
-            None => object.layout_name.of(texts),
+    /// Returns the name of `layout`, the layout of the object at `ordinal`, as the file spells it.
+    pub(crate) fn layout_name<'t>(
+        &self,
+        texts: &'t [u8],
+        layout: Layout,
+        ordinal: u32,
+    ) -> &'t [u8] {
+        if let Some(name) = self.facts.layout_name(layout) {
+            return name.as_bytes();
         }
+        let found = self.layout_names.binary_search_by_key(&ordinal, |(object, _)| *object);
+        let name = found.ok().and_then(|found| self.layout_names.get(found));
+        name.map_or(&[], |(_, name)| name.of(texts))
     }
 
     /// Returns the components of `object`.
@@ -89,9 +99,14 @@ impl Index {
         fn list<T>(list: &Vec<T>) -> usize {
             list.capacity().saturating_mul(size_of::<T>())
         }
-        let lists = [list(&self.objects), list(&self.components), list(&self.details)];
-        let others =
-            [list(&self.shards), self.shapes.heap(), self.names.bytes(), self.sums.bytes()];
+        let lists = [list(&self.objects), list(&self.layout_names), list(&self.components)];
+        let others = [
+            list(&self.details),
+            list(&self.shards),
+            self.shapes.heap(),
+            self.names.bytes(),
+            self.sums.bytes(),
+        ];
         lists.into_iter().chain(others).fold(0, usize::saturating_add)
     }
 }

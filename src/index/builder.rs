@@ -18,6 +18,7 @@ use crate::rules::{Limit, Rule};
 #[derive(Debug)]
 pub(crate) struct IndexBuilder {
     objects: Vec<ObjectRecord>,
+    layout_names: Vec<(u32, Span)>,
     pub(crate) components: Vec<ComponentRecord>,
     details: Vec<Details>,
     pub(crate) shapes: Shapes,
@@ -71,6 +72,7 @@ impl IndexBuilder {
     pub(crate) fn new(blobs: Blobs) -> Self {
         Self {
             objects: Vec::new(),
+            layout_names: Vec::new(),
             components: Vec::new(),
             details: Vec::new(),
             shapes: Shapes::new(),
@@ -89,6 +91,7 @@ impl IndexBuilder {
     /// Removes all that was added, and keeps the memory.
     pub(crate) fn clear(&mut self) {
         self.objects.clear();
+        self.layout_names.clear();
         self.components.clear();
         self.details.clear();
         self.shapes.clear();
@@ -131,6 +134,13 @@ impl IndexBuilder {
         push(&mut self.shards, shard)
     }
 
+    /// Sets the name of the layout of the object that is added next. Only layouts that have no single name need it.
+    #[cold]
+    pub(crate) fn layout_name(&mut self, name: Span) -> Result<(), OutOfMemory> {
+        let ordinal = self.len();
+        push(&mut self.layout_names, (ordinal, name))
+    }
+
     /// Adds an object, whose components were added last. `ascends` tells whether its name is greater than the name
     /// before.
     #[inline]
@@ -161,10 +171,11 @@ impl IndexBuilder {
     ) -> Result<Index, (IndexFault, Vec<ObjectRecord>)> {
         match self.check(facts, texts, limits, file_len) {
             Ok((names, sums)) => {
-                let Self { objects, components, details, shapes, shards, .. } = self;
+                let Self { objects, layout_names, components, details, shapes, shards, .. } = self;
                 let attributes = Span::NONE;
                 Ok(Index {
                     objects,
+                    layout_names,
                     components,
                     details,
                     names,

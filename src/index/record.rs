@@ -11,8 +11,6 @@ use crate::rules::Rule;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ObjectRecord {
     pub(crate) name: Span,
-    /// The name of a layout that only the file has.
-    pub(crate) layout_name: Span,
     /// The attributes, a map.
     pub(crate) attributes: Span,
     pub(crate) shape: ShapeSpan,
@@ -400,9 +398,9 @@ impl ShardRecord {
 mod tests {
     use super::{ComponentRecord, ObjectRecord};
 
-    /// Records of an ordinary object take 104 bytes: `docs/limits.md`.
+    /// Records of an ordinary object take 96 bytes: `docs/limits.md`.
     #[test]
     fn records_are_small() {
-        assert_eq!((size_of::<ObjectRecord>(), size_of::<ComponentRecord>()), (48, 56));
+        assert_eq!((size_of::<ObjectRecord>(), size_of::<ComponentRecord>()), (40, 56));
     }
 }

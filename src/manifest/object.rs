@@ -117,7 +117,8 @@ impl<'a> Tensor<'a> {
 
     /// Returns the name of the layout as the file spells it, known or not.
     pub fn layout_name(&self) -> &'a str {
-        utf8(self.parts.index().layout_name(self.parts.as_bytes(), self.record))
+        let (index, texts) = (self.parts.index(), self.parts.as_bytes());
+        utf8(index.layout_name(texts, self.layout(), self.ordinal))
     }
 
     /// Returns the dimensions, outermost first. Elements are in row-major order (C order): v1.1 III.1, v1.2 §3.

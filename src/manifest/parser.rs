@@ -128,10 +128,12 @@ impl<'o> Parser<'o> {
                 facts.sorted_by_length || last.is_none_or(|last| is_before(last, raw.name));
             last = Some(raw.name);
             self.check::<true>(&raw)?;
+            if !raw.layout_name.is_none() {
+                self.cx.index.layout_name(raw.layout_name)?;
+            }
             let components = len_u32(self.cx.index.components.len());
             let record = ObjectRecord {
                 name: raw.name_span,
-                layout_name: raw.layout_name,
                 attributes: raw.attributes,
                 shape: raw.shape,
                 first: raw.first,
