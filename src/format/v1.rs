@@ -226,7 +226,7 @@ pub(super) fn object<'m, const LISTED: bool>(
     let (value, name) = key(at)?;
     check_utf8(BytesLeft::of(at), name)?;
     let first = len_u32(cx.index.components.len());
-    let (rest, _) = Tensor::read(cx, value, |cx, object| {
+    let (rest, ()) = Tensor::read(cx, value, |cx, object| {
         *raw = RawObject {
             name,
             name_span: cx.text_span(name, BytesLeft::of(value)),

@@ -187,6 +187,7 @@ impl Product {
 
 #[cfg(test)]
 mod tests {
+    use alloc::vec;
     use alloc::vec::Vec;
 
     use super::{CHUNK, Shapes};
@@ -230,8 +231,8 @@ mod tests {
         shapes.push(3).unwrap();
         let span = shapes.keep(&[4]).unwrap();
         assert_eq!(shapes.get(span), [4]);
-        assert_eq!(shapes.keep(&[0; CHUNK]).map(|span| shapes.get(span).len()), Ok(CHUNK));
-        assert_eq!(shapes.keep(&[0; CHUNK + 1]), Err(Limit::Rank.into()));
+        assert_eq!(shapes.keep(&vec![0; CHUNK]).map(|span| shapes.get(span).len()), Ok(CHUNK));
+        assert_eq!(shapes.keep(&vec![0; CHUNK + 1]), Err(Limit::Rank.into()));
         let span = shapes.keep(&[5, 6]).unwrap();
         assert_eq!(shapes.get(span), [5, 6]);
         shapes.clear();

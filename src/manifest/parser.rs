@@ -113,7 +113,7 @@ struct Parser<'o> {
     cx: ParseContext<'o>,
 }
 
-impl<'o> Parser<'o> {
+impl Parser<'_> {
     /// Parses all objects, and adds them to the index.
     fn pull<'m>(&mut self, mut objects: Objects<'m>) -> Parsed<'m, Header> {
         let mut last: Option<&[u8]> = None;

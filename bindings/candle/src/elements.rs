@@ -14,7 +14,7 @@ fn length(dimension: u64) -> Result<usize> {
 /// Dimensions whose product candle can count. It multiplies them one by one, from the first for the elements and from the
 /// last for the strides, and a dimension of 0 that comes late does not help it.
 pub(crate) fn dims(shape: &[u64]) -> Result<Vec<usize>> {
-    let dims: Result<Vec<usize>> = shape.iter().map(length).collect();
+    let dims: Result<Vec<usize>> = shape.iter().copied().map(length).collect();
     let dims = dims?;
     let times = |count: usize, side: &usize| count.checked_mul(*side);
     let count = dims.iter().try_fold(1, times).and(dims.iter().rev().try_fold(1, times));

@@ -159,7 +159,7 @@ fn padded(length: u64) -> Option<u64> {
 fn kind(tensor: &zten::Tensor<'_>) -> Result<Option<(u32, u64)>> {
     let shape = tensor.shape();
     // GGUF has no more dimensions.
-    if shape.iter().nth(4).is_some() {
+    if shape.len() > 4 {
         return Ok(None);
     }
     let found = match Blocks::of(tensor)? {

@@ -43,6 +43,6 @@ pub(crate) fn is_known(object: &Tensor<'_>) -> bool {
 
 /// Returns the shape of `object` in brackets, shortened to [`SHAPE`] columns.
 pub(crate) fn shape(object: &Tensor<'_>) -> String {
-    let dimensions: Vec<_> = object.shape().iter().map(|dimension| dimension.to_string()).collect();
+    let dimensions: Vec<_> = object.shape().iter().map(ToString::to_string).collect();
     escape::cut(&format!("[{}]", dimensions.join(", ")), SHAPE)
 }

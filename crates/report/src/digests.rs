@@ -72,7 +72,7 @@ pub fn kind(tensor: &Tensor<'_>, component: &Component<'_>) -> String {
         ElementType::Unknown(name) => word(name),
         known => known.name().to_owned(),
     };
-    let shape: Vec<_> = tensor.shape().iter().map(|dimension| dimension.to_string()).collect();
+    let shape: Vec<_> = tensor.shape().iter().map(ToString::to_string).collect();
     let shape = shape.join(",");
     match layout(tensor) {
         "dense" => format!("{element}[{shape}]"),

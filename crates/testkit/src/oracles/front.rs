@@ -406,7 +406,7 @@ impl Component {
         assert_eq!((extent.offset(), extent.length()), (self.offset, self.stored_length));
         assert_eq!(extent.offset().checked_add(extent.length()), Some(extent.end()));
         assert_eq!(read.encoding(), self.encoding);
-        let is_strided = self.is_strided(&read.tensor().shape().to_vec());
+        let is_strided = self.is_strided(read.tensor().shape());
         assert_eq!(read.is_strided(), is_strided);
         assert_eq!(read.storage_type(), Some(self.storage));
         let element = match self.logical {

@@ -146,8 +146,7 @@ pub(crate) fn objects<S: ReadAt>(archive: &InMemory<'_>, source: &Archive<S>) {
 /// Reads one object.
 fn object<'a>([object, other]: [&Tensor<'a>; 2], archive: &InMemory<'_>, work: &mut Work) {
     let shape = object.shape();
-    assert_eq!(shape.iter().count(), shape.len());
-    let zero = shape.iter().any(|dimension| *dimension == 0);
+    let zero = shape.contains(&0);
     let product = shape.iter().copied().try_fold(1_u64, u64::checked_mul);
     assert_eq!(object.element_count(), if zero { Some(0) } else { product });
     object.fields().into_iter().for_each(tree::fields);
