@@ -153,12 +153,10 @@ mod digest;
 pub mod element;
 pub mod error;
 pub mod escape;
-#[cfg(feature = "std")]
 pub mod finding;
 mod format;
 #[cfg(feature = "other-formats")]
 pub mod formats;
-#[cfg(feature = "std")]
 #[doc(hidden)]
 pub mod front;
 #[cfg(feature = "json")]
@@ -169,7 +167,6 @@ mod limits;
 mod load;
 pub mod manifest;
 mod names;
-#[cfg(feature = "std")]
 pub mod network;
 #[cfg(feature = "std")]
 #[doc(hidden)]

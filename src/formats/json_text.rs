@@ -7,7 +7,7 @@
 
 use alloc::string::String;
 use alloc::vec::Vec;
-use std::borrow::Cow;
+use alloc::borrow::Cow;
 
 use serde::de::IgnoredAny;
 

@@ -2,8 +2,7 @@
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
-use std::fmt;
-use std::path::Path;
+use core::fmt;
 
 use crate::archive::Archive;
 use crate::codec::ReadAt;
@@ -18,10 +17,15 @@ use crate::tools::ElementType;
 use super::cbor;
 use super::detect::Format;
 use super::error::{FormatError, Subject};
+use super::file_name::FileName;
 use super::gguf::Split;
 use super::index::Index;
 use super::rules::Rule;
-use super::shards::IS_LINK;
+
+/// The advice for a link that is not followed.
+pub const LINKED: &str = "Only links in the cache of a hub are followed. Put the file itself into the folder, or open the index in the folder that the links lead to.";
+/// The beginning of the message about a link that is not followed. The target of the link comes next.
+pub const IS_LINK: &str = "is a link to ";
 
 /// The parsed header of a file.
 pub(crate) enum Header {
@@ -37,11 +41,11 @@ pub(crate) enum Header {
 }
 
 impl Header {
-    /// Joins the header with `source`, the bytes of the file at `path`.
+    /// Joins the header with `source`, the bytes of the file called `name`.
     pub(crate) fn begin<S: ReadAt>(
         self,
         source: S,
-        path: &Path,
+        name: FileName<'_>,
         limits: &Limits,
     ) -> Result<Begun<S>, FormatError> {
         Ok(Begun::Archive(match self {
@@ -49,7 +53,7 @@ impl Header {
             Self::ZTensor(manifest) => Archive::new(manifest, source),
             Self::Gguf(parsed) => {
                 let archive = Archive::from_front(source, parsed);
-                match Split::of(&archive.attributes(), path, limits)? {
+                match Split::of(&archive.attributes(), name, limits)? {
                     None => archive,
                     Some(split) => {
                         let archive = Box::new(archive);

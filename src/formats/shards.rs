@@ -21,6 +21,7 @@ use crate::manifest::Manifest;
 use crate::num::usize_from_u32;
 use crate::source::{open_below, open_regular};
 
+pub use super::root::{IS_LINK, LINKED};
 pub use runs::{Runs, runs};
 pub use shard_path::{ShardPath, stem};
 pub use want::{Sibling, Want};
@@ -56,11 +57,6 @@ pub enum Links {
     /// All links: the caller trusts the folder.
     All,
 }
-
-/// The advice for a link that is not followed.
-pub const LINKED: &str = "Only links in the cache of a hub are followed. Put the file itself into the folder, or open the index in the folder that the links lead to.";
-/// The beginning of the message about a link that is not followed. The target of the link comes next.
-pub const IS_LINK: &str = "is a link to ";
 
 /// Opens the shard `wanted` of the file at the path `root`. Returns `None` if no regular file is at any place of the shard.
 ///

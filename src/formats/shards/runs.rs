@@ -2,7 +2,7 @@
 
 use alloc::vec::Vec;
 use std::collections::HashMap;
-use std::ops::Range;
+use core::ops::Range;
 
 use crate::manifest::Component;
 

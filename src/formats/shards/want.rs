@@ -5,7 +5,7 @@ use alloc::format;
 use alloc::string::String;
 use alloc::vec;
 use alloc::vec::Vec;
-use std::fmt;
+use core::fmt;
 use std::io;
 use std::path::Path;
 
