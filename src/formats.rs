@@ -46,7 +46,6 @@ mod record;
 mod root;
 pub mod rules;
 mod safetensors;
-#[cfg(feature = "std")]
 pub mod shards;
 mod torch;
 #[cfg(all(feature = "std", feature = "write"))]

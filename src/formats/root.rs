@@ -21,11 +21,7 @@ use super::file_name::FileName;
 use super::gguf::Split;
 use super::index::Index;
 use super::rules::Rule;
-
-/// The advice for a link that is not followed.
-pub const LINKED: &str = "Only links in the cache of a hub are followed. Put the file itself into the folder, or open the index in the folder that the links lead to.";
-/// The beginning of the message about a link that is not followed. The target of the link comes next.
-pub const IS_LINK: &str = "is a link to ";
+use super::shards::IS_LINK;
 
 /// The parsed header of a file.
 pub(crate) enum Header {

@@ -122,7 +122,7 @@ pub const CAUSES: [&str; 8] = [
     NUMPY_SCALAR,
     OBJECTS,
     WRITER,
-    crate::formats::root::LINKED,
+    crate::formats::shards::LINKED,
 ];
 
 catalog! {

@@ -369,10 +369,8 @@ impl Scalar {
     fn as_byte_count(&self) -> Option<u64> {
         match self {
             Self::Unsigned(number) => Some(*number),
-            // Whole numbers below 9e15 are exact in a double.
-            Self::Float(float) if float.fract() == 0.0 && (0.0..9e15).contains(float) => {
-                format!("{float:.0}").parse().ok()
-            }
+            // Whole numbers below 9e15 are exact in a double, and are displayed without a point.
+            Self::Float(float) if (0.0..9e15).contains(float) => format!("{float}").parse().ok(),
             _ => None,
         }
     }
