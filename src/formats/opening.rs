@@ -5,9 +5,9 @@
 
 use alloc::borrow::ToOwned as _;
 use alloc::boxed::Box;
+use alloc::collections::BTreeMap;
 use alloc::string::String;
 use alloc::vec::Vec;
-use alloc::collections::BTreeMap;
 use core::ops::Range;
 
 use crate::archive::{Archive, InMemory};

@@ -41,9 +41,8 @@ impl<K: Ord, V> OrderedMap<K, V> {
     where
         K: Borrow<Q>,
     {
-        let begins_before = |chunk: &Vec<(K, V)>| {
-            chunk.first().is_some_and(|(first, _)| first.borrow() <= key)
-        };
+        let begins_before =
+            |chunk: &Vec<(K, V)>| chunk.first().is_some_and(|(first, _)| first.borrow() <= key);
         self.chunks.partition_point(begins_before).saturating_sub(1)
     }
 

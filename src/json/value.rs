@@ -13,8 +13,8 @@ use crate::cbor::{Attributes, Chunks, Item, Map as CborMap, Value};
 use serde::ser::{Error as _, SerializeMap as _, SerializeSeq as _};
 use serde::{Serialize, Serializer};
 
-use crate::json::{EXACT, Integer, Negative, Text, integer, single_key};
 use crate::element::name_of_not_finite;
+use crate::json::{EXACT, Integer, Negative, Text, integer, single_key};
 
 /// The largest number of entries of a map that is written as an object. It bounds the memory for finding duplicate keys,
 /// whatever the file contains.

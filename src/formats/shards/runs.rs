@@ -1,8 +1,8 @@
 //! The order in which ranges of several files are read.
 
 use alloc::vec::Vec;
-use std::collections::HashMap;
 use core::ops::Range;
+use std::collections::HashMap;
 
 use crate::manifest::Component;
 
