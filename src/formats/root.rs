@@ -65,7 +65,10 @@ impl Header {
 
 /// A file whose header has been parsed.
 #[derive(Debug)]
-#[expect(clippy::large_enum_variant, reason = "each file has one value, which is moved once")]
+#[cfg_attr(
+    any(feature = "std", target_pointer_width = "64"),
+    expect(clippy::large_enum_variant, reason = "each file has one value, which is moved once")
+)]
 pub enum Begun<S: ReadAt> {
     /// An archive.
     Archive(Archive<S>),
