@@ -4,7 +4,7 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use zten::Archive;
+use zten::OpenOptions;
 use zten_embedded::host::image::{self, Image};
 use zten_embedded::host::printed::Printed;
 use zten_embedded::host::{Result, emulator, path, validate};
@@ -13,12 +13,13 @@ use zten_embedded::host::{Result, emulator, path, validate};
 type Validate = fn(&Printed) -> Result<()>;
 
 /// Each image, its features, and the check of its output.
-const IMAGES: [(&str, &str, Validate); 8] = [
+const IMAGES: [(&str, &str, Validate); 9] = [
     ("empty", "", |_| Ok(())),
     ("list", "", |printed| validate::objects(printed, &network("digits.zt"))),
     ("model", "digest,messages", |printed| model(printed, "digits.zt")),
     ("model", "digest,messages,generation-2", |printed| model(printed, "digits-2.zt")),
     ("model", "digest,messages,zstd", validate::digits),
+    ("model", "digest,messages,safetensors", |printed| model(printed, "digits.safetensors")),
     ("spi", "digest,messages", |printed| spi(printed, "digits.zt")),
     ("spi", "digest,messages,zstd", |printed| spi(printed, "digits-zstd.zt")),
     ("hostile", "messages", validate::rejected),
@@ -108,7 +109,7 @@ fn at_most(what: &str, bytes: u64, most: u64) -> Result<()> {
 fn model(printed: &Printed, file: &str) -> Result<()> {
     validate::digits(printed)?;
     let file = std::fs::read(network(file))?;
-    let objects = u64::try_from(Archive::from_bytes(&file)?.len())?;
+    let objects = u64::try_from(zten::formats::open_bytes(&file, &OpenOptions::default())?.len())?;
     let heap = printed.heap.ok_or("it does not say what it has taken")?;
     at_most("heap for all objects", heap, HEAP_OBJECT * objects)
 }
