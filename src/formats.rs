@@ -9,10 +9,12 @@
 //! | `begin`, `find_shards` | any source; a `Root` names the sibling files and takes them from any source |
 //! | `Opening` | a file without I/O: asks the caller for ranges of files |
 //!
+//! Without `std`, every format opens from memory and from other sources. Folders, sibling files of a file system and `write` need `std`.
+//!
 //! `Block::by_name("Q4_K")` is a type of GGUF blocks. `dequantize` computes `f32` elements that are bit-identical to those of the
 //! Python package `gguf`, for every ggml type except `Q8_1`.
 //!
-//! With the feature `write`, `write::write` writes all arrays of an `ArraySource` to a safetensors, `.npy` or `.npz` file in one
+//! With the features `std` and `write`, `write::write` writes all arrays of an `ArraySource` to a safetensors, `.npy` or `.npz` file in one
 //! call. A caller that receives the bytes of the arrays piece by piece uses `write::Draft` instead. `profile` returns the zTensor
 //! layout that keeps a GGUF tensor quantized when the tensor is copied to a zTensor file of generation 2; pass it to
 //! `zten::write::Copier::layouts`.
