@@ -1,8 +1,8 @@
 //! Running out of memory while a file of another format than zTensor is opened and verified.
 
 use std::cell::Cell;
-use std::path::{Path, PathBuf};
 use std::fs;
+use std::path::{Path, PathBuf};
 
 use zten::formats::{FormatError, open_bytes, open_source};
 use zten::{Error, ErrorKind, Limits, OpenOptions, ReadAt};
