@@ -14,12 +14,10 @@ use crate::codec::{Located, ReadAt, Source, sealed};
 use crate::debug_summary::Bytes;
 use crate::error::{BareError, Error, Misuse};
 use crate::format::frame::{Container, Frame};
-#[cfg(feature = "std")]
 use crate::front::Parsed;
 use crate::limits::{Limits, OpenOptions};
 use crate::manifest::{Component, Finding, Manifest, ManifestRef, Tensor, ValidatedManifest};
 use crate::num::u64_from_usize;
-#[cfg(feature = "std")]
 use crate::open::Opening;
 use crate::rules::Generation;
 use crate::verify::{Summary, Verifier, find_shard, finish};
@@ -127,21 +125,19 @@ impl OpenOptions {
     ///
     /// # Errors
     /// Any error of the source; any rule of the catalog, except rules that need data.
-    #[cfg(feature = "std")]
     pub fn open_source<S: ReadAt>(&self, source: S, length: u64) -> Result<Archive<S>, Error> {
         let manifest = self.open_manifest(&source, length)?;
         Ok(Archive::new(manifest, source))
     }
 
     /// Opens the manifest of a zTensor file of `length` bytes that is read from `source`.
-    #[cfg(feature = "std")]
     pub(crate) fn open_manifest(
         &self,
         source: &dyn ReadAt,
         length: u64,
-    ) -> Result<Manifest<std::vec::Vec<u8>>, Error> {
+    ) -> Result<Manifest<alloc::vec::Vec<u8>>, Error> {
         let fetch = |range: Range<u64>| {
-            let mut bytes = std::vec::Vec::new();
+            let mut bytes = alloc::vec::Vec::new();
             source.append_range(range, &mut bytes).map(|()| bytes)
         };
         let opening = Opening::new(length, self)?;
@@ -191,7 +187,6 @@ impl<S> Archive<S> {
     }
 
     /// Creates an archive of a file of another format, whose header has been parsed. Unstable.
-    #[cfg(feature = "std")]
     #[doc(hidden)]
     pub fn from_front(source: S, parsed: Parsed) -> Self {
         let (validated, text) = parsed.into_parts();

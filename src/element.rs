@@ -4,6 +4,7 @@ mod dtype;
 mod floats;
 
 pub use dtype::DType;
+pub(crate) use floats::name_of_not_finite;
 pub use floats::{Complex, F4E2M1, F8E4M3Fn, F8E4M3Fnuz, F8E5M2, F8E5M2Fnuz, F8E8M0};
 
 use core::num::NonZeroU8;

@@ -1,6 +1,8 @@
 //! Errors: which rule a file breaks, at which byte, in which object.
 
 mod full;
+#[cfg(not(feature = "std"))]
+mod nameless;
 
 use core::fmt;
 
@@ -10,7 +12,6 @@ use crate::rules::{Generation, Limit, Row, Rule, Unsupported};
 
 pub use full::Error;
 pub(crate) use full::Named;
-#[cfg(feature = "std")]
 pub(crate) use full::text;
 
 enum_all! {
@@ -278,6 +279,22 @@ impl BareError {
     pub(crate) const fn misuse(misuse: Misuse) -> Self {
         Self::unplaced(ErrorKind::Misuse(misuse))
     }
+
+    /// Creates the error of bytes that the caller has not supplied yet.
+    #[cfg(feature = "other-formats")]
+    pub(crate) const fn pending() -> Self {
+        Self { found: Self::PENDING, ..Self::unplaced(ErrorKind::Read) }
+    }
+
+    /// Returns whether the error is that of bytes that the caller has not supplied yet.
+    #[cfg(feature = "other-formats")]
+    pub(crate) fn is_pending(&self) -> bool {
+        self.kind == ErrorKind::Read && self.found == Self::PENDING
+    }
+
+    /// Marks an error of reading as [`pending`](Self::pending): no other error of reading has a number.
+    #[cfg(feature = "other-formats")]
+    const PENDING: u64 = 1;
 
     /// Creates the error of an invariant of this library that does not hold.
     pub(crate) const fn internal() -> Self {

@@ -3,13 +3,15 @@
 
 mod clause;
 
+use alloc::borrow::ToOwned as _;
+use alloc::string::{String, ToString as _};
+use alloc::vec::Vec;
+#[cfg(feature = "std")]
+use core::error::Error as _;
 use core::fmt;
 use core::ops::Range;
-use std::borrow::ToOwned as _;
-use std::error::Error as _;
+#[cfg(feature = "std")]
 use std::io;
-use std::string::{String, ToString as _};
-use std::vec::Vec;
 
 use crate::error::{Error, ErrorKind, Location, Misuse};
 use crate::escape;
@@ -178,6 +180,7 @@ impl Finding {
     }
 
     /// Creates the finding for a file that the system could not read.
+    #[cfg(feature = "std")]
     pub fn io(error: &io::Error) -> Self {
         let sentence = match error.kind() {
             io::ErrorKind::UnexpectedEof => "the file became shorter while it was read".to_owned(),
@@ -188,6 +191,7 @@ impl Finding {
 
     /// Converts an error of the library to a finding. For an I/O error, the sentence is the message of the system.
     pub fn from_error(error: &Error) -> Self {
+        #[cfg(feature = "std")]
         if let Some(system) = system_error(error) {
             return Self::io(system);
         }
@@ -351,6 +355,7 @@ impl Finding {
 }
 
 /// Returns the I/O error that is the cause of `error`, if the file could not be read or written.
+#[cfg(feature = "std")]
 fn system_error(error: &Error) -> Option<&io::Error> {
     let is_system = matches!(error.kind(), ErrorKind::Read | ErrorKind::Write);
     error.source().filter(|_| is_system)?.downcast_ref()

@@ -9,10 +9,12 @@
 //! | `begin`, `find_shards` | any source; a `Root` names the sibling files and takes them from any source |
 //! | `Opening` | a file without I/O: asks the caller for ranges of files |
 //!
+//! Without `std`, every format opens from memory and from other sources. Folders, sibling files of a file system and `write` need `std`.
+//!
 //! `Block::by_name("Q4_K")` is a type of GGUF blocks. `dequantize` computes `f32` elements that are bit-identical to those of the
 //! Python package `gguf`, for every ggml type except `Q8_1`.
 //!
-//! With the feature `write`, `write::write` writes all arrays of an `ArraySource` to a safetensors, `.npy` or `.npz` file in one
+//! With the features `std` and `write`, `write::write` writes all arrays of an `ArraySource` to a safetensors, `.npy` or `.npz` file in one
 //! call. A caller that receives the bytes of the arrays piece by piece uses `write::Draft` instead. `profile` returns the zTensor
 //! layout that keeps a GGUF tensor quantized when the tensor is copied to a zTensor file of generation 2; pass it to
 //! `zten::write::Copier::layouts`.
@@ -24,6 +26,8 @@ mod block;
 mod cbor;
 mod detect;
 mod error;
+mod file_name;
+#[cfg(feature = "std")]
 mod folder;
 mod front;
 mod gguf;
@@ -32,9 +36,11 @@ mod json;
 mod json_text;
 mod kind;
 mod limits;
+mod lock;
 mod npy;
 mod npz;
 mod opening;
+mod ordered_map;
 #[cfg(feature = "write")]
 mod profile;
 mod recognize;
@@ -44,26 +50,31 @@ pub mod rules;
 mod safetensors;
 pub mod shards;
 mod torch;
-#[cfg(feature = "write")]
+#[cfg(all(feature = "std", feature = "write"))]
 pub mod write;
 mod zip;
 
 #[cfg(test)]
 mod tests;
 
+#[cfg(feature = "std")]
 use alloc::borrow::ToOwned as _;
 use alloc::vec::Vec;
+#[cfg(feature = "std")]
 use std::fs::File;
+#[cfg(feature = "std")]
 use std::io;
+#[cfg(feature = "std")]
 use std::path::{Path, PathBuf};
 
 use crate::archive::{Archive, InMemory};
 use crate::codec::ReadAt;
 use crate::error::Error;
 use crate::limits::OpenOptions;
-use crate::network::without_query;
 use crate::num::u64_from_usize;
+#[cfg(feature = "std")]
 use crate::shards::{Candidate, Find, Shard};
+#[cfg(feature = "std")]
 use crate::source::{open_below, open_regular};
 
 use gguf::FirstName;
@@ -75,6 +86,8 @@ pub use block::Block;
 pub use block::{BlockDequantizer, LengthMismatch};
 pub use detect::{Detected, Format, START, by_name, by_start};
 pub use error::{FormatError, Subject, Violation};
+pub use file_name::FileName;
+#[cfg(feature = "std")]
 pub use folder::find_model;
 pub use opening::{Opening, Step, Wanted};
 #[cfg(feature = "write")]
@@ -87,7 +100,7 @@ pub use rules::Rule;
 const MAGIC: u64 = 8;
 
 /// Opens the file at `path`: see [`zten::open`](crate::open()).
-#[cfg(feature = "formats")]
+#[cfg(all(feature = "formats", feature = "std"))]
 pub(crate) fn open_path(path: &Path, options: &OpenOptions) -> Result<Archive, Error> {
     let model = path.is_dir().then(|| find_model(path)).transpose()?;
     let path = model.as_deref().unwrap_or(path);
@@ -113,9 +126,11 @@ pub(crate) fn open_path(path: &Path, options: &OpenOptions) -> Result<Archive, E
 }
 
 /// The folder of a file, in which the sibling files lie that the file names.
+#[cfg(feature = "std")]
 #[derive(Clone, Debug)]
 pub struct Folder(PathBuf);
 
+#[cfg(feature = "std")]
 impl Folder {
     /// Returns the folder of the file at `path`.
     pub fn of(path: &Path) -> Self {
@@ -129,6 +144,7 @@ impl Folder {
     }
 }
 
+#[cfg(feature = "std")]
 impl Find for Folder {
     type Source = File;
 
@@ -137,47 +153,48 @@ impl Find for Folder {
     }
 }
 
-/// Returns the format of a source of `length` bytes, from the bytes first and then from the name in `path`. Returns `None` for
+/// Returns the format of a source of `length` bytes, from the bytes first and then from its `name`. Returns `None` for
 /// a zTensor file, and for a file of no recognized format that is named `.zt`.
 ///
 /// # Errors
 /// The source cannot be read.
-pub fn detect(
+pub fn detect<'n>(
     source: &dyn ReadAt,
     length: u64,
-    path: &Path,
+    name: impl Into<FileName<'n>>,
 ) -> Result<Option<Detected>, FormatError> {
-    Ok(recognize(source, length, path)?.detected(path))
+    let name = name.into();
+    Ok(recognize(source, length, name)?.detected(name))
 }
 
-/// Returns whether the name in `path` ends in `.zt` while the content is of no other format. Such a file is parsed as a zTensor
+/// Returns whether `name` ends in `.zt` while the content is of no other format. Such a file is parsed as a zTensor
 /// file, so that the error message says why its header is invalid.
-fn is_ztensor_by_name(recognition: &Recognition, path: &Path) -> bool {
+fn is_ztensor_by_name(recognition: &Recognition, name: FileName<'_>) -> bool {
     let is_other = matches!(recognition.kind(), Recognized::Read(_) | Recognized::Named(_));
-    is_named_ztensor(path) && !is_other
+    is_named_ztensor(name) && !is_other
 }
 
-/// Returns whether the name in `path` ends in `.zt`, in letters of any case.
-pub fn is_named_ztensor(path: &Path) -> bool {
-    path.extension().is_some_and(|suffix| suffix.eq_ignore_ascii_case("zt"))
+/// Returns whether `name` ends in `.zt`, in letters of any case.
+pub fn is_named_ztensor<'n>(name: impl Into<FileName<'n>>) -> bool {
+    name.into().suffix().is_some_and(|suffix| suffix.eq_ignore_ascii_case("zt"))
 }
 
-/// Opens any source of `length` bytes as an archive. If the bytes do not tell the format, the name in `path` does. `path` is
+/// Opens any source of `length` bytes as an archive. If the bytes do not tell the format, its `name` does. `name` is
 /// empty for a source without a name; the array of an `.npy` file is then called `arr_0`.
 ///
 /// # Errors
 /// The errors of [`open`](crate::open()); `index-file` or `gguf-split-file` for a file that names sibling files, which [`begin`] opens.
-pub fn open_source<S: ReadAt>(
+pub fn open_source<'n, S: ReadAt>(
     source: S,
     length: u64,
-    path: &Path,
+    name: impl Into<FileName<'n>>,
     options: &OpenOptions,
 ) -> Result<Archive<S>, FormatError> {
-    begin(source, length, path, options)?.require_unsharded(options)
+    begin(source, length, name, options)?.require_unsharded(options)
 }
 
 /// Parses the header of any source of `length` bytes. The result is an archive, or a root that names sibling files which the
-/// caller opens. If the bytes do not tell the format, the name in `path` does.
+/// caller opens. If the bytes do not tell the format, its `name` does.
 ///
 /// Each byte of a safetensors file is read at most once, and reading stops at the end of the header or after [`START`] bytes,
 /// whichever comes later. The header of a GGUF file does not give its own length: 32 KiB are read, then twice as many until
@@ -186,37 +203,37 @@ pub fn open_source<S: ReadAt>(
 ///
 /// # Errors
 /// The source cannot be read, breaks a rule of its format, or has a format that zten does not read.
-pub fn begin<S: ReadAt>(
+pub fn begin<'n, S: ReadAt>(
     source: S,
     length: u64,
-    path: &Path,
+    name: impl Into<FileName<'n>>,
     options: &OpenOptions,
 ) -> Result<Begun<S>, FormatError> {
-    parse(&source, length, path, options)?.begin(source, path, options.limit())
+    let name = name.into();
+    parse(&source, length, name, options)?.begin(source, name, options.limit())
 }
 
-/// Parses the header of a source of `length` bytes. If the bytes do not tell the format, the name in `path` does.
+/// Parses the header of a source of `length` bytes. If the bytes do not tell the format, its `name` does.
 fn parse(
     source: &dyn ReadAt,
     length: u64,
-    path: &Path,
+    name: FileName<'_>,
     options: &OpenOptions,
 ) -> Result<Header, FormatError> {
-    let path = without_query(path);
     let start = start(source, length)?;
     #[cfg(feature = "formats")]
     if is_ztensor(&start) {
         return Ok(Header::ZTensor(options.open_manifest(source, length)?));
     }
-    let format = match by_start(&start, path) {
+    let format = match by_start(&start, name) {
         Some(Detected::Read(format)) if format != Format::Index => format,
         // Recognizing pickles and archives would double the code of a WebAssembly build without `torch`, so the first bytes
         // and the name alone decide there.
-        detected if !cfg!(feature = "torch") => by_first_bytes(detected.or_else(|| by_name(path)))?,
+        detected if !cfg!(feature = "torch") => by_first_bytes(detected.or_else(|| by_name(name)))?,
         _ => {
-            let recognition = recognize::recognize_more(source, length, &start, path)?;
+            let recognition = recognize::recognize_more(source, length, &start, name)?;
             #[cfg(feature = "formats")]
-            if is_ztensor_by_name(&recognition, path) {
+            if is_ztensor_by_name(&recognition, name) {
                 return Ok(Header::ZTensor(options.open_manifest(source, length)?));
             }
             readable(source, length, &recognition, options)?
@@ -227,7 +244,7 @@ fn parse(
         Format::Gguf => Header::Gguf(gguf::open(source, length, start, options)?),
         Format::Index => Header::Index(Index::read(source, length, options.limit())?),
         Format::Npy if cfg!(feature = "numpy") => {
-            Header::Other(npy::open(source, length, start, path, options)?)
+            Header::Other(npy::open(source, length, start, name, options)?)
         }
         Format::Npz if cfg!(feature = "numpy") => {
             Header::Other(npz::open(source, length, options)?)
@@ -261,16 +278,19 @@ fn start(source: &dyn ReadAt, length: u64) -> Result<Vec<u8>, FormatError> {
 ///
 /// # Errors
 /// The errors of [`zten::open`](crate::open()).
-pub fn open_bytes<B: AsRef<[u8]> + Sync>(
+pub fn open_bytes<B: AsRef<[u8]>>(
     file: B,
     options: &OpenOptions,
-) -> Result<Archive<InMemory<B>>, FormatError> {
+) -> Result<Archive<InMemory<B>>, FormatError>
+where
+    InMemory<B>: ReadAt,
+{
     #[cfg(feature = "formats")]
     if is_ztensor(file.as_ref()) {
         return Ok(options.from_bytes(file)?);
     }
     let length = u64_from_usize(file.as_ref().len());
-    open_source(InMemory(file), length, Path::new(""), options)
+    open_source(InMemory(file), length, FileName::default(), options)
 }
 
 /// Returns whether a file begins as zTensor files of any version do.
@@ -328,17 +348,17 @@ enum Names<'p> {
 }
 
 impl<'p> BesideNames<'p> {
-    /// Predicts the sibling files of the file at `path`. Returns `None` if the name in `path` is neither that of an index nor
-    /// that of the first file of a split GGUF model.
-    pub fn of(path: &'p Path) -> Option<Self> {
-        let name = path.file_name().and_then(|name| name.to_str())?;
+    /// Predicts the sibling files of the file called `name`. Returns `None` if `name` is neither that of an index nor that of
+    /// the first file of a split GGUF model.
+    pub fn of(name: impl Into<FileName<'p>>) -> Option<Self> {
+        let name = name.into().text_for_siblings()?;
         if index::is_named_so(name) {
             return Some(Self(Names::Safetensors));
         }
         FirstName::parse(name).map(|first| Self(Names::Gguf(first)))
     }
 
-    /// Returns whether the file at `path` may refer to a sibling file called `name`.
+    /// Returns whether the file may refer to a sibling file called `name`.
     pub fn includes(&self, name: &str) -> bool {
         match self.0 {
             Names::Safetensors => name.ends_with(index::PARTS),

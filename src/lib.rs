@@ -77,7 +77,7 @@
 //!
 //! * Services: no panic, no allocation out of proportion to the file's bytes, every limit a number
 //!   that can be set ([`Limits`]). The library maps nothing: a map changes under its reader.
-//! * `no_std` + `alloc`: without default features. A model is read in place from flash;
+//! * `no_std` + `alloc`: without the feature `std`, for every format. A model is read in place from flash;
 //!   [`ReadAt`] reads one that is not in the address space. `embedded/src/layer.rs` can be copied.
 //! * `wasm32-unknown-unknown`, without a C toolchain: [`mod@open`] asks for byte ranges, the caller
 //!   fetches them. `bindings/js` does so.
@@ -86,7 +86,7 @@
 //!
 //! | feature | default | what it adds |
 //! | --- | --- | --- |
-//! | `std` | yes | files, read at positions; names in errors; `Loader` |
+//! | `std` | yes | opening by path; names in errors, advice of rules; `Loader`; writing other formats than zTensor, and JSON |
 //! | `zstd` | yes | compressed components, in safe Rust |
 //! | `zstd-ruzstd` | no | the same by `ruzstd`: slower, takes memory that it does not ask for |
 //! | `digest` | yes | sha256 and crc32c |
@@ -153,12 +153,10 @@ mod digest;
 pub mod element;
 pub mod error;
 pub mod escape;
-#[cfg(feature = "std")]
 pub mod finding;
 mod format;
 #[cfg(feature = "other-formats")]
 pub mod formats;
-#[cfg(feature = "std")]
 #[doc(hidden)]
 pub mod front;
 mod index;
@@ -170,7 +168,6 @@ mod limits;
 mod load;
 pub mod manifest;
 mod names;
-#[cfg(feature = "std")]
 pub mod network;
 #[cfg(feature = "std")]
 #[doc(hidden)]

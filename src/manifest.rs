@@ -50,7 +50,6 @@ pub struct Manifest<B> {
     validated: ValidatedManifest,
 }
 
-#[cfg(feature = "std")]
 impl<B> Manifest<B> {
     /// Creates the manifest of a file of another format, which is held in `file`.
     pub(crate) fn of_front(file: B, (mut validated, text): (ValidatedManifest, Vec<u8>)) -> Self {

@@ -1,30 +1,43 @@
 //! The names of files that are read over the network.
 
-use std::borrow::{Cow, ToOwned as _};
-use std::format;
+#[cfg(feature = "std")]
+use alloc::borrow::{Cow, ToOwned as _};
+#[cfg(feature = "std")]
+use alloc::format;
+#[cfg(feature = "std")]
 use std::path::Path;
 
+/// Returns whether `name` is the URL of a file that is read over the network.
+fn is_url(name: &str) -> bool {
+    ["http://", "https://", "s3://"].iter().any(|scheme| name.starts_with(scheme))
+}
+
+/// Returns a URL without its query and fragment, so that it ends in the name of the file. Returns any other name as it is. The
+/// names of objects in S3 may contain these characters.
+pub(crate) fn without_query(name: &str) -> &str {
+    let has_query = is_url(name) && !name.starts_with("s3://");
+    match name.split_once(['?', '#']) {
+        Some((before, _)) if has_query => before,
+        _ => name,
+    }
+}
+
 /// Returns whether `path` is the URL of a file that is read over the network.
+#[cfg(feature = "std")]
 pub fn is_remote(path: &Path) -> bool {
-    let schemes = ["http://", "https://", "s3://"];
-    path.to_str().is_some_and(|text| schemes.iter().any(|scheme| text.starts_with(scheme)))
+    path.to_str().is_some_and(is_url)
 }
 
 /// Returns whether the URL has a query. A query may be a signature for this file only, so the URLs of its shards cannot be
 /// derived.
+#[cfg(feature = "std")]
 pub fn has_query(path: &Path) -> bool {
-    let text = path.to_str().filter(|text| is_remote(path) && !text.starts_with("s3://"));
+    let text = path.to_str().filter(|text| is_url(text) && !text.starts_with("s3://"));
     text.is_some_and(|text| text.contains('?'))
 }
 
-/// Returns a URL without its query and fragment, so that it ends in the name of the file. Returns any other path as it is.
-pub fn without_query(path: &Path) -> &Path {
-    let text = path.to_str().filter(|_| is_remote(path)).filter(|text| !text.starts_with("s3://"));
-    let end = text.and_then(|text| text.split_once(['?', '#']));
-    end.map_or(path, |(before, _)| Path::new(before))
-}
-
 /// Returns a name for display: a URL loses its user, password and query, which may be secrets.
+#[cfg(feature = "std")]
 pub fn shown(path: &Path) -> Cow<'_, Path> {
     let Some(text) = path.to_str().filter(|_| is_remote(path)) else { return path.into() };
     let Some((scheme, rest)) = text.split_once("://").filter(|(scheme, _)| *scheme != "s3") else {
@@ -40,6 +53,7 @@ pub fn shown(path: &Path) -> Cow<'_, Path> {
 }
 
 /// Returns the name of a file in a JSON document: [`shown`], with U+FFFD in place of bytes that are not Unicode.
+#[cfg(feature = "std")]
 pub fn file_name(path: &Path) -> Cow<'_, str> {
     match shown(path) {
         Cow::Borrowed(path) => path.to_string_lossy(),
@@ -47,7 +61,7 @@ pub fn file_name(path: &Path) -> Cow<'_, str> {
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, feature = "std"))]
 mod tests {
     use super::*;
 
@@ -70,7 +84,7 @@ mod tests {
             ("s3://bucket/a?b.zt", "s3://bucket/a?b.zt"),
             ("folder/a?b.zt", "folder/a?b.zt"),
         ] {
-            assert_eq!(without_query(name.as_ref()), Path::new(expected));
+            assert_eq!(without_query(name), expected);
         }
     }
 

@@ -6,7 +6,7 @@ use std::io::{self, Write};
 use std::vec::Vec;
 
 use crate::element::{F4E2M1, F8E4M3Fn, F8E4M3Fnuz, F8E5M2, F8E5M2Fnuz, F8E8M0};
-use crate::element::{LogicalType, StorageType};
+use crate::element::{LogicalType, StorageType, name_of_not_finite};
 use crate::manifest::{Component, ElementType};
 use half::{bf16, f16};
 
@@ -278,19 +278,10 @@ impl Number {
     fn write(self, out: &mut dyn Write, style: Style) -> io::Result<()> {
         match style {
             Style::Json if !self.value.is_finite() => {
-                write!(out, "{{\"$float\":\"{}\"}}", not_finite(self.value))
+                write!(out, "{{\"$float\":\"{}\"}}", name_of_not_finite(self.value))
             }
             _ => write!(out, "{self}"),
         }
-    }
-}
-
-/// Returns the name of a NaN or infinity in JSON output.
-pub(crate) fn not_finite(value: f64) -> &'static str {
-    match value {
-        f64::INFINITY => "Infinity",
-        f64::NEG_INFINITY => "-Infinity",
-        _ => "NaN",
     }
 }
 

@@ -75,7 +75,7 @@ pub enum Scope {
 pub struct Row {
     /// The stable name of the rule in messages, `zten explain` and the corpus.
     pub id: &'static str,
-    /// A sentence that says what every valid file does.
+    /// A sentence that says what every valid file does. Empty without `std`.
     pub holds: &'static str,
     /// A sentence that says what the invalid file does; `{}` stands for the number that was found.
     pub broken: &'static str,
@@ -83,17 +83,17 @@ pub struct Row {
     pub source: Source,
     /// The generations that the rule holds for.
     pub scope: Scope,
-    /// Advice for the person who has a file that breaks the rule.
+    /// Advice for the person who has a file that breaks the rule. Empty without `std`.
     pub advice: &'static str,
 }
 
 impl Row {
-    /// Returns the row as it is compiled in. With `--cfg zten_terse`, as in modules for WebAssembly, texts that no
-    /// report uses are left out.
+    /// Returns the row as it is compiled in. Without `std`, texts that no message uses are left out, since they take flash. With
+    /// `--cfg zten_terse`, as in modules for WebAssembly, advice stays, which reports use.
     #[doc(hidden)]
     #[must_use]
     pub const fn built(self) -> Self {
-        if !cfg!(zten_terse) {
+        if cfg!(all(feature = "std", not(zten_terse))) {
             return self;
         }
         let source = match self.source {
@@ -101,7 +101,8 @@ impl Row {
             Source::Policy(_) => Source::Policy(""),
             clause => clause,
         };
-        Self { holds: "", source, ..self }
+        let advice = if cfg!(feature = "std") { self.advice } else { "" };
+        Self { holds: "", source, advice, ..self }
     }
 }
 

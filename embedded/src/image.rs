@@ -16,15 +16,17 @@ use cortex_m_semihosting::debug;
 #[repr(C, align(64))]
 struct Aligned<T: ?Sized>(T);
 
-#[cfg(not(any(feature = "zstd", feature = "generation-2")))]
+#[cfg(not(any(feature = "zstd", feature = "generation-2", feature = "safetensors")))]
 static FILE: &Aligned<[u8]> = &Aligned(*include_bytes!("../network/digits.zt"));
-#[cfg(feature = "generation-2")]
+#[cfg(feature = "safetensors")]
+static FILE: &Aligned<[u8]> = &Aligned(*include_bytes!("../network/digits.safetensors"));
+#[cfg(all(feature = "generation-2", not(feature = "safetensors")))]
 static FILE: &Aligned<[u8]> = &Aligned(*include_bytes!("../network/digits-2.zt"));
-#[cfg(all(feature = "zstd", not(feature = "generation-2")))]
+#[cfg(all(feature = "zstd", not(any(feature = "generation-2", feature = "safetensors"))))]
 static FILE: &Aligned<[u8]> = &Aligned(*include_bytes!("../network/digits-zstd.zt"));
 
 /// The file with the network, of 1.2, or with the feature `generation-2` of 2; with the feature `zstd`, one
-/// layer of it is compressed.
+/// layer of it is compressed. With the feature `safetensors` it is a file of that format.
 pub static MODEL: &[u8] = &FILE.0;
 
 /// Ends the emulator, which ends as the image does.

@@ -13,12 +13,13 @@ use zten_embedded::host::{Result, emulator, path, validate};
 type Validate = fn(&Printed) -> Result<()>;
 
 /// Each image, its features, and the check of its output.
-const IMAGES: [(&str, &str, Validate); 8] = [
+const IMAGES: [(&str, &str, Validate); 9] = [
     ("empty", "", |_| Ok(())),
     ("list", "", |printed| validate::objects(printed, &network("digits.zt"))),
     ("model", "digest,messages", |printed| model(printed, "digits.zt")),
     ("model", "digest,messages,generation-2", |printed| model(printed, "digits-2.zt")),
     ("model", "digest,messages,zstd", validate::digits),
+    ("model", "messages,safetensors", validate::digits),
     ("spi", "digest,messages", |printed| spi(printed, "digits.zt")),
     ("spi", "digest,messages,zstd", |printed| spi(printed, "digits-zstd.zt")),
     ("hostile", "messages", validate::rejected),
@@ -26,6 +27,10 @@ const IMAGES: [(&str, &str, Validate); 8] = [
 
 /// Bytes of flash of opening, listing and binding: the image `list` less the image `empty`.
 const FLASH: u64 = 112 << 10;
+/// Bytes of flash of every image that reads zTensor files.
+const IMAGE: u64 = 256 << 10;
+/// Bytes of flash of the image that reads safetensors and GGUF files.
+const IMAGE_SAFETENSORS: u64 = 288 << 10;
 /// Bytes of heap of every image without zstd.
 const HEAP: u64 = 8 << 10;
 /// Bytes of heap for each object of a file that is opened in place.
@@ -83,6 +88,8 @@ fn outcome(image: &Image, validated: Validate) -> Result<Printed> {
 /// The row of an image in the table, if it keeps below the ceilings.
 fn row(name: &str, features: &str, image: &Image, printed: &Printed) -> Result<String> {
     let flash = image.flash;
+    let most = if features.contains("safetensors") { IMAGE_SAFETENSORS } else { IMAGE };
+    at_most("flash", flash, most)?;
     let (heap, stack) = match (printed.heap, printed.stack) {
         (Some(heap), Some(stack)) => (heap, stack),
         // They cannot print numbers.

@@ -199,3 +199,12 @@ macro_rules! complex {
 }
 
 complex! { f32 => Complex64; f64 => Complex128; }
+
+/// Returns the name of a NaN or infinity in JSON output.
+pub(crate) fn name_of_not_finite(value: f64) -> &'static str {
+    match value {
+        f64::INFINITY => "Infinity",
+        f64::NEG_INFINITY => "-Infinity",
+        _ => "NaN",
+    }
+}

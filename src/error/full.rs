@@ -2,7 +2,6 @@
 
 use core::fmt;
 
-#[cfg(feature = "std")]
 use alloc::string::String;
 #[cfg(feature = "std")]
 use alloc::vec::Vec;
@@ -162,19 +161,6 @@ impl Error {
             }
         });
         self
-    }
-
-    /// Returns the error unchanged: without `std`, errors have no names.
-    #[cfg(not(feature = "std"))]
-    #[must_use]
-    pub(crate) fn named(self, _: &Named<'_>) -> Self {
-        self
-    }
-
-    /// Creates the error of a missing tensor.
-    #[cfg(not(feature = "std"))]
-    pub(crate) fn no_tensor(_: &str, _: Option<&str>) -> Self {
-        Self::from(Misuse::NoTensor)
     }
 
     /// Creates the error of a missing tensor called `name`, with the most similar name.
@@ -347,7 +333,6 @@ fn copied(text: &str) -> Option<String> {
 }
 
 /// Formats `values`, and returns an error instead of aborting if there is no memory.
-#[cfg(feature = "std")]
 pub(crate) fn text(values: fmt::Arguments<'_>) -> Result<String, OutOfMemory> {
     let mut text = Text(String::new());
     fmt::write(&mut text, values).map_err(|_| OutOfMemory)?;
@@ -355,10 +340,8 @@ pub(crate) fn text(values: fmt::Arguments<'_>) -> Result<String, OutOfMemory> {
 }
 
 /// A string whose `write_str` fails instead of aborting if there is no memory.
-#[cfg(feature = "std")]
 struct Text(String);
 
-#[cfg(feature = "std")]
 impl fmt::Write for Text {
     fn write_str(&mut self, text: &str) -> fmt::Result {
         self.0.try_reserve(text.len()).map_err(|_| fmt::Error)?;

@@ -1,9 +1,9 @@
 //! The clause of a rule, for one generation of the format.
 
-use std::borrow::ToOwned as _;
-use std::format;
-use std::string::String;
-use std::vec::Vec;
+use alloc::borrow::ToOwned as _;
+use alloc::format;
+use alloc::string::String;
+use alloc::vec::Vec;
 
 use crate::rules::Generation;
 

@@ -3,7 +3,9 @@
 use alloc::string::String;
 use alloc::vec::Vec;
 #[cfg(feature = "dequantize")]
-use std::{fmt, io};
+use core::fmt;
+#[cfg(all(feature = "dequantize", feature = "std"))]
+use std::io;
 
 use crate::attributes::Encoder;
 #[cfg(feature = "dequantize")]
@@ -274,9 +276,9 @@ impl fmt::Display for LengthMismatch {
 }
 
 #[cfg(feature = "dequantize")]
-impl std::error::Error for LengthMismatch {}
+impl core::error::Error for LengthMismatch {}
 
-#[cfg(feature = "dequantize")]
+#[cfg(all(feature = "dequantize", feature = "std"))]
 impl From<LengthMismatch> for io::Error {
     fn from(mismatch: LengthMismatch) -> Self {
         Self::other(mismatch)

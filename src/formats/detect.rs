@@ -1,7 +1,6 @@
 //! Detecting the format of a file from its first bytes: a format that zten reads, or a format that zten only names.
 
-use std::path::Path;
-
+use super::file_name::FileName;
 use super::gguf;
 use super::index;
 use super::npy;
@@ -84,25 +83,25 @@ impl Detected {
 /// The number of bytes at the start of a file from which its format is detected.
 pub const START: usize = 512;
 
-/// Detects the format of a file from `start`, its first [`START`] bytes or the whole file. The name in `path` matters only for
+/// Detects the format of a file from `start`, its first [`START`] bytes or the whole file. The `name` matters only for
 /// an index, and for a zip archive whose first member is no array.
-pub fn by_start(start: &[u8], path: &Path) -> Option<Detected> {
+pub fn by_start<'n>(start: &[u8], name: impl Into<FileName<'n>>) -> Option<Detected> {
+    let name = name.into();
     let magic = MAGICS.iter().find(|(magic, _)| start.starts_with(magic));
     if let Some((_, found)) = magic {
         return Some(*found);
     }
     // A local header of zip takes 30 bytes.
-    let is_npz = by_name(path) == Some(Detected::Misnamed(Rule::NpzMagic));
+    let is_npz = by_name(name) == Some(Detected::Misnamed(Rule::NpzMagic));
     if start.starts_with(b"PK\x03\x04") && (start.len() >= 30 || is_npz) {
-        return Some(of_zip(start, path));
+        return Some(of_zip(start, name));
     }
     // A safetensors file begins with the length of the header in 8 bytes, and the header begins with a brace.
     let brace = start.get(8) == Some(&b'{');
     if brace && start.get(4..8) == Some(&[0; 4]) {
         return Some(Detected::Read(Format::Safetensors));
     }
-    let name = path.file_name().and_then(|name| name.to_str());
-    if name.is_some_and(index::is_named_so) {
+    if name.text().is_some_and(index::is_named_so) {
         return Some(Detected::Read(Format::Index));
     }
     let named = if start.get(4..8) == Some(b"TFL3") {
@@ -148,7 +147,7 @@ pub(super) fn is_stream(start: &[u8]) -> bool {
 }
 
 /// Detects the format of a zip archive by the name of its first member.
-fn of_zip(start: &[u8], path: &Path) -> Detected {
+fn of_zip(start: &[u8], file_name: FileName<'_>) -> Detected {
     let length = start.get(26..28).and_then(|length| length.first_chunk::<2>());
     let length = usize::from(u16::from_le_bytes(length.copied().unwrap_or_default()));
     let name = start.get(30..).unwrap_or_default();
@@ -167,7 +166,7 @@ fn of_zip(start: &[u8], path: &Path) -> Detected {
     if of_keras.contains(&name) {
         return Detected::Named(Rule::FormatKeras);
     }
-    match by_name(path) {
+    match by_name(file_name) {
         // `NpzMagic` means that the name ends in `.npz`. The `.npz` reader opens such an archive, because its errors name the
         // member that is no array.
         Some(Detected::Misnamed(Rule::NpzMagic)) => Detected::Read(Format::Npz),
@@ -224,8 +223,8 @@ fn of_protobuf(start: &[u8]) -> Option<Rule> {
 }
 
 /// Returns the format that the name in `path` claims, for a file whose bytes do not tell its format.
-pub fn by_name(path: &Path) -> Option<Detected> {
-    let extension = path.extension().and_then(|extension| extension.to_str()).unwrap_or_default();
+pub fn by_name<'n>(name: impl Into<FileName<'n>>) -> Option<Detected> {
+    let extension = name.into().suffix().unwrap_or_default();
     let is_suffix = |suffix: &&str| {
         suffix.strip_prefix('.').is_some_and(|suffix| extension.eq_ignore_ascii_case(suffix))
     };
@@ -247,7 +246,7 @@ mod tests {
     use alloc::vec::Vec;
 
     fn named(start: &[u8]) -> Option<Detected> {
-        by_start(start, Path::new("x"))
+        by_start(start, "x")
     }
 
     fn zip(name: &str) -> Vec<u8> {

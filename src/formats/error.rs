@@ -1,12 +1,12 @@
 //! The error for a file that cannot be read.
 
-use alloc::format;
 use alloc::string::String;
 use alloc::string::ToString as _;
-use std::error::Error;
-use std::fmt::{self, Write as _};
+use core::fmt::{self, Write as _};
+#[cfg(feature = "std")]
 use std::io;
 
+use crate::error::Error;
 use crate::error::ErrorKind;
 use crate::error::OutOfMemory;
 use crate::escape::{self, Short};
@@ -17,12 +17,11 @@ use super::rules::{Blame, Rule};
 /// The reason why a file cannot be read.
 #[derive(Debug)]
 pub enum FormatError {
-    /// The file could not be read, memory is short, or an invariant of this package does not hold.
-    Io(io::Error),
     /// The file breaks a rule of its format, is unsupported, or exceeds a limit.
     Violation(Violation),
-    /// The library rejects the file, which is a zTensor file.
-    Library(crate::error::Error),
+    /// The library rejects the file, which is a zTensor file; or the file could not be read, memory is short, or an invariant
+    /// of the library does not hold.
+    Library(Error),
 }
 
 /// The rule that a file breaks, with the place in the file and a sentence for the user.
@@ -142,12 +141,12 @@ impl FormatError {
     /// causes.
     pub(super) fn advising(mut self, advice: &'static str) -> Self {
         if let Self::Violation(violation) = &mut self {
-            violation.advice = Some(advice);
+            violation.advice = cfg!(feature = "std").then_some(advice);
         }
         self
     }
 
-    /// Adds `name`, the tensor, member or key that breaks the rule, unless the violation has a name already. An I/O error gets
+    /// Adds `name`, the tensor, member or key that breaks the rule, unless the violation has a name already. Any other error gets
     /// no name, since no part of the file is to blame.
     pub(super) fn about(self, name: &str) -> Self {
         self.with(name, |violation| &mut violation.name)
@@ -193,18 +192,26 @@ impl FormatError {
 
     /// Creates the error for an allocation that failed.
     pub(super) fn memory() -> Self {
-        Self::Io(io::ErrorKind::OutOfMemory.into())
+        Self::Library(OutOfMemory.into())
     }
 
-    /// Creates the error for an invariant of this package that does not hold.
+    /// Creates the error for an invariant of the library that does not hold.
     pub(super) fn internal(what: &str) -> Self {
-        Self::Io(io::Error::other(format!("internal error: {what}")))
+        Self::library(ErrorKind::Internal, format_args!("internal error: {what}"))
+    }
+
+    /// Creates an error of the library that is not about the file. Without `std` it has no sentence.
+    pub(super) fn library(kind: ErrorKind, sentence: fmt::Arguments<'_>) -> Self {
+        match copied(sentence) {
+            Ok(sentence) => Self::Library(Error::of_format(kind, sentence, None)),
+            Err(error) => error,
+        }
     }
 
     /// Returns whether parsing stopped because the source does not have the bytes yet.
     /// [`Opening`](crate::formats::Opening) then asks the caller for them.
     pub(super) fn is_pending(&self) -> bool {
-        matches!(self, Self::Io(error) if error.kind() == io::ErrorKind::WouldBlock)
+        matches!(self, Self::Library(error) if error.bare().is_pending())
     }
 
     /// Returns whether the file is rejected for breaking `rule`.
@@ -215,7 +222,6 @@ impl FormatError {
     /// Returns whether the file is to blame, and not the system.
     pub fn is_rejection(&self) -> bool {
         match self {
-            Self::Io(_) => false,
             Self::Violation(_) => true,
             Self::Library(error) => error.kind().row().is_some(),
         }
@@ -224,7 +230,6 @@ impl FormatError {
     /// Returns the error as a finding, the form in which errors of zTensor files are reported.
     pub fn finding(&self) -> Finding {
         match self {
-            Self::Io(_) => Finding::new(Verdict::Error, self.to_string()),
             Self::Violation(violation) => {
                 let Violation { blame, name, part, offset, advice, .. } = violation;
                 let mut finding = Finding::new(blame.verdict(), violation.statement().to_string());
@@ -236,7 +241,14 @@ impl FormatError {
                 finding.advice = *advice;
                 finding
             }
-            Self::Library(error) => Finding::from_error(error),
+            Self::Library(error) => {
+                let mut finding = Finding::from_error(error);
+                if matches!(error.kind(), ErrorKind::OutOfMemory | ErrorKind::Internal) {
+                    // The file may be of any format.
+                    finding.format = None;
+                }
+                finding
+            }
         }
     }
 }
@@ -244,10 +256,6 @@ impl FormatError {
 impl fmt::Display for FormatError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Io(error) if error.kind() == io::ErrorKind::UnexpectedEof => {
-                f.write_str("the file became shorter while it was read")
-            }
-            Self::Io(error) => error.fmt(f),
             Self::Violation(violation) => {
                 let Violation { part, name, subject, .. } = violation;
                 let part = part.as_ref().filter(|_| *subject != Subject::Part);
@@ -266,40 +274,36 @@ impl fmt::Display for FormatError {
     }
 }
 
-impl Error for FormatError {
-    fn source(&self) -> Option<&(dyn Error + 'static)> {
+impl core::error::Error for FormatError {
+    fn source(&self) -> Option<&(dyn core::error::Error + 'static)> {
         match self {
-            Self::Io(error) => Some(error),
             Self::Library(error) => Some(error),
             Self::Violation(_) => None,
         }
     }
 }
 
+#[cfg(feature = "std")]
 impl From<io::Error> for FormatError {
     fn from(error: io::Error) -> Self {
-        Self::Io(error)
+        Self::Library(error.into())
     }
 }
 
-impl From<crate::error::Error> for FormatError {
-    fn from(error: crate::error::Error) -> Self {
-        match error.kind() {
-            ErrorKind::Read | ErrorKind::OutOfMemory => Self::Io(error.into()),
-            _ => Self::Library(error),
-        }
+impl From<Error> for FormatError {
+    fn from(error: Error) -> Self {
+        Self::Library(error)
     }
 }
 
-impl From<FormatError> for crate::error::Error {
+impl From<FormatError> for Error {
     fn from(error: FormatError) -> Self {
         match error {
-            FormatError::Io(error) if error.kind() == io::ErrorKind::OutOfMemory => {
-                OutOfMemory.into()
-            }
-            FormatError::Io(error) => error.into(),
             FormatError::Violation(violation) => {
-                let Ok(sentence) = copied(violation.statement()) else { return OutOfMemory.into() };
+                // Without `std`, the error has no sentence.
+                let statement = cfg!(feature = "std").then(|| copied(violation.statement()));
+                let Ok(sentence) = statement.transpose() else { return OutOfMemory.into() };
+                let sentence = sentence.unwrap_or_default();
                 let is_named = violation.is_named();
                 let Violation { blame, name, part, offset, advice, .. } = violation;
                 let kind = match (blame, blame.verdict()) {

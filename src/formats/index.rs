@@ -55,7 +55,7 @@ pub(crate) struct Index {
 #[cfg(feature = "parts")]
 type Feature = ();
 #[cfg(not(feature = "parts"))]
-type Feature = std::convert::Infallible;
+type Feature = core::convert::Infallible;
 
 #[cfg(feature = "parts")]
 const FEATURE: Option<Feature> = Some(());

@@ -5,9 +5,9 @@
 //! text. The entry itself does not become an attribute. If the list is not a JSON array of texts, all metadata is kept
 //! unchanged. A listed value that is not JSON is kept as a text, since any text is valid there.
 
+use alloc::borrow::Cow;
 use alloc::string::String;
 use alloc::vec::Vec;
-use std::borrow::Cow;
 
 use serde::de::IgnoredAny;
 

@@ -5,18 +5,17 @@ mod types;
 
 use alloc::string::String;
 use alloc::vec::Vec;
-use std::io;
-use std::path::Path;
 
 use crate::codec::ReadAt;
 use crate::element::ByteOrder;
-use crate::error::Error;
+use crate::error::{Error, ErrorKind};
 use crate::front::{Blobs, Builder, FrontEnd, Parsed, RawComponent, RawObject, Rules};
 use crate::index::Layout;
 use crate::limits::{Limits, OpenOptions};
 use crate::num::u64_from_usize;
 
 use super::error::{FormatError, follow};
+use super::file_name::FileName;
 use super::front;
 use super::limits::check_length;
 use super::rules::{APPENDED, DAMAGED, Rule, SECOND_ARRAY};
@@ -206,12 +205,12 @@ fn latin1(bytes: &[u8]) -> Result<String, FormatError> {
 }
 
 /// Reads the header of a file of `length` bytes that begins with `start`. The file is one array, which is named after the file.
-/// `path` is empty for a file without a name.
+/// `name` is empty for a file without a name.
 pub(super) fn open(
     source: &dyn ReadAt,
     length: u64,
     mut start: Vec<u8>,
-    path: &Path,
+    name: FileName<'_>,
     options: &OpenOptions,
 ) -> Result<Parsed, FormatError> {
     let header = Header::read(&mut start, options.limit(), |start, end| {
@@ -231,15 +230,11 @@ pub(super) fn open(
         };
         return Err(error.or_at(header.length));
     }
-    let name = if path.as_os_str().is_empty() {
-        Some(NAME)
-    } else {
-        path.file_stem().and_then(|stem| stem.to_str())
-    };
+    let name = if name.is_empty() { Some(NAME) } else { name.stem() };
     let name = name.ok_or_else(|| {
-        FormatError::Io(io::Error::other(
-            "the name of the file, which is that of the array, is not Unicode",
-        ))
+        let sentence =
+            format_args!("the name of the file, which is that of the array, is not Unicode");
+        FormatError::library(ErrorKind::Read, sentence)
     })?;
     let format_error = |error: Error| {
         front::format_error(error, Rule::NpzDuplicateName, |_| {

@@ -5,23 +5,22 @@
 
 use alloc::borrow::ToOwned as _;
 use alloc::boxed::Box;
+use alloc::collections::BTreeMap;
 use alloc::string::String;
 use alloc::vec::Vec;
-use std::collections::BTreeMap;
-use std::io;
-use std::ops::Range;
-use std::path::{Path, PathBuf};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use core::ops::Range;
 
 use crate::archive::{Archive, InMemory};
 use crate::codec::ReadAt;
 use crate::error::Error;
-use crate::error::{Misuse, OutOfMemory};
+use crate::error::{BareError, Misuse, OutOfMemory};
 use crate::limits::{Limits, OpenOptions};
 use crate::num::{sort_by, u64_from_usize};
 
 use super::error::{FormatError, copied};
+use super::file_name::FileName;
 use super::limits::check_length;
+use super::lock::Lock;
 use super::root::{Begun, Part};
 use super::{Detected, detect, parse};
 
@@ -57,7 +56,10 @@ const SLACK: u64 = 1 << 20;
 /// ```
 #[derive(Debug)]
 pub struct Opening {
-    path: PathBuf,
+    /// The bytes of the file's name.
+    name: Vec<u8>,
+    /// Whether the name came from a URL with a query.
+    has_query: bool,
     options: OpenOptions,
     file: Held,
     /// The files beside it that it names, by their names; none for one that is not there.
@@ -87,10 +89,22 @@ pub struct Wanted {
 }
 
 impl Opening {
-    /// Begins with a file of that name and of `length` bytes.
-    pub fn new(path: impl AsRef<Path>, length: u64, options: &OpenOptions) -> Self {
-        let (path, options) = (path.as_ref().to_owned(), *options);
-        Self { path, options, file: Held::new(length), siblings: BTreeMap::new(), passes: 0 }
+    /// Begins with a file of that `name` and of `length` bytes.
+    pub fn new<'n>(name: impl Into<FileName<'n>>, length: u64, options: &OpenOptions) -> Self {
+        let name = name.into();
+        Self {
+            name: name.bytes().to_owned(),
+            has_query: name.has_query(),
+            options: *options,
+            file: Held::new(length),
+            siblings: BTreeMap::new(),
+            passes: 0,
+        }
+    }
+
+    /// Returns the name of the file.
+    fn name(&self) -> FileName<'_> {
+        FileName::from_parts(&self.name, self.has_query)
     }
 
     /// Parses the supplied bytes and returns the next step for the caller. The final archive contains no bytes of the file:
@@ -113,7 +127,7 @@ impl Opening {
         let siblings =
             self.siblings.iter().filter_map(|(name, file)| Some((Some(name), file.as_ref()?)));
         let mut wanted = Vec::new();
-        for (name, file) in std::iter::once((None, &self.file)).chain(siblings) {
+        for (name, file) in core::iter::once((None, &self.file)).chain(siblings) {
             for range in file.take_wanted(least, self.options.limit())? {
                 let file = name.map(copied).transpose()?;
                 wanted.try_reserve(1).map_err(|_| FormatError::memory())?;
@@ -134,7 +148,7 @@ impl Opening {
         if !cfg!(feature = "torch") {
             return by_first_bytes;
         }
-        match detect(&self.file, self.file.length, &self.path) {
+        match detect(&self.file, self.file.length, self.name()) {
             Ok(detected) => detected.and_then(Detected::name),
             Err(_) => by_first_bytes,
         }
@@ -166,9 +180,10 @@ impl Opening {
 
     /// Parses the supplied bytes. Each missing range is recorded in its file, and ends parsing with an error.
     fn parse<S: ReadAt>(&self, source: S) -> Result<Step<S>, FormatError> {
-        let Self { path, options, file, siblings, .. } = self;
-        let header = parse(file, file.length, path, options)?;
-        let root = match header.begin(source, path, options.limit())? {
+        let Self { options, file, siblings, .. } = self;
+        let name = self.name();
+        let header = parse(file, file.length, name, options)?;
+        let root = match header.begin(source, name, options.limit())? {
             Begun::Archive(archive) => return Ok(Step::Done(Box::new(archive))),
             Begun::Root(root) => root,
         };
@@ -185,7 +200,7 @@ impl Opening {
         // found again, in its turn.
         let mut pending = None;
         for (name, file) in there() {
-            let parsed = parse(file, file.length, Path::new(name), options);
+            let parsed = parse(file, file.length, name.into(), options);
             pending = parsed.err().filter(FormatError::is_pending).or(pending);
         }
         if let Some(pending) = pending {
@@ -204,12 +219,12 @@ struct Held {
     /// Bytes by their offsets; no two share one.
     runs: BTreeMap<u64, Vec<u8>>,
     /// Ranges that have been looked for and not been there.
-    wanted: Mutex<Vec<Range<u64>>>,
+    wanted: Lock<Vec<Range<u64>>>,
 }
 
 impl Held {
     fn new(length: u64) -> Self {
-        Self { length, runs: BTreeMap::new(), wanted: Mutex::default() }
+        Self { length, runs: BTreeMap::new(), wanted: Lock::default() }
     }
 
     /// The bytes from `offset` to the end of what has been read there; none if nothing has.
@@ -219,14 +234,9 @@ impl Held {
         (!held.is_empty()).then_some(held)
     }
 
-    /// The ranges that have been looked for and not been there.
-    fn wanted(&self) -> MutexGuard<'_, Vec<Range<u64>>> {
-        self.wanted.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// The ranges that have been looked for, each of `least` bytes at least, as far as they have not been read.
     fn take_wanted(&self, least: u64, limits: &Limits) -> Result<Vec<Range<u64>>, FormatError> {
-        let mut wanted = std::mem::take(&mut *self.wanted());
+        let mut wanted = self.wanted.with(core::mem::take);
         sort_by(&mut wanted, |one, other| one.start.cmp(&other.start));
         let mut gaps: Vec<Range<u64>> = Vec::new();
         let held: u64 = self.runs.values().map(|run| u64_from_usize(run.len())).sum();
@@ -267,10 +277,13 @@ impl ReadAt for Held {
         let (mut at, mut rest) = (offset, buffer);
         while !rest.is_empty() {
             let Some(held) = self.from(at) else {
-                let mut wanted = self.wanted();
-                wanted.try_reserve(1).map_err(|_| OutOfMemory)?;
-                wanted.push(at..at.saturating_add(u64_from_usize(rest.len())));
-                return Err(io::Error::from(io::ErrorKind::WouldBlock).into());
+                let missing = at..at.saturating_add(u64_from_usize(rest.len()));
+                self.wanted.with(|wanted| {
+                    wanted.try_reserve(1).map_err(|_| OutOfMemory)?;
+                    wanted.push(missing);
+                    Ok::<_, OutOfMemory>(())
+                })?;
+                return Err(BareError::pending().into());
             };
             let length = held.len().min(rest.len());
             let (room, behind) = rest.split_at_mut(length);

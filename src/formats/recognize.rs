@@ -12,15 +12,14 @@ mod text;
 
 use alloc::string::String;
 use alloc::vec::Vec;
-use std::path::Path;
 
 use crate::codec::ReadAt;
 use crate::finding::ZTENSOR;
-use crate::network::without_query;
 use crate::num::u64_from_usize;
 
 use super::detect::{Detected, Format, by_name, by_start, is_stream};
 use super::error::{FormatError, copied};
+use super::file_name::FileName;
 use super::index;
 use super::rules::Rule;
 use super::{MAGIC, is_ztensor, is_ztensor_by_name};
@@ -246,11 +245,11 @@ impl Recognition {
         })
     }
 
-    /// Returns the format of a file at `path` with this content, as [`detect`](crate::formats::detect) does: `None` for zTensor.
-    pub fn detected(&self, path: &Path) -> Option<Detected> {
-        let path = without_query(path);
+    /// Returns the format of a file called `name` with this content, as [`detect`](crate::formats::detect) does: `None` for zTensor.
+    pub fn detected<'n>(&self, name: impl Into<FileName<'n>>) -> Option<Detected> {
+        let name = name.into();
         match (self.kind, self.rule) {
-            _ if is_ztensor_by_name(self, path) => None,
+            _ if is_ztensor_by_name(self, name) => None,
             (Recognized::Read(format), _) => Some(Detected::Read(format)),
             (Recognized::Named(rule), None) => Some(Detected::Named(rule)),
             (Recognized::ZTensor, _) => None,
@@ -267,8 +266,8 @@ fn of_other(description: &str) -> FormatError {
     FormatError::violation_at(Rule::FormatUnknown, sentence, 0)
 }
 
-/// Recognizes what a source of `length` bytes is. The name in `path` is consulted only if the bytes do not decide: for an
-/// index, for the language of source code, and for the question whether an HTML page is expected. `path` may be a URL; its
+/// Recognizes what a source of `length` bytes is. The `name` is consulted only if the bytes do not decide: for an
+/// index, for the language of source code, and for the question whether an HTML page is expected. `name` may be a URL; its
 /// query is ignored.
 ///
 /// A file is a pickle if Python's unpickler, reading from the first byte, would call a function, change an object or return
@@ -277,18 +276,18 @@ fn of_other(description: &str) -> FormatError {
 ///
 /// # Errors
 /// The source cannot be read.
-pub fn recognize(
+pub fn recognize<'n>(
     source: &dyn ReadAt,
     length: u64,
-    path: &Path,
+    name: impl Into<FileName<'n>>,
 ) -> Result<Recognition, FormatError> {
-    let path = without_query(path);
+    let name = name.into();
     let mut start = Vec::new();
     source.append_range(0..MAGIC.min(length), &mut start)?;
     if is_ztensor(&start) {
         return Ok(Recognized::ZTensor.into());
     }
-    recognize_more(source, length, &start, path)
+    recognize_more(source, length, &start, name)
 }
 
 /// Recognizes a source as [`recognize`] does, for a file that is no zTensor file and whose first bytes, `start`, have been
@@ -297,14 +296,14 @@ pub(super) fn recognize_more(
     source: &dyn ReadAt,
     length: u64,
     start: &[u8],
-    path: &Path,
+    name: FileName<'_>,
 ) -> Result<Recognition, FormatError> {
     let mut head = Vec::new();
     head.try_reserve(start.len()).map_err(|_| FormatError::memory())?;
     head.extend_from_slice(start);
     let first = u64_from_usize(start.len());
     source.append_range(first..HEAD.min(length).max(first), &mut head)?;
-    recognize_from(source, length, &head, path)
+    recognize_from(source, length, &head, name)
 }
 
 /// Recognizes a source of `length` bytes whose first bytes are `start`: up to [`HEAD`] bytes.
@@ -312,10 +311,10 @@ fn recognize_from(
     source: &dyn ReadAt,
     length: u64,
     start: &[u8],
-    path: &Path,
+    name: FileName<'_>,
 ) -> Result<Recognition, FormatError> {
     if length == 0 {
-        return of_nothing(path);
+        return of_nothing(name);
     }
     if text::is_lfs_pointer(start) {
         let sentence = Some(text::lfs_sentence(start)?);
@@ -323,7 +322,7 @@ fn recognize_from(
         return Ok(Recognition { sentence, ..kind.into() });
     }
     let is_text = text::is_text(start, u64_from_usize(start.len()) == length);
-    let detected = by_start(start, path);
+    let detected = by_start(start, name);
     let is_index = detected == Some(Detected::Read(Format::Index));
     let page = text::of_server(start).filter(|_| is_text);
     let is_page = page.is_some_and(|rule| !is_index || rule != Rule::FormatJsonError);
@@ -363,7 +362,7 @@ fn recognize_from(
         return of_archive(Rule::FormatTar, "tar", members::tar(source, length)?);
     }
     if is_text {
-        return Ok(of_text(start, page, path));
+        return Ok(of_text(start, page, name));
     }
     if contents::is_word2vec(start) {
         return Ok(Recognized::Named(Rule::FormatWord2vec).into());
@@ -371,7 +370,7 @@ fn recognize_from(
     if contents::is_flax(start) {
         return Ok(Recognized::Named(Rule::FormatFlax).into());
     }
-    if let Some(content) = contents::of_protobuf(start, path) {
+    if let Some(content) = contents::of_protobuf(start, name) {
         return Ok(of_content(content));
     }
     if let Some(Detected::Named(rule)) = detected
@@ -379,7 +378,7 @@ fn recognize_from(
     {
         return Ok(Recognized::Named(rule).into());
     }
-    if is_tensorflow(source, length, path)? {
+    if is_tensorflow(source, length, name)? {
         return Ok(Recognized::Named(Rule::FormatTensorflow).into());
     }
     // The header length of a safetensors file takes the first 8 bytes, and the header begins with a brace. A length beyond
@@ -387,16 +386,16 @@ fn recognize_from(
     if start.get(8) == Some(&b'{') {
         return Ok(Recognized::Read(Format::Safetensors).into());
     }
-    Ok(of_name(path, Recognized::Unknown))
+    Ok(of_name(name, Recognized::Unknown))
 }
 
-/// Returns the recognition of an empty file. If the name in `path` claims a format, opening the file breaks a rule of that
+/// Returns the recognition of an empty file. If `name` claims a format, opening the file breaks a rule of that
 /// format.
-fn of_nothing(path: &Path) -> Result<Recognition, FormatError> {
+fn of_nothing(name: FileName<'_>) -> Result<Recognition, FormatError> {
     let empty = Recognition::from(Recognized::Empty);
-    let rule = match by_name(path) {
+    let rule = match by_name(name) {
         // The reader of indexes reports that the file is empty.
-        _ if is_index(path) => return Ok(Recognized::Read(Format::Index).into()),
+        _ if is_index(name) => return Ok(Recognized::Read(Format::Index).into()),
         Some(Detected::Read(_)) => Rule::SafetensorsSize,
         Some(Detected::Misnamed(rule)) => rule,
         _ => return Ok(empty),
@@ -405,10 +404,10 @@ fn of_nothing(path: &Path) -> Result<Recognition, FormatError> {
     Ok(Recognition { rule: Some(rule), sentence, ..empty })
 }
 
-/// Returns what is known of a file whose content, `kind`, is no tensor format. If the name in `path` is that of a tensor
+/// Returns what is known of a file whose content, `kind`, is no tensor format. If `name` is that of a tensor
 /// format, the result says which reader or rule reports the contradiction.
-fn of_name(path: &Path, kind: Recognized) -> Recognition {
-    match by_name(path) {
+fn of_name(name: FileName<'_>, kind: Recognized) -> Recognition {
+    match by_name(name) {
         // The reader of the claimed format reports what is wrong with an unknown content.
         Some(Detected::Read(format)) if kind == Recognized::Unknown => {
             Recognized::Read(format).into()
@@ -458,16 +457,16 @@ fn of_archive(rule: Rule, kind: &str, member: Option<String>) -> Result<Recognit
 
 /// Returns the recognition of a text that begins with `start`. `page` is the rule for an HTML, XML or JSON response of a
 /// server, if the text looks like such a response.
-fn of_text(start: &[u8], page: Option<Rule>, path: &Path) -> Recognition {
+fn of_text(start: &[u8], page: Option<Rule>, name: FileName<'_>) -> Recognition {
     if contents::is_word2vec(start) {
         return Recognized::Named(Rule::FormatWord2vec).into();
     }
-    let kind = match text::kind(start, path) {
+    let kind = match text::kind(start, name) {
         Ok(kind) => Recognized::Other(kind),
         Err(program) => Recognized::Executable(program),
     };
-    let Some(rule) = page else { return of_name(path, kind) };
-    if text::is_expected(rule, path) {
+    let Some(rule) = page else { return of_name(name, kind) };
+    if text::is_expected(rule, name) {
         return Recognition { rule: Some(rule), ..kind.into() };
     }
     Recognized::Named(rule).into()
@@ -488,9 +487,13 @@ fn has_magic(rule: Rule) -> bool {
 
 /// Returns whether a file is part of a TensorFlow checkpoint: an index file, which ends with the magic number of a table, or a
 /// data file, which only its name (`*.data-00000-of-00001`) identifies.
-fn is_tensorflow(source: &dyn ReadAt, length: u64, path: &Path) -> Result<bool, FormatError> {
+fn is_tensorflow(
+    source: &dyn ReadAt,
+    length: u64,
+    name: FileName<'_>,
+) -> Result<bool, FormatError> {
     const TABLE: [u8; 8] = 0xdb47_7524_8b80_fb57_u64.to_le_bytes();
-    let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+    let name = name.text().unwrap_or_default();
     let is_number = |text: &str| text.len() == 5 && text.bytes().all(|byte| byte.is_ascii_digit());
     let shard = name.rsplit_once(".data-").and_then(|(_, shard)| shard.split_once("-of-"));
     if shard.is_some_and(|(number, count)| is_number(number) && is_number(count)) {
@@ -501,7 +504,7 @@ fn is_tensorflow(source: &dyn ReadAt, length: u64, path: &Path) -> Result<bool, 
     Ok(input.array()? == Some(TABLE))
 }
 
-/// Returns whether the name in `path` is that of an index.
-pub(super) fn is_index(path: &Path) -> bool {
-    path.file_name().and_then(|name| name.to_str()).is_some_and(index::is_named_so)
+/// Returns whether `name` is that of an index.
+pub(super) fn is_index(name: FileName<'_>) -> bool {
+    name.text().is_some_and(index::is_named_so)
 }

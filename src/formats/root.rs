@@ -2,8 +2,7 @@
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
-use std::fmt;
-use std::path::Path;
+use core::fmt;
 
 use crate::archive::Archive;
 use crate::codec::ReadAt;
@@ -18,6 +17,7 @@ use crate::tools::ElementType;
 use super::cbor;
 use super::detect::Format;
 use super::error::{FormatError, Subject};
+use super::file_name::FileName;
 use super::gguf::Split;
 use super::index::Index;
 use super::rules::Rule;
@@ -37,11 +37,11 @@ pub(crate) enum Header {
 }
 
 impl Header {
-    /// Joins the header with `source`, the bytes of the file at `path`.
+    /// Joins the header with `source`, the bytes of the file called `name`.
     pub(crate) fn begin<S: ReadAt>(
         self,
         source: S,
-        path: &Path,
+        name: FileName<'_>,
         limits: &Limits,
     ) -> Result<Begun<S>, FormatError> {
         Ok(Begun::Archive(match self {
@@ -49,7 +49,7 @@ impl Header {
             Self::ZTensor(manifest) => Archive::new(manifest, source),
             Self::Gguf(parsed) => {
                 let archive = Archive::from_front(source, parsed);
-                match Split::of(&archive.attributes(), path, limits)? {
+                match Split::of(&archive.attributes(), name, limits)? {
                     None => archive,
                     Some(split) => {
                         let archive = Box::new(archive);
@@ -65,7 +65,10 @@ impl Header {
 
 /// A file whose header has been parsed.
 #[derive(Debug)]
-#[expect(clippy::large_enum_variant, reason = "each file has one value, which is moved once")]
+#[cfg_attr(
+    any(feature = "std", target_pointer_width = "64"),
+    expect(clippy::large_enum_variant, reason = "each file has one value, which is moved once")
+)]
 pub enum Begun<S: ReadAt> {
     /// An archive.
     Archive(Archive<S>),

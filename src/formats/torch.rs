@@ -11,7 +11,7 @@ mod walk;
 
 use alloc::string::String;
 use alloc::vec::Vec;
-use std::cell::Cell;
+use core::cell::Cell;
 
 use crate::archive::{Archive, InMemory};
 use crate::codec::ReadAt;

@@ -4,18 +4,17 @@
 //! A value that JSON cannot express is written as an object whose first key begins with `$`. A map that has such a key itself,
 //! or keys that JSON cannot distinguish, is therefore not written as an object.
 
+use alloc::string::String;
+use alloc::vec::Vec;
 use core::cmp::Ordering;
 use core::fmt;
-use std::hash::{DefaultHasher, Hasher as _};
-use std::string::String;
-use std::vec::Vec;
 
 use crate::cbor::{Attributes, Chunks, Item, Map as CborMap, Value};
 use serde::ser::{Error as _, SerializeMap as _, SerializeSeq as _};
 use serde::{Serialize, Serializer};
 
+use crate::element::name_of_not_finite;
 use crate::json::{EXACT, Integer, Negative, Text, integer, single_key};
-use crate::number::not_finite;
 
 /// The largest number of entries of a map that is written as an object. It bounds the memory for finding duplicate keys,
 /// whatever the file contains.
@@ -68,7 +67,7 @@ impl Serialize for Json<'_> {
                 let bits = nan(self.0.as_bytes());
                 single_key("$nan", &Text(format_args!("{bits:016x}")), serializer)
             }
-            Value::Float(float) => single_key("$float", not_finite(float), serializer),
+            Value::Float(float) => single_key("$float", name_of_not_finite(float), serializer),
             Value::Simple(number) => single_key("$simple", &number, serializer),
             Value::Invalid => Err(S::Error::custom("internal error: a value is not CBOR")),
             // `undefined`, which is one of the simple values.
@@ -133,28 +132,17 @@ fn is_object(map: &CborMap<'_>) -> bool {
     for (key, _) in map.clone() {
         match key.value() {
             Value::Text(chunks) if keys.len() < ENTRIES && !is_own(&chunks) => {
-                keys.push((hash(&chunks), chunks));
+                keys.push(chunks);
             }
             _ => return false,
         }
     }
-    let order = |(hash, text): &(u64, Chunks<'_>), (other, another): &(u64, Chunks<'_>)| {
-        hash.cmp(other).then_with(|| compare(text, another))
-    };
-    keys.sort_unstable_by(order);
-    keys.windows(2).all(|two| matches!(two, [one, other] if order(one, other) == Ordering::Less))
+    keys.sort_unstable_by(compare);
+    keys.windows(2).all(|two| matches!(two, [one, other] if compare(one, other) == Ordering::Less))
 }
 
 fn is_own(key: &Chunks<'_>) -> bool {
     key.pieces().flatten().next() == Some(&b'$')
-}
-
-/// Returns the hash of a key. Only keys with equal hashes are compared.
-fn hash(text: &Chunks<'_>) -> u64 {
-    let mut hasher = DefaultHasher::new();
-    // The bytes are hashed one by one, because the hash of a slice may depend on how a text is split into pieces.
-    text.pieces().flatten().for_each(|byte| hasher.write_u8(*byte));
-    hasher.finish()
 }
 
 fn compare(one: &Chunks<'_>, other: &Chunks<'_>) -> Ordering {

@@ -1,8 +1,8 @@
 //! Running out of memory while a file of another format than zTensor is opened and verified.
 
 use std::cell::Cell;
+use std::fs;
 use std::path::{Path, PathBuf};
-use std::{fs, io};
 
 use zten::formats::{FormatError, open_bytes, open_source};
 use zten::{Error, ErrorKind, Limits, OpenOptions, ReadAt};
@@ -49,7 +49,6 @@ fn is_same(one: &Result<(), FormatError>, other: &Result<(), FormatError>) -> bo
 
 fn is_memory(error: &FormatError) -> bool {
     match error {
-        FormatError::Io(error) => error.kind() == io::ErrorKind::OutOfMemory,
         FormatError::Library(error) => error.kind() == ErrorKind::OutOfMemory,
         FormatError::Violation(_) => false,
     }

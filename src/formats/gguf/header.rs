@@ -1,7 +1,7 @@
 //! The header: the metadata, and the descriptions of tensors.
 
 use alloc::vec::Vec;
-use std::fmt;
+use core::fmt;
 
 use crate::escape::Short;
 use crate::formats::cbor::Map;

@@ -33,19 +33,19 @@ impl From<OutOfMemory> for Stop {
 
 impl Stop {
     /// Creates an error for a header that breaks `rule` at the byte `offset` of the file.
-    pub(super) fn at(rule: Rule, sentence: impl std::fmt::Display, offset: u64) -> Self {
+    pub(super) fn at(rule: Rule, sentence: impl core::fmt::Display, offset: u64) -> Self {
         FormatError::violation_at(rule, sentence, offset).into()
     }
 
     /// Creates an error as [`at`](Self::at) does. `sentence` begins with a verb, and [`about`](Self::about) adds the metadata
     /// key as its subject.
-    pub(super) fn of_key(rule: Rule, sentence: impl std::fmt::Display, offset: u64) -> Self {
+    pub(super) fn of_key(rule: Rule, sentence: impl core::fmt::Display, offset: u64) -> Self {
         FormatError::violation_at(rule, sentence, offset).with_subject(Subject::Key).into()
     }
 
     /// Creates an error as [`at`](Self::at) does. `sentence` begins with a verb, and [`about`](Self::about) adds the tensor as
     /// its subject.
-    pub(super) fn of_tensor(rule: Rule, sentence: impl std::fmt::Display, offset: u64) -> Self {
+    pub(super) fn of_tensor(rule: Rule, sentence: impl core::fmt::Display, offset: u64) -> Self {
         FormatError::predicate(rule, sentence).or_at(offset).into()
     }
 

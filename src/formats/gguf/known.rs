@@ -3,7 +3,7 @@
 //! Keys come in any order, and the known counts depend on the architecture. So the positions of keys that may be known are
 //! stored while the metadata is parsed, and their values are checked at its end.
 
-use std::fmt;
+use core::fmt;
 
 use crate::escape::Short;
 use crate::formats::rules::Rule;

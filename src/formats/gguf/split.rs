@@ -3,7 +3,6 @@
 
 use alloc::string::String;
 use alloc::vec::Vec;
-use std::path::Path;
 
 use crate::archive::Archive;
 use crate::attributes::{Attributes, Value};
@@ -11,6 +10,7 @@ use crate::codec::ReadAt;
 use crate::error::Error;
 use crate::formats::cbor;
 use crate::formats::error::{FormatError, Subject, copied};
+use crate::formats::file_name::FileName;
 use crate::formats::front;
 use crate::formats::root::{self, Part};
 use crate::formats::rules::Rule;
@@ -83,21 +83,21 @@ pub(crate) struct Split {
 }
 
 impl Split {
-    /// Returns the split model whose first file is at `path` and has the given `metadata`. Returns `None` if the file is not
+    /// Returns the split model whose first file is called `name` and has the given `metadata`. Returns `None` if the file is not
     /// split, or is not the first file.
     ///
     /// # Errors
     /// `gguf-split` if the numbers in the metadata contradict each other or the name; more files than `limit-shards`.
     pub(crate) fn of(
         metadata: &Attributes<'_>,
-        path: &Path,
+        name: FileName<'_>,
         limits: &Limits,
     ) -> Result<Option<Self>, FormatError> {
         let Some(numbers) = Numbers::read(metadata)?.filter(Numbers::is_first) else {
             return Ok(None);
         };
         let count = numbers.count;
-        let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+        let name = name.text_for_siblings().unwrap_or_default();
         let first = FirstName::parse(name).filter(|first| u64::from(first.count) == count);
         let Some(FirstName { stem, count }) = first else {
             let sentence = format_args!(
@@ -244,7 +244,7 @@ impl Numbers {
 
 /// Returns the error for the metadata key `key` that contradicts another file, or the name of the file. `sentence` begins with
 /// a verb.
-fn split_error(key: &str, sentence: impl std::fmt::Display) -> FormatError {
+fn split_error(key: &str, sentence: impl core::fmt::Display) -> FormatError {
     FormatError::violation(Rule::GgufSplit, sentence).with_subject(Subject::Key).about(key)
 }
 

@@ -1,6 +1,6 @@
 //! The tensor types of ggml.
 
-use std::fmt;
+use core::fmt;
 
 use crate::formats::block::Block;
 use crate::formats::kind::elements;

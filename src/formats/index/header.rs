@@ -4,17 +4,17 @@ use alloc::borrow::ToOwned as _;
 use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
-use std::collections::HashMap;
-use std::fmt;
+use core::fmt;
 
 use serde::Deserialize;
 use serde::de::{DeserializeSeed, Deserializer, Error as _, MapAccess, Visitor};
 
 use crate::escape;
 use crate::formats::cbor::{Map, int};
-use crate::formats::error::FormatError;
+use crate::formats::error::{FormatError, copied};
 use crate::formats::json;
 use crate::formats::limits::check_keys;
+use crate::formats::ordered_map::OrderedMap;
 use crate::formats::record::{self, NUMBER, Record};
 use crate::formats::rules::Rule;
 use crate::limits::Limits;
@@ -77,7 +77,7 @@ pub(super) struct Weights {
     /// The position of each record in `records`, sorted by the names of tensors.
     starts: Vec<u32>,
     /// The number of each file, by its name.
-    files: HashMap<String, usize>,
+    files: OrderedMap<String, usize>,
     /// The number of tensors in each file, by the number of the file.
     counts: Vec<usize>,
 }
@@ -172,14 +172,15 @@ impl Weights {
                 format!("it names more than {most} files"),
             ));
         }
-        self.files.insert(file.to_owned(), number);
+        self.counts.try_reserve(1).map_err(|_| FormatError::memory())?;
+        self.files.insert(copied(file)?, number)?;
         self.counts.push(0);
         Ok(number)
     }
 
     /// Sorts the records by the names of tensors, and checks that the names are unique.
     fn put_in_order(&mut self) -> Result<(), FormatError> {
-        let mut starts = std::mem::take(&mut self.starts);
+        let mut starts = core::mem::take(&mut self.starts);
         starts.sort_unstable_by(|a, b| self.record(*a).text().cmp(self.record(*b).text()));
         let name = |start: &u32| self.record(*start).text();
         let mut pairs = starts.iter().zip(starts.iter().skip(1));
@@ -249,8 +250,8 @@ impl Top<'_, '_> {
         let (mut metadata, mut weights) = (false, false);
         while let Some(key) = map.next_key::<String>()? {
             let again = match key.as_str() {
-                "metadata" => std::mem::replace(&mut metadata, true),
-                "weight_map" => std::mem::replace(&mut weights, true),
+                "metadata" => core::mem::replace(&mut metadata, true),
+                "weight_map" => core::mem::replace(&mut weights, true),
                 _ => {
                     let sentence = "unknown key in the index";
                     return Err(self
@@ -368,10 +369,8 @@ impl Scalar {
     fn as_byte_count(&self) -> Option<u64> {
         match self {
             Self::Unsigned(number) => Some(*number),
-            // Whole numbers below 9e15 are exact in a double.
-            Self::Float(float) if float.fract() == 0.0 && (0.0..9e15).contains(float) => {
-                format!("{float:.0}").parse().ok()
-            }
+            // Whole numbers below 9e15 are exact in a double, and are displayed without a point.
+            Self::Float(float) if (0.0..9e15).contains(float) => format!("{float}").parse().ok(),
             _ => None,
         }
     }

@@ -1,7 +1,7 @@
 //! Parsing the Python literal that describes an array: a dictionary with three entries.
 
 use alloc::vec::Vec;
-use std::fmt;
+use core::fmt;
 
 use nom::branch::alt;
 use nom::bytes::complete::{tag, take_while};

@@ -1,8 +1,8 @@
 //! Recognizing the kind of a file that zten does not read from its first bytes.
 
 use alloc::string::String;
-use std::path::Path;
 
+use crate::formats::file_name::FileName;
 use crate::formats::rules::Rule;
 
 use super::{Executable, OtherKind};
@@ -142,10 +142,10 @@ fn is_zlib(start: &[u8]) -> bool {
     (u16::from_be_bytes([0x78, *flags])).is_multiple_of(31) && first & 0x06 != 0x06
 }
 
-/// Recognizes a message in Protocol Buffers by its first fields, since the encoding has no magic number. The suffix of `path`
+/// Recognizes a message in Protocol Buffers by its first fields, since the encoding has no magic number. The suffix of `name`
 /// decides between a Core ML model and a TensorFlow `SavedModel`, which may begin alike.
-pub(super) fn of_protobuf(start: &[u8], path: &Path) -> Option<Content> {
-    if is_core_ml(start, path) {
+pub(super) fn of_protobuf(start: &[u8], name: FileName<'_>) -> Option<Content> {
+    if is_core_ml(start, name) {
         return Some(Content::Named(Rule::FormatCoreMl));
     }
     if is_sentencepiece(start) {
@@ -199,19 +199,19 @@ fn is_printable(text: &[u8]) -> bool {
 /// Returns whether a file is a Core ML model, which begins with the version of its specification and a description whose first
 /// field is an input with a name, or a weight file of a Core ML program. A `SavedModel` of TensorFlow may begin like a model,
 /// so the suffix `.pb` is excluded.
-fn is_core_ml(start: &[u8], path: &Path) -> bool {
+fn is_core_ml(start: &[u8], file_name: FileName<'_>) -> bool {
     // A weight file of a program begins with the number of blobs and version 2; the first blob has a magic number at offset 64.
     if start.get(4..8) == Some(&[2, 0, 0, 0]) && start.get(64..68) == Some(b"\xef\xbe\xad\xde") {
         return true;
     }
     let Some((1, Field::Number(1..=32), rest)) = field(start) else { return false };
-    if suffix(path).is_some_and(|suffix| suffix == "mlmodel") {
+    if suffix(file_name).is_some_and(|suffix| suffix == "mlmodel") {
         return field(rest).is_some();
     }
     let Some((2, Field::Bytes(description), _)) = field(rest) else { return false };
     let Some((1, Field::Bytes(input), _)) = field(description) else { return false };
     let Some((1, Field::Bytes(name), rest)) = field(input) else { return false };
-    let is_pb = suffix(path).is_some_and(|suffix| suffix == "pb");
+    let is_pb = suffix(file_name).is_some_and(|suffix| suffix == "pb");
     !is_pb && is_printable(name) && matches!(field(rest), Some((2 | 3 | 1000, Field::Bytes(_), _)))
 }
 
@@ -328,7 +328,7 @@ pub(super) fn is_word2vec(start: &[u8]) -> bool {
     count == size || is_cut && count < size
 }
 
-/// Returns the last suffix of the name in `path`, without the dot and in lower case.
-pub(super) fn suffix(path: &Path) -> Option<String> {
-    path.extension().and_then(|suffix| suffix.to_str()).map(str::to_ascii_lowercase)
+/// Returns the last suffix of `name`, without the dot and in lower case.
+pub(super) fn suffix(name: FileName<'_>) -> Option<String> {
+    name.suffix().map(str::to_ascii_lowercase)
 }

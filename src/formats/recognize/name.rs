@@ -5,13 +5,12 @@
 
 use alloc::format;
 use alloc::string::String;
-use std::path::Path;
 
 use crate::finding::Finding;
 use crate::formats::detect::Format;
 use crate::formats::error::FormatError;
+use crate::formats::file_name::FileName;
 use crate::formats::rules::Rule;
-use crate::network::without_query;
 
 use super::{OtherKind, Recognition, Recognized};
 
@@ -42,13 +41,14 @@ const SUFFIXES: [(&str, Claim); 11] = [
 ];
 
 impl Claim {
-    /// Returns the format that the name in `path` claims, regardless of case; `None` if the name claims no format.
-    fn of(path: &Path) -> Option<Self> {
-        let name = path.file_name()?.to_string_lossy().to_ascii_lowercase();
-        let entry = SUFFIXES.iter().find(|(suffix, _)| name.ends_with(suffix));
+    /// Returns the format that `name` claims, regardless of case; `None` if the name claims no format.
+    fn of(name: FileName<'_>) -> Option<Self> {
+        // The name need not be UTF-8.
+        let name = name.bytes().to_ascii_lowercase();
+        let entry = SUFFIXES.iter().find(|(suffix, _)| name.ends_with(suffix.as_bytes()));
         let is_weights = name
-            .strip_suffix(".bin")
-            .is_some_and(|stem| stem.starts_with("pytorch_model") || stem == "adapter_model");
+            .strip_suffix(b".bin")
+            .is_some_and(|stem| stem.starts_with(b"pytorch_model") || stem == b"adapter_model");
         entry.map(|(_, claim)| *claim).or(is_weights.then_some(Self::Checkpoint))
     }
 
@@ -114,22 +114,22 @@ fn is_broken(rule: Rule) -> bool {
 }
 
 impl Recognition {
-    /// Returns the finding that the name in `path` contradicts the content, as [`check_name`](Self::check_name) tells it, with
+    /// Returns the finding that `name` contradicts the content, as [`check_name`](Self::check_name) tells it, with
     /// the format of the content.
-    pub fn misnamed(&self, path: &Path) -> Option<Finding> {
-        let error = self.check_name(path).err()?;
+    pub fn misnamed<'n>(&self, name: impl Into<FileName<'n>>) -> Option<Finding> {
+        let error = self.check_name(name).err()?;
         Some(Finding { format: self.format(), ..error.finding() })
     }
 
-    /// Checks the content of the file against `name`, its present or original name (rule `format-name`). An empty path claims
+    /// Checks the content of the file against `name`, its present or original name (rule `format-name`). An empty name claims
     /// no format. A file of a format that zten reads is also rejected if it is a pickle at the same time.
     ///
     /// A loader that chooses the format by the name would see another file than zten, which goes by the content.
     ///
     /// # Errors
     /// Name and content disagree, or the content is of two formats.
-    pub fn check_name(&self, name: &Path) -> Result<(), FormatError> {
-        if let Some(claim) = Claim::of(without_query(name))
+    pub fn check_name<'n>(&self, name: impl Into<FileName<'n>>) -> Result<(), FormatError> {
+        if let Some(claim) = Claim::of(name.into())
             && !claim.allows(self.kind)
         {
             let (claimed, rule) = (claim.description(), Rule::FormatName);

@@ -13,9 +13,9 @@
 //! takes one entry, and both the stack and the memo have a limit.
 
 use alloc::vec::Vec;
-use std::collections::HashMap;
 
 use crate::formats::error::FormatError;
+use crate::formats::ordered_map::OrderedMap;
 use crate::num::u64_from_usize;
 
 use super::input::Input;
@@ -553,7 +553,7 @@ struct Memo {
     /// The values with the consecutive keys from 0.
     dense: Vec<Value>,
     /// The values with other keys.
-    others: HashMap<u64, Value>,
+    others: OrderedMap<u64, Value>,
     /// Whether values have been dropped. Any key may then have any value.
     is_full: bool,
 }
@@ -574,12 +574,11 @@ impl Memo {
         let place = usize::try_from(key).unwrap_or(usize::MAX);
         if let Some(stored) = self.dense.get_mut(place) {
             *stored = value;
-        } else if place == self.dense.len() && place < DENSE && !self.others.contains_key(&key) {
+        } else if place == self.dense.len() && place < DENSE && self.others.get(&key).is_none() {
             self.dense.try_reserve(1).map_err(|_| FormatError::memory())?;
             self.dense.push(value);
         } else if self.others.len() < OTHERS {
-            self.others.try_reserve(1).map_err(|_| FormatError::memory())?;
-            self.others.insert(key, value);
+            self.others.insert(key, value)?;
         } else {
             self.is_full = true;
         }

@@ -1,10 +1,10 @@
 //! Recognizing kinds of text, and pages or messages of servers that were stored in place of a model.
 
 use alloc::string::String;
-use std::path::Path;
 
 use crate::finding::grouped;
 use crate::formats::error::{FormatError, copied};
+use crate::formats::file_name::FileName;
 use crate::formats::rules::Rule;
 
 use super::contents::suffix;
@@ -100,10 +100,10 @@ pub(super) fn of_server(start: &[u8]) -> Option<Rule> {
     keys.iter().any(|known| key.eq_ignore_ascii_case(known)).then_some(Rule::FormatJsonError)
 }
 
-/// Returns whether the name in `path` allows the kind of page or message that `rule` names, so that the file is no failed
+/// Returns whether `name` allows the kind of page or message that `rule` names, so that the file is no failed
 /// download.
-pub(super) fn is_expected(rule: Rule, path: &Path) -> bool {
-    let Some(suffix) = suffix(path) else { return false };
+pub(super) fn is_expected(rule: Rule, name: FileName<'_>) -> bool {
+    let Some(suffix) = suffix(name) else { return false };
     if MODELS.contains(&&*suffix) {
         return false;
     }
@@ -169,10 +169,10 @@ const SOURCE: &[&str] = &[
     "f90", "asm", "s", "glsl", "wgsl", "metal", "cl", "py", "pyw",
 ];
 
-/// Returns the kind of a text that begins with `start`, in a file with the name in `path`. Python source is an error, so that
+/// Returns the kind of a text that begins with `start`, in a file with `name`. Python source is an error, so that
 /// callers treat it as a program.
-pub(super) fn kind(start: &[u8], path: &Path) -> Result<OtherKind, Executable> {
-    let suffix = suffix(path);
+pub(super) fn kind(start: &[u8], name: FileName<'_>) -> Result<OtherKind, Executable> {
+    let suffix = suffix(name);
     let suffix = suffix.as_deref().unwrap_or_default();
     let text = start.strip_prefix(b"\xef\xbb\xbf").unwrap_or(start).trim_ascii_start();
     if matches!(suffix, "py" | "pyw") {

@@ -2,7 +2,7 @@
 
 use alloc::string::String;
 use alloc::vec::Vec;
-use std::fmt;
+use core::fmt;
 
 use crate::escape::Short;
 use crate::formats::cbor::Map;

@@ -259,7 +259,7 @@ mod tests {
     use alloc::vec;
     use alloc::vec::Vec;
 
-    fn why<O: std::fmt::Debug>(parsed: Parsed<'_, O>) -> (Why, u32) {
+    fn why<O: core::fmt::Debug>(parsed: Parsed<'_, O>) -> (Why, u32) {
         match parsed.unwrap_err() {
             nom::Err::Failure(Fault { why, left }) => (why, left),
             other => panic!("{other:?}"),

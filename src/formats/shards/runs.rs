@@ -1,8 +1,8 @@
 //! The order in which ranges of several files are read.
 
 use alloc::vec::Vec;
+use core::ops::Range;
 use std::collections::HashMap;
-use std::ops::Range;
 
 use crate::manifest::Component;
 

@@ -1,17 +1,13 @@
 //! The shards and sibling files that a file names.
 
 use alloc::borrow::ToOwned as _;
-use alloc::format;
 use alloc::string::String;
 use alloc::vec;
 use alloc::vec::Vec;
-use std::fmt;
-use std::io;
-use std::path::Path;
+use core::fmt;
 
 use super::shard_path::ShardPath;
 use super::wanted::{NAME, Wanted};
-use super::{IS_LINK, Links, ShardFile, first, link_target, parent};
 
 /// A shard or sibling file that another file names.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -24,7 +20,7 @@ pub enum Want {
 
 /// The valid name of a safetensors or GGUF file in the folder of the file that names it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Sibling(String);
+pub struct Sibling(pub(super) String);
 
 impl Sibling {
     /// Checks `name`. Returns `None` if the name leads out of the folder, contains control characters, which URL parsers drop,
@@ -63,21 +59,6 @@ impl Want {
             Self::Sibling(Sibling(name)) => vec![ShardPath::Below(vec![name])],
         }
     }
-
-    /// Opens this shard or sibling file of the file at the path `root`. Returns `None` if no regular file is at any of its
-    /// places.
-    ///
-    /// # Errors
-    /// The errors of [`open`](super::open); a sibling file is a link that `links` does not follow.
-    pub fn open(&self, root: &Path, links: Links) -> io::Result<Option<ShardFile>> {
-        let opened = first(root, &self.places(), self.name(), links)?;
-        if let (None, Self::Sibling(Sibling(name))) = (&opened, self)
-            && let Some(target) = link_target(parent(root), name)
-        {
-            return Err(io::Error::other(format!("{IS_LINK}{target}")));
-        }
-        Ok(opened)
-    }
 }
 
 impl fmt::Display for Want {
@@ -92,6 +73,7 @@ impl fmt::Display for Want {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use alloc::format;
     use alloc::string::ToString as _;
 
     #[test]

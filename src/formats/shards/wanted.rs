@@ -5,7 +5,7 @@ use alloc::format;
 use alloc::string::String;
 use alloc::string::ToString as _;
 use alloc::vec;
-use std::fmt;
+use core::fmt;
 
 use crate::shards::Shard;
 

@@ -45,7 +45,7 @@ fn large_files() {
     const ZEROS: u64 = (1 << 32) + 4096;
     let large = Large(include_bytes!("large.pt"), 1088, ZEROS);
     let length = u64::try_from(large.0.len()).unwrap() + ZEROS;
-    let archive = open_source(large, length, "x".as_ref(), &OpenOptions::default()).unwrap();
+    let archive = open_source(large, length, "x", &OpenOptions::default()).unwrap();
     assert_eq!(archive.tensor("big").unwrap().shape().to_vec(), [ZEROS]);
     let elements = archive.tensor("z").unwrap().to_vec::<f32>().unwrap();
     assert_eq!(elements, [0.0, 1.0, 2.0, 3.0, 4.0]);

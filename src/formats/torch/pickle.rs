@@ -6,7 +6,7 @@
 //! stream decides how much memory is allocated.
 
 use alloc::vec::Vec;
-use std::cell::Cell as Counter;
+use core::cell::Cell as Counter;
 
 use crate::escape::Short;
 use crate::formats::error::{FormatError, follow};
@@ -490,7 +490,7 @@ impl<'p> Machine<'p> {
     }
 
     /// Returns an error of `rule` at the current instruction.
-    fn violation(&self, rule: Rule, sentence: impl std::fmt::Display) -> FormatError {
+    fn violation(&self, rule: Rule, sentence: impl core::fmt::Display) -> FormatError {
         FormatError::violation_at(rule, sentence, self.pickle.byte(self.now))
     }
 

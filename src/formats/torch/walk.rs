@@ -231,7 +231,7 @@ impl Pickle<'_> {
             }
         }
         places.sort_unstable();
-        let twice = |at: u32, key: &dyn std::fmt::Display| {
+        let twice = |at: u32, key: &dyn core::fmt::Display| {
             let sentence = format_args!("duplicate key {key}");
             FormatError::violation_at(Rule::TorchDuplicateKey, sentence, self.byte(at))
         };

@@ -1,7 +1,7 @@
 //! A cursor for reading the fields of a record in order, and a window over the bytes of a file.
 
 use alloc::vec::Vec;
-use std::ops::Range;
+use core::ops::Range;
 
 use crate::codec::ReadAt;
 use crate::formats::error::FormatError;

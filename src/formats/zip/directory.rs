@@ -5,7 +5,7 @@
 //! end, whose directory lies right before it, and whose directory has exactly the counted number of members.
 
 use alloc::vec::Vec;
-use std::ops::Range;
+use core::ops::Range;
 
 use crate::codec::ReadAt;
 use crate::formats::error::{FormatError, follow};
@@ -87,7 +87,7 @@ impl Directory {
     pub(crate) fn entries(&self) -> impl Iterator<Item = Result<Entry<'_>, FormatError>> {
         let (Range { start, end }, writer) = (self.range.clone(), self.writer);
         let mut cursor = Cursor::new(&self.bytes, start, end, Rule::ZipDirectory);
-        std::iter::from_fn(move || (!cursor.is_at_end()).then(|| Entry::read(&mut cursor, writer)))
+        core::iter::from_fn(move || (!cursor.is_at_end()).then(|| Entry::read(&mut cursor, writer)))
     }
 
     /// Checks that the number of members `found` is the number in the end record.

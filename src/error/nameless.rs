@@ -1,0 +1,91 @@
+//! Errors without `std`. They are small and `Copy`, so they have no names, texts and advice of their own: what would set these
+//! does nothing, and what would return them returns nothing.
+
+use alloc::string::String;
+use core::ops::Range;
+
+use super::full::{Error, Named};
+use super::{BareError, ErrorKind, Misuse};
+use crate::rules::Generation;
+
+impl Error {
+    /// Creates the error of a file of another format, without its sentence. Unstable.
+    #[doc(hidden)]
+    pub fn of_format(kind: ErrorKind, _: String, offset: Option<u64>) -> Self {
+        BareError::new(kind, offset).into()
+    }
+
+    /// Returns the error unchanged. Unstable.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn about(self, _: Option<String>, _: Option<String>) -> Self {
+        self
+    }
+
+    /// Returns the error unchanged. Unstable.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn naming_its_tensor(self) -> Self {
+        self
+    }
+
+    /// Returns the error unchanged. Unstable.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn advising(self, _: Option<&'static str>) -> Self {
+        self
+    }
+
+    /// Returns the error unchanged.
+    #[must_use]
+    pub(crate) fn named(self, _: &Named<'_>) -> Self {
+        self
+    }
+
+    /// Creates the error of a missing tensor.
+    pub(crate) fn no_tensor(_: &str, _: Option<&str>) -> Self {
+        Self::from(Misuse::NoTensor)
+    }
+
+    /// Returns `None`: without `std`, the error has no name of a tensor. Unstable.
+    #[doc(hidden)]
+    pub fn tensor(&self) -> Option<&str> {
+        None
+    }
+
+    /// Returns `None`: without `std`, the error has no role of a component. Unstable.
+    #[doc(hidden)]
+    pub fn component(&self) -> Option<&str> {
+        None
+    }
+
+    /// Returns `None`: without `std`, the error has no name of another file. Unstable.
+    #[doc(hidden)]
+    pub fn file(&self) -> Option<&str> {
+        None
+    }
+
+    /// Returns `None`: without `std`, the error does not know the generation of the file. Unstable.
+    #[doc(hidden)]
+    pub fn generation(&self) -> Option<Generation> {
+        None
+    }
+
+    /// Returns false: without `std`, no sentence begins with the name of a tensor. Unstable.
+    #[doc(hidden)]
+    pub fn names_its_tensor(&self) -> bool {
+        false
+    }
+
+    /// Returns `None`: without `std`, no advice is compiled in. Unstable.
+    #[doc(hidden)]
+    pub fn advice(&self) -> Option<&'static str> {
+        None
+    }
+
+    /// Returns `None`: without `std`, the error does not know the range of a rejected manifest. Unstable.
+    #[doc(hidden)]
+    pub fn manifest_range(&self) -> Option<Range<u64>> {
+        None
+    }
+}

@@ -1,0 +1,41 @@
+//! A value that is changed behind a shared reference.
+
+#[cfg(not(feature = "std"))]
+use core::cell::Cell;
+#[cfg(feature = "std")]
+use std::sync::{Mutex, PoisonError};
+
+/// A value that is changed behind a shared reference. With `std`, several threads may do so, because all sources must be shared
+/// by threads.
+#[cfg(feature = "std")]
+#[derive(Debug, Default)]
+pub(super) struct Lock<T>(Mutex<T>);
+
+/// A value that is changed behind a shared reference. Without `std`, one thread does so.
+#[cfg(not(feature = "std"))]
+#[derive(Default)]
+pub(super) struct Lock<T>(Cell<T>);
+
+#[cfg(not(feature = "std"))]
+impl<T> core::fmt::Debug for Lock<T> {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_struct("Lock").finish_non_exhaustive()
+    }
+}
+
+impl<T: Default> Lock<T> {
+    /// Calls `change` with the value.
+    pub(super) fn with<R>(&self, change: impl FnOnce(&mut T) -> R) -> R {
+        #[cfg(feature = "std")]
+        {
+            change(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
+        }
+        #[cfg(not(feature = "std"))]
+        {
+            let mut value = self.0.take();
+            let result = change(&mut value);
+            self.0.set(value);
+            result
+        }
+    }
+}
