@@ -26,7 +26,7 @@ fn check<S: ReadAt>(archive: &Archive<S>, format: &str, expected: &[Expected<'_>
     assert_eq!(archive.len(), expected.len());
     for (tensor, (name, shape, bytes)) in archive.tensors().zip(expected) {
         assert_eq!(tensor.name(), *name);
-        assert_eq!(tensor.shape(), **shape);
+        assert_eq!(tensor.shape(), *shape);
         let data = tensor.component("data").unwrap();
         assert_eq!(&*data.read().unwrap(), *bytes, "{name}");
         assert_eq!(archive.get(name).unwrap().name(), *name);
