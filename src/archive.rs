@@ -14,7 +14,7 @@ use crate::codec::{Located, ReadAt, Source, sealed};
 use crate::debug_summary::Bytes;
 use crate::error::{BareError, Error, Misuse};
 use crate::format::frame::{Container, Frame};
-use crate::front::Parsed;
+use crate::index::Parsed;
 use crate::limits::{Limits, OpenOptions};
 use crate::manifest::{Component, Finding, Manifest, ManifestRef, Tensor, ValidatedManifest};
 use crate::num::u64_from_usize;
@@ -188,10 +188,9 @@ impl<S> Archive<S> {
 
     /// Creates an archive of a file of another format, whose header has been parsed. Unstable.
     #[doc(hidden)]
-    pub fn from_front(source: S, parsed: Parsed) -> Self {
-        let (validated, text) = parsed.into_parts();
-        let length = validated.file_len();
-        Self::of(Manifest::of_front(Held { source, length }, (validated, text)))
+    pub fn from_parsed(source: S, parsed: Parsed) -> Self {
+        let length = parsed.file_len;
+        Self::of(Manifest::of_parsed(Held { source, length }, parsed))
     }
 
     /// Returns the source of the bytes.

@@ -19,6 +19,7 @@ pub use value::{Array, Attributes, Chunks, Item, Map, Value};
 pub(crate) use walk::{deterministic, deterministic_map, item, pass, skip, strict};
 
 use crate::error::{ErrorKind, OutOfMemory};
+use crate::limits::Limits;
 use crate::names::{NameTable, by_length};
 use crate::num::{Word, len_u32, u64_from_usize, usize_from_u32};
 use crate::rules::{Limit, Rule};
@@ -688,6 +689,27 @@ pub(crate) fn find<'m>(map: Input<'m>, wanted: &str) -> Option<Input<'m>> {
 pub(crate) fn nth_key(map: Input<'_>, place: u32) -> Option<(Input<'_>, Input<'_>)> {
     let entry = entries_of(map).nth(usize_from_u32(place))?;
     Some((entry.value, entry.key?))
+}
+
+/// Checks the attributes at `at`, which lie within `open` levels: a map whose keys are distinct texts, and whose values
+/// may be anything. Returns the bytes left after the map. A value of another type breaks `wrong`.
+pub(crate) fn pass_attributes<'m>(
+    limits: &Limits,
+    wrong: Rule,
+    at: Input<'m>,
+    open: u8,
+) -> Parsed<'m, ()> {
+    let (mut input, mut entries) = map_head(wrong, limits.keys(), at)?;
+    let mut keys = Keys::of(input);
+    while entries.next(input) {
+        let (value, name) = key(input)?;
+        check_utf8(BytesLeft::of(input), name)?;
+        keys.note(name);
+        input = skip(value, open.saturating_add(1), limits.depth())?.0;
+    }
+    let rest = entries.end(input, at, Limit::Keys)?;
+    keys.finish()?;
+    Ok((rest, ()))
 }
 
 #[cfg(test)]

@@ -280,19 +280,20 @@ impl BareError {
         Self::unplaced(ErrorKind::Misuse(misuse))
     }
 
-    /// Creates the error of bytes that the caller has not supplied yet.
+    /// Creates the error for bytes that the caller has not supplied yet.
     #[cfg(feature = "other-formats")]
     pub(crate) const fn pending() -> Self {
         Self { found: Self::PENDING, ..Self::unplaced(ErrorKind::Read) }
     }
 
-    /// Returns whether the error is that of bytes that the caller has not supplied yet.
+    /// Returns whether [`pending`](Self::pending) created the error: the caller has not supplied the bytes yet.
     #[cfg(feature = "other-formats")]
     pub(crate) fn is_pending(&self) -> bool {
         self.kind == ErrorKind::Read && self.found == Self::PENDING
     }
 
-    /// Marks an error of reading as [`pending`](Self::pending): no other error of reading has a number.
+    /// The value of `found` in errors that [`pending`](Self::pending) creates. All other read errors leave `found` at
+    /// 0.
     #[cfg(feature = "other-formats")]
     const PENDING: u64 = 1;
 

@@ -14,9 +14,9 @@ pub(crate) mod v1;
 pub(crate) mod v2;
 
 use context::OpenList;
-pub(crate) use context::{Header, ParseContext, pass_attributes};
+pub(crate) use context::{Header, ParseContext};
 use frame::Container;
-pub(crate) use record::RawObject;
+pub(crate) use record::ParsedObject;
 pub(crate) use v2::content;
 
 use crate::cbor::{
@@ -80,7 +80,7 @@ impl<'m> Objects<'m> {
     pub(crate) fn next(
         &mut self,
         cx: &mut ParseContext<'_>,
-        raw: &mut RawObject<'m>,
+        raw: &mut ParsedObject<'m>,
     ) -> Checked<bool> {
         loop {
             if let Some(list) = &mut self.list
@@ -132,7 +132,7 @@ impl<'m> Objects<'m> {
 pub(crate) fn parse_entry<'m>(
     cx: &mut ParseContext<'_>,
     entry: Input<'m>,
-    raw: &mut RawObject<'m>,
+    raw: &mut ParsedObject<'m>,
 ) -> Checked<()> {
     if cx.dialect.facts.container.sorted_by_length {
         v2::object::<false>(cx, &mut Input::default(), entry, raw)?;
@@ -191,7 +191,7 @@ impl core::fmt::Display for Version {
 /// The constant of 1.2 lists all facts, and the other constants list the facts that differ.
 #[derive(Debug)]
 pub(crate) struct Dialect {
-    /// The facts that matter once a manifest has been parsed.
+    /// The facts that code uses after a manifest has been parsed.
     pub(crate) facts: FormatFacts,
     pub(crate) nesting: Nesting,
     /// Returns whether a key is a field of an object, and not an attribute; `None` if objects have attributes of their
@@ -245,7 +245,7 @@ impl Writing {
 /// The fields of an object and of a component that are looked up again. One that a generation has not is empty.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Fields {
-    /// The name, which a generation has as a field if its objects have no keys.
+    /// The name of an object. The field is empty for generations in which the name is the key of the object.
     pub(crate) name: Field,
     pub(crate) shape: Field,
     pub(crate) layout: Field,
@@ -302,8 +302,8 @@ impl Blob {
 }
 
 impl Dialect {
-    /// Returns the map of the object or component that is described at `at`, or `None` if the bytes have changed since
-    /// they were checked.
+    /// Returns the manifest from the map of an object or component on. `at` begins at the key of the map, or in 0.1 at
+    /// the map itself. Returns `None` if the bytes have changed since they were checked.
     pub(crate) fn map<'m>(&self, at: Input<'m>) -> Option<Input<'m>> {
         match self.nesting {
             Nesting::Flat => Some(at),
@@ -311,7 +311,8 @@ impl Dialect {
         }
     }
 
-    /// Returns the place of `part` of the object whose map begins at `map`.
+    /// Returns the manifest from `part` of an object on, so that an error can give the offset of the part. `map` begins
+    /// at the object's map.
     #[cold]
     pub(crate) fn place<'m>(&self, map: Input<'m>, part: FaultAt) -> Option<Input<'m>> {
         match part {
@@ -328,7 +329,8 @@ impl Dialect {
         }
     }
 
-    /// Returns the place of the field `site` of the component whose map begins at `map`. Returns `None` if the component does not have the field.
+    /// Returns the manifest from the field `site` of a component on. `map` begins at the component's map. Returns
+    /// `None` if the component does not have the field.
     #[cold]
     pub(crate) fn site<'m>(&self, map: Input<'m>, site: Site) -> Option<Input<'m>> {
         let fields = &self.fields;

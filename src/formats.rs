@@ -23,13 +23,13 @@
 //! error. `docs/other-formats.md` of the repository has all rules.
 
 mod block;
+mod builder_error;
 mod cbor;
 mod detect;
 mod error;
 mod file_name;
 #[cfg(feature = "std")]
 mod folder;
-mod front;
 mod gguf;
 mod index;
 mod json;
@@ -167,8 +167,8 @@ pub fn detect<'n>(
     Ok(recognize(source, length, name)?.detected(name))
 }
 
-/// Returns whether `name` ends in `.zt` while the content is of no other format. Such a file is parsed as a zTensor
-/// file, so that the error message says why its header is invalid.
+/// Returns whether `name` ends in `.zt` and the content is not that of another format. Such a file is parsed as a
+/// zTensor file, so that the error message says why its header is invalid.
 fn is_ztensor_by_name(recognition: &Recognition, name: FileName<'_>) -> bool {
     let is_other = matches!(recognition.kind(), Recognized::Read(_) | Recognized::Named(_));
     is_named_ztensor(name) && !is_other
@@ -179,8 +179,8 @@ pub fn is_named_ztensor<'n>(name: impl Into<FileName<'n>>) -> bool {
     name.into().suffix().is_some_and(|suffix| suffix.eq_ignore_ascii_case("zt"))
 }
 
-/// Opens any source of `length` bytes as an archive. If the bytes do not tell the format, its `name` does. `name` is
-/// empty for a source without a name; the array of an `.npy` file is then called `arr_0`.
+/// Opens any source of `length` bytes as an archive. If the bytes do not tell the format, `name` does. `name` is empty
+/// for a source without a name; the array of an `.npy` file is then called `arr_0`.
 ///
 /// # Errors
 /// The errors of [`open`](crate::open()); `index-file` or `gguf-split-file` for a file that names sibling files, which [`begin`] opens.
@@ -193,8 +193,8 @@ pub fn open_source<'n, S: ReadAt>(
     begin(source, length, name, options)?.require_unsharded(options)
 }
 
-/// Parses the header of any source of `length` bytes. The result is an archive, or a root that names sibling files which the
-/// caller opens. If the bytes do not tell the format, its `name` does.
+/// Parses the header of any source of `length` bytes. The result is an archive, or a root that names sibling files
+/// which the caller opens. If the bytes do not tell the format, `name` does.
 ///
 /// Each byte of a safetensors file is read at most once, and reading stops at the end of the header or after [`START`] bytes,
 /// whichever comes later. The header of a GGUF file does not give its own length: 32 KiB are read, then twice as many until
@@ -213,7 +213,7 @@ pub fn begin<'n, S: ReadAt>(
     parse(&source, length, name, options)?.begin(source, name, options.limit())
 }
 
-/// Parses the header of a source of `length` bytes. If the bytes do not tell the format, its `name` does.
+/// Parses the header of a source of `length` bytes. If the bytes do not tell the format, `name` does.
 fn parse(
     source: &dyn ReadAt,
     length: u64,
@@ -348,7 +348,7 @@ enum Names<'p> {
 }
 
 impl<'p> BesideNames<'p> {
-    /// Predicts the sibling files of the file called `name`. Returns `None` if `name` is neither that of an index nor that of
+    /// Predicts the sibling files of the file called `name`. Returns `None` if `name` is not the name of an index or of
     /// the first file of a split GGUF model.
     pub fn of(name: impl Into<FileName<'p>>) -> Option<Self> {
         let name = name.into().text_for_siblings()?;

@@ -1,8 +1,12 @@
-//! Plain records of the tensors of a file, which parsers of all formats fill.
+//! Plain records of the tensors of a file, which parsers of all formats fill. Semantic versioning does not cover this
+//! module.
 
 mod builder;
 mod facts;
+mod finding;
+mod header;
 mod layouts;
+mod raw;
 mod record;
 mod shapes;
 mod shared_sums;
@@ -11,11 +15,13 @@ mod terms;
 
 use alloc::vec::Vec;
 
-#[doc(hidden)]
 pub use builder::Blobs;
 pub(crate) use builder::{IndexBuilder, IndexFault, reserve};
 pub(crate) use facts::{Facts, FormatFacts, IndexTypes};
+pub use finding::Finding;
+pub use header::{Builder, Parsed};
 pub(crate) use layouts::{Candidate, FaultAt, ObjectFault, Part};
+pub use raw::{FileFormat, RawComponent, RawObject, Rules};
 pub use record::Extent;
 pub(crate) use record::{
     Arrangement, ComponentFault, ComponentRecord, Details, ElementOrder, Logical, ObjectRecord,
@@ -27,20 +33,22 @@ pub(crate) use span::Span;
 pub(crate) use terms::Role;
 pub use terms::{Encoding, Layout};
 
+pub use crate::rules::StreamRules;
+
 use crate::names::Names;
 use crate::num::usize_from_u32;
 
-/// The checked records of a file. The spans of the records point to texts that the index does not hold: `texts` in its
-/// functions.
+/// The checked records of a file. The spans in the records point into texts that the caller holds, and passes to the
+/// functions of the index as `texts`.
 pub(crate) struct Index {
     pub(crate) objects: Vec<ObjectRecord>,
-    /// The names of layouts that only the file has, by the ordinals of their objects, in ascending order. They lie beside
-    /// the records, because few objects have such a layout.
+    /// The names of unknown layouts and of GGUF blocks, as the file spells them, sorted by the ordinal of the object.
+    /// They are stored outside the object records, because few objects have such a layout.
     layout_names: Vec<(u32, Span)>,
     pub(crate) components: Vec<ComponentRecord>,
     details: Vec<Details>,
     pub(crate) names: Names,
-    /// The attributes of the file, a map.
+    /// The map of the file's attributes.
     pub(crate) attributes: Span,
     pub(crate) shapes: Shapes,
     /// The other files that hold blobs.
@@ -80,7 +88,7 @@ impl Index {
         self.components.get(start..end).unwrap_or_default()
     }
 
-    /// Returns the details of `component`, if it has some.
+    /// Returns the details of `component`, if the component has any.
     #[inline]
     pub(crate) fn details(&self, component: &ComponentRecord) -> Option<&Details> {
         self.details.get(usize_from_u32(component.details))

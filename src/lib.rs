@@ -158,8 +158,7 @@ mod format;
 #[cfg(feature = "other-formats")]
 pub mod formats;
 #[doc(hidden)]
-pub mod front;
-mod index;
+pub mod index;
 #[cfg(feature = "json")]
 pub mod json;
 mod layout;

@@ -16,7 +16,6 @@ use alloc::vec::Vec;
 use core::ops::Range;
 
 pub(crate) use canonical::VERSION;
-pub use index::Finding;
 use index::ManifestIndex;
 pub(crate) use index::{ManifestRef, TextIn, ValidatedManifest};
 pub(crate) use invalid::named;
@@ -29,8 +28,8 @@ use crate::cbor::Attributes;
 use crate::error::{BareError, Error};
 pub use crate::format::Version;
 use crate::format::frame::Frame;
-pub use crate::index::Extent;
-use crate::index::Index;
+use crate::index::Parsed;
+pub use crate::index::{Extent, Finding};
 use crate::limits::{Limits, OpenOptions};
 use crate::num::{len_u32, usize_from_u32};
 use crate::rules::Generation;
@@ -52,8 +51,19 @@ pub struct Manifest<B> {
 
 impl<B> Manifest<B> {
     /// Creates the manifest of a file of another format, which is held in `file`.
-    pub(crate) fn of_front(file: B, (mut validated, text): (ValidatedManifest, Vec<u8>)) -> Self {
-        validated.text = TextIn::Own(text);
+    pub(crate) fn of_parsed(file: B, parsed: Parsed) -> Self {
+        let Parsed { header, file_len, options, index, texts, findings } = parsed;
+        let validated = ValidatedManifest {
+            frame: None,
+            header,
+            file_len,
+            text: TextIn::Own(texts),
+            index,
+            dialect: None,
+            version: None,
+            options,
+            findings,
+        };
         Self { bytes: file, validated }
     }
 }
@@ -212,23 +222,6 @@ impl<B> Manifest<B> {
 }
 
 impl ValidatedManifest {
-    /// Returns the length of the file in bytes.
-    pub(crate) fn file_len(&self) -> u64 {
-        self.file_len
-    }
-
-    /// Creates the validated manifest of a file of another format, whose header lies at the range `header`.
-    pub(crate) fn of_front(
-        header: Range<u64>,
-        file_len: u64,
-        index: Index,
-        options: OpenOptions,
-    ) -> Self {
-        let (text, findings) = (TextIn::Held, Vec::new());
-        let (frame, dialect, version) = (None, None, None);
-        Self { frame, header, file_len, text, index, dialect, version, options, findings }
-    }
-
     /// Validates the bytes of a manifest.
     pub(crate) fn validate(
         frame: &Frame,

@@ -12,8 +12,8 @@ fn is_url(name: &str) -> bool {
     ["http://", "https://", "s3://"].iter().any(|scheme| name.starts_with(scheme))
 }
 
-/// Returns a URL without its query and fragment, so that it ends in the name of the file. Returns any other name as it is. The
-/// names of objects in S3 may contain these characters.
+/// Returns a URL without its query and fragment, so that the URL ends in the name of the file. Returns any other name
+/// unchanged, including the URL of an object in S3, whose name may contain `?` and `#`.
 pub(crate) fn without_query(name: &str) -> &str {
     let has_query = is_url(name) && !name.starts_with("s3://");
     match name.split_once(['?', '#']) {

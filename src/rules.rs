@@ -83,13 +83,14 @@ pub struct Row {
     pub source: Source,
     /// The generations that the rule holds for.
     pub scope: Scope,
-    /// Advice for the person who has a file that breaks the rule. Empty without `std`.
+    /// Advice for the person whose file breaks the rule. Empty without `std`.
     pub advice: &'static str,
 }
 
 impl Row {
-    /// Returns the row as it is compiled in. Without `std`, texts that no message uses are left out, since they take flash. With
-    /// `--cfg zten_terse`, as in modules for WebAssembly, advice stays, which reports use.
+    /// Returns the row as it is compiled in. Without `std`, texts that no message uses are left out to save flash. With
+    /// `--cfg zten_terse`, which WebAssembly modules set, the same texts are left out except the advice, because
+    /// reports show advice.
     #[doc(hidden)]
     #[must_use]
     pub const fn built(self) -> Self {

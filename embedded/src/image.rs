@@ -25,8 +25,8 @@ static FILE: &Aligned<[u8]> = &Aligned(*include_bytes!("../network/digits-2.zt")
 #[cfg(all(feature = "zstd", not(any(feature = "generation-2", feature = "safetensors"))))]
 static FILE: &Aligned<[u8]> = &Aligned(*include_bytes!("../network/digits-zstd.zt"));
 
-/// The file with the network, of 1.2, or with the feature `generation-2` of 2; with the feature `zstd`, one
-/// layer of it is compressed. With the feature `safetensors` it is a file of that format.
+/// The file with the network: a 1.2 file, or with the feature `generation-2` a file of generation 2. With the feature
+/// `zstd`, one layer of the file is compressed. With the feature `safetensors`, the file is a safetensors file instead.
 pub static MODEL: &[u8] = &FILE.0;
 
 /// Ends the emulator, which ends as the image does.

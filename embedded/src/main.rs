@@ -27,9 +27,9 @@ const IMAGES: [(&str, &str, Validate); 9] = [
 
 /// Bytes of flash of opening, listing and binding: the image `list` less the image `empty`.
 const FLASH: u64 = 112 << 10;
-/// Bytes of flash of every image that reads zTensor files.
+/// The largest flash size in bytes of an image that reads zTensor files.
 const IMAGE: u64 = 256 << 10;
-/// Bytes of flash of the image that reads safetensors and GGUF files.
+/// The largest flash size in bytes of the image that reads safetensors and GGUF files.
 const IMAGE_SAFETENSORS: u64 = 288 << 10;
 /// Bytes of heap of every image without zstd.
 const HEAP: u64 = 8 << 10;

@@ -1,5 +1,5 @@
-//! Errors without `std`. They are small and `Copy`, so they have no names, texts and advice of their own: what would set these
-//! does nothing, and what would return them returns nothing.
+//! The methods of errors without `std`. Such errors are small and `Copy`, so they hold no names, sentences or advice.
+//! Methods that would set one of these fields do nothing, and methods that would return a field return `None` or false.
 
 use alloc::string::String;
 use core::ops::Range;
@@ -9,7 +9,7 @@ use super::{BareError, ErrorKind, Misuse};
 use crate::rules::Generation;
 
 impl Error {
-    /// Creates the error of a file of another format, without its sentence. Unstable.
+    /// Creates an error about a file of a format other than zTensor. The sentence is dropped. Unstable.
     #[doc(hidden)]
     pub fn of_format(kind: ErrorKind, _: String, offset: Option<u64>) -> Self {
         BareError::new(kind, offset).into()
@@ -42,7 +42,7 @@ impl Error {
         self
     }
 
-    /// Creates the error of a missing tensor.
+    /// Creates the error for a missing tensor.
     pub(crate) fn no_tensor(_: &str, _: Option<&str>) -> Self {
         Self::from(Misuse::NoTensor)
     }

@@ -2,11 +2,11 @@
 
 use core::ops::Range;
 
-use super::record::{RawComponent, Text, Uint};
+use super::record::{ParsedComponent, Text, Uint};
 use super::{Dialect, Version, v2};
 use crate::cbor::{
-    BytesLeft, Checked, Entries, Fault, Input, Keys, Parsed, array_head, check_utf8, fault, key,
-    map_head, read_text, read_uint, short_text, skip, strict, strict_array_head, utf8,
+    BytesLeft, Checked, Entries, Fault, Input, Parsed, array_head, check_utf8, fault,
+    pass_attributes, read_text, read_uint, short_text, strict, strict_array_head, utf8,
 };
 use crate::digest::Digest;
 use crate::error::Location;
@@ -19,8 +19,8 @@ use crate::names::by_length;
 use crate::num::{Word, len_u32, usize_from_u32};
 use crate::rules::{Limit, Rule};
 
-/// The limits and the place of a parser of manifests, and the index into which components and shapes go as they are
-/// parsed.
+/// The state of a manifest parser: the limits, the current object and component, and the index to which parsed
+/// components and shapes are added.
 #[derive(Debug)]
 pub(crate) struct ParseContext<'o> {
     pub(crate) limits: &'o Limits,
@@ -31,14 +31,14 @@ pub(crate) struct ParseContext<'o> {
     pub(crate) index: IndexBuilder,
     /// The number of objects that the manifest claims, as far as its bytes can hold as many.
     pub(crate) expected: u32,
-    /// The bytes that are parsed: a manifest, or an entry of one.
+    /// The bytes that are parsed: a manifest, or one object of a manifest.
     bytes: Input<'o>,
-    /// The shape before: its item, its span and its product.
+    /// The last shape that was parsed: its CBOR bytes, its span and its product.
     last_shape: (Input<'o>, ShapeSpan, Product),
     /// The end of all blobs, and the range of the manifest.
     blobs_end: u64,
     manifest: Range<u64>,
-    /// Whether the table of shards is known. An entry that is to be written is checked without the table.
+    /// Whether the table of shards is known. An object that is about to be written is checked without the table.
     has_table: bool,
     /// The last item that was found to be deterministic CBOR as a whole.
     proven: Range<BytesLeft>,
@@ -48,7 +48,8 @@ pub(crate) struct ParseContext<'o> {
 const OBJECT_BYTES: u32 = 29;
 
 impl<'o> ParseContext<'o> {
-    /// Creates the context of `bytes`, an entry of a manifest that is not in a file, for `index`.
+    /// Creates the context for parsing `bytes`. Without a call of [`in_file`](Self::in_file), the bytes belong to no
+    /// file. Components and shapes go into `index`.
     pub(crate) fn new(
         limits: &'o Limits,
         dialect: &'static Dialect,
@@ -70,7 +71,7 @@ impl<'o> ParseContext<'o> {
         }
     }
 
-    /// Sets the range of the manifest in a file whose blobs end at or before `blobs_end`.
+    /// Sets the range of the manifest in its file. All blobs of the file must end at or before `blobs_end`.
     pub(crate) fn in_file(self, manifest: Range<u64>, blobs_end: u64) -> Self {
         Self { manifest, blobs_end, has_table: true, ..self }
     }
@@ -81,20 +82,20 @@ impl<'o> ParseContext<'o> {
         len_u32(self.bytes.len().wrapping_sub(at.len()))
     }
 
-    /// Returns the bytes of the item at `at` that ends before `rest`.
+    /// Returns the bytes of the CBOR item that begins at `at` and ends where `rest` begins.
     #[inline]
     fn item(&self, at: Input<'_>, rest: Input<'_>) -> Input<'o> {
         let start = self.bytes.len().wrapping_sub(at.len());
         self.bytes.get(start..self.bytes.len().wrapping_sub(rest.len())).unwrap_or_default()
     }
 
-    /// Returns the span of the item at `at` that ends before `rest`.
+    /// Returns the span of the CBOR item that begins at `at` and ends where `rest` begins.
     #[inline]
     pub(super) fn item_span(&self, at: Input<'_>, rest: Input<'_>) -> Span {
         Span::new(self.offset(at), len_u32(at.len().wrapping_sub(rest.len())))
     }
 
-    /// Returns the span of `text`, which ends at `behind`.
+    /// Returns the span of `text`. `behind` is the number of bytes left after the text.
     #[inline]
     pub(super) fn text_span(&self, text: Input<'_>, behind: BytesLeft) -> Span {
         let end = len_u32(self.bytes.len()).wrapping_sub(behind.get());
@@ -109,11 +110,12 @@ impl<'o> ParseContext<'o> {
         Ok(reserve(&mut self.index.components, self.expected)?)
     }
 
-    /// Checks a component by itself, and adds it to the index. `map` is the manifest from the component's map on.
+    /// Checks a component without regard to its object, and adds the component to the index. `map` is the manifest from
+    /// the component's map on.
     #[inline(always)]
     pub(super) fn component(
         &mut self,
-        component: &RawComponent,
+        component: &ParsedComponent,
         map: Input<'_>,
         facts: Facts,
     ) -> Checked<()> {
@@ -138,7 +140,7 @@ impl<'o> ParseContext<'o> {
         shard.map_or(u64::MAX, ShardRecord::blobs_end)
     }
 
-    /// Returns the fault of a component, whose map begins at `map`, with its place.
+    /// Adds the position in the manifest to `fault`, the fault of the component whose map begins at `map`.
     #[cold]
     #[inline(never)]
     fn fault(&self, map: Input<'_>, fault: ComponentFault) -> Fault {
@@ -161,7 +163,7 @@ impl<'o> ParseContext<'o> {
         Err(ComponentFault { kind, site: Site::Offset, found: extent.offset() })
     }
 
-    /// Returns the ordinal of the shard called `name`, whose head is at `at`: v2 §7.1.
+    /// Returns the ordinal of the shard called `name`: v2 §7.1. `at` is the position of the name, for the error.
     pub(super) fn shard(&self, name: Input<'_>, at: BytesLeft) -> Result<u32, Fault> {
         if !self.has_table {
             return Ok(0);
@@ -186,7 +188,7 @@ impl<'o> ParseContext<'o> {
 /// Fields of a manifest beside its objects.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Header {
-    /// The file's attributes, a map.
+    /// The map of the file's attributes.
     pub(crate) attributes: Span,
     pub(crate) version: Option<Version>,
 }
@@ -279,7 +281,7 @@ impl<'m, const STRICT: bool> Slot<'m, STRICT> for Name<'m> {
     }
 }
 
-/// A digest, found to be well-formed: v0.1 §4, v1.1 II.3, v1.2 §1, v2 §3.4.
+/// The span of a digest whose form has been checked: v0.1 §4, v1.1 II.3, v1.2 §1, v2 §3.4.
 #[derive(Clone, Copy)]
 pub(crate) struct DigestText(pub(super) Span);
 
@@ -307,7 +309,7 @@ impl DigestText {
     }
 }
 
-/// A shape: where it is kept, its product, and its place.
+/// A shape: its span in the index, the product of its dimensions, and its position in the manifest.
 #[derive(Clone, Copy)]
 pub(crate) struct ShapeField {
     pub(super) span: ShapeSpan,
@@ -364,28 +366,7 @@ fn too_many(at: BytesLeft, rank: Option<u32>) -> Fault {
     }
 }
 
-/// Passes over the attributes at `at`, which lie within `open` levels: a map whose keys are text
-/// and unique, and whose values may be anything.
-pub(crate) fn pass_attributes<'m>(
-    limits: &Limits,
-    wrong: Rule,
-    at: Input<'m>,
-    open: u8,
-) -> Parsed<'m, ()> {
-    let (mut input, mut entries) = map_head(wrong, limits.keys(), at)?;
-    let mut keys = Keys::of(input);
-    while entries.next(input) {
-        let (value, name) = key(input)?;
-        check_utf8(BytesLeft::of(input), name)?;
-        keys.note(name);
-        input = skip(value, open.saturating_add(1), limits.depth())?.0;
-    }
-    let rest = entries.end(input, at, Limit::Keys)?;
-    keys.finish()?;
-    Ok((rest, ()))
-}
-
-/// Attributes within that many levels, a map.
+/// The span of a map of attributes. The map lies within `OPEN` open levels of CBOR.
 #[derive(Clone, Copy)]
 pub(crate) struct Attributes<const OPEN: u8>(pub(super) Span);
 
@@ -398,7 +379,8 @@ impl<'m, const OPEN: u8> Slot<'m> for Attributes<OPEN> {
     }
 }
 
-/// The layout of an object, and its name if only the file has it: `format` in 1.x, `layout` in 2.
+/// The layout of an object (`format` in 1.x, `layout` in 2), and the name in the file if the layout is unknown or holds
+/// GGUF blocks.
 #[derive(Clone, Copy)]
 pub(crate) struct LayoutName {
     pub(super) layout: Layout,

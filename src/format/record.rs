@@ -1,4 +1,4 @@
-//! The objects and components of a manifest as its parser reads them.
+//! The fields of objects and components as the parser of a manifest reads them.
 
 use crate::cbor::{BytesLeft, Input};
 use crate::element::StorageType;
@@ -13,7 +13,7 @@ pub(crate) struct Dtype {
     /// The storage type; `None` for an unknown dtype of 0.1.
     pub(crate) storage: Option<StorageType>,
     pub(crate) logical: Logical,
-    /// Whether there is a `type` that adds to the dtype.
+    /// Whether the component has a `type` field that says more than the dtype.
     pub(crate) has_type: bool,
     /// The name of an unknown type.
     pub(crate) unknown_name: Span,
@@ -21,10 +21,10 @@ pub(crate) struct Dtype {
 
 /// The fields of a component as a manifest spells them.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct RawComponent {
-    /// The offset of the role in the manifest; in 0.1, of the entry.
+pub(crate) struct ParsedComponent {
+    /// The offset of the component's role in the manifest. In 0.1, the offset of the object's map.
     pub(crate) source_offset: u32,
-    /// The role, if some layout gives it a meaning, and otherwise its name.
+    /// The role, or `None` if no layout defines it. `role_name` is then the name of the role.
     pub(crate) role: Option<Role>,
     pub(crate) role_name: Span,
     pub(crate) dtype: Dtype,
@@ -36,14 +36,14 @@ pub(crate) struct RawComponent {
     pub(crate) encoding_name: Span,
     /// The digest, if there is one.
     pub(crate) digest: Span,
-    /// Whether a field declares the elements big-endian.
+    /// Whether a field of the component declares that the elements are big-endian.
     pub(crate) is_big: bool,
     /// The ordinal of the file that holds the blob.
     pub(crate) file: u32,
 }
 
-impl RawComponent {
-    /// Returns the record of the component, and the details that few components have.
+impl ParsedComponent {
+    /// Returns the record of the component, and its [`Details`] if the component has any.
     #[inline(always)]
     pub(crate) fn record(&self) -> (ComponentRecord, Option<Details>) {
         let Self { dtype, blob: [offset, length], .. } = self;
@@ -82,27 +82,28 @@ impl RawComponent {
     }
 }
 
-/// An object as a manifest spells it. Its components are the last components that were parsed.
+/// The fields of an object as a manifest spells them. The components of the object are the last components that were
+/// parsed.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct RawObject<'m> {
+pub(crate) struct ParsedObject<'m> {
     pub(crate) name: Input<'m>,
     pub(crate) name_span: Span,
-    /// The offset of the name in the manifest; in 0.1, of the entry.
+    /// The offset of the object's name in the manifest. In 0.1, the offset of the object's map.
     pub(crate) source_offset: u32,
-    /// The manifest from the object's map on; in 0.1, from the entry on.
+    /// The bytes of the manifest from the start of the object's map on.
     pub(crate) map: Input<'m>,
     pub(crate) shape: ShapeSpan,
     pub(crate) product: Product,
     pub(crate) layout: Layout,
-    /// The name of a layout that only the file has.
+    /// The name of the layout in the file, if the layout is unknown or holds GGUF blocks; otherwise missing.
     pub(crate) layout_name: Span,
     /// The ordinal of the object's first component among all components.
     pub(crate) first: u32,
-    /// The attributes, a map, if the object has some.
+    /// The map of attributes in the manifest; missing if the object has no attributes.
     pub(crate) attributes: Span,
 }
 
-impl RawObject<'_> {
+impl ParsedObject<'_> {
     /// No object.
     pub(crate) const NONE: Self = Self {
         name: &[],

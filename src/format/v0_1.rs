@@ -1,7 +1,7 @@
 //! `ZTEN0001`: v0.1 §4 and §5, and its crate's readme for `layout`.
 
 use super::context::{DigestText, Name, ParseContext, ShapeField, Slot};
-use super::record::{Dtype, RawComponent, RawObject, Text, Uint};
+use super::record::{Dtype, ParsedComponent, ParsedObject, Text, Uint};
 use super::table::table;
 use super::v1::{FORMAT, V1_2};
 use super::{Blob, Dialect, Field, Fields, Generation, Nesting};
@@ -68,7 +68,7 @@ const FACTS: Facts = Facts { whole_elements: false, ..Facts::BEFORE_2 };
 pub(super) fn object<'m>(
     cx: &mut ParseContext<'_>,
     at: Input<'m>,
-    raw: &mut RawObject<'m>,
+    raw: &mut ParsedObject<'m>,
 ) -> Checked<Input<'m>> {
     let (rest, ()) = Entry::read(cx, at, |cx, entry| {
         check_utf8(entry.name.bytes_left, entry.name.bytes)?;
@@ -77,7 +77,7 @@ pub(super) fn object<'m>(
         cx.component(&entry.component(cx, at)?, at, FACTS)?;
         cx.location = cx.location.in_component(None);
         let (layout, layout_name) = entry.layout(cx);
-        *raw = RawObject {
+        *raw = ParsedObject {
             name: entry.name.bytes,
             name_span: cx.text_span(entry.name.bytes, entry.name.behind),
             source_offset: cx.offset(at),
@@ -96,11 +96,11 @@ pub(super) fn object<'m>(
 
 impl Entry<'_> {
     #[inline]
-    fn component(&self, cx: &ParseContext<'_>, at: Input<'_>) -> Checked<RawComponent> {
+    fn component(&self, cx: &ParseContext<'_>, at: Input<'_>) -> Checked<ParsedComponent> {
         let digest =
             self.checksum.map(|Name(text)| DigestText::of::<false>(cx, text)).transpose()?;
         let (dtype, encoding) = (self.dtype.0, self.encoding.0);
-        Ok(RawComponent {
+        Ok(ParsedComponent {
             source_offset: cx.offset(at),
             role: Some(Role::Data),
             role_name: Span::NONE,

@@ -4,7 +4,7 @@
 use super::context::{
     Attributes, DigestText, Header, LayoutName, Name, OpenList, ParseContext, ShapeField, Slot,
 };
-use super::record::{Dtype, RawComponent, RawObject, Text, Uint};
+use super::record::{Dtype, ParsedComponent, ParsedObject, Text, Uint};
 use super::table::table;
 use super::{
     Blob, Container, Dialect, Field, Fields, Generation, Nesting, Objects, Version, Writing,
@@ -83,7 +83,7 @@ pub(crate) static V1_2: Dialect = Dialect {
     writing: Some(&WRITING),
 };
 
-/// The facts about 1.2 that matter once a manifest has been parsed.
+/// The facts about 1.2 that code uses after a manifest has been parsed.
 pub(super) const FORMAT: FormatFacts = FormatFacts {
     format: "zTensor",
     generation: Some(Generation::V1_2),
@@ -221,13 +221,13 @@ impl<'m> Slot<'m> for Deferred<'m> {
 pub(super) fn object<'m, const LISTED: bool>(
     cx: &mut ParseContext<'_>,
     at: Input<'m>,
-    raw: &mut RawObject<'m>,
+    raw: &mut ParsedObject<'m>,
 ) -> Checked<Input<'m>> {
     let (value, name) = key(at)?;
     check_utf8(BytesLeft::of(at), name)?;
     let first = len_u32(cx.index.components.len());
     let (rest, ()) = Tensor::read(cx, value, |cx, object| {
-        *raw = RawObject {
+        *raw = ParsedObject {
             name,
             name_span: cx.text_span(name, BytesLeft::of(value)),
             source_offset: cx.offset(at),
@@ -244,7 +244,7 @@ pub(super) fn object<'m, const LISTED: bool>(
     Ok(rest)
 }
 
-/// The components of an object, each of which has been added to the index.
+/// The map of an object's components. Parsing the map adds each component to the index.
 pub(crate) struct Components;
 
 impl<'m> Slot<'m> for Components {
@@ -313,8 +313,8 @@ fn component<'m>(
 
 impl Component<'_> {
     #[inline]
-    fn raw(self, source_offset: u32, (role, role_name): (Option<Role>, Span)) -> RawComponent {
-        RawComponent {
+    fn raw(self, source_offset: u32, (role, role_name): (Option<Role>, Span)) -> ParsedComponent {
+        ParsedComponent {
             source_offset,
             role,
             role_name,
@@ -375,7 +375,7 @@ impl DtypeName {
         }
     }
 
-    /// Checks that a `type` does not change what a dtype of 1.1 stands for: v1.2 §2.
+    /// Checks that the `type` does not contradict the logical type of a 1.1 dtype: v1.2 §2.
     #[inline]
     fn check(self, logical_type: Option<TypeName>) -> Result<(), Fault> {
         match (self.meaning, logical_type) {

@@ -18,7 +18,7 @@ pub(crate) use self::values::{layout, pass_attributes};
 use super::context::{
     Attributes, DigestText, Header, LayoutName, OpenList, ParseContext, ShapeField, Slot,
 };
-use super::record::{RawComponent, RawObject, Uint};
+use super::record::{ParsedComponent, ParsedObject, Uint};
 use super::table::table;
 use super::v1::{FORMAT, V1_2};
 use super::{Blob, Container, Dialect, Field, Fields, Generation, Objects, Writing};
@@ -191,7 +191,7 @@ pub(super) fn object<'m, const LISTED: bool>(
     cx: &mut ParseContext<'_>,
     last: &mut Input<'m>,
     at: Input<'m>,
-    raw: &mut RawObject<'m>,
+    raw: &mut ParsedObject<'m>,
 ) -> Checked<Input<'m>> {
     let (value, name) = name(last, at)?;
     let first = len_u32(cx.index.components.len());
@@ -199,7 +199,7 @@ pub(super) fn object<'m, const LISTED: bool>(
         if object.shape.product.elements().is_none() {
             return Err(Fault::new(Rule::ShapeOverflow, object.shape.bytes_left).into());
         }
-        *raw = RawObject {
+        *raw = ParsedObject {
             name,
             name_span: cx.text_span(name, BytesLeft::of(value)),
             source_offset: cx.offset(at),
@@ -216,7 +216,7 @@ pub(super) fn object<'m, const LISTED: bool>(
     Ok(rest)
 }
 
-/// The parts of an object, each of which has been added to the index.
+/// The map of an object's components. Parsing the map adds each component to the index.
 pub(crate) struct Parts;
 
 impl<'m> Slot<'m, true> for Parts {
@@ -275,9 +275,9 @@ impl Part<'_> {
     }
 
     #[inline]
-    fn raw(self, source_offset: u32, (role, role_name): (Option<Role>, Span)) -> RawComponent {
+    fn raw(self, source_offset: u32, (role, role_name): (Option<Role>, Span)) -> ParsedComponent {
         let encoding = self.encoding.unwrap_or(EncodingName::BLANK);
-        RawComponent {
+        ParsedComponent {
             source_offset,
             role,
             role_name,

@@ -19,8 +19,8 @@ use super::rules::{Blame, Rule};
 pub enum FormatError {
     /// The file breaks a rule of its format, is unsupported, or exceeds a limit.
     Violation(Violation),
-    /// The library rejects the file, which is a zTensor file; or the file could not be read, memory is short, or an invariant
-    /// of the library does not hold.
+    /// An error of the library: a rejected zTensor file, a failed read, a failed allocation, or a broken invariant of
+    /// the library.
     Library(Error),
 }
 
@@ -200,7 +200,7 @@ impl FormatError {
         Self::library(ErrorKind::Internal, format_args!("internal error: {what}"))
     }
 
-    /// Creates an error of the library that is not about the file. Without `std` it has no sentence.
+    /// Creates an error of the library that is not about the file. Without `std`, the sentence is dropped.
     pub(super) fn library(kind: ErrorKind, sentence: fmt::Arguments<'_>) -> Self {
         match copied(sentence) {
             Ok(sentence) => Self::Library(Error::of_format(kind, sentence, None)),

@@ -1,4 +1,4 @@
-//! The name of a file, as far as it tells the format and the sibling files.
+//! The name of a file, from which the format and the names of sibling files can be derived.
 
 #[cfg(feature = "std")]
 use std::path::{Path, PathBuf};
@@ -11,14 +11,14 @@ use crate::network::without_query;
 /// Functions of [`formats`](crate::formats) take anything that converts into this type: a text, and with `std` also a path.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct FileName<'n> {
-    /// The bytes of the name, which are those of a path's component and need not be UTF-8.
+    /// The bytes of the name. A component of a path need not be UTF-8.
     bytes: &'n [u8],
     /// Whether the name was the end of a URL with a query or fragment.
     has_query: bool,
 }
 
 impl<'n> FileName<'n> {
-    /// Returns the name with these bytes, as [`bytes`](Self::bytes) returned them.
+    /// Creates the name again from its parts, which [`bytes`](Self::bytes) and [`has_query`](Self::has_query) returned.
     pub(super) fn from_parts(bytes: &'n [u8], has_query: bool) -> Self {
         Self { bytes, has_query }
     }

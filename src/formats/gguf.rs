@@ -17,13 +17,13 @@ use alloc::vec::Vec;
 
 use crate::archive::Archive;
 use crate::codec::ReadAt;
-use crate::front::{Blobs, Builder, FrontEnd, Parsed, RawComponent, RawObject, Rules};
+use crate::index::{Blobs, Builder, FileFormat, Parsed, RawComponent, RawObject, Rules};
 use crate::limits::OpenOptions;
 use crate::num::u64_from_usize;
 use crate::tools::StorageType;
 
+use super::builder_error;
 use super::error::{FormatError, copied};
-use super::front;
 use super::in_memory;
 use super::rules::Rule;
 
@@ -41,7 +41,7 @@ pub(super) const MAGIC: &[u8] = b"GGUF";
 const FIRST: u64 = 32 << 10;
 
 /// The format's name and rules for the index of an archive.
-static GGUF: FrontEnd = FrontEnd::new(
+static GGUF: FileFormat = FileFormat::new(
     "GGUF",
     Blobs::Disjoint,
     Rules { duplicate_name: Rule::GgufDuplicateName.row(), bool_value: None, stream: None },
@@ -58,7 +58,7 @@ fn archive<'s>(
         return Err(FormatError::violation_at(Rule::GgufMagic, Rule::GgufMagic.row().broken, 0));
     }
     let parsed = open(source, length, start, options)?;
-    Ok(Archive::from_front(source, parsed))
+    Ok(Archive::from_parsed(source, parsed))
 }
 
 /// Reads and parses the header of a source of `length` bytes that begins with `start`. The number of bytes read is doubled
@@ -103,7 +103,7 @@ fn parse(
     };
     Layout { source, length, start, header: &header }.check(extents)?;
     let format_error = |error| {
-        front::format_error(error, Rule::GgufDuplicateName, |ordinal| {
+        builder_error::format_error(error, Rule::GgufDuplicateName, |ordinal| {
             let info = header.nth(ordinal)?;
             Ok((copied(info.name)?, info.at))
         })

@@ -10,13 +10,13 @@ use alloc::vec::Vec;
 use crate::codec::ReadAt;
 use crate::error::Error;
 use crate::escape;
-use crate::front::{Blobs, Builder, FrontEnd, Parsed};
+use crate::index::{Blobs, Builder, FileFormat, Parsed};
 use crate::limits::{Limits, OpenOptions};
 use crate::num::u64_from_usize;
 
+use super::builder_error;
 use super::cbor::Map;
 use super::error::{FormatError, Subject};
-use super::front;
 use super::json_text;
 use super::limits::{check_keys, check_length};
 use super::root::{self, Part};
@@ -33,7 +33,8 @@ pub(crate) const SUFFIX: &str = ".index.json";
 const LONGEST: u64 = 100_000_000;
 
 /// The format, for the index of objects that it fills.
-static INDEX: FrontEnd = FrontEnd::new("safetensors index", Blobs::Disjoint, safetensors::RULES);
+static INDEX: FileFormat =
+    FileFormat::new("safetensors index", Blobs::Disjoint, safetensors::RULES);
 
 /// Returns whether a file is an index, by its name alone: no byte of it has been read.
 pub(crate) fn is_named_so(name: &str) -> bool {
@@ -135,7 +136,7 @@ impl Index {
 /// Converts an error of the builder. Duplicate names cannot occur: the index maps each name to one file, and the names in one
 /// file are unique.
 fn index_error(error: Error) -> FormatError {
-    front::format_error(error, Rule::SafetensorsDuplicateName, |_| {
+    builder_error::format_error(error, Rule::SafetensorsDuplicateName, |_| {
         Err(FormatError::internal("two tensors of one name"))
     })
 }

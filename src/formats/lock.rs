@@ -1,17 +1,17 @@
-//! A value that is changed behind a shared reference.
+//! A value that can be changed through a shared reference.
 
 #[cfg(not(feature = "std"))]
 use core::cell::Cell;
 #[cfg(feature = "std")]
 use std::sync::{Mutex, PoisonError};
 
-/// A value that is changed behind a shared reference. With `std`, several threads may do so, because all sources must be shared
-/// by threads.
+/// A value that can be changed through a shared reference. With `std`, several threads may change the value, because
+/// threads may share a source.
 #[cfg(feature = "std")]
 #[derive(Debug, Default)]
 pub(super) struct Lock<T>(Mutex<T>);
 
-/// A value that is changed behind a shared reference. Without `std`, one thread does so.
+/// A value that can be changed through a shared reference. Without `std`, only one thread can use the value.
 #[cfg(not(feature = "std"))]
 #[derive(Default)]
 pub(super) struct Lock<T>(Cell<T>);

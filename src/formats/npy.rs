@@ -9,14 +9,14 @@ use alloc::vec::Vec;
 use crate::codec::ReadAt;
 use crate::element::ByteOrder;
 use crate::error::{Error, ErrorKind};
-use crate::front::{Blobs, Builder, FrontEnd, Parsed, RawComponent, RawObject, Rules};
 use crate::index::Layout;
+use crate::index::{Blobs, Builder, FileFormat, Parsed, RawComponent, RawObject, Rules};
 use crate::limits::{Limits, OpenOptions};
 use crate::num::u64_from_usize;
 
+use super::builder_error;
 use super::error::{FormatError, follow};
 use super::file_name::FileName;
-use super::front;
 use super::limits::check_length;
 use super::rules::{APPENDED, DAMAGED, Rule, SECOND_ARRAY};
 
@@ -32,7 +32,7 @@ const LITERAL: u32 = 0xffff;
 const NAME: &str = "arr_0";
 
 /// The format's name and rules for the index of an archive.
-static NPY: FrontEnd = FrontEnd::new(
+static NPY: FileFormat = FileFormat::new(
     ".npy",
     Blobs::Disjoint,
     Rules {
@@ -237,7 +237,7 @@ pub(super) fn open(
         FormatError::library(ErrorKind::Read, sentence)
     })?;
     let format_error = |error: Error| {
-        front::format_error(error, Rule::NpzDuplicateName, |_| {
+        builder_error::format_error(error, Rule::NpzDuplicateName, |_| {
             Err(FormatError::internal("one array has two names"))
         })
     };

@@ -13,14 +13,16 @@ use crate::archive::Archive;
 use crate::codec::ReadAt;
 use crate::error::{Error, ErrorKind};
 use crate::escape::Short;
-use crate::front::{Blobs, Builder, FrontEnd, Parsed, RawComponent, RawObject, Rules, StreamRules};
+use crate::index::{
+    Blobs, Builder, FileFormat, Parsed, RawComponent, RawObject, Rules, StreamRules,
+};
 use crate::index::{Encoding, Layout};
 use crate::limits::OpenOptions;
 use crate::num::usize_from_u32;
 use crate::verify::Verifier;
 
+use super::builder_error;
 use super::error::{FormatError, copied};
-use super::front;
 use super::npy::{Header, wrong_length};
 use super::rules::Rule;
 use super::zip::{
@@ -31,7 +33,7 @@ use super::zip::{
 const SUFFIX: &str = ".npy";
 
 /// The format's name and rules for the index of an archive.
-static NPZ: FrontEnd = FrontEnd::new(
+static NPZ: FileFormat = FileFormat::new(
     ".npz",
     Blobs::Disjoint,
     Rules {
@@ -54,7 +56,9 @@ pub(super) fn open(
     let limits = options.limit();
     let directory = Directory::find(source, length, limits, Writer::NumPy)?;
     let format_error = |error: Error| {
-        front::format_error(error, Rule::NpzDuplicateName, |ordinal| nth(&directory, ordinal))
+        builder_error::format_error(error, Rule::NpzDuplicateName, |ordinal| {
+            nth(&directory, ordinal)
+        })
     };
     let mut builder =
         Builder::new(&NPZ, directory.range.clone(), length, options).map_err(format_error)?;
@@ -199,7 +203,7 @@ impl<'s> Arrays<'s> {
         };
         let mut builder = Builder::new(&NPZ, 0..0, self.length, self.options)?;
         builder.push(&object)?;
-        let archive = Archive::from_front(self.source, builder.finish()?);
+        let archive = Archive::from_parsed(self.source, builder.finish()?);
         let mut verifier = Verifier::new(archive.manifest());
         let read = archive.tensors().try_for_each(|tensor| verifier.check(&tensor));
         match read {

@@ -89,7 +89,7 @@ pub struct Wanted {
 }
 
 impl Opening {
-    /// Begins with a file of that `name` and of `length` bytes.
+    /// Creates the state for opening the file called `name`, which has `length` bytes.
     pub fn new<'n>(name: impl Into<FileName<'n>>, length: u64, options: &OpenOptions) -> Self {
         let name = name.into();
         Self {

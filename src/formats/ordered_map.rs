@@ -1,14 +1,15 @@
 //! A map whose keys come from an untrusted file.
 //!
-//! `HashMap` needs `std` for the random seeds without which chosen keys collide, and `BTreeMap` ends the process if memory is
-//! out.
+//! `HashMap` needs `std` for its random seeds; without them, an attacker can choose keys that collide. `BTreeMap` ends
+//! the process if an allocation fails.
 
 use alloc::vec::Vec;
 use core::borrow::Borrow;
 
 use super::error::FormatError;
 
-/// The largest number of entries of a chunk. Inserting moves at most that many entries, and one for each chunk.
+/// The largest number of entries of a chunk. Inserting a key moves at most the entries of one chunk and the list of
+/// chunks.
 const CHUNK: usize = 512;
 
 /// A map that keeps its entries sorted by their keys, in chunks. Finding a key takes logarithmic time.

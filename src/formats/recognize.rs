@@ -266,9 +266,9 @@ fn of_other(description: &str) -> FormatError {
     FormatError::violation_at(Rule::FormatUnknown, sentence, 0)
 }
 
-/// Recognizes what a source of `length` bytes is. The `name` is consulted only if the bytes do not decide: for an
-/// index, for the language of source code, and for the question whether an HTML page is expected. `name` may be a URL; its
-/// query is ignored.
+/// Recognizes the kind of file that a source of `length` bytes holds. The `name` is consulted only if the bytes do not
+/// decide: to recognize an index, to tell the language of source code, and to tell whether an HTML page is expected.
+/// `name` may be a URL; its query is ignored.
 ///
 /// A file is a pickle if Python's unpickler, reading from the first byte, would call a function, change an object or return
 /// a value, whatever bytes follow. From any other file, few bytes are read: 4 KiB at the start and some at the end. Members of
@@ -389,8 +389,8 @@ fn recognize_from(
     Ok(of_name(name, Recognized::Unknown))
 }
 
-/// Returns the recognition of an empty file. If `name` claims a format, opening the file breaks a rule of that
-/// format.
+/// Returns the recognition of an empty file. If `name` claims a format, the recognition gives the reader or the rule of
+/// the claimed format that rejects the empty file.
 fn of_nothing(name: FileName<'_>) -> Result<Recognition, FormatError> {
     let empty = Recognition::from(Recognized::Empty);
     let rule = match by_name(name) {
@@ -404,8 +404,8 @@ fn of_nothing(name: FileName<'_>) -> Result<Recognition, FormatError> {
     Ok(Recognition { rule: Some(rule), sentence, ..empty })
 }
 
-/// Returns what is known of a file whose content, `kind`, is no tensor format. If `name` is that of a tensor
-/// format, the result says which reader or rule reports the contradiction.
+/// Returns the recognition of a file whose content has the given `kind`, which is no tensor format. If `name` claims a
+/// tensor format, the recognition gives the reader or the rule that reports the contradiction.
 fn of_name(name: FileName<'_>, kind: Recognized) -> Recognition {
     match by_name(name) {
         // The reader of the claimed format reports what is wrong with an unknown content.
@@ -504,7 +504,7 @@ fn is_tensorflow(
     Ok(input.array()? == Some(TABLE))
 }
 
-/// Returns whether `name` is that of an index.
+/// Returns whether `name` is the name of an index.
 pub(super) fn is_index(name: FileName<'_>) -> bool {
     name.text().is_some_and(index::is_named_so)
 }

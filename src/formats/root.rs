@@ -7,8 +7,8 @@ use core::fmt;
 use crate::archive::Archive;
 use crate::codec::ReadAt;
 use crate::error::Error;
-use crate::front::{Builder, Parsed, RawComponent, RawObject};
 use crate::index::Layout;
+use crate::index::{Builder, Parsed, RawComponent, RawObject};
 use crate::limits::{Limits, OpenOptions};
 use crate::manifest::Tensor;
 use crate::num::sort_by;
@@ -48,7 +48,7 @@ impl Header {
             #[cfg(feature = "formats")]
             Self::ZTensor(manifest) => Archive::new(manifest, source),
             Self::Gguf(parsed) => {
-                let archive = Archive::from_front(source, parsed);
+                let archive = Archive::from_parsed(source, parsed);
                 match Split::of(&archive.attributes(), name, limits)? {
                     None => archive,
                     Some(split) => {
@@ -58,7 +58,7 @@ impl Header {
                 }
             }
             Self::Index(index) => return Ok(Begun::Root(Root(Kind::Index { index, source }))),
-            Self::Other(parsed) => Archive::from_front(source, parsed),
+            Self::Other(parsed) => Archive::from_parsed(source, parsed),
         }))
     }
 }
@@ -170,7 +170,7 @@ impl<S: ReadAt> Root<S> {
                 (archive.into_source(), parsed)
             }
         };
-        Ok(Archive::from_front(source, parsed))
+        Ok(Archive::from_parsed(source, parsed))
     }
 
     /// Returns the error for the sibling file `name`, which is a link to `target` that zten does not follow. `advice` says what

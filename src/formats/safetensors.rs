@@ -13,15 +13,15 @@ use crate::codec::ReadAt;
 use crate::error::Error;
 use crate::escape::Short;
 use crate::finding::counted;
-use crate::front::{Blobs, Builder, FrontEnd, Parsed, RawComponent, RawObject, Rules};
 use crate::index::Layout;
+use crate::index::{Blobs, Builder, FileFormat, Parsed, RawComponent, RawObject, Rules};
 use crate::limits::{Limits, OpenOptions};
 use crate::num::{len_u32, sort_by, u64_from_usize};
 use crate::tools::StorageType;
 
+use super::builder_error;
 use super::cbor::Map;
 use super::error::{FormatError, copied, follow};
-use super::front;
 use super::in_memory;
 use super::json_text;
 use super::kind::Kind;
@@ -47,7 +47,7 @@ pub(crate) const RULES: Rules = Rules {
 };
 
 /// The format's name and rules for the index of an archive.
-static SAFETENSORS: FrontEnd = FrontEnd::new("safetensors", Blobs::Disjoint, RULES);
+static SAFETENSORS: FileFormat = FileFormat::new("safetensors", Blobs::Disjoint, RULES);
 
 /// Returns the header of a file of `length` bytes that begins with `start`.
 fn header<'s>(start: &'s [u8], length: u64, limits: &Limits) -> Result<&'s [u8], FormatError> {
@@ -132,7 +132,7 @@ pub(crate) fn archive<'s>(
     let header = header(&start, length, options.limit())?;
     let (builder, metadata) = parse(header, length, options)?;
     let parsed = builder.finish().map_err(|error| header_error(error, header, options.limit()))?;
-    Ok((Archive::from_front(source, parsed), metadata))
+    Ok((Archive::from_parsed(source, parsed), metadata))
 }
 
 /// Parses `header`, the header of a file of `length` bytes. Returns a builder with all tensors in the order of the header, and
@@ -331,7 +331,7 @@ fn nth(header: &[u8], ordinal: u32, limits: &Limits) -> Result<(String, u64), Fo
 /// Converts an error of the builder.
 fn header_error(error: Error, header: &[u8], limits: &Limits) -> FormatError {
     let duplicate = Rule::SafetensorsDuplicateName;
-    front::format_error(error, duplicate, |ordinal| nth(header, ordinal, limits))
+    builder_error::format_error(error, duplicate, |ordinal| nth(header, ordinal, limits))
 }
 
 /// Returns the error for a duplicate key of the metadata.

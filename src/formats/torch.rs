@@ -17,14 +17,16 @@ use crate::archive::{Archive, InMemory};
 use crate::codec::ReadAt;
 use crate::element::ByteOrder;
 use crate::error::Error;
-use crate::front::{Blobs, Builder, FrontEnd, Parsed, RawComponent, RawObject, Rules, StreamRules};
 use crate::index::Layout;
+use crate::index::{
+    Blobs, Builder, FileFormat, Parsed, RawComponent, RawObject, Rules, StreamRules,
+};
 use crate::limits::{Limits, OpenOptions};
 use crate::num::{len_u32, sort_by, u64_from_usize, usize_from_u32};
 
+use super::builder_error;
 use super::cbor::Map;
 use super::error::{FormatError, copied};
-use super::front;
 use super::kind::Kind;
 use super::limits::{check_length, check_rank};
 use super::rules::Rule;
@@ -35,7 +37,7 @@ use pickle::{Pickle, Storage, Value};
 use walk::{Leaf, NameWalk};
 
 /// The format's name and rules for the index of an archive.
-static TORCH: FrontEnd = FrontEnd::new(
+static TORCH: FileFormat = FileFormat::new(
     "PyTorch",
     Blobs::Any,
     Rules {
@@ -85,7 +87,7 @@ pub(super) fn open(
     pickle.check_dropped()?;
     let unsupported = pickle.check_supported().err();
     let format_error = |error: Error| {
-        front::format_error(error, Rule::TorchDuplicateName, |ordinal| {
+        builder_error::format_error(error, Rule::TorchDuplicateName, |ordinal| {
             nth(&pickle, root, ordinal, limits)
         })
     };
@@ -250,7 +252,7 @@ fn read_member(
         attributes: None,
         components: &components,
     })?;
-    let archive = Archive::from_front(InMemory(bytes), builder.finish()?);
+    let archive = Archive::from_parsed(InMemory(bytes), builder.finish()?);
     let read = archive.tensor("").and_then(|tensor| tensor.dense()?.to_vec::<u8>());
     read.map_err(|error| damage(error, start))
 }

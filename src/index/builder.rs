@@ -1,5 +1,5 @@
-//! Filling an index: parsers add objects one by one, and at the end the rules for all objects together are checked, such
-//! as the rules on names and blobs.
+//! Building an index. Parsers add objects one by one. At the end, the builder checks the rules for all objects
+//! together, such as the rules on duplicate names and overlapping blobs.
 
 use alloc::vec::Vec;
 
@@ -13,7 +13,7 @@ use crate::names::{Names, by_length};
 use crate::num::{halves, len_u32, sort_by, usize_from_u32};
 use crate::rules::{Limit, Rule};
 
-/// The objects of a file that have been added so far. Their components have been checked, each by itself and with the
+/// The objects of a file that have been added so far. Each component has been checked alone, and together with the
 /// other components of its object.
 #[derive(Debug)]
 pub(crate) struct IndexBuilder {
@@ -28,11 +28,11 @@ pub(crate) struct IndexBuilder {
     blobs: Blobs,
 }
 
-/// A broken rule, and the object and the part of it that break the rule.
+/// A broken rule, and the object and the part of the object that break the rule.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct IndexFault {
     pub(crate) kind: ErrorKind,
-    /// The number that is found, for the sentence of the rule.
+    /// The number in the file that breaks the rule, which the error message shows.
     pub(crate) found: u64,
     /// The ordinal of the object.
     pub(crate) object: Option<u32>,
@@ -40,7 +40,7 @@ pub(crate) struct IndexFault {
 }
 
 impl IndexFault {
-    /// The fault of an invariant of the library that does not hold.
+    /// The fault for a broken invariant of the library.
     const INTERNAL: Self =
         Self { kind: ErrorKind::Internal, found: 0, object: None, at: FaultAt::Name };
 
@@ -68,7 +68,7 @@ impl From<IndexFault> for BareError {
 }
 
 impl IndexBuilder {
-    /// Creates a builder without objects, whose blobs may overlap as `blobs` says.
+    /// Creates an empty builder. `blobs` says how the blobs of the objects may overlap.
     pub(crate) fn new(blobs: Blobs) -> Self {
         Self {
             objects: Vec::new(),
@@ -83,12 +83,12 @@ impl IndexBuilder {
         }
     }
 
-    /// Creates a builder for single objects that become no index.
+    /// Creates a builder for checking single objects. No index is built from the objects.
     pub(crate) fn for_entries() -> Self {
         Self::new(Blobs::Any)
     }
 
-    /// Removes all that was added, and keeps the memory.
+    /// Removes everything that was added, and keeps the memory.
     pub(crate) fn clear(&mut self) {
         self.objects.clear();
         self.layout_names.clear();
@@ -109,7 +109,7 @@ impl IndexBuilder {
         len_u32(self.objects.len())
     }
 
-    /// Adds a component, which has been checked, with its details if it has some. It belongs to the next object.
+    /// Adds a checked component of the next object, with the component's details if there are any.
     #[inline(always)]
     pub(crate) fn component(
         &mut self,
@@ -134,15 +134,16 @@ impl IndexBuilder {
         push(&mut self.shards, shard)
     }
 
-    /// Sets the name of the layout of the object that is added next. Only layouts that have no single name need it.
+    /// Sets the name of the layout of the object that is added next. Only unknown layouts and GGUF blocks need a name,
+    /// because the name differs from file to file.
     #[cold]
     pub(crate) fn layout_name(&mut self, name: Span) -> Result<(), OutOfMemory> {
         let ordinal = self.len();
         push(&mut self.layout_names, (ordinal, name))
     }
 
-    /// Adds an object, whose components were added last. `ascends` tells whether its name is greater than the name
-    /// before.
+    /// Adds an object, whose components were added last. `ascends` tells whether the object's name is greater than the
+    /// name of the object before.
     #[inline]
     pub(crate) fn object(
         &mut self,
@@ -160,8 +161,9 @@ impl IndexBuilder {
     }
 
     /// Checks the rules that involve several objects, such as duplicate names and overlapping blobs, and returns the
-    /// index. `texts` are the bytes to which the spans of records point, and `file_len` is the length of the file of the
-    /// header. A broken rule comes with the objects, which tell where it is broken.
+    /// index. `texts` are the bytes to which the spans of records point, and `file_len` is the length of the file of
+    /// the header. If a rule is broken, the error holds the fault and the objects, from which the caller finds the
+    /// offset of the fault.
     pub(crate) fn finish(
         self,
         facts: &'static FormatFacts,
@@ -225,7 +227,7 @@ impl IndexBuilder {
         Ok((names, self.shared_sums()?))
     }
 
-    /// Returns a pending outcome for each checksum that components share.
+    /// Creates an entry, not verified yet, for each checksum that several components share.
     fn shared_sums(&self) -> Result<SharedSums, OutOfMemory> {
         let mut places = Vec::new();
         for record in self.components.iter().filter(|record| record.has_details()) {
@@ -240,7 +242,7 @@ impl IndexBuilder {
         SharedSums::new(places)
     }
 
-    /// Returns the fault of `overlap`.
+    /// Converts `overlap` to a fault, with the object that owns the component.
     fn overlap(&self, overlap: Overlap) -> IndexFault {
         let Overlap { component, kind, found } = overlap;
         // An object without components has the same `first` as the next object with components. The last of them is the
@@ -253,7 +255,8 @@ impl IndexBuilder {
         IndexFault { kind, found, object: object.map(len_u32), at }
     }
 
-    /// Checks the blobs of one file against each other. If some are shared, all of them may have `most` bytes.
+    /// Checks the blobs of one file against each other. If several components share a blob, the blobs may have at most
+    /// `most` bytes in total.
     fn check_blobs(&self, of_file: OfFile<'_>, most: u64) -> Result<(), IndexFault> {
         let mut seen = InOrder::default();
         let record = |component| self.components.get(usize_from_u32(component));
@@ -269,7 +272,7 @@ impl IndexBuilder {
         }
     }
 
-    /// Checks the components in other files: those of one file must overlap only as the rule on blobs allows. v2 §7.1.
+    /// Checks the blobs in other files. The blobs of each file may overlap only as the rule on blobs allows: v2 §7.1.
     fn check_shards(&self, limits: &Limits) -> Result<(), IndexFault> {
         let in_shards = || (0..).zip(&self.components).filter(|(_, record)| record.in_shard());
         let mut entries = Vec::new();
@@ -301,7 +304,8 @@ pub(super) fn name_at<'t>(objects: &[ObjectRecord], texts: &'t [u8], ordinal: u3
     object.map(|object| object.name.of(texts)).unwrap_or_default()
 }
 
-/// Adds an item. Its room grows with what was added, never with what a header claims.
+/// Adds an item to `items`. The capacity grows with the number of items added, never with a number that a header
+/// claims.
 #[inline]
 fn push<T>(items: &mut Vec<T>, item: T) -> Result<(), OutOfMemory> {
     if items.len() == items.capacity() {
@@ -311,7 +315,7 @@ fn push<T>(items: &mut Vec<T>, item: T) -> Result<(), OutOfMemory> {
     Ok(())
 }
 
-/// Makes room for more items.
+/// Reserves capacity for `more` items.
 #[inline(never)]
 pub(crate) fn reserve<T>(items: &mut Vec<T>, more: u32) -> Result<(), OutOfMemory> {
     items.try_reserve(usize_from_u32(more)).map_err(|_| OutOfMemory)
@@ -358,14 +362,15 @@ pub enum Blobs {
 /// A component whose blob breaks a rule, and the rule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Overlap {
-    /// The ordinal among all components.
+    /// The ordinal of the component among all components.
     component: u32,
     kind: ErrorKind,
     found: u64,
 }
 
-/// The components of one file: a number of indices, and a function that returns the ordinal of the component at an
-/// index, if there is one. The function is a `dyn Fn`, so that the checks are compiled once.
+/// The components of one file: the number of entries, and a function from the index of an entry to the ordinal of its
+/// component. The function returns `None` for an entry that is not in the file. The function is a `dyn Fn`, so that the
+/// checks are compiled once.
 #[derive(Clone, Copy)]
 struct OfFile<'f>(usize, &'f dyn Fn(usize) -> Option<u32>);
 
@@ -375,9 +380,10 @@ impl<'f> OfFile<'f> {
     }
 }
 
-/// Finds the component to report for the blobs of one file. If blobs overlap against `rule`, the blobs are sorted by
-/// offset and length. The first blob that overlaps an earlier one is at fault, and of components with the same blob the
-/// last. If blobs are shared, the component with which their bytes exceed `most` is at fault.
+/// Finds the component to report for the blobs of one file. The blobs are sorted by offset and length. If `rule`
+/// forbids an overlap, the first blob that overlaps an earlier blob is reported; among components with the same blob,
+/// the last is reported. If the overlaps are allowed, the component with which the total of bytes exceeds `most` is
+/// reported.
 fn find_overlap(
     components: &[ComponentRecord],
     of_file: OfFile<'_>,

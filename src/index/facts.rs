@@ -1,4 +1,4 @@
-//! The facts in which formats and generations differ, as far as they matter once a header has been parsed.
+//! The differences between formats and generations that code needs after a header has been parsed.
 
 use super::Layout;
 use crate::digest::Digest;
@@ -20,18 +20,19 @@ pub(crate) struct FormatFacts {
     pub(crate) bool_value: Option<ErrorKind>,
     /// The rules on deflated content and on checksums; `None` in zTensor, whose components have digests.
     pub(crate) stream: Option<&'static StreamRules>,
-    /// Returns the name of a layout that has a single name.
+    /// Returns the name of a layout, for layouts that have the same name in every file of the format.
     pub(crate) layout_names: fn(Layout) -> &'static str,
     /// Reads a digest, or returns `None` if the digest is malformed.
     pub(crate) read_digest: for<'m> fn(&'m str) -> Option<Digest<'m>>,
-    /// Whether digests are those of decoded bytes.
+    /// Whether a digest covers the decoded bytes of a component, rather than the stored bytes.
     pub(crate) digests_decoded: bool,
     /// The types that indices may have.
     pub(crate) index_types: IndexTypes,
-    /// The error of an object of an unknown layout in a verification; `None` if it is enough that its components can be
-    /// read.
+    /// The error that verification reports for an object of an unknown layout. `None` if verification only requires
+    /// that the object's components can be read.
     pub(crate) unknown_format: Option<Unsupported>,
-    /// The error of a component of an unknown type; `None` if its storage elements may be read.
+    /// The error for reading the elements of a component of an unknown type. `None` if the storage elements may be
+    /// read.
     pub(crate) unknown_type: Option<Unsupported>,
     /// Whether the cells of a sparse object must be distinct, and the indices of each row must ascend.
     pub(crate) single_cells: bool,
@@ -39,7 +40,8 @@ pub(crate) struct FormatFacts {
 }
 
 impl FormatFacts {
-    /// Returns the name of `layout`, or `None` if only the file has its name.
+    /// Returns the name of `layout`, or `None` if the name is known only from the file: unknown layouts and GGUF
+    /// blocks.
     pub(crate) fn layout_name(&self, layout: Layout) -> Option<&'static str> {
         match layout {
             Layout::Unknown | Layout::GgufBlocks => None,
@@ -48,28 +50,28 @@ impl FormatFacts {
     }
 }
 
-/// Facts about all files of a container. Its parser passes them on as a constant, so that features of 2 cost other
-/// containers nothing.
+/// Facts about all files of a container. The parser of a container passes its facts on as a constant, so that the
+/// compiler removes the checks for features of generation 2 from the parsers of other containers.
 #[derive(Clone, Copy, Debug)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a fact by itself, and no state")]
 pub(crate) struct Facts {
     /// The alignment of blobs in bytes.
     pub(crate) alignment: u64,
-    /// True if blobs may be identical, the manifest being one of them.
+    /// True if several blobs may have the same range, and a blob may have the range of the manifest.
     pub(crate) shares_blobs: bool,
-    /// True if names are sorted by length first, and by their bytes where lengths are equal; the
-    /// parser has validated that.
+    /// True if names are sorted by length first, and names of equal length by their bytes. The parser has validated
+    /// this order.
     pub(crate) sorted_by_length: bool,
-    /// True if objects of a known format have no components but those of the format.
+    /// True if objects of a known layout have no components other than those of the layout.
     pub(crate) exact_roles: bool,
-    /// True if components hold whole elements of one byte or more, whatever their format.
+    /// True if components of objects of every layout must hold a whole number of elements.
     pub(crate) whole_elements: bool,
     /// True if files begin with a magic, so that no blob lies at offset 0.
     pub(crate) has_magic: bool,
 }
 
 impl Facts {
-    /// The facts of the containers before 2.
+    /// The facts about the containers before generation 2.
     pub(crate) const BEFORE_2: Self = Self {
         alignment: ALIGNMENT,
         shares_blobs: false,
@@ -85,7 +87,7 @@ impl Facts {
 pub(crate) enum IndexTypes {
     U64,
     Integers,
-    /// `u32` or `u64`, and all of an object the same.
+    /// `u32` or `u64`. All indices of an object have the same type.
     Unsigned,
 }
 

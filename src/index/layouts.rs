@@ -22,7 +22,7 @@ pub(crate) struct Candidate<'c> {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ObjectFault {
     pub(crate) kind: ErrorKind,
-    /// The number that is found, for the sentence of the rule.
+    /// The number in the file that breaks the rule, which the error message shows.
     pub(crate) found: u64,
     pub(crate) at: FaultAt,
 }

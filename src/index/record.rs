@@ -11,23 +11,24 @@ use crate::rules::Rule;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ObjectRecord {
     pub(crate) name: Span,
-    /// The attributes, a map.
+    /// The map of attributes.
     pub(crate) attributes: Span,
     pub(crate) shape: ShapeSpan,
     /// The ordinal of the object's first component among all components, and the number of its components.
     pub(crate) first: u32,
     pub(crate) count: u32,
-    /// The offset in the header at which the object is described: in a manifest, of the name; in 0.1, of the entry.
+    /// The offset in the header at which the description of the object begins: the offset of the name in a manifest, or
+    /// in 0.1 of the object's map.
     pub(crate) source_offset: u32,
     pub(crate) layout: Layout,
 }
 
-/// The logical type of elements, as far as it is known.
+/// The logical type of elements, which may be unknown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Logical {
-    /// The logical type that `type` names, or that a dtype of 1.1 stands for.
+    /// The logical type that the `type` field names, or that a dtype of 1.1 implies.
     pub(crate) known: Option<LogicalType>,
-    /// Whether there is an unknown `type`.
+    /// Whether the component has a `type` field with an unknown name.
     pub(crate) unknown: bool,
 }
 
@@ -35,18 +36,18 @@ impl Logical {
     /// Elements without a logical type.
     pub(crate) const NONE: Self = Self { known: None, unknown: false };
 
-    /// Creates the meaning of elements of a known logical type.
+    /// Creates the description of elements with the logical type `logical`.
     pub(crate) const fn known(logical: LogicalType) -> Self {
         Self { known: Some(logical), unknown: false }
     }
 
-    /// Returns the type, for errors, of the elements whose size [`unit`](Self::unit) returns.
+    /// Describes, for error messages, the elements whose size [`unit`](Self::unit) returns.
     pub(crate) fn described(self, storage: StorageType) -> Described {
         Described::new(storage, self.known, false)
     }
 
-    /// Returns the unit in bytes of which a component holds a whole number: a logical element, or an element of the
-    /// dtype if the `type` is unknown.
+    /// Returns the size in bytes of a logical element, or of a storage element if the `type` is unknown. The size of a
+    /// component must be a multiple of this size.
     #[inline]
     pub(crate) fn unit(self, storage: StorageType) -> u8 {
         storage.width().wrapping_mul(self.ratio())
@@ -58,8 +59,8 @@ impl Logical {
         self.known.map_or(1, LogicalType::ratio)
     }
 
-    /// Returns the size in bytes of a logical element on `storage`, if the type is known: v1.2 §2. Returns `None` for
-    /// elements that share a byte.
+    /// Returns the size in bytes of a logical element that is stored as `storage`: v1.2 §2. Returns `None` for unknown
+    /// types and for elements that share a byte.
     #[inline]
     pub(crate) fn element_size(self, storage: StorageType) -> Option<NonZeroU8> {
         if self.unknown || self.is_packed() { None } else { NonZeroU8::new(self.unit(storage)) }
@@ -129,22 +130,23 @@ pub(crate) struct ComponentRecord {
     pub(crate) digest: Span,
     /// The ordinal of the file that holds the blob, or [`FILE_OF_HEADER`](Self::FILE_OF_HEADER).
     pub(crate) file: u32,
-    /// The offset in the header at which the component is described: in a manifest, of the role; in 0.1, of the entry.
+    /// The offset in the header at which the description of the component begins: the offset of the role in a manifest,
+    /// or in 0.1 of the object's map.
     pub(crate) source_offset: u32,
     /// The ordinal of the component's [`Details`], or [`NO_DETAILS`](Self::NO_DETAILS).
     pub(crate) details: u32,
-    /// The role, if some layout gives it a meaning. The details have any other role.
+    /// The role, or `None` if no layout defines it. The name of such a role is in the details.
     pub(crate) role: Option<Role>,
     /// The storage type; `None` for an unknown dtype of 0.1.
     pub(crate) storage: Option<StorageType>,
     pub(crate) logical: Logical,
-    /// Whether there is a `type` that adds to the dtype.
+    /// Whether the component has a `type` field that says more than the dtype.
     pub(crate) has_type: bool,
     pub(crate) encoding: Encoding,
     pub(crate) order: ElementOrder,
 }
 
-/// What few components have. It lies beside the records, so that all others are small.
+/// The fields that few components have. They are stored outside the component records, which keeps the records small.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Details {
     /// The name of a role that no layout gives a meaning.
@@ -155,11 +157,12 @@ pub(crate) struct Details {
     pub(crate) encoding_name: Span,
     /// The strides in elements, outermost dimension first, of strided elements.
     pub(crate) strides: ShapeSpan,
-    /// The number of bytes in front of the content that the checksum also covers.
+    /// The number of bytes before the content that the checksum also covers.
     pub(crate) prefix: u64,
     /// The CRC-32 of the prefix and the content, or of `checksum_range`.
     pub(crate) checksum: Option<u32>,
-    /// The start and the end of the file range that the checksum covers instead; equal if there is none.
+    /// The start and the end of the file range that the checksum covers. If they are equal, the checksum covers the
+    /// prefix and the content.
     pub(crate) checksum_range: [u64; 2],
 }
 
@@ -186,7 +189,7 @@ pub(crate) enum Site {
     Length,
     /// The decoded length.
     Decoded,
-    /// The decoded length of a compressed component that has one, and otherwise the stored length.
+    /// The decoded length of a compressed component, if the header gives it; otherwise the stored length.
     Size,
     Dtype,
     /// The `type`, or the dtype if there is no `type`.
@@ -194,12 +197,12 @@ pub(crate) enum Site {
     ByteOrder,
 }
 
-/// A rule that a component breaks by itself.
+/// A rule that a component breaks, whatever its object.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ComponentFault {
     pub(crate) kind: ErrorKind,
     pub(crate) site: Site,
-    /// The number that is found, for the sentence of the rule.
+    /// The number in the file that breaks the rule, which the error message shows.
     pub(crate) found: u64,
 }
 
@@ -287,7 +290,7 @@ impl ComponentRecord {
         Ok(())
     }
 
-    /// Returns the field that is meant by `site` in this component, so that the field is there.
+    /// Returns the field that `site` means in this component. `Size` and `Type` become a field that the component has.
     #[cold]
     pub(crate) fn resolved(&self, site: Site) -> Site {
         match site {
@@ -298,7 +301,7 @@ impl ComponentRecord {
         }
     }
 
-    /// Returns whether the blob is the elements in row-major order, one after the other.
+    /// Returns whether the blob holds the elements uncompressed, one after the other in row-major order.
     #[inline]
     pub(crate) fn is_raw(&self) -> bool {
         self.encoding == Encoding::Raw && self.order.arrangement() == Arrangement::RowMajor
@@ -337,8 +340,8 @@ impl ComponentRecord {
     }
 }
 
-/// The range of a blob in its file. In 1.x it ends before the manifest and starts at a multiple of 64; in 2 it ends
-/// before the footer and starts at a multiple of 4096.
+/// The range of a blob in its file. In 1.x, the range starts at a multiple of 64 and ends before the manifest. In
+/// generation 2, the range starts at a multiple of 4096 and ends before the footer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Extent {
     offset: u64,
@@ -351,7 +354,7 @@ impl Extent {
         Self { offset, length }
     }
 
-    /// Returns the offset of the first byte in the file: a multiple of 64; in 2, of 4096.
+    /// Returns the offset of the first byte in the file: a multiple of 64 in 1.x, and of 4096 in generation 2.
     pub fn offset(&self) -> u64 {
         self.offset
     }
@@ -361,7 +364,7 @@ impl Extent {
         self.length
     }
 
-    /// Returns the offset behind the last byte.
+    /// Returns the offset after the last byte.
     pub fn end(&self) -> u64 {
         self.offset.saturating_add(self.length)
     }

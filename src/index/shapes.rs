@@ -1,4 +1,4 @@
-//! The dimensions of all tensors of a file, as numbers that never move.
+//! The dimensions of all tensors of a file. The dimensions of a finished shape never move in memory.
 
 use alloc::vec::Vec;
 
@@ -8,13 +8,13 @@ use crate::rules::Limit;
 
 /// The largest number of dimensions in a chunk, and so of a shape.
 const CHUNK: usize = 1 << CHUNK_BITS;
-/// The number of bits of a span that count within a chunk.
+/// The number of lower bits of `ShapeSpan::start` that hold the index in the chunk.
 const CHUNK_BITS: u32 = 12;
 /// The number of dimensions in the first chunk. A later chunk has room for twice as many as the chunk before, up to
 /// [`CHUNK`], so that small files take little memory, and large files leave at most one chunk empty.
 const FIRST_CHUNK: usize = 8;
 
-/// The place of a shape in [`Shapes`].
+/// The position and the rank of a shape in [`Shapes`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct ShapeSpan {
     /// The number of the chunk in the upper bits, and the index of the first dimension in the chunk in the lower bits.
@@ -29,8 +29,8 @@ impl ShapeSpan {
 
 /// The dimensions of all shapes. A shape that equals the shape before is stored once.
 ///
-/// The dimensions lie in chunks, because a single list would be copied whenever it grows: a file whose dimensions take
-/// one byte each would need 24 times its size at that moment.
+/// The dimensions lie in chunks, because a single list would be copied whenever it grows: while a list is copied, a
+/// file whose dimensions take one byte each would need 24 times its size.
 #[derive(Debug)]
 pub(crate) struct Shapes {
     chunks: Vec<Vec<u64>>,
@@ -139,7 +139,7 @@ impl Shapes {
         chunk.and_then(|chunk| chunk.get(start..end)).unwrap_or_default()
     }
 
-    /// Returns the size in bytes on the heap.
+    /// Returns the number of bytes on the heap.
     pub(crate) fn heap(&self) -> usize {
         let chunks =
             self.chunks.iter().map(|chunk| chunk.capacity().saturating_mul(size_of::<u64>()));

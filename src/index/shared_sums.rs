@@ -11,7 +11,8 @@ use std::sync::{Mutex, PoisonError};
 use crate::error::{Error, OutOfMemory};
 use crate::num::sort_by;
 
-/// A range of a file: the [`file`](super::ComponentRecord::file) of a component, the start and the end.
+/// A range of a file: the ordinal of the file, as in [`ComponentRecord::file`](super::ComponentRecord::file), the start
+/// and the end.
 pub(crate) type Place = (u32, u64, u64);
 
 /// The ranges of an open file whose checksums several components share, sorted.

@@ -2,7 +2,8 @@
 
 use crate::num::usize_from_u32;
 
-/// A byte range of the texts of an index: of a manifest, or of the texts that the parser of another format has kept.
+/// A byte range of the texts of an index. The texts are the manifest, or for another format the texts that the parser
+/// has kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Span {
     /// The offset of the first byte.
@@ -11,7 +12,7 @@ pub(crate) struct Span {
 }
 
 impl Span {
-    /// The span of a text that is missing.
+    /// The span of a missing text.
     pub(crate) const NONE: Self = Self { offset: u32::MAX, length: 0 };
 
     /// Creates the span of `length` bytes from `offset` on.
@@ -32,8 +33,8 @@ impl Span {
         self.offset
     }
 
-    /// Returns the bytes of the span in `texts`, or no bytes if the span is missing. The caller's bytes may have become
-    /// fewer since they were checked; then there are no bytes either.
+    /// Returns the bytes of the span in `texts`. Returns no bytes if the span is missing, or if the caller's bytes have
+    /// become fewer since they were checked.
     #[inline]
     pub(crate) fn of(self, texts: &[u8]) -> &[u8] {
         let start = usize_from_u32(self.offset);

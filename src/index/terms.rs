@@ -17,9 +17,10 @@ pub enum Encoding with
     Raw = "raw",
     /// Compressed with zstd: RFC 8878.
     Zstd = "zstd",
-    /// Compressed with zstd in frames of equal decoded size, with a table of their sizes: `zt.zstd-seekable/1` of 2.
+    /// Compressed with zstd in frames of equal decoded size, with a table of their sizes: `zt.zstd-seekable/1` of
+    /// generation 2.
     ZstdSeekable = "zt.zstd-seekable/1",
-    /// Compressed with deflate: RFC 1951. Only in files of other formats.
+    /// Compressed with deflate: RFC 1951. Used only in files of other formats.
     Deflate = "deflate",
     /// An unknown encoding (0.1 and 2 only): v0.1 §8, v2 §3.4.
     Unknown = "unknown",
@@ -43,12 +44,12 @@ pub enum Layout with
     SparseCoo = "sparse_coo",
     /// Packed weights with scales and zero-points.
     QuantizedGroup = "quantized_group",
-    /// Blocks of elements, with a scale for each: `zt.mx/1` of 2.
+    /// Blocks of elements, with a scale for each: `zt.mx/1` of generation 2.
     Mx = "zt.mx/1",
-    /// Codes in words, with scales and zero points: `zt.quant_group/1` of 2. Such objects can be listed, and their
-    /// components can be read.
+    /// Codes in words, with scales and zero points: `zt.quant_group/1` of generation 2. Such objects can be listed, and
+    /// their components can be read.
     QuantGroup = "zt.quant_group/1",
-    /// Blocks of a GGUF type, as bytes: `gguf.NAME/1` of 2.
+    /// Blocks of a GGUF type, as bytes: `gguf.NAME/1` of generation 2.
     GgufBlocks = "gguf",
     /// An unknown layout.
     Unknown = "unknown",

@@ -25,7 +25,7 @@ pub fn serializer(out: &mut dyn Write) -> serde_json::Serializer<&mut dyn Write,
 /// Writes a document: a value on a line of its own.
 ///
 /// # Errors
-/// The same as of [`to_writer`].
+/// The errors of [`to_writer`].
 pub fn to_line(out: &mut dyn Write, value: &(impl Serialize + ?Sized)) -> io::Result<()> {
     to_writer(out, value)?;
     out.write_all(b"\n")
@@ -34,7 +34,7 @@ pub fn to_line(out: &mut dyn Write, value: &(impl Serialize + ?Sized)) -> io::Re
 /// Writes a value as [`to_writer`] does, with each string in [`Escaped`] form, as in text output.
 ///
 /// # Errors
-/// The same as of [`to_writer`].
+/// The errors of [`to_writer`].
 pub fn to_shown(out: &mut dyn Write, value: &(impl Serialize + ?Sized)) -> io::Result<()> {
     let mut serializer = serde_json::Serializer::with_formatter(out, Shown);
     Ok(value.serialize(&mut serializer)?)

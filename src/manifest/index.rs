@@ -5,10 +5,9 @@ use core::ops::Range;
 
 use crate::cbor::Input;
 use crate::codec::Source;
-use crate::error::Error;
 use crate::format::frame::Frame;
 use crate::format::{Dialect, Version};
-use crate::index::{FormatFacts, Index};
+use crate::index::{Finding, FormatFacts, Index};
 use crate::limits::OpenOptions;
 use crate::num::{u64_from_usize, usize_from_u32};
 
@@ -21,7 +20,7 @@ pub(super) fn utf8(bytes: &[u8]) -> &str {
     }
 }
 
-/// The index of a manifest, and what is left of the manifest's parser.
+/// The results of parsing a manifest: the index, the dialect and the version.
 pub(super) struct ManifestIndex {
     pub(super) index: Index,
     pub(super) dialect: &'static Dialect,
@@ -48,34 +47,13 @@ pub(crate) struct ValidatedManifest {
     pub(crate) findings: Vec<Finding>,
 }
 
-/// A finding about a file that did not keep the file from opening.
-#[derive(Debug)]
-pub struct Finding {
-    pub(crate) error: Error,
-    pub(crate) more: u64,
-}
-
-impl Finding {
-    /// Returns the error of the first finding by the rule. If its [kind](Error::kind) is
-    /// [`Note`](crate::ErrorKind::Note), the file is valid. A check of the file reports any other kind as an error of
-    /// the file.
-    pub fn error(&self) -> &Error {
-        &self.error
-    }
-
-    /// Returns the number of further findings by the same rule.
-    pub fn more(&self) -> u64 {
-        self.more
-    }
-}
-
 /// The place of the bytes that hold names, attributes and other texts.
 pub(crate) enum TextIn {
     /// All held bytes.
     Held,
     /// A range of the held bytes, which are the whole file.
     File(Range<usize>),
-    /// Bytes that a front end wrote. The held bytes are the whole file.
+    /// Bytes that the parser of another format has kept. The held bytes are the whole file.
     Own(Vec<u8>),
 }
 
@@ -121,8 +99,8 @@ impl<'a> ManifestRef<'a> {
         self.validated.dialect
     }
 
-    /// Returns the manifest from the object or component on that is described at `source_offset`; `None` for other
-    /// formats.
+    /// Returns the bytes of the manifest from the start of a map on: the map of the object or component whose
+    /// description begins at `source_offset`. Returns `None` for other formats.
     pub(super) fn map(&self, source_offset: u32) -> Option<Input<'a>> {
         let at = self.as_bytes().get(usize_from_u32(source_offset)..)?;
         self.validated.dialect?.map(at)

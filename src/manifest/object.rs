@@ -238,8 +238,8 @@ impl<'a> Tensor<'a> {
         Component { parts, record, owner, object: ordinal, ordinal: location }
     }
 
-    /// Returns the manifest from the object's map on; `None` for other formats. In 0.1 the map of the object is the map
-    /// of its only component.
+    /// Returns the manifest from the object's map on, or `None` for other formats. In 0.1, the map of the object is
+    /// also the map of its only component.
     pub(super) fn map(&self) -> Option<Input<'a>> {
         self.parts.map(self.record.source_offset)
     }
@@ -355,12 +355,12 @@ impl<'a> Component<'a> {
         self.parts.facts()
     }
 
-    /// Returns the manifest from the component's map on; `None` for other formats.
+    /// Returns the manifest from the component's map on, or `None` for other formats.
     pub(super) fn map(&self) -> Option<Input<'a>> {
         self.parts.map(self.record.source_offset)
     }
 
-    /// Returns the details of the component, if it has some.
+    /// Returns the details of the component, if the component has any.
     fn details(&self) -> Option<&'a Details> {
         self.parts.index().details(self.record)
     }
@@ -574,14 +574,14 @@ impl<'a> Component<'a> {
         Some(self.parts.index().shapes.get(details.strides))
     }
 
-    /// Returns whether the blob is the elements in row-major order, one after the other.
+    /// Returns whether the blob holds the elements uncompressed, one after the other in row-major order.
     #[inline]
     pub(crate) fn is_raw(&self) -> bool {
         self.record.is_raw()
     }
 
-    /// Returns the number of bytes in front of the content, and the checksum over these bytes and the content, if there
-    /// is one. If the component is deflated, the bytes in front are deflated with it.
+    /// Returns the number of bytes in the prefix before the content, and the checksum over the prefix and the content,
+    /// if there is one. If the component is deflated, the prefix is deflated with the content.
     pub(crate) fn stream(&self) -> (u64, Option<u32>) {
         let Some(details) = self.details() else { return (0, None) };
         let [start, end] = details.checksum_range;

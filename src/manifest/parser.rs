@@ -5,7 +5,7 @@ use crate::cbor::{BytesLeft, Checked, Fault, Input, Parsed, fault};
 use crate::error::{BareError, Location};
 use crate::format::frame::Frame;
 use crate::format::{
-    Dialect, Header, Objects, ParseContext, RawObject, check_form, parse_entry, v2,
+    Dialect, Header, Objects, ParseContext, ParsedObject, check_form, parse_entry, v2,
 };
 use crate::index::{
     Blobs, Candidate, ComponentRecord, FaultAt, IndexBuilder, IndexFault, Layout, ObjectFault,
@@ -58,8 +58,8 @@ pub(super) fn parse(
     Ok(ManifestIndex { index, dialect, version })
 }
 
-/// A checker of objects that are to be written, by the rules for objects of a file, except rules on the offsets of
-/// blobs. Memory is reused from one object to the next.
+/// A checker of objects before they are written. The checker applies the rules for objects of a file, except the rules
+/// on the offsets of blobs, and reuses its memory from one object to the next.
 #[derive(Debug)]
 pub(crate) struct ObjectChecker {
     options: OpenOptions,
@@ -85,7 +85,7 @@ impl ObjectChecker {
         let mut cx = ParseContext::new(options.limit(), dialect, entry, reused);
         cx.location = Location::new(Some(ordinal), None);
         let mut parser = Parser { options, cx };
-        let mut raw = RawObject::NONE;
+        let mut raw = ParsedObject::NONE;
         let parsed = parse_entry(&mut parser.cx, entry, &mut raw);
         let checked = parsed.and_then(|()| parser.check::<false>(&raw));
         let location = parser.cx.location;
@@ -99,11 +99,11 @@ impl ObjectChecker {
 
 /// Returns an object together with its components, which are the last components of `cx`.
 #[inline]
-fn candidate<'c>(cx: &'c ParseContext<'_>, raw: &RawObject<'_>) -> Candidate<'c> {
+fn candidate<'c>(cx: &'c ParseContext<'_>, raw: &ParsedObject<'_>) -> Candidate<'c> {
     // An object without components breaks the rule on roles of its layout. An error here would take 3 % of opening
     // (`benches/open`).
     let components = cx.index.components.get(usize_from_u32(raw.first)..).unwrap_or_default();
-    let RawObject { layout, product, .. } = *raw;
+    let ParsedObject { layout, product, .. } = *raw;
     let shape = cx.index.shapes.get(raw.shape);
     Candidate { layout, product, shape, components, facts: &cx.dialect.facts }
 }
@@ -117,7 +117,7 @@ impl Parser<'_> {
     /// Parses all objects, and adds them to the index.
     fn pull<'m>(&mut self, mut objects: Objects<'m>) -> Parsed<'m, Header> {
         let mut last: Option<&[u8]> = None;
-        let mut raw = RawObject::NONE;
+        let mut raw = ParsedObject::NONE;
         while objects.next(&mut self.cx, &mut raw)? {
             if last.is_none() {
                 self.cx.index.reserve(self.cx.expected)?;
@@ -146,9 +146,10 @@ impl Parser<'_> {
         objects.finish()
     }
 
-    /// Checks an object by the rules of its layout. `LISTED` has the same meaning as in the parsers.
+    /// Checks an object by the rules of its layout. `LISTED` only creates two copies of this function, each of which is
+    /// inlined into its caller.
     #[inline]
-    fn check<const LISTED: bool>(&mut self, raw: &RawObject<'_>) -> Checked<()> {
+    fn check<const LISTED: bool>(&mut self, raw: &ParsedObject<'_>) -> Checked<()> {
         if let Layout::Mx | Layout::QuantGroup | Layout::GgufBlocks = raw.layout {
             self.check_profile(raw)?;
         }
@@ -156,9 +157,10 @@ impl Parser<'_> {
         checked.map_err(|found| self.fault(raw, found))
     }
 
-    /// Checks the attributes of an object of a profile, and its components by these attributes.
+    /// Checks the attributes of an object whose layout is a profile, and checks the object's components against the
+    /// attributes.
     #[inline(never)]
-    fn check_profile(&mut self, raw: &RawObject<'_>) -> Checked<()> {
+    fn check_profile(&mut self, raw: &ParsedObject<'_>) -> Checked<()> {
         let Some(attributes) = self.cx.dialect.fields.attributes.find(raw.map) else {
             return Err(Fault::new(Rule::AttributeMissing, BytesLeft::of(raw.map)).into());
         };
@@ -166,10 +168,10 @@ impl Parser<'_> {
         candidate(&self.cx, raw).check_profile(&profile).map_err(|found| self.fault(raw, found))
     }
 
-    /// Returns the fault of an object with its place in the manifest.
+    /// Adds the position in the manifest to `found`, the fault of the object `raw`.
     #[cold]
     #[inline(never)]
-    fn fault(&mut self, raw: &RawObject<'_>, found: ObjectFault) -> nom::Err<Fault> {
+    fn fault(&mut self, raw: &ParsedObject<'_>, found: ObjectFault) -> nom::Err<Fault> {
         if let Some(ordinal) = found.component() {
             self.cx.location = self.cx.location.in_component(Some(ordinal));
         }
@@ -178,7 +180,7 @@ impl Parser<'_> {
     }
 }
 
-/// Returns the place in `manifest` of a fault that concerns several objects.
+/// Returns `manifest` from the position of `fault` on. The fault concerns several of the `objects`.
 #[cold]
 fn place<'m>(
     dialect: &Dialect,

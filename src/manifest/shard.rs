@@ -85,7 +85,7 @@ impl<'a> ManifestRef<'a> {
             // The text was checked when the file was opened. If the caller's bytes have changed since, the digest
             // cannot be verified.
             digest: digest.map(|it| Digest::read_v2(it).unwrap_or(Digest::Unverifiable(it))),
-            // Texts of other formats were written by the front end, so they have no offset in the file.
+            // Names of files in other formats are kept by their parsers, so they have no offset in the file.
             offset: digest.map_or(0, |_| self.extent().start.saturating_add(offset)),
         }
     }

@@ -8,12 +8,13 @@ use super::encoded::Encoded;
 use super::entry::{self, Value, record};
 use super::settings::{Target, WriteOptions};
 use crate::cbor::{
-    BREAK, Encoder, Input, UNLIMITED, fault, key, map_head, pass, rewrite, skip, span,
+    BREAK, Encoder, Input, UNLIMITED, fault, key, map_head, pass, pass_attributes, rewrite, skip,
+    span,
 };
 use crate::digest::DigestText;
 use crate::error::{BareError, Error, Location, Misuse, OutOfMemory};
 use crate::format::frame::Footer;
-use crate::format::{pass_attributes, v1, v2};
+use crate::format::{v1, v2};
 use crate::index::Encoding;
 use crate::limits::{Limits, OpenOptions};
 use crate::manifest::{ManifestRef, ObjectChecker, VERSION};

@@ -9,6 +9,7 @@ mod append;
 mod between;
 #[cfg(all(not(miri), feature = "zstd"))]
 mod bombs;
+mod builder;
 #[cfg(all(feature = "write", feature = "zstd"))]
 mod canonical;
 mod clauses;
@@ -29,7 +30,6 @@ mod formats;
 #[cfg(all(feature = "zstd", feature = "write"))]
 mod frames;
 #[cfg(all(feature = "std", feature = "deflate"))]
-mod front;
 #[cfg(all(feature = "json", not(miri)))]
 mod hidden;
 #[cfg(all(feature = "files", feature = "zstd"))]

@@ -1,5 +1,5 @@
-//! Heap while opening: at most 12 × the manifest and 64 KiB, for any input; at most 1.3 × the manifest for
-//! ordinary ones.
+//! Heap while opening: at most 12 × the manifest and 64 KiB, for any input; at most 1.3 × the manifest for ordinary
+//! manifests.
 
 mod v2;
 

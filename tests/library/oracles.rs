@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use zten::attributes::Value;
 use zten_testkit::oracles::{
-    self, Filled, Form, Format, Front, Grown, Lie, Lied, Model, Outcome, Plan, file_format,
+    self, Calls, Filled, Form, Format, Grown, Lie, Lied, Model, Outcome, Plan, file_format,
 };
 use zten_testkit::safetensors::header;
 use zten_testkit::sample::{chance, least, rounds};
@@ -163,12 +163,12 @@ fn what_is_written_can_be_read_again() {
 
 #[test]
 #[cfg_attr(feature = "zstd-ruzstd", ignore = "the memory of that decoder is not bounded so")]
-fn what_a_front_end_says_is_checked() {
+fn what_a_parser_passes_to_the_builder_is_checked() {
     measure_heap();
     let mut sum = Filled::default();
     for seed in 0..rounds(6000) as u64 {
-        let _name = Named(format!("the front end of seed {seed}"));
-        let filled = oracles::front(&Front::from_bytes(&chance(seed)));
+        let _name = Named(format!("the calls of seed {seed}"));
+        let filled = oracles::builder(&Calls::from_bytes(&chance(seed)));
         sum.opened += filled.opened;
         sum.valid += filled.valid;
         sum.rejected += filled.rejected;

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use zten::front::{Blobs, Builder, FrontEnd, RawComponent, RawObject, Rules};
+use zten::index::{Blobs, Builder, FileFormat, RawComponent, RawObject, Rules};
 use zten::rules::{Row, Scope, Source};
 use zten::shards::Files;
 use zten::tools::StorageType;
@@ -41,7 +41,7 @@ pub(crate) const WORKS: &[(&str, Work)] = &[
         copy(file, options, &generation_2().checksum(Checksum::Sha256), Some(FASTEST))
     }),
     ("append", append),
-    ("front end", front_end),
+    ("builder", builder),
 ];
 
 fn generation_2() -> WriteOptions {
@@ -51,21 +51,21 @@ fn generation_2() -> WriteOptions {
 const FASTEST: u8 = 1;
 
 static ROW: Row = Row {
-    id: "front-duplicate-name",
+    id: "test-duplicate-name",
     holds: "The names of tensors are unique.",
     broken: "duplicate tensor name",
     source: Source::Policy("names tell tensors apart"),
-    scope: Scope::Other("front"),
+    scope: Scope::Other("test"),
     advice: "",
 };
-static FRONT: FrontEnd = FrontEnd::new(
-    "front",
+static FRONT: FileFormat = FileFormat::new(
+    "test",
     Blobs::Any,
     Rules { duplicate_name: &ROW, bool_value: None, stream: None },
 );
 
-/// Opens a file through a front end that passes the tensors of the file to a builder.
-fn front_end(file: &[u8], options: &OpenOptions) -> Result<(), Error> {
+/// Opens a file through the builder of the index, as parsers of other formats do.
+fn builder(file: &[u8], options: &OpenOptions) -> Result<(), Error> {
     let archive = options.from_bytes(file)?;
     let header = archive.manifest().extent();
     let mut builder = Builder::new(&FRONT, header, file.len() as u64, options)?;
@@ -101,7 +101,7 @@ fn front_end(file: &[u8], options: &OpenOptions) -> Result<(), Error> {
             break;
         }
     }
-    let archive = Archive::from_front(InMemory(file), builder.finish()?);
+    let archive = Archive::from_parsed(InMemory(file), builder.finish()?);
     for object in archive.tensors() {
         assert_eq!(archive.get(object.name()).map(|found| found.ordinal()), Some(object.ordinal()));
         ignore(view(&object))?;

@@ -14,7 +14,7 @@
 //! | [`cbor`] | an item | two other decoders accept each item that zten accepts, with the same meaning |
 //! | [`model`] | a model of a file | the reader returns the content that the writer accepted; a damaged file keeps the promises of the first two oracles |
 //! | [`file_format`] | a file of another format, or its parts | memory is proportional to the length; all ways of opening agree, and an error has a rule; tensors lie within the file; the `safetensors` crate finds the same tensors, and an index has the tensors of its files |
-//! | [`front`] | the calls of a front end | the archive has exactly the pushed tensors, and lies within the file; after an error no archive opens; memory is proportional to the pushed bytes |
+//! | [`builder`] | the calls of a format's parser | the archive has exactly the pushed tensors, and lies within the file; after an error no archive opens; memory is proportional to the pushed bytes |
 //! | [`digests`] | a list of digests | memory is proportional to the length; a written list parses to the same list, and each difference is found |
 //! | [`grammar`] | choices of a grammar | generated files of generation 2 are valid; a damaged file keeps the promises of the first two oracles |
 
@@ -29,6 +29,7 @@ macro_rules! every_element {
 }
 
 mod append;
+mod builder;
 mod canonical;
 mod cbor;
 mod components;
@@ -38,7 +39,6 @@ mod facts;
 mod file;
 mod file_formats;
 mod formats;
-mod front;
 mod grammar;
 mod heap;
 mod liar;
@@ -55,13 +55,13 @@ mod strict;
 mod tree;
 
 pub use append::{Appended, append};
+pub use builder::{Calls, Filled, builder};
 pub use canonical::{Form, canonical};
 pub use cbor::cbor;
 pub use digests::digests;
 pub use facts::said;
 pub use file::file;
 pub use file_formats::file_format;
-pub use front::{Filled, Front, front};
 pub use grammar::{Grown, grammar};
 pub use heap::{Meter, measure_heap_by};
 pub use liar::{Lie, Plan};

@@ -4,7 +4,7 @@
 use crate::cbor::{BytesLeft, Checked, Fault, Input, Parsed, skip};
 use crate::element::{LogicalType, StorageType};
 use crate::format::context::{ParseContext, Slot};
-use crate::format::record::{RawObject, Text, Uint};
+use crate::format::record::{ParsedObject, Text, Uint};
 use crate::format::table::table;
 use crate::index::{ComponentRecord, Layout, Logical, Role};
 use crate::limits::format::DEPTH_CAP;
@@ -180,10 +180,10 @@ pub(super) fn named(layout: &[u8]) -> Layout {
 #[inline(never)]
 pub(crate) fn profile(
     cx: &mut ParseContext<'_>,
-    object: &RawObject<'_>,
+    object: &ParsedObject<'_>,
     attributes: Input<'_>,
 ) -> Checked<Profile> {
-    let RawObject { layout, product, shape, map, .. } = *object;
+    let ParsedObject { layout, product, shape, map, .. } = *object;
     let shape_at = BytesLeft::of(cx.dialect.fields.shape.find(map).unwrap_or(map));
     let elements = product.elements().ok_or_else(|| Fault::internal(attributes))?;
     let (_, profile) = match layout {

@@ -175,7 +175,7 @@ impl<'m> Slot<'m, true> for TypeName {
     }
 }
 
-/// `encoding`, and its name: an open set. v2 §3.4.
+/// The value of `encoding`, and its name in the file. Files may use encodings that zten does not know: v2 §3.4.
 #[derive(Clone, Copy)]
 pub(crate) struct EncodingName {
     pub(super) encoding: Encoding,
@@ -193,7 +193,7 @@ impl<'m> Slot<'m, true> for EncodingName {
     }
 }
 
-/// `shard`: the ordinal of the shard of that name in the table. v2 §7.1.
+/// The value of `shard`, as the ordinal of the named shard in the table of shards: v2 §7.1.
 #[derive(Clone, Copy)]
 pub(crate) struct ShardName(pub(super) u32);
 

@@ -8,13 +8,13 @@ use crate::archive::Archive;
 use crate::attributes::{Attributes, Value};
 use crate::codec::ReadAt;
 use crate::error::Error;
+use crate::formats::builder_error;
 use crate::formats::cbor;
 use crate::formats::error::{FormatError, Subject, copied};
 use crate::formats::file_name::FileName;
-use crate::formats::front;
 use crate::formats::root::{self, Part};
 use crate::formats::rules::Rule;
-use crate::front::{Builder, Parsed};
+use crate::index::{Builder, Parsed};
 use crate::limits::{Limits, OpenOptions};
 use crate::num::{u64_from_usize, usize_from_u32};
 use crate::rules::Limit;
@@ -137,7 +137,7 @@ impl Split {
     ) -> Result<Parsed, FormatError> {
         let numbers = self.numbers;
         let format_error = |error: Error| {
-            front::format_error(error, Rule::GgufDuplicateName, |ordinal| {
+            builder_error::format_error(error, Rule::GgufDuplicateName, |ordinal| {
                 Err(duplicate_key(first, parts, ordinal, options))
             })
         };

@@ -114,8 +114,8 @@ fn is_broken(rule: Rule) -> bool {
 }
 
 impl Recognition {
-    /// Returns the finding that `name` contradicts the content, as [`check_name`](Self::check_name) tells it, with
-    /// the format of the content.
+    /// Returns the error of [`check_name`](Self::check_name) as a finding with the format of the content. Returns
+    /// `None` if `name` fits the content.
     pub fn misnamed<'n>(&self, name: impl Into<FileName<'n>>) -> Option<Finding> {
         let error = self.check_name(name).err()?;
         Some(Finding { format: self.format(), ..error.finding() })

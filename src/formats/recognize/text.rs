@@ -100,8 +100,8 @@ pub(super) fn of_server(start: &[u8]) -> Option<Rule> {
     keys.iter().any(|known| key.eq_ignore_ascii_case(known)).then_some(Rule::FormatJsonError)
 }
 
-/// Returns whether `name` allows the kind of page or message that `rule` names, so that the file is no failed
-/// download.
+/// Returns whether a file called `name` may hold the kind of page or message that `rule` names. In a file of any other
+/// name, such a page is the result of a failed download.
 pub(super) fn is_expected(rule: Rule, name: FileName<'_>) -> bool {
     let Some(suffix) = suffix(name) else { return false };
     if MODELS.contains(&&*suffix) {
@@ -169,8 +169,8 @@ const SOURCE: &[&str] = &[
     "f90", "asm", "s", "glsl", "wgsl", "metal", "cl", "py", "pyw",
 ];
 
-/// Returns the kind of a text that begins with `start`, in a file with `name`. Python source is an error, so that
-/// callers treat it as a program.
+/// Returns the kind of the text that begins with `start`, in a file called `name`. Python source code is returned as an
+/// error, so that callers treat the file as a program.
 pub(super) fn kind(start: &[u8], name: FileName<'_>) -> Result<OtherKind, Executable> {
     let suffix = suffix(name);
     let suffix = suffix.as_deref().unwrap_or_default();

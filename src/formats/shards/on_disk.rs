@@ -29,11 +29,11 @@ pub struct ShardFile {
 }
 
 impl Want {
-    /// Opens this shard or sibling file of the file at the path `root`. Returns `None` if no regular file is at any of its
-    /// places.
+    /// Opens this shard or sibling file of the file at the path `root`. Returns `None` if there is no regular file at
+    /// any path where the shard or sibling file may be.
     ///
     /// # Errors
-    /// The errors of [`open`]; a sibling file is a link that `links` does not follow.
+    /// The errors of [`open`], and an error for a sibling file that is a link which `links` forbids.
     pub fn open(&self, root: &Path, links: Links) -> io::Result<Option<ShardFile>> {
         let opened = first(root, &self.places(), self.name(), links)?;
         if let (None, Self::Sibling(Sibling(name))) = (&opened, self)
@@ -45,7 +45,8 @@ impl Want {
     }
 }
 
-/// Opens the shard `wanted` of the file at the path `root`. Returns `None` if no regular file is at any place of the shard.
+/// Opens the shard `wanted` of the file at the path `root`. Returns `None` if there is no regular file at any path
+/// where the shard may be.
 ///
 /// # Errors
 /// The folder cannot be searched, or an existing file cannot be opened.

@@ -11,8 +11,8 @@ use miniz_oxide::inflate::core::{DecompressorOxide, decompress};
 use crate::error::{Error, ErrorKind};
 use crate::formats::error::FormatError;
 use crate::formats::rules::Rule;
-use crate::front::RawComponent;
 use crate::index::Encoding;
+use crate::index::RawComponent;
 use crate::num::u64_from_usize;
 use crate::tools::StorageType;
 

@@ -1,5 +1,5 @@
-//! Heap while opening a file of generation 2: at most 12 × the manifest and 64 KiB, for any input; at most 1.3 ×
-//! the manifest for ordinary ones.
+//! Heap while opening a file of generation 2: at most 12 × the manifest and 64 KiB, for any input; at most 1.3 × the
+//! manifest for ordinary manifests.
 
 use zten::open::Opening;
 use zten::{Error, OpenOptions};

@@ -34,7 +34,7 @@ fn check<S: ReadAt>(archive: &Archive<S>, format: &str, expected: &[Expected<'_>
     archive.verify().unwrap();
 }
 
-/// Opens `file` from memory, from a source that lends no bytes, and without I/O, and checks what [`check`] checks.
+/// Opens `file` from memory, from a source that lends no bytes, and without I/O, and runs [`check`] on each archive.
 fn opens(file: &[u8], name: &str, format: &str, expected: &[Expected<'_>]) {
     let options = OpenOptions::default();
     if name.is_empty() {
@@ -59,7 +59,7 @@ fn opens(file: &[u8], name: &str, format: &str, expected: &[Expected<'_>]) {
     check(&archive, format, expected);
 }
 
-/// A file that is read at positions, and lends no bytes.
+/// A file that can only be read at offsets, since the source does not lend its bytes.
 struct Positions<'f>(&'f [u8]);
 
 impl ReadAt for Positions<'_> {
@@ -164,7 +164,7 @@ fn torch() {
     rejects(corpus!("other/torch/reject/torch-call--count.pt"), "", "torch-call");
 }
 
-/// The files that an index names, without their suffix.
+/// The files that an index names. The names are stored without their suffix.
 struct Siblings<'f>([(&'f str, &'f [u8]); 2]);
 
 impl<'f> Find for Siblings<'f> {

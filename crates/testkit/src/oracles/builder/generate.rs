@@ -7,7 +7,7 @@ use zten::tools::{LogicalType, StorageType};
 use zten::{Encoding, Layout, OpenOptions};
 use zten_corpus::base::zstd_frame;
 
-use super::{Component, FORMATS, Front, Object, Step};
+use super::{Calls, Component, FORMATS, Object, Step};
 use crate::oracles::limits;
 use crate::oracles::model::{attributes, raw_attributes};
 
@@ -39,11 +39,11 @@ const EDGES: [u64; 12] = [
     u64::MAX,
 ];
 
-impl<'a> Arbitrary<'a> for Front {
+impl<'a> Arbitrary<'a> for Calls {
     fn arbitrary(u: &mut Unstructured<'a>) -> Result<Self> {
         let format = u.int_in_range(0..=FORMATS.len() - 1)?;
         let header = u.int_in_range(0..=24)?;
-        let mut front = Self {
+        let mut calls = Self {
             format,
             options: OpenOptions::default().limits(limits()),
             header: 0..header,
@@ -53,15 +53,15 @@ impl<'a> Arbitrary<'a> for Front {
         for _ in 0..u.int_in_range(0..=STEPS)? {
             let step = match u.int_in_range(0..=15)? {
                 0 => Step::Attributes(map(u)?),
-                _ => Step::Object(object(u, &mut front)?),
+                _ => Step::Object(object(u, &mut calls)?),
             };
-            front.steps.push(step);
+            calls.steps.push(step);
         }
-        front.file.extend_from_slice(u.bytes(u.len().min(3))?);
+        calls.file.extend_from_slice(u.bytes(u.len().min(3))?);
         for _ in 0..u.int_in_range(0..=7_u8)?.saturating_sub(5) {
-            mistake(u, &mut front)?;
+            mistake(u, &mut calls)?;
         }
-        Ok(front)
+        Ok(calls)
     }
 }
 
@@ -71,13 +71,13 @@ fn map(u: &mut Unstructured<'_>) -> Result<Vec<u8>> {
 }
 
 /// An object in which nothing is wrong, unless its name or its blobs are another's.
-fn object(u: &mut Unstructured<'_>, front: &mut Front) -> Result<Object> {
+fn object(u: &mut Unstructured<'_>, calls: &mut Calls) -> Result<Object> {
     let mut name = (*u.choose(&NAMES)?).to_owned();
     if u.ratio(7, 8)? {
         name.push_str(&u.int_in_range(0..=99_u8)?.to_string());
     }
     let attributes = if u.ratio(1, 4)? { Some(map(u)?) } else { None };
-    let before: Vec<_> = front.objects().collect();
+    let before: Vec<_> = calls.objects().collect();
     if !before.is_empty() && u.ratio(1, 8)? {
         return Ok(Object { name, attributes, ..(*u.choose(&before)?).clone() });
     }
@@ -108,7 +108,7 @@ fn object(u: &mut Unstructured<'_>, front: &mut Front) -> Result<Object> {
             objects::coo(u, of, index, true)?
         }
         _ => {
-            unknown(u, front, &mut object)?;
+            unknown(u, calls, &mut object)?;
             return Ok(object);
         }
     };
@@ -116,13 +116,13 @@ fn object(u: &mut Unstructured<'_>, front: &mut Front) -> Result<Object> {
     object.shape = shape;
     for part in parts {
         let column_major = layout == Layout::Dense && u.ratio(1, 4)?;
-        object.components.push(Component { column_major, ..component(u, front, part)? });
+        object.components.push(Component { column_major, ..component(u, calls, part)? });
     }
     Ok(object)
 }
 
 /// Components of any roles, and now and then of very many.
-fn unknown(u: &mut Unstructured<'_>, front: &mut Front, object: &mut Object) -> Result<()> {
+fn unknown(u: &mut Unstructured<'_>, calls: &mut Calls, object: &mut Object) -> Result<()> {
     for _ in 0..u.int_in_range(0..=3)? {
         object.shape.push(*u.choose(&EDGES)?);
     }
@@ -130,7 +130,7 @@ fn unknown(u: &mut Unstructured<'_>, front: &mut Front, object: &mut Object) -> 
     for number in 0..many {
         object.components.push(Component {
             role: format!("{number:04}"),
-            offset: front.length(),
+            offset: calls.length(),
             stored_length: 0,
             decoded_length: None,
             storage: StorageType::U8,
@@ -147,7 +147,7 @@ fn unknown(u: &mut Unstructured<'_>, front: &mut Front, object: &mut Object) -> 
         if u.ratio(1, 4)? {
             let (of, elements) = (Type::any(u, &LogicalType::ALL)?, u.int_in_range(0..=4)?);
             let part = Part::any(u, role, of, elements)?;
-            object.components.push(component(u, front, part)?);
+            object.components.push(component(u, calls, part)?);
         }
     }
     Ok(())
@@ -166,7 +166,7 @@ fn index(u: &mut Unstructured<'_>) -> Result<StorageType> {
 }
 
 /// Puts a part at the end of the file, as a frame of zstd or in either byte order.
-fn component(u: &mut Unstructured<'_>, front: &mut Front, part: Part) -> Result<Component> {
+fn component(u: &mut Unstructured<'_>, calls: &mut Calls, part: Part) -> Result<Component> {
     let Part { role, of: Type { storage, logical }, mut content, .. } = part;
     if storage == StorageType::Bool && u.ratio(1, 8)? {
         u.fill_buffer(&mut content)?;
@@ -196,16 +196,16 @@ fn component(u: &mut Unstructured<'_>, front: &mut Front, part: Part) -> Result<
         }
     }
     let gap = if u.ratio(1, 4)? { u.int_in_range(0..=8)? } else { 0 };
-    front.file.resize(front.file.len() + gap, 0xaa);
+    calls.file.resize(calls.file.len() + gap, 0xaa);
     if encoding == Encoding::Raw {
-        front.file.extend(&[0xee; 3][..prefix]);
+        calls.file.extend(&[0xee; 3][..prefix]);
     }
-    let offset = front.length();
-    front.file.extend(content);
+    let offset = calls.length();
+    calls.file.extend(content);
     Ok(Component {
         role: role.to_owned(),
         offset,
-        stored_length: front.length() - offset,
+        stored_length: calls.length() - offset,
         decoded_length,
         storage,
         logical,
@@ -219,21 +219,21 @@ fn component(u: &mut Unstructured<'_>, front: &mut Front, part: Part) -> Result<
 }
 
 /// Changes one claim; what comes out may be right all the same.
-fn mistake(u: &mut Unstructured<'_>, front: &mut Front) -> Result<()> {
-    let length = front.length();
+fn mistake(u: &mut Unstructured<'_>, calls: &mut Calls) -> Result<()> {
+    let length = calls.length();
     match u.int_in_range(0..=15)? {
-        0 => front.header = any(u, length)?..any(u, length)?,
-        1 => front.options = OpenOptions::default().limits(small(u)?),
-        2 => front.file.truncate(u.int_in_range(0..=front.file.len())?),
+        0 => calls.header = any(u, length)?..any(u, length)?,
+        1 => calls.options = OpenOptions::default().limits(small(u)?),
+        2 => calls.file.truncate(u.int_in_range(0..=calls.file.len())?),
         3 => {
-            let at = u.int_in_range(0..=front.file.len().max(1) - 1)?;
+            let at = u.int_in_range(0..=calls.file.len().max(1) - 1)?;
             let byte = u.arbitrary()?;
-            front.file.iter_mut().skip(at).take(1).for_each(|there| *there = byte);
+            calls.file.iter_mut().skip(at).take(1).for_each(|there| *there = byte);
         }
         choice => {
-            let Some(last) = front.steps.len().checked_sub(1) else { return Ok(()) };
+            let Some(last) = calls.steps.len().checked_sub(1) else { return Ok(()) };
             let at = u.int_in_range(0..=last)?;
-            let Step::Object(object) = &mut front.steps[at] else { return Ok(()) };
+            let Step::Object(object) = &mut calls.steps[at] else { return Ok(()) };
             if choice < 8 {
                 of_object(u, object)?;
             } else if let Some(last) = object.components.len().checked_sub(1) {

@@ -1,4 +1,4 @@
-//! Tests of the builder with which a front end makes an archive of another format: the index holds what the front end
+//! Tests of the builder with which the parser of another format makes an archive: the index holds what the parser
 //! pushed, and the builder checks again every fact on which views rely.
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -6,7 +6,9 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use miniz_oxide::deflate::compress_to_vec;
 use zten::element::ByteOrder;
 use zten::error::Misuse;
-use zten::front::{Blobs, Builder, FrontEnd, Parsed, RawComponent, RawObject, Rules, StreamRules};
+use zten::index::{
+    Blobs, Builder, FileFormat, Parsed, RawComponent, RawObject, Rules, StreamRules,
+};
 use zten::rules::{Row, Scope, Source};
 use zten::shards::Files;
 use zten::tools::{LogicalType, StorageType};
@@ -43,9 +45,9 @@ static STREAM: StreamRules = StreamRules { compression: &DEFLATE, length: &LENGT
 
 const RULES: Rules =
     Rules { duplicate_name: &TWICE, bool_value: Some(&BOOL), stream: Some(&STREAM) };
-static DISJOINT: FrontEnd = FrontEnd::new("test", Blobs::Disjoint, RULES);
-static IDENTICAL: FrontEnd = FrontEnd::new("test", Blobs::Identical, RULES);
-static ANY: FrontEnd = FrontEnd::new("test", Blobs::Any, RULES);
+static DISJOINT: FileFormat = FileFormat::new("test", Blobs::Disjoint, RULES);
+static IDENTICAL: FileFormat = FileFormat::new("test", Blobs::Identical, RULES);
+static ANY: FileFormat = FileFormat::new("test", Blobs::Any, RULES);
 
 const DATA: RawComponent<'_> = RawComponent::raw(StorageType::F32, 8, 8);
 
@@ -63,12 +65,12 @@ fn file() -> Vec<u8> {
 }
 
 fn opened(file: Vec<u8>, parsed: Parsed) -> Archive<InMemory<Vec<u8>>> {
-    Archive::from_front(InMemory(file), parsed)
+    Archive::from_parsed(InMemory(file), parsed)
 }
 
-fn parse(front: &'static FrontEnd, objects: &[RawObject<'_>]) -> Result<Parsed, Error> {
+fn parse(format: &'static FileFormat, objects: &[RawObject<'_>]) -> Result<Parsed, Error> {
     let options = OpenOptions::default();
-    let mut builder = Builder::new(front, 0..8, file().len() as u64, &options)?;
+    let mut builder = Builder::new(format, 0..8, file().len() as u64, &options)?;
     builder.attributes(b"\xa1\x61k\x61v")?;
     objects.iter().try_for_each(|object| builder.push(object))?;
     builder.finish()
@@ -80,8 +82,8 @@ fn parse(front: &'static FrontEnd, objects: &[RawObject<'_>]) -> Result<Parsed, 
 fn the_first_finding_of_a_rule_is_kept_and_the_others_are_counted() {
     let options = OpenOptions::default();
     let finding = |kind, offset| Error::of_format(kind, "it is odd".to_owned(), Some(offset));
-    let build = |front: &'static FrontEnd, of_shard: &[zten::Finding]| {
-        let mut builder = Builder::new(front, 0..8, file().len() as u64, &options).unwrap();
+    let build = |format: &'static FileFormat, of_shard: &[zten::Finding]| {
+        let mut builder = Builder::new(format, 0..8, file().len() as u64, &options).unwrap();
         for offset in 0..5 {
             let error = finding(ErrorKind::Note(&TWICE), offset);
             builder.found(error.about(Some("a".to_owned()), None));
@@ -113,7 +115,7 @@ fn the_first_finding_of_a_rule_is_kept_and_the_others_are_counted() {
 }
 
 #[test]
-fn an_archive_is_what_a_front_end_says() {
+fn an_archive_is_what_a_parser_says() {
     let custom = [RawComponent {
         role: "codes",
         offset: 16,
@@ -155,7 +157,7 @@ fn an_archive_is_what_a_front_end_says() {
         assert_eq!((codes.role(), codes.extent().range(), codes.fields()), ("codes", 16..17, None));
         assert!(archive.tensor("d").is_err());
         assert_eq!(archive.verify().unwrap().components(), 2);
-        let over = Archive::from_front(Far(file()), parse(&DISJOINT, &objects).unwrap());
+        let over = Archive::from_parsed(Far(file()), parse(&DISJOINT, &objects).unwrap());
         assert_eq!(over.file_len(), 17);
         let tensor = over.get(first).unwrap();
         assert_eq!(
@@ -211,9 +213,9 @@ fn what_a_view_needs_is_checked_whatever_is_said() {
 #[test]
 fn rules_for_all_tensors_are_those_of_the_format() {
     let (data, other) = ([DATA], [RawComponent { offset: 9, ..DATA }]);
-    let parsed = |front, names: [&'static str; 2], second| {
+    let parsed = |format, names: [&'static str; 2], second| {
         let objects = [dense(names[0], &data), dense(names[1], second)];
-        parse(front, &objects)
+        parse(format, &objects)
             .map(|_| ())
             .map_err(|error| (error.rule().unwrap(), error.location().object()))
     };
@@ -228,8 +230,8 @@ fn rules_for_all_tensors_are_those_of_the_format() {
     // Shared bytes count as often as they are read.
     let limits = Limits::default().with_decoded_total(17);
     let options = OpenOptions::default().limits(limits);
-    for (front, second) in [(&IDENTICAL, &data), (&ANY, &other)] {
-        let mut builder = Builder::new(front, 0..8, 17, &options).unwrap();
+    for (format, second) in [(&IDENTICAL, &data), (&ANY, &other)] {
+        let mut builder = Builder::new(format, 0..8, 17, &options).unwrap();
         builder.push(&dense("a", &data)).unwrap();
         builder.push(&dense("b", second)).unwrap();
         builder.push(&dense("c", second)).unwrap();
@@ -237,7 +239,7 @@ fn rules_for_all_tensors_are_those_of_the_format() {
     }
 }
 
-/// A front end that is rejected leaves nothing in an archive.
+/// A parser whose calls are rejected leaves nothing in an archive.
 #[test]
 fn nothing_is_taken_after_an_error() {
     let (options, data) = (OpenOptions::default(), [DATA]);
@@ -684,7 +686,7 @@ fn shared_checksums_are_verified_once() {
             };
             builder.push(&RawObject { shape: &[count], ..dense(name, &[raw]) }).unwrap();
         }
-        Archive::from_front(Counted::new(file.clone()), builder.finish().unwrap())
+        Archive::from_parsed(Counted::new(file.clone()), builder.finish().unwrap())
     };
     for (order, wanted) in [
         ("a", &[1000][..]),
@@ -740,7 +742,7 @@ fn elements_that_lie_far_apart_take_little_memory() {
             };
             builder.push(&RawObject { shape, ..dense("a", &[raw]) }).unwrap();
             let counted = Counted::new(file.clone());
-            let archive = Archive::from_front(counted, builder.finish().unwrap());
+            let archive = Archive::from_parsed(counted, builder.finish().unwrap());
             archive.verify().unwrap();
             let tensor = archive.tensor("a").unwrap();
             let mut read = Vec::new();

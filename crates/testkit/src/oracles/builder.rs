@@ -1,4 +1,4 @@
-//! Front ends that may push anything, of which nothing may be believed.
+//! Calls ends that may push anything, of which nothing may be believed.
 
 mod generate;
 
@@ -8,7 +8,9 @@ use std::collections::BTreeSet;
 use arbitrary::{Arbitrary as _, Unstructured};
 use zten::attributes::{Attributes, Item};
 use zten::element::ByteOrder;
-use zten::front::{Blobs, Builder, FrontEnd, Parsed, RawComponent, RawObject, Rules, StreamRules};
+use zten::index::{
+    Blobs, Builder, FileFormat, Parsed, RawComponent, RawObject, Rules, StreamRules,
+};
 use zten::rules::{Row, Scope, Source};
 use zten::tools::{ElementType, LogicalType, StorageType};
 use zten::verify::Verifier;
@@ -47,16 +49,16 @@ const RULES: Rules =
 const NO_BOOLS: Rules = Rules { bool_value: None, ..RULES };
 
 /// Formats, and how their blobs may overlap.
-static FORMATS: [(FrontEnd, Blobs); 4] = [
-    (FrontEnd::new("front", Blobs::Disjoint, RULES), Blobs::Disjoint),
-    (FrontEnd::new("front", Blobs::Identical, RULES), Blobs::Identical),
-    (FrontEnd::new("front", Blobs::Any, RULES), Blobs::Any),
-    (FrontEnd::new(ANY_BOOLS, Blobs::Any, NO_BOOLS), Blobs::Any),
+static FORMATS: [(FileFormat, Blobs); 4] = [
+    (FileFormat::new("front", Blobs::Disjoint, RULES), Blobs::Disjoint),
+    (FileFormat::new("front", Blobs::Identical, RULES), Blobs::Identical),
+    (FileFormat::new("front", Blobs::Any, RULES), Blobs::Any),
+    (FileFormat::new(ANY_BOOLS, Blobs::Any, NO_BOOLS), Blobs::Any),
 ];
 
-/// A file, and what a front end says that it holds, right or wrong.
+/// A file, and the calls with which the parser of a format describes the file, rightly or wrongly.
 #[derive(Clone, Debug)]
-pub struct Front {
+pub struct Calls {
     /// The index of its format in `FORMATS`.
     format: usize,
     options: OpenOptions,
@@ -65,7 +67,7 @@ pub struct Front {
     steps: Vec<Step>,
 }
 
-impl Front {
+impl Calls {
     /// The claims that those bytes stand for; any do.
     ///
     /// # Panics
@@ -175,32 +177,32 @@ pub struct Filled {
 ///
 /// # Panics
 /// Panics if a promise does not hold.
-pub fn front(front: &Front) -> Filled {
-    let pushed: usize = front.steps.iter().map(Step::bytes).sum();
-    let raw = front.raw_components();
-    let (peak, (failed, parsed)) = heap::peak(|| front.parse(&raw));
+pub fn builder(calls: &Calls) -> Filled {
+    let pushed: usize = calls.steps.iter().map(Step::bytes).sum();
+    let raw = calls.raw_components();
+    let (peak, (failed, parsed)) = heap::peak(|| calls.parse(&raw));
     assert!(
         peak <= heap_bound(pushed as u64),
         "{peak} bytes of heap for {pushed} that were pushed"
     );
-    let (again, parsed_again) = front.parse(&raw);
+    let (again, parsed_again) = calls.parse(&raw);
     assert_eq!(failed, again, "two runs end alike");
     let (parsed, parsed_again) = match (parsed, parsed_again) {
         (Ok(parsed), Ok(again)) => (parsed, again),
         (Err(error), Err(again)) => {
             assert_eq!(error, again, "two runs end alike");
-            front.rejected(failed.as_ref(), &error);
+            calls.rejected(failed.as_ref(), &error);
             let (rejected, ended) = (failed.is_some().into(), failed.is_none().into());
             return Filled { rejected, ended, ..Filled::default() };
         }
         (one, other) => panic!("{:?} and then {:?}", one.err(), other.err()),
     };
     assert_eq!(failed, None, "what was rejected is passed over");
-    let archive = Archive::from_front(InMemory(&front.file[..]), parsed);
-    let source = Archive::from_front(Strict(&front.file), parsed_again);
-    assert_eq!(archive.file_len(), front.length(), "a file of that length");
+    let archive = Archive::from_parsed(InMemory(&calls.file[..]), parsed);
+    let source = Archive::from_parsed(Strict(&calls.file), parsed_again);
+    assert_eq!(archive.file_len(), calls.length(), "a file of that length");
     let mut filled = Filled { opened: archive.len(), ..Filled::default() };
-    front.compare(&archive);
+    calls.compare(&archive);
     open::objects(&archive, &source);
     filled.valid = compare_source(&archive, &source);
     filled.copied = usize::from(copy(&archive));
@@ -216,7 +218,7 @@ impl Step {
     }
 }
 
-impl Front {
+impl Calls {
     fn objects(&self) -> impl Iterator<Item = &Object> + Clone {
         self.steps.iter().filter_map(|step| match step {
             Step::Object(object) => Some(object),

@@ -1,158 +1,25 @@
-//! Support for front ends, the parsers of other file formats, which fill the index. Semantic versioning does not cover it.
+//! Filling an index from the header of a format other than zTensor.
 //!
-//! A front end parses a header and checks it by the rules of its format. The [`Builder`] then checks again everything
-//! that views rely on: that each blob lies within its file, that sizes follow from shapes and types, and that limits
-//! are kept. A defect of a front end can therefore mislabel the bytes of a file, but never make a view read beyond the
+//! The parser of a format parses a header and checks it by the rules of its format. The [`Builder`] then checks again
+//! everything that views rely on: that each blob lies within its file, that sizes follow from shapes and types, and that
+//! limits are kept. A defect of a parser can therefore mislabel the bytes of a file, but never make a view read beyond the
 //! file.
 
 use alloc::vec::Vec;
 use core::ops::Range;
 
-use crate::cbor::fault;
-use crate::element::{ByteOrder, LogicalType, StorageType};
-use crate::error::{BareError, Error, ErrorKind, Location, Misuse, OutOfMemory, text};
-use crate::format::pass_attributes;
-pub use crate::index::Blobs;
-use crate::index::{
-    Arrangement, Candidate, ComponentRecord, Details, ElementOrder, Encoding, Extent, Facts,
-    FormatFacts, IndexBuilder, IndexTypes, Layout, Logical, ObjectRecord, Product, Role, ShapeSpan,
-    ShardRecord, Span, reserve,
+use super::{
+    Arrangement, Candidate, ComponentRecord, Details, ElementOrder, Encoding, Extent, FileFormat,
+    Finding, FormatFacts, Index, IndexBuilder, Layout, Logical, ObjectRecord, Product,
+    RawComponent, RawObject, Role, ShapeSpan, ShardRecord, Span, reserve,
 };
+use crate::cbor::{fault, pass_attributes};
+use crate::element::{ByteOrder, LogicalType};
+use crate::error::{BareError, Error, Location, Misuse, OutOfMemory, text};
 use crate::limits::OpenOptions;
-use crate::manifest::{Finding, ValidatedManifest};
 use crate::names::by_length;
 use crate::num::{len_u32, u64_from_usize, usize_from_u32};
-pub use crate::rules::StreamRules;
-use crate::rules::{Limit, Row, Rule};
-
-/// A file format: its name, the rules for its blobs, and the rules of the format that the library checks.
-#[derive(Debug)]
-pub struct FrontEnd {
-    facts: FormatFacts,
-    blobs: Blobs,
-}
-
-/// Rules of a format that the library checks while it builds the index and reads content.
-#[derive(Clone, Copy, Debug)]
-pub struct Rules {
-    /// The rule that names of tensors are unique.
-    pub duplicate_name: &'static Row,
-    /// The rule that a bool is 0 or 1; `None` if the format allows any byte.
-    pub bool_value: Option<&'static Row>,
-    /// The rules for deflated content and for checksums; `None` if the format has neither.
-    pub stream: Option<&'static StreamRules>,
-}
-
-impl FrontEnd {
-    /// Creates the format called `format`.
-    pub const fn new(format: &'static str, blobs: Blobs, rules: Rules) -> Self {
-        let bool_value = match rules.bool_value {
-            Some(row) => Some(ErrorKind::Format(row)),
-            None => None,
-        };
-        let facts = FormatFacts {
-            format,
-            generation: None,
-            duplicate_name: ErrorKind::Format(rules.duplicate_name),
-            bool_value,
-            stream: rules.stream,
-            layout_names: Layout::name,
-            read_digest: |_| None,
-            digests_decoded: false,
-            index_types: IndexTypes::Integers,
-            unknown_format: None,
-            unknown_type: None,
-            single_cells: false,
-            container: Facts {
-                alignment: 1,
-                exact_roles: true,
-                has_magic: false,
-                ..Facts::BEFORE_2
-            },
-        };
-        Self { facts, blobs }
-    }
-}
-
-/// One tensor, as a header claims it.
-#[derive(Clone, Copy, Debug)]
-pub struct RawObject<'a> {
-    /// The name.
-    pub name: &'a str,
-    /// The dimensions, outermost first.
-    pub shape: &'a [u64],
-    /// The layout: dense, sparse, or unknown. Components of a tensor with an unknown layout can be read.
-    pub layout: Layout,
-    /// The name of an unknown layout.
-    pub layout_name: Option<&'a str>,
-    /// The attributes: a CBOR map whose keys are text.
-    pub attributes: Option<&'a [u8]>,
-    /// The components, their roles in ascending order.
-    pub components: &'a [RawComponent<'a>],
-}
-
-/// One component, as a header claims it.
-#[derive(Clone, Copy, Debug)]
-pub struct RawComponent<'a> {
-    /// The role: `data` in a dense tensor.
-    pub role: &'a str,
-    /// The ordinal of the [file](Builder::file) that holds the blob; `None` for the file of the header.
-    pub file: Option<u32>,
-    /// The offset of the blob in its file, in bytes.
-    pub offset: u64,
-    /// The size of the blob in bytes.
-    pub stored_length: u64,
-    /// The number of bytes in front of the elements that the checksum also covers, such as the header of a member. If
-    /// the component is deflated, these bytes are deflated with the elements, and otherwise they lie in front of the
-    /// blob.
-    pub prefix: u64,
-    /// The size of the decoded elements in bytes; `None` if it is the size of the blob.
-    pub decoded_length: Option<u64>,
-    /// The storage type of the elements.
-    pub storage: StorageType,
-    /// The logical type of the elements, whose storage type must be `storage`; `None` if the storage type says all.
-    pub logical: Option<LogicalType>,
-    /// The byte order of the elements.
-    pub byte_order: ByteOrder,
-    /// Whether the elements are stored in column-major order. Only for dense tensors whose elements take whole bytes.
-    pub column_major: bool,
-    /// The stride of each dimension in elements, outermost first; `None` for row-major and column-major order. The blob
-    /// must begin with the first element and end with the last. Only for dense tensors whose elements take whole bytes,
-    /// in formats with [`StreamRules`].
-    pub strides: Option<&'a [u64]>,
-    /// The encoding of the blob: raw, zstd or deflate.
-    pub encoding: Encoding,
-    /// The CRC-32 of the prefix and the decoded elements, or of `checksum_range`.
-    pub checksum: Option<u32>,
-    /// The start and the end of the file range that the checksum covers, if that is more than the prefix and the
-    /// elements: a storage with this blob and perhaps the blobs of other components, which have the same range and
-    /// checksum. Reading a whole component verifies the range first, once for each open file. Slices and borrowed views
-    /// do not verify it.
-    pub checksum_range: Option<[u64; 2]>,
-}
-
-impl RawComponent<'_> {
-    /// Creates a component of `length` raw bytes at `offset` in the file of the header: little-endian elements in
-    /// row-major order, without a checksum.
-    pub const fn raw(storage: StorageType, offset: u64, length: u64) -> Self {
-        Self {
-            role: "data",
-            file: None,
-            offset,
-            stored_length: length,
-            prefix: 0,
-            decoded_length: None,
-            storage,
-            logical: None,
-            byte_order: ByteOrder::Little,
-            column_major: false,
-            strides: None,
-            encoding: Encoding::Raw,
-            checksum: None,
-            checksum_range: None,
-        }
-    }
-}
+use crate::rules::{Limit, Rule};
 
 /// A builder of the index, which takes the tensors of a header one by one.
 ///
@@ -163,7 +30,7 @@ pub struct Builder<'o> {
     facts: &'static FormatFacts,
     header: Range<u64>,
     file_len: u64,
-    /// Names, other texts and attributes, one after the other.
+    /// The concatenated names, other texts and attributes.
     texts: Vec<u8>,
     index: IndexBuilder,
     last_name: Span,
@@ -179,18 +46,20 @@ pub struct Builder<'o> {
 }
 
 /// A header that keeps every rule that can be checked without the data.
-pub struct Parsed(ValidatedManifest, Vec<u8>);
+pub struct Parsed {
+    /// The range of the header in the file.
+    pub(crate) header: Range<u64>,
+    pub(crate) file_len: u64,
+    pub(crate) options: OpenOptions,
+    pub(crate) index: Index,
+    /// The bytes to which the spans of the index point.
+    pub(crate) texts: Vec<u8>,
+    pub(crate) findings: Vec<Finding>,
+}
 
 impl core::fmt::Debug for Parsed {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         f.debug_struct("Parsed").finish_non_exhaustive()
-    }
-}
-
-impl Parsed {
-    /// Returns the validated header and the bytes of its texts.
-    pub(crate) fn into_parts(self) -> (ValidatedManifest, Vec<u8>) {
-        (self.0, self.1)
     }
 }
 
@@ -201,7 +70,7 @@ impl<'o> Builder<'o> {
     /// `canonical-generation` if `options` ask for the canonical form, which other formats do not have; an internal
     /// error if the header lies outside of the file; out of memory.
     pub fn new(
-        front: &'static FrontEnd,
+        format: &'static FileFormat,
         header: Range<u64>,
         file_len: u64,
         options: &'o OpenOptions,
@@ -214,11 +83,11 @@ impl<'o> Builder<'o> {
         }
         Ok(Self {
             options,
-            facts: &front.facts,
+            facts: &format.facts,
             header,
             file_len,
             texts: Vec::new(),
-            index: IndexBuilder::new(front.blobs),
+            index: IndexBuilder::new(format.blobs),
             last_name: Span::NONE,
             attributes: Span::NONE,
             dimensions: 0,
@@ -320,7 +189,7 @@ impl<'o> Builder<'o> {
         }
         match object.layout {
             Layout::Dense | Layout::SparseCsr | Layout::SparseCoo | Layout::Unknown => {}
-            // Views of other layouts read attributes that no front end has checked.
+            // Views of other layouts read attributes that no parser of another format has checked.
             _ => return Err(BareError::misuse(Misuse::Layout)),
         }
         for (component, at) in object.components.iter().zip(0..) {
@@ -372,7 +241,7 @@ impl<'o> Builder<'o> {
         Ok(self.index.object(record, ascends)?)
     }
 
-    /// Adds a shape, or strides, and returns its span.
+    /// Adds `shape`, a shape or strides, and returns its span.
     fn shape(&mut self, shape: &[u64]) -> Result<ShapeSpan, BareError> {
         self.index.shapes.keep(shape).map_err(BareError::nowhere)
     }
@@ -386,13 +255,12 @@ impl<'o> Builder<'o> {
         if let Some(error) = self.failed {
             return Err(error.into());
         }
-        let Self { options, facts, header, file_len, texts, index, attributes, .. } = self;
+        let Self { options, facts, header, file_len, texts, index, attributes, findings, .. } =
+            self;
         let index = index.finish(facts, &texts, options.limit(), file_len);
         let mut index = index.map_err(|(fault, _)| BareError::from(fault))?;
         index.attributes = attributes;
-        let mut validated = ValidatedManifest::of_front(header, file_len, index, *options);
-        validated.findings = self.findings;
-        Ok(Parsed(validated, texts))
+        Ok(Parsed { header, file_len, options: *options, index, texts, findings })
     }
 
     /// Adds a finding, which does not keep the file from opening: a note, or an error that only a check of the file
@@ -469,7 +337,7 @@ impl<'o> Builder<'o> {
         Ok(bytes)
     }
 
-    /// Checks a component of `object`, and adds it to the index.
+    /// Checks `raw`, a component of `object`, and adds the component to the index.
     fn component(
         &mut self,
         object: &RawObject<'_>,
@@ -490,7 +358,7 @@ impl<'o> Builder<'o> {
         match encoding {
             Encoding::Raw | Encoding::Zstd => {}
             Encoding::Deflate if stream.is_some() => {}
-            // A front end may use raw, zstd and deflate only.
+            // Formats other than zTensor may use raw, zstd and deflate only.
             _ => return Err(BareError::misuse(Misuse::Settings)),
         }
         // The size of the elements in row-major order, if they are strided.
@@ -557,7 +425,8 @@ impl<'o> Builder<'o> {
         self.text(map)
     }
 
-    /// Adds `text` to the texts, and returns its span. The texts may take no more bytes than the limit on a manifest.
+    /// Adds `text` to the texts, and returns its span. The texts together may have no more bytes than the limit on
+    /// manifests allows.
     fn text(&mut self, text: &[u8]) -> Result<Span, BareError> {
         let start = self.texts.len();
         let length = u64_from_usize(start.saturating_add(text.len()));

@@ -1,0 +1,24 @@
+//! Findings that do not keep a file from opening.
+
+use crate::error::Error;
+
+/// A finding about a file that did not keep the file from opening.
+#[derive(Debug)]
+pub struct Finding {
+    pub(crate) error: Error,
+    pub(crate) more: u64,
+}
+
+impl Finding {
+    /// Returns the error of the first finding by the rule. If its [kind](Error::kind) is
+    /// [`Note`](crate::ErrorKind::Note), the file is valid. A check of the file reports any other kind as an error of
+    /// the file.
+    pub fn error(&self) -> &Error {
+        &self.error
+    }
+
+    /// Returns the number of further findings by the same rule.
+    pub fn more(&self) -> u64 {
+        self.more
+    }
+}

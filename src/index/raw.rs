@@ -1,0 +1,135 @@
+//! File formats other than zTensor, and tensors as their headers claim them.
+
+use super::{Blobs, Encoding, Facts, FormatFacts, IndexTypes, Layout};
+use crate::element::{ByteOrder, LogicalType, StorageType};
+use crate::error::ErrorKind;
+use crate::rules::{Row, StreamRules};
+
+/// A file format: its name, the rules for its blobs, and the rules of the format that the library checks.
+#[derive(Debug)]
+pub struct FileFormat {
+    pub(super) facts: FormatFacts,
+    pub(super) blobs: Blobs,
+}
+
+/// Rules of a format that the library checks while it builds the index and reads content.
+#[derive(Clone, Copy, Debug)]
+pub struct Rules {
+    /// The rule that names of tensors are unique.
+    pub duplicate_name: &'static Row,
+    /// The rule that a bool is 0 or 1; `None` if the format allows any byte.
+    pub bool_value: Option<&'static Row>,
+    /// The rules for deflated content and for checksums; `None` if the format has neither.
+    pub stream: Option<&'static StreamRules>,
+}
+
+impl FileFormat {
+    /// Creates the format called `format`.
+    pub const fn new(format: &'static str, blobs: Blobs, rules: Rules) -> Self {
+        let bool_value = match rules.bool_value {
+            Some(row) => Some(ErrorKind::Format(row)),
+            None => None,
+        };
+        let facts = FormatFacts {
+            format,
+            generation: None,
+            duplicate_name: ErrorKind::Format(rules.duplicate_name),
+            bool_value,
+            stream: rules.stream,
+            layout_names: Layout::name,
+            read_digest: |_| None,
+            digests_decoded: false,
+            index_types: IndexTypes::Integers,
+            unknown_format: None,
+            unknown_type: None,
+            single_cells: false,
+            container: Facts {
+                alignment: 1,
+                exact_roles: true,
+                has_magic: false,
+                ..Facts::BEFORE_2
+            },
+        };
+        Self { facts, blobs }
+    }
+}
+
+/// One tensor, as a header claims it.
+#[derive(Clone, Copy, Debug)]
+pub struct RawObject<'a> {
+    /// The name.
+    pub name: &'a str,
+    /// The dimensions, outermost first.
+    pub shape: &'a [u64],
+    /// The layout: dense, sparse, or unknown. Components of a tensor with an unknown layout can be read.
+    pub layout: Layout,
+    /// The name of an unknown layout.
+    pub layout_name: Option<&'a str>,
+    /// The attributes: a CBOR map whose keys are text.
+    pub attributes: Option<&'a [u8]>,
+    /// The components, their roles in ascending order.
+    pub components: &'a [RawComponent<'a>],
+}
+
+/// One component, as a header claims it.
+#[derive(Clone, Copy, Debug)]
+pub struct RawComponent<'a> {
+    /// The role: `data` in a dense tensor.
+    pub role: &'a str,
+    /// The ordinal of the [file](super::Builder::file) that holds the blob; `None` for the file of the header.
+    pub file: Option<u32>,
+    /// The offset of the blob in its file, in bytes.
+    pub offset: u64,
+    /// The size of the blob in bytes.
+    pub stored_length: u64,
+    /// The number of bytes in front of the elements that the checksum also covers, such as the header of a member. If
+    /// the component is deflated, these bytes are deflated with the elements, and otherwise they lie in front of the
+    /// blob.
+    pub prefix: u64,
+    /// The size of the decoded elements in bytes; `None` if it is the size of the blob.
+    pub decoded_length: Option<u64>,
+    /// The storage type of the elements.
+    pub storage: StorageType,
+    /// The logical type of the elements, whose storage type must be `storage`; `None` if the storage type says all.
+    pub logical: Option<LogicalType>,
+    /// The byte order of the elements.
+    pub byte_order: ByteOrder,
+    /// Whether the elements are stored in column-major order. Only for dense tensors whose elements take whole bytes.
+    pub column_major: bool,
+    /// The stride of each dimension in elements, outermost first; `None` for row-major and column-major order. The blob
+    /// must begin with the first element and end with the last. Only for dense tensors whose elements take whole bytes,
+    /// in formats with [`StreamRules`].
+    pub strides: Option<&'a [u64]>,
+    /// The encoding of the blob: raw, zstd or deflate.
+    pub encoding: Encoding,
+    /// The CRC-32 of the prefix and the decoded elements, or of `checksum_range`.
+    pub checksum: Option<u32>,
+    /// The start and the end of the file range that the checksum covers, if that is more than the prefix and the
+    /// elements: a storage with this blob and perhaps the blobs of other components, which have the same range and
+    /// checksum. Reading a whole component verifies the range first, once for each open file. Slices and borrowed views
+    /// do not verify it.
+    pub checksum_range: Option<[u64; 2]>,
+}
+
+impl RawComponent<'_> {
+    /// Creates a component of `length` raw bytes at `offset` in the file of the header: little-endian elements in
+    /// row-major order, without a checksum.
+    pub const fn raw(storage: StorageType, offset: u64, length: u64) -> Self {
+        Self {
+            role: "data",
+            file: None,
+            offset,
+            stored_length: length,
+            prefix: 0,
+            decoded_length: None,
+            storage,
+            logical: None,
+            byte_order: ByteOrder::Little,
+            column_major: false,
+            strides: None,
+            encoding: Encoding::Raw,
+            checksum: None,
+            checksum_range: None,
+        }
+    }
+}
