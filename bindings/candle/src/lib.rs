@@ -97,8 +97,7 @@ impl Weights {
         let (mut files, mut names) = (Vec::new(), HashMap::new());
         for path in paths {
             let path = path.as_ref();
-            let archive = options.open(path)
-                .map_err(|error| Error::wrap(error).with_path(path))?;
+            let archive = options.open(path).map_err(|error| Error::wrap(error).with_path(path))?;
             for name in archive.names() {
                 if let Some(other) = names.insert(name.to_owned(), files.len()) {
                     let other = files.get(other).map_or(path, |file: &WeightFile| &file.path);

@@ -1,9 +1,9 @@
 //! Every dense object of the corpus is a tensor of the same elements, or an error that says why not.
 
 use candle_core::{DType, Device, Tensor};
+use zten::formats::Block;
 use zten::{DType as Own, Layout, OpenOptions};
 use zten_candle::Weights;
-use zten::formats::Block;
 
 use crate::corpus;
 

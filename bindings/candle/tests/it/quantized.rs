@@ -8,10 +8,10 @@ use candle_core::quantized::gguf_file::{Content, Value, write};
 use candle_core::quantized::{GgmlDType, QTensor};
 use candle_core::{Device, Tensor};
 use candle_transformers::quantized_var_builder::VarBuilder;
+use zten::formats::Block;
 use zten::write::{Copier, Encoded, FileSink, Level, NewObject, WriteOptions};
 use zten::{Generation, OpenOptions};
 use zten_candle::Weights;
-use zten::formats::Block;
 
 use crate::{bits, corpus, numbers};
 
