@@ -65,10 +65,7 @@ impl Header {
 
 /// A file whose header has been parsed.
 #[derive(Debug)]
-#[cfg_attr(
-    any(feature = "std", target_pointer_width = "64"),
-    expect(clippy::large_enum_variant, reason = "each file has one value, which is moved once")
-)]
+#[expect(clippy::large_enum_variant, reason = "each file has one value, which is moved once")]
 pub enum Begun<S: ReadAt> {
     /// An archive.
     Archive(Archive<S>),
