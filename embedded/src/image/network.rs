@@ -74,10 +74,11 @@ fn rows<S: ReadAt>(
     [weight, scale, bias]: [&str; 3],
     width: usize,
 ) -> Result<usize, Failure> {
-    let mut shape = weights.archive.get(weight).ok_or(Failure::NotThatNetwork)?.shape().iter();
+    let mut shape =
+        weights.archive.get(weight).ok_or(Failure::NotThatNetwork)?.shape().iter().copied();
     let (rows, columns, more) = (shape.next(), shape.next(), shape.next());
     let one_each = |name| match weights.archive.get(name) {
-        Some(tensor) => tensor.shape().iter().eq(rows),
+        Some(tensor) => tensor.shape().iter().copied().eq(rows),
         None => name == scale,
     };
     let fits = columns == u64::try_from(width).ok() && more.is_none();
