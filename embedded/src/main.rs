@@ -34,7 +34,7 @@ const IMAGE_SAFETENSORS: u64 = 288 << 10;
 /// Bytes of heap of every image without zstd.
 const HEAP: u64 = 8 << 10;
 /// Bytes of heap for each object of a file that is opened in place.
-const HEAP_OBJECT: u64 = 128;
+const HEAP_OBJECT: u64 = 160;
 /// Bytes of heap of the images with zstd, in which one layer decodes to 6,144 bytes.
 const HEAP_ZSTD: u64 = 31 << 10;
 /// Bytes of stack of every image.
