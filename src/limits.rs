@@ -108,7 +108,7 @@ limits! {
     /// most 64, for which the decoder is built.
     with_depth;
 
-    /// The number of dimensions of a shape. The default is 64.
+    /// The number of dimensions of a shape. The default is 64. A shape of more than 4,096 dimensions exceeds any limit.
     rank: u32 = 64, in (0, u32::MAX);
     /// Returns these limits with another number of dimensions.
     with_rank;
