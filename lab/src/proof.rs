@@ -8,9 +8,9 @@
 
 pub mod allowed;
 pub mod count;
+mod described;
 pub mod files;
 pub mod guest;
 pub mod image;
 pub mod machine;
 pub mod panics;
-pub mod search;

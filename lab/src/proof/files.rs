@@ -8,7 +8,7 @@ mod names;
 mod old;
 mod packed;
 
-use crate::proof::search::Description;
+use crate::proof::described::Description;
 
 /// A generated file, and the size of its decoded content.
 pub struct Made {
@@ -231,7 +231,7 @@ fn attributes() -> Vec<Generator> {
     ]
 }
 
-/// Returns the most expensive file of each kind that the search of `src/bin/worst.rs` has found.
+/// Returns the most expensive file of each kind that a random search has found.
 fn found() -> Vec<Generator> {
     use Call::Open;
     let kind = |name, text: &str| {

@@ -4,7 +4,7 @@ use zten_corpus::base::{bare_object, dense_object, v1};
 use zten_corpus::cbor::{Item, fields, keyed, text, uint};
 use zten_testkit::generate;
 
-use crate::proof::search::known;
+use crate::proof::described::known;
 
 /// Objects with attributes of those keys; more keys than `keys` begin a new object.
 fn objects(keys: &[Vec<String>]) -> Vec<u8> {

@@ -3,7 +3,7 @@
 use zten_corpus::base::{empty_object, v1};
 use zten_testkit::generate::shuffled;
 
-use crate::proof::search::known;
+use crate::proof::described::known;
 
 /// The order of names in a file.
 #[derive(Clone, Copy)]

@@ -1,4 +1,4 @@
-//! Describes generated files by a kind and a number for each of its traits, which a search changes at random.
+//! Files that a text describes: a kind of file, and a number for each of its traits.
 
 pub(crate) mod known;
 mod maps;
@@ -6,10 +6,7 @@ mod places;
 mod texts;
 mod values;
 
-use std::fmt::{self, Display, Formatter};
 use std::str::FromStr;
-
-use fastrand::Rng;
 
 /// A trait of files of one kind: a number from 0 on.
 #[derive(Clone, Copy, Debug)]
@@ -39,7 +36,7 @@ pub struct Kind {
 }
 
 /// All kinds of files.
-pub const KINDS: &[Kind] = &[
+const KINDS: &[Kind] = &[
     maps::ATTRIBUTES,
     maps::FIELDS,
     maps::ROLES,
@@ -61,38 +58,19 @@ impl Kind {
     ///
     /// # Errors
     /// No kind has this name.
-    pub fn named(name: &str) -> Result<Self, String> {
+    fn named(name: &str) -> Result<Self, String> {
         let kind = KINDS.iter().find(|kind| kind.name == name);
         kind.copied().ok_or_else(|| format!("no kind is called {name}"))
-    }
-
-    /// Returns the name of the kind.
-    pub fn name(&self) -> &'static str {
-        self.name
     }
 
     fn all_traits(&self) -> impl Iterator<Item = Trait> + use<> {
         self.traits.iter().copied().flatten().copied().chain([SIZE])
     }
-
-    /// Returns a random description of this kind, for a file of 32 KiB.
-    pub fn any(&self, rng: &mut Rng) -> Description {
-        let numbers = self.all_traits().map(|one| any(one, rng)).collect();
-        let mut description = Description { kind: *self, numbers };
-        description.put(SIZE.name, 32);
-        description
-    }
-}
-
-/// Returns a random number for a trait: in half of the cases uniform, and in the other half with a uniform number of bits.
-fn any(one: Trait, rng: &mut Rng) -> u64 {
-    let most = if rng.bool() { one.most } else { one.most >> rng.u32(..=one.most.max(1).ilog2()) };
-    rng.u64(..=most)
 }
 
 /// The description of a file: its kind, and a number for each trait.
 ///
-/// Its text is the name of the kind, followed by each trait that is not 0:
+/// It is parsed from a text: the name of the kind, followed by each trait that is not 0:
 /// `attributes count=4095 order=2 kib=32`.
 #[derive(Clone)]
 pub struct Description {
@@ -101,11 +79,6 @@ pub struct Description {
 }
 
 impl Description {
-    /// Returns the kind of file.
-    pub fn kind(&self) -> &Kind {
-        &self.kind
-    }
-
     /// Generates the file.
     pub fn file(&self) -> Vec<u8> {
         (self.kind.make)(self)
@@ -116,28 +89,6 @@ impl Description {
     pub fn sized(mut self, bytes: usize) -> Self {
         self.put(SIZE.name, (bytes >> 10) as u64);
         self
-    }
-
-    /// Returns a similar description, in which one or a few traits have other numbers.
-    #[must_use]
-    pub fn changed(&self, rng: &mut Rng) -> Self {
-        let mut changed = self.clone();
-        let traits: Vec<Trait> = self.kind.all_traits().collect();
-        for _ in 0..=[0, 0, 0, 1, 1, 2, 4][rng.usize(..7)] {
-            // The size is never changed, because the work is proportional to the size.
-            let at = rng.usize(..traits.len() - 1);
-            let (number, one) = (&mut changed.numbers[at], traits[at]);
-            *number = match rng.u8(..6) {
-                0 => number.saturating_sub(1),
-                1 => *number + 1,
-                2 => *number * 2,
-                3 => *number / 2,
-                4 => *number ^ 1,
-                _ => any(one, rng),
-            }
-            .min(one.most);
-        }
-        changed
     }
 
     /// Returns the number of the trait `name`.
@@ -156,16 +107,6 @@ impl Description {
     /// Returns the approximate number of bytes of the file.
     fn size(&self) -> usize {
         self.get(SIZE.name) << 10
-    }
-}
-
-impl Display for Description {
-    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        f.write_str(self.kind.name)?;
-        let pairs = self.kind.all_traits().zip(&self.numbers);
-        pairs
-            .filter(|(_, number)| **number > 0)
-            .try_for_each(|(one, number)| write!(f, " {}={number}", one.name))
     }
 }
 
@@ -190,35 +131,5 @@ impl FromStr for Description {
             description.put(name, number);
         }
         Ok(description)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::{Description, KINDS};
-
-    #[test]
-    fn what_is_written_is_read() {
-        let mut rng = fastrand::Rng::with_seed(1);
-        for kind in KINDS {
-            let mut description = kind.any(&mut rng);
-            for _ in 0..100 {
-                description = description.changed(&mut rng);
-                let read: Description = description.to_string().parse().expect("a description");
-                assert_eq!(read.numbers, description.numbers, "{description}");
-            }
-        }
-    }
-
-    #[test]
-    fn every_description_is_of_a_file() {
-        let mut rng = fastrand::Rng::with_seed(2);
-        for kind in KINDS {
-            for _ in 0..20 {
-                let description = kind.any(&mut rng).sized(4 << 10);
-                let length = description.file().len();
-                assert!((16..1 << 20).contains(&length), "{description}: {length} bytes");
-            }
-        }
     }
 }
