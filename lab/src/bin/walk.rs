@@ -63,7 +63,7 @@ fn named(archive: &Archive<InMemory<&[u8]>>) {
 fn walk_tensor(tensor: &Tensor<'_>) {
     black_box((tensor.name(), tensor.layout(), tensor.layout_name()));
     let shape = tensor.shape();
-    black_box((shape.len(), shape.elements(), shape.iter().sum::<u64>()));
+    black_box((shape.len(), tensor.element_count(), shape.iter().sum::<u64>()));
     black_box(tensor.attributes().get::<u64>(black_box("bits")).ok());
     for component in tensor.components() {
         walk_component(&component);

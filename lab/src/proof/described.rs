@@ -10,7 +10,7 @@ use std::str::FromStr;
 
 /// A trait of files of one kind: a number from 0 on.
 #[derive(Clone, Copy, Debug)]
-pub struct Trait {
+pub(crate) struct Trait {
     name: &'static str,
     /// The largest number of the trait.
     most: u64,
@@ -29,7 +29,7 @@ const fn traits<const N: usize>(pairs: [(&'static str, u64); N]) -> [Trait; N] {
 
 /// A kind of file.
 #[derive(Clone, Copy)]
-pub struct Kind {
+pub(crate) struct Kind {
     name: &'static str,
     traits: &'static [&'static [Trait]],
     make: fn(&Description) -> Vec<u8>,
@@ -73,20 +73,20 @@ impl Kind {
 /// It is parsed from a text: the name of the kind, followed by each trait that is not 0:
 /// `attributes count=4095 order=2 kib=32`.
 #[derive(Clone)]
-pub struct Description {
+pub(crate) struct Description {
     kind: Kind,
     numbers: Vec<u64>,
 }
 
 impl Description {
     /// Generates the file.
-    pub fn file(&self) -> Vec<u8> {
+    pub(crate) fn file(&self) -> Vec<u8> {
         (self.kind.make)(self)
     }
 
     /// Returns the same description for a file of about the given number of bytes.
     #[must_use]
-    pub fn sized(mut self, bytes: usize) -> Self {
+    pub(crate) fn sized(mut self, bytes: usize) -> Self {
         self.put(SIZE.name, (bytes >> 10) as u64);
         self
     }
