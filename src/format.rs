@@ -245,7 +245,8 @@ impl Writing {
 /// The fields of an object and of a component that are looked up again. One that a generation has not is empty.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Fields {
-    /// The name of an object. The field is empty for generations in which the name is the key of the object.
+    /// The key of an object's name in 0.1, where an object is an entry of a list. In other generations the name is
+    /// itself the key of the object's map, and there is no such field: [`Field::NONE`].
     pub(crate) name: Field,
     pub(crate) shape: Field,
     pub(crate) layout: Field,

@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 
 use crate::network::without_query;
 
-/// The name of a file: the last component of a path or URL, without the query of a URL. The empty name stands for a file
-/// without a name.
+/// The name of a file: the last component of its path or URL, without the query of the URL. The name is empty if a file
+/// has none, such as bytes in memory.
 ///
 /// Functions of [`formats`](crate::formats) take anything that converts into this type: a text, and with `std` also a path.
 #[derive(Clone, Copy, Debug, Default)]

@@ -213,9 +213,7 @@ impl IndexBuilder {
         }
         let read = |ordinal| name_at(&self.objects, texts, ordinal);
         let names = if self.names_are_sorted {
-            let by_length: crate::names::Order = by_length;
-            let is_by_length = facts.container.sorted_by_length;
-            Names::sorted(if is_by_length { by_length } else { <[u8]>::cmp })
+            Names::sorted(if facts.container.sorted_by_length { by_length } else { <[u8]>::cmp })
         } else {
             let (names, duplicate) = Names::hashed(self.len(), read)?;
             if duplicate.is_some() {
@@ -344,8 +342,8 @@ impl InOrder {
     }
 }
 
-/// The ways in which blobs may overlap. Overlapping blobs count against limits each time they occur, because they are
-/// read each time.
+/// A format's rule on blobs that overlap. If several components share bytes, the bytes count once for each component
+/// against the limit `decoded-total`, because reading all tensors reads the bytes once for each component.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Blobs {

@@ -250,7 +250,8 @@ impl<'o> Builder<'o> {
     ///
     /// # Errors
     /// The first error of the builder; the format's rule on duplicate names; `blob-overlap`, `limit-decoded-total`; out
-    /// of memory. [`Error::place`] counts tensors in the order in which they were passed.
+    /// of memory. The error's location holds the ordinal of the tensor: its position among the calls of
+    /// [`push`](Self::push), counted from 0.
     pub fn finish(self) -> Result<Parsed, Error> {
         if let Some(error) = self.failed {
             return Err(error.into());

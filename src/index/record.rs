@@ -17,8 +17,8 @@ pub(crate) struct ObjectRecord {
     /// The ordinal of the object's first component among all components, and the number of its components.
     pub(crate) first: u32,
     pub(crate) count: u32,
-    /// The offset in the header at which the description of the object begins: the offset of the name in a manifest, or
-    /// in 0.1 of the object's map.
+    /// The offset of the object's name in the manifest; in 0.1, the offset of the object's map. It is 0 in formats
+    /// other than zTensor, whose parsers report offsets themselves.
     pub(crate) source_offset: u32,
     pub(crate) layout: Layout,
 }
@@ -130,12 +130,12 @@ pub(crate) struct ComponentRecord {
     pub(crate) digest: Span,
     /// The ordinal of the file that holds the blob, or [`FILE_OF_HEADER`](Self::FILE_OF_HEADER).
     pub(crate) file: u32,
-    /// The offset in the header at which the description of the component begins: the offset of the role in a manifest,
-    /// or in 0.1 of the object's map.
+    /// The offset of the component's role in the manifest; in 0.1, the offset of the object's map. It is 0 in formats
+    /// other than zTensor, whose parsers report offsets themselves.
     pub(crate) source_offset: u32,
     /// The ordinal of the component's [`Details`], or [`NO_DETAILS`](Self::NO_DETAILS).
     pub(crate) details: u32,
-    /// The role, or `None` if no layout defines it. The name of such a role is in the details.
+    /// The role, or `None` for a role that no layout defines. The [`Details`] then hold the role's name.
     pub(crate) role: Option<Role>,
     /// The storage type; `None` for an unknown dtype of 0.1.
     pub(crate) storage: Option<StorageType>,
@@ -179,7 +179,8 @@ impl Details {
     };
 }
 
-/// The field of a component at which a fault is reported.
+/// The field of a component's description that breaks a rule. The offset of an error is the offset of this field in the
+/// header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Site {
     /// The component itself.

@@ -10,8 +10,9 @@ use crate::rules::Limit;
 const CHUNK: usize = 1 << CHUNK_BITS;
 /// The number of lower bits of `ShapeSpan::start` that hold the index in the chunk.
 const CHUNK_BITS: u32 = 12;
-/// The number of dimensions in the first chunk. A later chunk has room for twice as many as the chunk before, up to
-/// [`CHUNK`], so that small files take little memory, and large files leave at most one chunk empty.
+/// The number of dimensions for which the first chunk has room. Each later chunk has room for twice as many as the
+/// chunk before it, but for at most [`CHUNK`]. A file with few shapes therefore takes little memory, and a file with
+/// many shapes leaves less than one chunk unused at the end.
 const FIRST_CHUNK: usize = 8;
 
 /// The position and the rank of a shape in [`Shapes`].

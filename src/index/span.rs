@@ -27,6 +27,11 @@ impl Span {
         self.offset == u32::MAX
     }
 
+    /// Returns `texts` from the first byte of the span on, or no bytes if the span is missing.
+    pub(crate) fn onward(self, texts: &[u8]) -> &[u8] {
+        texts.get(usize_from_u32(self.offset)..).unwrap_or_default()
+    }
+
     /// Returns the offset of the first byte.
     #[cfg(feature = "write")]
     pub(crate) fn offset(self) -> u32 {

@@ -27,7 +27,7 @@ pub(super) fn parse(
     let blobs = if shared { Blobs::Identical } else { Blobs::Disjoint };
     let cx = ParseContext::new(limits, dialect, manifest, IndexBuilder::new(blobs));
     let cx = cx.in_file(frame.manifest.clone(), frame.blobs_end);
-    let mut parser = Parser { options, cx };
+    let mut parser = Parser { options, manifest, cx };
     let objects = Objects::open(container, &mut parser.cx, manifest);
     let parsed = objects.and_then(|objects| parser.pull(objects));
     let mut cx = parser.cx;
@@ -84,7 +84,7 @@ impl ObjectChecker {
         let reused = core::mem::replace(index, IndexBuilder::for_entries());
         let mut cx = ParseContext::new(options.limit(), dialect, entry, reused);
         cx.location = Location::new(Some(ordinal), None);
-        let mut parser = Parser { options, cx };
+        let mut parser = Parser { options, manifest: entry, cx };
         let mut raw = ParsedObject::NONE;
         let parsed = parse_entry(&mut parser.cx, entry, &mut raw);
         let checked = parsed.and_then(|()| parser.check::<false>(&raw));
@@ -110,6 +110,7 @@ fn candidate<'c>(cx: &'c ParseContext<'_>, raw: &ParsedObject<'_>) -> Candidate<
 
 struct Parser<'o> {
     options: &'o OpenOptions,
+    manifest: Input<'o>,
     cx: ParseContext<'o>,
 }
 
@@ -146,8 +147,9 @@ impl Parser<'_> {
         objects.finish()
     }
 
-    /// Checks an object by the rules of its layout. `LISTED` only creates two copies of this function, each of which is
-    /// inlined into its caller.
+    /// Checks an object by the rules of its layout. `LISTED` is true for objects of a file, and false for objects that
+    /// are about to be written. The function does not use it: with two instances, each with one caller, the compiler
+    /// inlines both.
     #[inline]
     fn check<const LISTED: bool>(&mut self, raw: &ParsedObject<'_>) -> Checked<()> {
         if let Layout::Mx | Layout::QuantGroup | Layout::GgufBlocks = raw.layout {
@@ -161,9 +163,10 @@ impl Parser<'_> {
     /// attributes.
     #[inline(never)]
     fn check_profile(&mut self, raw: &ParsedObject<'_>) -> Checked<()> {
-        let Some(attributes) = self.cx.dialect.fields.attributes.find(raw.map) else {
+        if raw.attributes.is_none() {
             return Err(Fault::new(Rule::AttributeMissing, BytesLeft::of(raw.map)).into());
-        };
+        }
+        let attributes = raw.attributes.onward(self.manifest);
         let profile = v2::profile(&mut self.cx, raw, attributes)?;
         candidate(&self.cx, raw).check_profile(&profile).map_err(|found| self.fault(raw, found))
     }

@@ -100,8 +100,8 @@ pub(super) fn of_server(start: &[u8]) -> Option<Rule> {
     keys.iter().any(|known| key.eq_ignore_ascii_case(known)).then_some(Rule::FormatJsonError)
 }
 
-/// Returns whether a file called `name` may hold the kind of page or message that `rule` names. In a file of any other
-/// name, such a page is the result of a failed download.
+/// Returns whether a file called `name` may hold the kind of page or message that `rule` names. A page or message in a
+/// file with a name that does not announce it, such as HTML in `model.safetensors`, comes from a failed download.
 pub(super) fn is_expected(rule: Rule, name: FileName<'_>) -> bool {
     let Some(suffix) = suffix(name) else { return false };
     if MODELS.contains(&&*suffix) {

@@ -1,4 +1,5 @@
-//! Calls ends that may push anything, of which nothing may be believed.
+//! The oracle for the builder of the index: a parser may pass any tensors to the builder, right or wrong, and the
+//! builder must trust none of them.
 
 mod generate;
 
