@@ -303,8 +303,9 @@ impl Blob {
 }
 
 impl Dialect {
-    /// Returns the manifest from the map of an object or component on. `at` begins at the key of the map, or in 0.1 at
-    /// the map itself. Returns `None` if the bytes have changed since they were checked.
+    /// Returns the end of the manifest that begins at the map of an object or component. `at` is the end that begins at
+    /// the key of the map, or in 0.1 at the map itself. Returns `None` if the bytes have changed since they were
+    /// checked.
     pub(crate) fn map<'m>(&self, at: Input<'m>) -> Option<Input<'m>> {
         match self.nesting {
             Nesting::Flat => Some(at),
@@ -312,8 +313,9 @@ impl Dialect {
         }
     }
 
-    /// Returns the manifest from `part` of an object on, so that an error can give the offset of the part. `map` begins
-    /// at the object's map.
+    /// Returns the end of the manifest that begins at `part` of an object, so that an error can give the offset of that
+    /// part. `map` is the end of the manifest that begins at the object's map. Returns `None` if the map has no such
+    /// field.
     #[cold]
     pub(crate) fn place<'m>(&self, map: Input<'m>, part: FaultAt) -> Option<Input<'m>> {
         match part {
@@ -330,8 +332,8 @@ impl Dialect {
         }
     }
 
-    /// Returns the manifest from the field `site` of a component on. `map` begins at the component's map. Returns
-    /// `None` if the component does not have the field.
+    /// Returns the end of the manifest that begins at the field `site` of a component. `map` is the end of the manifest
+    /// that begins at the component's map. Returns `None` if the map has no such field.
     #[cold]
     pub(crate) fn site<'m>(&self, map: Input<'m>, site: Site) -> Option<Input<'m>> {
         let fields = &self.fields;

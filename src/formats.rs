@@ -183,7 +183,8 @@ pub fn is_named_ztensor<'n>(name: impl Into<FileName<'n>>) -> bool {
 /// for a source without a name; the array of an `.npy` file is then called `arr_0`.
 ///
 /// # Errors
-/// The errors of [`open`](crate::open()); `index-file` or `gguf-split-file` for a file that names sibling files, which [`begin`] opens.
+/// The errors of [`open`](crate::open()), and `index-file` or `gguf-split-file` for a file that refers to sibling files: a
+/// source has no folder in which they lie. [`begin`] lets the caller open them.
 pub fn open_source<'n, S: ReadAt>(
     source: S,
     length: u64,

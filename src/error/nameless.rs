@@ -15,21 +15,21 @@ impl Error {
         BareError::new(kind, offset).into()
     }
 
-    /// Returns the error unchanged. Unstable.
+    /// Returns the error unchanged: without `std`, errors have no room for names and advice. Unstable.
     #[doc(hidden)]
     #[must_use]
     pub fn about(self, _: Option<String>, _: Option<String>) -> Self {
         self
     }
 
-    /// Returns the error unchanged. Unstable.
+    /// Returns the error unchanged: without `std`, errors have no room for names and advice. Unstable.
     #[doc(hidden)]
     #[must_use]
     pub fn naming_its_tensor(self) -> Self {
         self
     }
 
-    /// Returns the error unchanged. Unstable.
+    /// Returns the error unchanged: without `std`, errors have no room for names and advice. Unstable.
     #[doc(hidden)]
     #[must_use]
     pub fn advising(self, _: Option<&'static str>) -> Self {
@@ -71,7 +71,8 @@ impl Error {
         None
     }
 
-    /// Returns false: without `std`, no sentence begins with the name of a tensor. Unstable.
+    /// Returns whether the error's sentence begins with the name of the tensor: never without `std`, because errors
+    /// then have no sentences. Unstable.
     #[doc(hidden)]
     pub fn names_its_tensor(&self) -> bool {
         false

@@ -270,7 +270,8 @@ impl IndexBuilder {
         }
     }
 
-    /// Checks the blobs in other files. The blobs of each file may overlap only as the rule on blobs allows: v2 §7.1.
+    /// Checks the extents of blobs in other files, without opening these files. The blobs of each file may overlap only
+    /// as the format allows: v2 §7.1. `limits` bound the bytes of shared blobs.
     fn check_shards(&self, limits: &Limits) -> Result<(), IndexFault> {
         let in_shards = || (0..).zip(&self.components).filter(|(_, record)| record.in_shard());
         let mut entries = Vec::new();

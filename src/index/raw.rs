@@ -24,7 +24,8 @@ pub struct Rules {
 }
 
 impl FileFormat {
-    /// Creates the format called `format`.
+    /// Creates the description of the file format called `format`. `blobs` says how blobs of its files may overlap, and
+    /// `rules` are the rules of the format that the library checks.
     pub const fn new(format: &'static str, blobs: Blobs, rules: Rules) -> Self {
         let bool_value = match rules.bool_value {
             Some(row) => Some(ErrorKind::Format(row)),

@@ -186,11 +186,12 @@ pub(crate) enum Site {
     /// The component itself.
     Component,
     Offset,
-    /// The stored length.
+    /// The field that gives the stored length.
     Length,
-    /// The decoded length.
+    /// The field that gives the decoded length.
     Decoded,
-    /// The decoded length of a compressed component, if the header gives it; otherwise the stored length.
+    /// The field that gives the decoded length, if the component is compressed and has that field; otherwise the field
+    /// that gives the stored length.
     Size,
     Dtype,
     /// The `type`, or the dtype if there is no `type`.
@@ -370,7 +371,7 @@ impl Extent {
         self.offset.saturating_add(self.length)
     }
 
-    /// Returns the range of the file.
+    /// Returns the byte range of the file in which the blob lies.
     pub fn range(&self) -> core::ops::Range<u64> {
         self.offset..self.end()
     }

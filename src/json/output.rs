@@ -22,7 +22,7 @@ pub fn serializer(out: &mut dyn Write) -> serde_json::Serializer<&mut dyn Write,
     serde_json::Serializer::with_formatter(out, Visible)
 }
 
-/// Writes a document: a value on a line of its own.
+/// Writes `value` to `out` as JSON on one line, and ends the line.
 ///
 /// # Errors
 /// The errors of [`to_writer`].

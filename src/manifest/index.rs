@@ -36,7 +36,7 @@ pub(crate) struct ValidatedManifest {
     pub(super) file_len: u64,
     pub(super) text: TextIn,
     pub(super) index: Index,
-    /// The dialect of a zTensor file; `None` for other formats.
+    /// The parser's facts about the generation of a zTensor file; `None` for other formats.
     pub(super) dialect: Option<&'static Dialect>,
     /// The version that a 1.x file names.
     pub(super) version: Option<Version>,

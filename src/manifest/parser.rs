@@ -183,7 +183,9 @@ impl Parser<'_> {
     }
 }
 
-/// Returns `manifest` from the position of `fault` on. The fault concerns several of the `objects`.
+/// Returns the end of `manifest` that begins at the field which breaks the rule of `fault`, so that the error can give
+/// the field's offset. Rules on several objects, such as overlapping blobs, are checked after the manifest has been
+/// parsed; `objects` tell where each object begins.
 #[cold]
 fn place<'m>(
     dialect: &Dialect,

@@ -231,7 +231,8 @@ fn attributes() -> Vec<Generator> {
     ]
 }
 
-/// Returns the most expensive file of each kind that a random search has found.
+/// Returns generators of the files that took most instructions a byte to open, one for each kind of manifest. A random
+/// search found them.
 fn found() -> Vec<Generator> {
     use Call::Open;
     let kind = |name, text: &str| {

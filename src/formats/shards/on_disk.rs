@@ -22,9 +22,9 @@ use super::{IS_LINK, Links};
 pub struct ShardFile {
     /// The name of the shard in the file that lists the shard.
     pub name: String,
-    /// The file.
+    /// The shard or sibling file, open for reading.
     pub file: File,
-    /// The length in bytes.
+    /// The length of the file in bytes.
     pub length: u64,
 }
 
