@@ -32,7 +32,8 @@ const openUrl = async address => {
   return { ...await verdict(page), text: await page.textContent('#verdict') }
 }
 
-const sent = () => asked.reduce((sum, { sent }) => sum + sent, 0)
+const sentOf = requests => requests.reduce((sum, { sent }) => sum + sent, 0)
+const sent = () => sentOf(asked)
 
 await test('the verdict is that of the file', async () => {
   const files = [
@@ -107,11 +108,14 @@ await test('what is stopped goes on with the same version only', async () => {
 await test('what is read in one go is read ahead', async () => {
   const shown = await openUrl(`${url}whole.zt`)
   assert.equal(shown.kind, 'valid')
+  // The file of the test before may still be opened again when this test begins, so only requests for this file count.
+  const whole = asked.filter(({ path }) => path === '/whole.zt')
+  const ranges = whole.map(({ range }) => range).join()
   const length = sizes.whole
   // The beginning, the end, three to see that reads go on, then a mebibyte each.
-  assert.ok(asked.length <= 5 + Math.ceil(length / (1 << 20)), `${asked.length} requests`)
-  assert.ok(sent() <= length + 3 * 65_536, `${sent()} of ${length} bytes`)
-  assert.equal(shown.read, sent())
+  assert.ok(whole.length <= 5 + Math.ceil(length / (1 << 20)), ranges)
+  assert.ok(sentOf(whole) <= length + 3 * 65_536, `${ranges} of ${length} bytes`)
+  assert.equal(shown.read, sentOf(whole))
 })
 
 /** Faults of a server, and the messages that the page shows for them. */
