@@ -28,10 +28,12 @@ impl NameTable {
         entries.try_reserve_exact(count).map_err(|_| OutOfMemory)?;
         let entry = |(place, text)| u64::from(seeds.hash(text)) << 32 | u64::from(place);
         entries.extend(texts.take(count).map(entry));
-        sort_by(&mut entries, |a, b| {
-            let hashes = hash_in(*a).cmp(&hash_in(*b));
-            hashes.then_with(|| by_text(*a, *b, &read))
-        });
+        // Plain numbers are sorted twice as fast as by a comparison that may read texts.
+        sort_by(&mut entries, Ord::cmp);
+        let has_same_hash = |a: &u64, b: &u64| hash_in(*a) == hash_in(*b);
+        for same in entries.chunk_by_mut(has_same_hash).filter(|same| same.len() > 1) {
+            sort_by(same, |a, b| by_text(*a, *b, &read));
+        }
         Ok(Self(entries))
     }
 
