@@ -13,7 +13,7 @@ use crate::codec::{Find, OwnShards};
 use crate::codec::{Located, ReadAt, Source, sealed};
 use crate::debug_summary::Bytes;
 use crate::error::{BareError, Error, Misuse};
-use crate::format::frame::{Container, Frame};
+use crate::formats::ztensor::frame::{Container, Frame};
 use crate::index::Parsed;
 use crate::limits::{Limits, OpenOptions};
 use crate::manifest::{Component, Finding, Manifest, ManifestRef, Tensor, ValidatedManifest};

@@ -53,6 +53,7 @@ mod torch;
 #[cfg(all(feature = "std", feature = "write"))]
 pub mod write;
 mod zip;
+pub(crate) mod ztensor;
 
 #[cfg(test)]
 mod tests;
@@ -100,7 +101,7 @@ pub use rules::Rule;
 const MAGIC: u64 = 8;
 
 /// Opens the file at `path`: see [`zten::open`](crate::open()).
-#[cfg(all(feature = "formats", feature = "std"))]
+#[cfg(feature = "std")]
 pub(crate) fn open_path(path: &Path, options: &OpenOptions) -> Result<Archive, Error> {
     let model = path.is_dir().then(|| find_model(path)).transpose()?;
     let path = model.as_deref().unwrap_or(path);
@@ -222,7 +223,7 @@ fn parse(
     options: &OpenOptions,
 ) -> Result<Header, FormatError> {
     let start = start(source, length)?;
-    #[cfg(feature = "formats")]
+    #[cfg(feature = "ztensor")]
     if is_ztensor(&start) {
         return Ok(Header::ZTensor(options.open_manifest(source, length)?));
     }
@@ -233,7 +234,7 @@ fn parse(
         detected if !cfg!(feature = "torch") => by_first_bytes(detected.or_else(|| by_name(name)))?,
         _ => {
             let recognition = recognize::recognize_more(source, length, &start, name)?;
-            #[cfg(feature = "formats")]
+            #[cfg(feature = "ztensor")]
             if is_ztensor_by_name(&recognition, name) {
                 return Ok(Header::ZTensor(options.open_manifest(source, length)?));
             }
@@ -241,8 +242,12 @@ fn parse(
         }
     };
     Ok(match format {
-        Format::Safetensors => Header::Other(safetensors::open(source, length, start, options)?),
-        Format::Gguf => Header::Gguf(gguf::open(source, length, start, options)?),
+        Format::Safetensors if cfg!(feature = "safetensors") => {
+            Header::Other(safetensors::open(source, length, start, options)?)
+        }
+        Format::Gguf if cfg!(feature = "gguf") => {
+            Header::Gguf(gguf::open(source, length, start, options)?)
+        }
         Format::Index => Header::Index(Index::read(source, length, options.limit())?),
         Format::Npy if cfg!(feature = "numpy") => {
             Header::Other(npy::open(source, length, start, name, options)?)
@@ -253,7 +258,10 @@ fn parse(
         Format::Torch if cfg!(feature = "torch") => {
             Header::Other(torch::open(source, length, options)?)
         }
-        Format::Npy | Format::Npz | Format::Torch => return Err(not_read()),
+        // The feature of the format is off.
+        Format::Safetensors | Format::Gguf | Format::Npy | Format::Npz | Format::Torch => {
+            return Err(not_read());
+        }
     })
 }
 
@@ -286,7 +294,7 @@ pub fn open_bytes<B: AsRef<[u8]>>(
 where
     InMemory<B>: ReadAt,
 {
-    #[cfg(feature = "formats")]
+    #[cfg(feature = "ztensor")]
     if is_ztensor(file.as_ref()) {
         return Ok(options.from_bytes(file)?);
     }

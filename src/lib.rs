@@ -25,8 +25,8 @@
 //! ```
 //!
 //! With the default features, `zten::open` opens files of every format as the same [`Archive`]. `zten::formats` opens bytes in
-//! memory and other sources, detects formats, dequantizes GGUF blocks, and writes safetensors, `.npy` and `.npz` files. Without
-//! the feature `formats`, `zten::open` opens zTensor files alone.
+//! memory and other sources, detects formats, dequantizes GGUF blocks, and writes safetensors, `.npy` and `.npz` files. Each
+//! format is a feature.
 //!
 //! # Reading
 //!
@@ -91,11 +91,11 @@
 //! | `zstd-ruzstd` | no | the same by `ruzstd`: slower, takes memory that it does not ask for |
 //! | `digest` | yes | sha256 and crc32c |
 //! | `write` | yes | writing files ([`mod@write`]), and the canonical form |
-//! | `formats` | yes | safetensors and GGUF files, and detecting the format of a file |
-//! | `numpy`, `torch`, `parts` | yes | `.npy` and `.npz`; checkpoints of PyTorch; indexes and split models |
+//! | `ztensor`, `safetensors`, `gguf`, `numpy`, `torch` | yes | files of these formats; `.npy` and `.npz` files for `numpy`. [`Archive::from_bytes`] reads zTensor files without `ztensor`, too |
+//! | `parts` | yes | models in several files: indexes of safetensors files, split GGUF models |
+//! | `detect` | yes, enabled by each format but `ztensor` | `zten::formats`: detecting the format of a file by its content |
 //! | `dequantize` | yes | GGUF blocks as `f32` |
-//! | `other-formats` | yes, enabled by `formats` | `formats` without the reader of zTensor files, for small programs |
-//! | `json` | yes, enabled by `formats` | exact JSON of attribute values; invisible and control characters are escaped |
+//! | `json` | yes, enabled by `detect` | exact JSON of attribute values; invisible and control characters are escaped |
 //! | `files` | yes | writing to a file system: published whole or not at all |
 //! | `deflate` | yes, enabled by `numpy` and `torch` | deflated content, which other formats have |
 //! | `ndarray` | no | dense arrays as views of `ndarray` |
@@ -154,9 +154,13 @@ pub mod element;
 pub mod error;
 pub mod escape;
 pub mod finding;
-mod format;
-#[cfg(feature = "other-formats")]
+#[cfg(feature = "detect")]
 pub mod formats;
+/// Without the feature `detect` there is the parser of zTensor files alone.
+#[cfg(not(feature = "detect"))]
+mod formats {
+    pub(crate) mod ztensor;
+}
 #[doc(hidden)]
 pub mod index;
 #[cfg(feature = "json")]

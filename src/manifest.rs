@@ -6,28 +6,26 @@
 
 mod canonical;
 mod index;
-mod invalid;
 mod missing;
 mod object;
-mod parser;
 mod shard;
 
 use alloc::vec::Vec;
 use core::ops::Range;
 
 pub(crate) use canonical::VERSION;
-use index::ManifestIndex;
 pub(crate) use index::{ManifestRef, TextIn, ValidatedManifest};
-pub(crate) use invalid::named;
 use missing::missing;
 pub use object::{Component, ElementType, Tensor};
-pub(crate) use parser::ObjectChecker;
 pub use shard::Shard;
 
 use crate::cbor::Attributes;
 use crate::error::{BareError, Error};
-pub use crate::format::Version;
-use crate::format::frame::Frame;
+pub use crate::formats::ztensor::Version;
+use crate::formats::ztensor::frame::Frame;
+#[cfg(feature = "std")]
+use crate::formats::ztensor::named;
+use crate::formats::ztensor::{ManifestIndex, parse};
 use crate::index::Parsed;
 pub use crate::index::{Extent, Finding};
 use crate::limits::{Limits, OpenOptions};
@@ -240,7 +238,7 @@ impl ValidatedManifest {
 
     fn parse(frame: &Frame, bytes: &[u8], options: &OpenOptions) -> Result<Self, BareError> {
         frame.validate_hash(bytes)?;
-        let ManifestIndex { index, dialect, version } = parser::parse(frame, bytes, options)?;
+        let ManifestIndex { index, dialect, version } = parse(frame, bytes, options)?;
         let validated = Self {
             frame: Some(frame.clone()),
             header: frame.manifest.clone(),

@@ -25,7 +25,7 @@
 use core::ops::Range;
 
 use crate::error::{BareError, Error, Misuse};
-use crate::format::frame::{Container, Frame};
+use crate::formats::ztensor::frame::{Container, Frame};
 use crate::limits::OpenOptions;
 use crate::manifest::Manifest;
 use crate::num::u64_from_usize;

@@ -11,7 +11,7 @@ use crate::limits::OpenOptions;
 /// of zTensor. [`OpenOptions::open`] takes limits and tolerances.
 ///
 /// ```
-/// # #[cfg(feature = "formats")] {
+/// # #[cfg(feature = "safetensors")] {
 /// for path in ["corpus/accept/1.2.3/dense_all.zt", "corpus/other/safetensors/accept/types.safetensors"] {
 ///     let archive = zten::open(path)?;
 ///     archive.verify()?;
@@ -45,10 +45,10 @@ impl OpenOptions {
     }
 }
 
-#[cfg(feature = "formats")]
+#[cfg(feature = "detect")]
 use crate::formats::open_path;
 
-#[cfg(not(feature = "formats"))]
+#[cfg(not(feature = "detect"))]
 fn open_path(path: &Path, options: &OpenOptions) -> Result<Archive, Error> {
     let (file, length) = crate::source::open_regular(path)?;
     options.open_source(file, length)?.find_shards_beside(path)

@@ -6,7 +6,7 @@
     not(any(feature = "zstd-ruzstd", miri))
 ))]
 
-#[cfg(all(feature = "numpy", feature = "parts", feature = "torch"))]
+#[cfg(all(feature = "numpy", feature = "parts", feature = "safetensors", feature = "torch"))]
 #[path = "out_of_memory/formats.rs"]
 mod formats;
 #[path = "out_of_memory/work.rs"]

@@ -148,8 +148,15 @@ fn main() {
             times.push(start.elapsed());
         }
     }
+    print_table(&cases, &times);
+    print_ratios(&cases, &times);
+}
+
+/// Prints the fastest and the median time of each case, and its heap.
+fn print_table(cases: &[Case<'_>], times: &[Vec<Duration>]) {
     let fastest = |times: &[Duration]| times.iter().min().copied().unwrap_or_default();
     let per_byte = |i: usize| fastest(&times[i]).as_secs_f64() * 1e9 / cases[i].bytes as f64;
+    let rounds = times[0].len();
     println!("minimum and median of {rounds} rounds\n");
     println!(
         "{:<28}{:>10}{:>10}{:>10}{:>12}{:>14}{:>12}",
@@ -170,13 +177,17 @@ fn main() {
             heap(&case.run) as f64 / case.bytes as f64,
         );
     }
+}
+
+/// Prints how long cases take beside each other.
+fn print_ratios(cases: &[Case<'_>], times: &[Vec<Duration>]) {
     // The median of the ratios of the rounds: the cases of a round ran one after the other.
     let ratio = |a: &str, b: &str| {
         let of = |name| &times[cases.iter().position(|case| case.name == name).unwrap()];
         let mut ratios: Vec<f64> =
             of(a).iter().zip(of(b)).map(|(a, b)| a.as_secs_f64() / b.as_secs_f64()).collect();
         ratios.sort_unstable_by(f64::total_cmp);
-        ratios[rounds / 2]
+        ratios[ratios.len() / 2]
     };
     println!();
     for (order, case) in [

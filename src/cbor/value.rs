@@ -52,7 +52,7 @@ pub enum Value<'m> {
 
 impl<'m> Item<'m> {
     /// Wraps `bytes`, which must be one complete item that an [`Encoder`](super::Encoder) has written.
-    #[cfg(feature = "other-formats")]
+    #[cfg(feature = "detect")]
     pub(crate) fn of_encoder(bytes: &'m [u8]) -> Self {
         Self(bytes)
     }

@@ -5,7 +5,7 @@ use core::fmt;
 use super::hasher::Sum;
 use crate::digest::Digest;
 use crate::error::Location;
-use crate::format::content;
+use crate::formats::ztensor::content;
 use crate::manifest::Manifest;
 use crate::rules::Generation;
 

@@ -13,7 +13,7 @@ use super::hasher::{Hasher, Sum, Verified};
 use super::{Deferred, ReadAt, ThreadSafe, extend};
 use crate::digest::Digest;
 use crate::error::{BareError, Error, ErrorKind, Misuse, OutOfMemory};
-use crate::format::frame::{Container, Frame};
+use crate::formats::ztensor::frame::{Container, Frame};
 use crate::limits::Limits;
 use crate::manifest::{Component, Manifest, ManifestRef, Shard};
 use crate::names::by_length;

@@ -26,7 +26,7 @@ use super::shards::IS_LINK;
 /// The parsed header of a file.
 pub(crate) enum Header {
     /// The manifest of a zTensor file.
-    #[cfg(feature = "formats")]
+    #[cfg(feature = "ztensor")]
     ZTensor(crate::manifest::Manifest<Vec<u8>>),
     /// The header of a GGUF file, which may be the first file of a split model.
     Gguf(Parsed),
@@ -45,7 +45,7 @@ impl Header {
         limits: &Limits,
     ) -> Result<Begun<S>, FormatError> {
         Ok(Begun::Archive(match self {
-            #[cfg(feature = "formats")]
+            #[cfg(feature = "ztensor")]
             Self::ZTensor(manifest) => Archive::new(manifest, source),
             Self::Gguf(parsed) => {
                 let archive = Archive::from_parsed(source, parsed);

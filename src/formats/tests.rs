@@ -92,7 +92,7 @@ fn the_content_decides_and_then_the_name() {
 }
 
 /// zTensor files are opened, too, and rejected by the rules of the library.
-#[cfg(feature = "formats")]
+#[cfg(feature = "ztensor")]
 #[test]
 fn archives_are_of_ztensor_too() {
     let corpus = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("corpus/v2/accept");

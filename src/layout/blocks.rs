@@ -5,7 +5,7 @@ use super::elements::Elements;
 use super::view::{Kind, View};
 use crate::element::{ByteOrder, Element, F4E2M1, F8E4M3Fn, F8E5M2, F8E8M0, LogicalType};
 use crate::error::{BareError, Error, Misuse};
-use crate::format::v2::{GgufKey, MxKey, QuantKey};
+use crate::formats::ztensor::v2::{GgufKey, MxKey, QuantKey};
 use crate::manifest::{Component, Tensor};
 use crate::num::{len_u32, u64_from_usize};
 

@@ -9,7 +9,7 @@ use crate::cbor::{
 };
 use crate::digest::Digest;
 use crate::error::{BareError, Location, OutOfMemory};
-use crate::format::{Version, Writing, v1, v2};
+use crate::formats::ztensor::{Version, Writing, v1, v2};
 use crate::index::{Encoding, Site};
 use crate::num::{len_u32, usize_from_u32};
 use crate::rules::Rule;

@@ -5,8 +5,8 @@ use core::ops::Range;
 
 use crate::cbor::Input;
 use crate::codec::Source;
-use crate::format::frame::Frame;
-use crate::format::{Dialect, Version};
+use crate::formats::ztensor::frame::Frame;
+use crate::formats::ztensor::{Dialect, Version};
 use crate::index::{Finding, FormatFacts, Index};
 use crate::limits::OpenOptions;
 use crate::num::{u64_from_usize, usize_from_u32};
@@ -18,13 +18,6 @@ pub(super) fn utf8(bytes: &[u8]) -> &str {
         Ok(text) => text,
         Err(_) => bytes.utf8_chunks().next().map_or("", |chunk| chunk.valid()),
     }
-}
-
-/// The results of parsing a manifest: the index, the dialect and the version.
-pub(super) struct ManifestIndex {
-    pub(super) index: Index,
-    pub(super) dialect: &'static Dialect,
-    pub(super) version: Option<Version>,
 }
 
 /// The validated content of a manifest, and the facts that are not in the manifest's bytes.

@@ -10,7 +10,7 @@ use crate::debug_summary::Start;
 use crate::digest::Digest;
 use crate::element::{ByteOrder, DType, LogicalType, StorageType};
 use crate::error::{BareError, Described, Error, Location, Misuse, Named};
-use crate::format::{Dialect, Field};
+use crate::formats::ztensor::{Dialect, Field};
 use crate::index::{
     Arrangement, ComponentRecord, Details, Encoding, Extent, FormatFacts, Layout, Logical,
     ObjectRecord, Product, Role, SharedSum, Span,

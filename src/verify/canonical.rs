@@ -8,7 +8,7 @@ use sha2::{Digest as _, Sha256};
 use crate::codec::ReadAt;
 use crate::digest::Digest;
 use crate::error::{BareError, Error, Location, OutOfMemory};
-use crate::format::frame::HEADER;
+use crate::formats::ztensor::frame::HEADER;
 use crate::manifest::{Component, ManifestRef};
 use crate::num::{sort_by, u64_from_usize};
 use crate::rules::Rule;

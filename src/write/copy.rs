@@ -30,7 +30,7 @@ use crate::cbor::Encoder;
 use crate::codec::Source;
 use crate::element::{DType, LogicalType, StorageType};
 use crate::error::{BareError, Error, Location, OutOfMemory};
-use crate::format::v1;
+use crate::formats::ztensor::v1;
 use crate::index::{IndexTypes, Layout};
 use crate::layout::Normalization;
 use crate::manifest::{Component, ElementType, Manifest, Tensor};

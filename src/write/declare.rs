@@ -9,7 +9,7 @@ use crate::cbor::Encoder;
 use crate::digest::Digest;
 use crate::element::{DType, LogicalType, StorageType};
 use crate::error::BareError;
-use crate::format::Writing;
+use crate::formats::ztensor::Writing;
 use crate::index::{Layout, Logical, Product, Span};
 use crate::manifest::ElementType;
 use crate::rules::{Rule, Unsupported};

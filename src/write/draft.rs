@@ -13,11 +13,11 @@ use crate::cbor::{
 };
 use crate::digest::DigestText;
 use crate::error::{BareError, Error, Location, Misuse, OutOfMemory};
-use crate::format::frame::Footer;
-use crate::format::{v1, v2};
+use crate::formats::ztensor::frame::Footer;
+use crate::formats::ztensor::{ObjectChecker, v1, v2};
 use crate::index::Encoding;
 use crate::limits::{Limits, OpenOptions};
-use crate::manifest::{ManifestRef, ObjectChecker, VERSION};
+use crate::manifest::{ManifestRef, VERSION};
 use crate::names::{by_length, hash};
 use crate::num::{halves, len_u32, u64_from_usize, usize_from_u32};
 use crate::open::Opening;

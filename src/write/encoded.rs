@@ -9,7 +9,7 @@ use super::entry::{Value, record};
 use crate::cbor::{Attributes, Encoder};
 use crate::debug_summary::Bytes;
 use crate::error::{BareError, Error, Misuse, OutOfMemory};
-use crate::format::v2::{GgufKey, MxKey};
+use crate::formats::ztensor::v2::{GgufKey, MxKey};
 
 /// Attributes of a file or an object, as CBOR: a map whose keys are text. v1.2 §1.
 ///

@@ -9,8 +9,8 @@ use crate::cbor::Encoder;
 use crate::digest::{Digest, DigestText};
 use crate::element::StorageType;
 use crate::error::OutOfMemory;
-use crate::format::v1::{ComponentKey, ObjectKey};
-use crate::format::v2;
+use crate::formats::ztensor::v1::{ComponentKey, ObjectKey};
+use crate::formats::ztensor::v2;
 use crate::num::u64_from_usize;
 
 /// Writes name and fields of an object, whose components come in the order in which they are written.

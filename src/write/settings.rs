@@ -6,7 +6,7 @@ use super::compress::Level;
 use crate::codec::Sum;
 use crate::digest::Digest;
 use crate::error::{BareError, Misuse};
-use crate::format::{Writing, written};
+use crate::formats::ztensor::{Writing, written};
 use crate::limits::{Limits, OpenOptions};
 use crate::names::by_length;
 use crate::rules::Generation;

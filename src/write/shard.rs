@@ -8,7 +8,7 @@ use super::sink::Sink;
 use super::writer::Writer;
 use crate::codec::Sum;
 use crate::error::{BareError, Error, Misuse};
-use crate::format::frame::Container;
+use crate::formats::ztensor::frame::Container;
 
 /// A writer of a data shard, which writes each blob as it comes, and then the footer. v2 §7.2. Nothing is kept in
 /// memory.

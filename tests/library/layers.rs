@@ -7,6 +7,17 @@ fn names(cell: &str) -> BTreeSet<&str> {
     cell.split('`').skip(1).step_by(2).collect()
 }
 
+/// The module of the library in whose row of the table an item is: the parser of zTensor files is below other modules that
+/// belong to `formats`, and has a row of its own.
+fn row_of(path: &str) -> &str {
+    const PARSER: &str = "formats::ztensor";
+    match path.strip_prefix(PARSER) {
+        Some("") => PARSER,
+        Some(rest) if rest.starts_with("::") => PARSER,
+        _ => path.split("::").next().unwrap(),
+    }
+}
+
 #[test]
 #[cfg_attr(miri, ignore = "it reads the sources alone")]
 fn modules_use_what_the_table_lets_them() {
@@ -21,7 +32,8 @@ fn modules_use_what_the_table_lets_them() {
     let mut checked = 0;
     for file in glob::glob(&format!("{root}**/*.rs")).unwrap() {
         let file = file.unwrap().into_os_string().into_string().unwrap();
-        let module = file[root.len()..].split(['/', '.']).next().unwrap();
+        let path = file[root.len()..].trim_end_matches(".rs").replace('/', "::");
+        let module = row_of(&path);
         if module == "lib" {
             continue;
         }
@@ -29,7 +41,8 @@ fn modules_use_what_the_table_lets_them() {
         let text = std::fs::read_to_string(&file).unwrap();
         let code = text.lines().filter(|line| !line.trim_start().starts_with("//"));
         for path in code.flat_map(|line| line.split("crate::").skip(1)) {
-            let used = path.split(|c: char| !c.is_alphanumeric() && c != '_').next().unwrap();
+            let end = path.find(|c: char| !c.is_alphanumeric() && c != '_' && c != ':');
+            let used = row_of(&path[..end.unwrap_or(path.len())]);
             // A list in braces would hide its modules from this test.
             assert!(!used.is_empty(), "{file} has a list after crate::");
             let is_allowed = used == module || allowed.contains(used);

@@ -25,7 +25,14 @@ mod examples;
 mod files;
 #[cfg(all(feature = "std", feature = "write"))]
 mod findings;
-#[cfg(all(feature = "dequantize", feature = "numpy", feature = "parts", feature = "torch"))]
+#[cfg(all(
+    feature = "dequantize",
+    feature = "numpy",
+    feature = "parts",
+    feature = "safetensors",
+    feature = "torch",
+    feature = "ztensor"
+))]
 mod formats;
 #[cfg(all(feature = "zstd", feature = "write"))]
 mod frames;

@@ -1,4 +1,5 @@
-//! The fields of a manifest: a file of tables for each generation, and the facts in which generations differ.
+//! The parser of zTensor files: a file of tables for each generation, which say which fields a manifest has, and the facts in
+//! which generations differ.
 //!
 //! A table is a list of fields, each with its key, slot, type, presence, and the rule that a value of another type
 //! breaks. The tables document the format, and the code is generated from them: reading a record, looking up a field,
@@ -7,6 +8,8 @@
 
 mod context;
 pub(crate) mod frame;
+mod invalid;
+mod parser;
 mod record;
 mod table;
 pub(crate) mod v0_1;
@@ -16,6 +19,8 @@ pub(crate) mod v2;
 use context::OpenList;
 pub(crate) use context::{Header, ParseContext};
 use frame::Container;
+pub(crate) use invalid::named;
+pub(crate) use parser::{ManifestIndex, ObjectChecker, parse};
 pub(crate) use record::ParsedObject;
 pub(crate) use v2::content;
 
@@ -351,11 +356,11 @@ impl Dialect {
 
 /// A field of a record that has been checked: to be looked up again.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Field(pub(in crate::format) &'static str);
+pub(crate) struct Field(pub(in crate::formats::ztensor) &'static str);
 
 impl Field {
     /// A field that no record has.
-    pub(in crate::format) const NONE: Self = Self("");
+    pub(in crate::formats::ztensor) const NONE: Self = Self("");
 
     /// Returns whether it has that key.
     pub(crate) fn is(self, key: &[u8]) -> bool {

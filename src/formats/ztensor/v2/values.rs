@@ -6,8 +6,8 @@ use crate::cbor::{
     strict_array_head,
 };
 use crate::element::{LogicalType, StorageType};
-use crate::format::context::{Attributes, Name, ParseContext, Slot};
-use crate::format::record::{Dtype, Text, Uint};
+use crate::formats::ztensor::context::{Attributes, Name, ParseContext, Slot};
+use crate::formats::ztensor::record::{Dtype, Text, Uint};
 use crate::index::{Encoding, Layout, Logical, Span};
 use crate::limits::Limits;
 use crate::num::u64_from_usize;

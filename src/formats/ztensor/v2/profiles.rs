@@ -3,9 +3,9 @@
 
 use crate::cbor::{BytesLeft, Checked, Fault, Input, Parsed, skip};
 use crate::element::{LogicalType, StorageType};
-use crate::format::context::{ParseContext, Slot};
-use crate::format::record::{ParsedObject, Text, Uint};
-use crate::format::table::table;
+use crate::formats::ztensor::context::{ParseContext, Slot};
+use crate::formats::ztensor::record::{ParsedObject, Text, Uint};
+use crate::formats::ztensor::table::table;
 use crate::index::{ComponentRecord, Layout, Logical, Role};
 use crate::limits::format::DEPTH_CAP;
 use crate::num::divide_exactly;

@@ -15,7 +15,7 @@ macro_rules! table {
         $(#[$outer])*
         #[allow(dead_code, clippy::allow_attributes, reason = "some fields are only validated")]
         pub(crate) struct $name<$m> {
-            $( $slot: $crate::format::table::table!(@type $presence $type), )+
+            $( $slot: $crate::formats::ztensor::table::table!(@type $presence $type), )+
             marker: core::marker::PhantomData<&$m ()>,
         }
 
@@ -51,8 +51,8 @@ macro_rules! table {
 
             /// The key, to look it up later.
             #[allow(dead_code, clippy::allow_attributes, reason = "not all are looked up again")]
-            pub(crate) const fn field(self) -> $crate::format::Field {
-                $crate::format::Field(self.as_str())
+            pub(crate) const fn field(self) -> $crate::formats::ztensor::Field {
+                $crate::formats::ztensor::Field(self.as_str())
             }
 
             /// The field of that key.
@@ -86,14 +86,14 @@ macro_rules! table {
         const _: () = {
             use $crate::cbor::{Checked, Entries, Fault, Input, Keys, BytesLeft, Parsed};
             use $crate::cbor::{check_utf8, fail, key, skip, spell, starts};
-            use $crate::format::context::ParseContext;
-            use $crate::format::context::Slot;
+            use $crate::formats::ztensor::context::ParseContext;
+            use $crate::formats::ztensor::context::Slot;
             use $crate::rules::{Limit, Rule};
             use $key_name as Field;
 
-            const DETERMINISTIC: bool = $crate::format::table::table!(@is_deterministic $form);
+            const DETERMINISTIC: bool = $crate::formats::ztensor::table::table!(@is_deterministic $form);
             const _: () = assert!(
-                !DETERMINISTIC || $crate::format::table::ascend(&[ $( $key, )+ ]),
+                !DETERMINISTIC || $crate::formats::ztensor::table::ascend(&[ $( $key, )+ ]),
                 "the order of the table is that of the manifest"
             );
 
@@ -108,7 +108,7 @@ macro_rules! table {
                 #[inline]
                 pub(crate) fn open(cx: &ParseContext<'_>, at: Input<$m>) -> Checked<Self> {
                     let (input, entries) =
-                        $crate::format::table::table!(@head $form $wrong_map, cx, at)?;
+                        $crate::formats::ztensor::table::table!(@head $form $wrong_map, cx, at)?;
                     Ok(Self::of(at, (input, entries)))
                 }
 
@@ -139,7 +139,7 @@ macro_rules! table {
                                 self.seen |= field.bit();
                                 return Ok(Some((field, value)));
                             }
-                            $crate::format::table::table!(@prove $form cx self.at $level);
+                            $crate::formats::ztensor::table::table!(@prove $form cx self.at $level);
                             self.proven = true;
                         }
                         let (value, name) = match key(input) {
@@ -192,7 +192,7 @@ macro_rules! table {
                     match field {
                         $(
                             Field::$slot => {
-                                match $crate::format::table::table!(@null $presence value) {
+                                match $crate::formats::ztensor::table::table!(@null $presence value) {
                                     Some(rest) => {
                                         self.null |= field.bit();
                                         self.input = rest;
@@ -220,7 +220,7 @@ macro_rules! table {
                         $( $slot: {
                             let slot = self.$slot;
                             let is_given = given & const { Field::$slot.bit() } != 0;
-                            $crate::format::table::table!(@finish $presence slot is_given at $($missing)?)
+                            $crate::formats::ztensor::table::table!(@finish $presence slot is_given at $($missing)?)
                         }, )+
                         marker: core::marker::PhantomData,
                     };
@@ -247,7 +247,7 @@ macro_rules! table {
                     then: impl FnOnce(&mut ParseContext<'_>, Self) -> Checked<O>,
                 ) -> Parsed<$m, O> {
                     let (mut input, mut entries) =
-                        $crate::format::table::table!(@head $form $wrong_map, cx, at)?;
+                        $crate::formats::ztensor::table::table!(@head $form $wrong_map, cx, at)?;
                     let (mut seen, mut null) = (0, 0);
                     $( let mut $slot = <$type as Slot<$m, DETERMINISTIC>>::BLANK; )+
                     // Writers put fields in the order of the table and spell them with short heads.
@@ -259,7 +259,7 @@ macro_rules! table {
                             if let Some(value) = starts(input, &const { spell::<{ $key.len() + 1 }>($key) }) {
                                 entries = entries.but_one();
                                 seen |= const { Field::$slot.bit() };
-                                match $crate::format::table::table!(@null $presence value) {
+                                match $crate::formats::ztensor::table::table!(@null $presence value) {
                                     Some(rest) => {
                                         null |= const { Field::$slot.bit() };
                                         input = rest;
@@ -282,7 +282,7 @@ macro_rules! table {
                     let record = Self {
                         $( $slot: {
                             let is_given = given & const { Field::$slot.bit() } != 0;
-                            $crate::format::table::table!(@finish $presence $slot is_given at $($missing)?)
+                            $crate::formats::ztensor::table::table!(@finish $presence $slot is_given at $($missing)?)
                         }, )+
                         marker: core::marker::PhantomData,
                     };

@@ -3,7 +3,7 @@
 
 use super::{ObjectKey, PartKey, RootKey};
 use crate::cbor::{Checked, Fault, Input, UNLIMITED, head_bytes, key, major, map_head, pass, span};
-use crate::format::Field;
+use crate::formats::ztensor::Field;
 use crate::num::len_u32;
 use crate::rules::Rule;
 

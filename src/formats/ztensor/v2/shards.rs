@@ -2,9 +2,9 @@
 
 use super::V2;
 use crate::cbor::{BytesLeft, Checked, Fault, Input, Parsed, UNLIMITED, key, map_head};
-use crate::format::context::{DigestText, ParseContext, Slot};
-use crate::format::record::Uint;
-use crate::format::table::table;
+use crate::formats::ztensor::context::{DigestText, ParseContext, Slot};
+use crate::formats::ztensor::record::Uint;
+use crate::formats::ztensor::table::table;
 use crate::index::{IndexBuilder, ShardRecord};
 use crate::limits::Limits;
 use crate::num::u64_from_usize;

@@ -1,22 +1,30 @@
 //! Parsing a manifest into an index.
 
-use super::ManifestIndex;
 use crate::cbor::{BytesLeft, Checked, Fault, Input, Parsed, fault};
 use crate::error::{BareError, Location};
-use crate::format::frame::Frame;
-use crate::format::{
-    Dialect, Header, Objects, ParseContext, ParsedObject, check_form, parse_entry, v2,
-};
 use crate::index::{
-    Blobs, Candidate, ComponentRecord, FaultAt, IndexBuilder, IndexFault, Layout, ObjectFault,
-    ObjectRecord,
+    Blobs, Candidate, ComponentRecord, FaultAt, Index, IndexBuilder, IndexFault, Layout,
+    ObjectFault, ObjectRecord,
 };
 use crate::limits::{OpenOptions, Tolerance};
 use crate::num::{is_before, len_u32, u64_from_usize, usize_from_u32};
 use crate::rules::Rule;
 
+use super::frame::Frame;
+use super::{
+    Dialect, Header, Objects, ParseContext, ParsedObject, Version, check_form, parse_entry, v2,
+};
+
+/// The results of parsing a manifest: the index, the dialect and the version.
+pub(crate) struct ManifestIndex {
+    pub(crate) index: Index,
+    pub(crate) dialect: &'static Dialect,
+    /// The version that a 1.x file names.
+    pub(crate) version: Option<Version>,
+}
+
 /// Parses and validates the manifest of `frame`, whose bytes are `manifest`.
-pub(super) fn parse(
+pub(crate) fn parse(
     frame: &Frame,
     manifest: &[u8],
     options: &OpenOptions,

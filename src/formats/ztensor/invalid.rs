@@ -2,9 +2,10 @@
 
 use crate::cbor::{Input, UNLIMITED, array_head, nth_key, pass, text};
 use crate::error::{Location, Named};
-use crate::format::frame::{Container, Frame};
-use crate::format::{Field, v0_1, v1, v2};
 use crate::rules::Rule;
+
+use super::frame::{Container, Frame};
+use super::{Field, v0_1, v1, v2};
 
 /// Finds the names of the object and the component at `location`. The manifest need only be well-formed up to there.
 pub(crate) fn named<'m>(frame: &Frame, manifest: Input<'m>, location: Location) -> Named<'m> {
