@@ -214,7 +214,9 @@ impl Finding {
             | ErrorKind::Inexpressible(_)
             | ErrorKind::Read
             | ErrorKind::Write
-            | ErrorKind::NotDurable => None,
+            | ErrorKind::NotDurable
+            | ErrorKind::OutOfMemory
+            | ErrorKind::Internal => None,
             _ => finding.row.map_or(Some(ZTENSOR), format_of),
         };
         finding.generation = error.generation();

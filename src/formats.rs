@@ -86,7 +86,7 @@ pub use block::Block;
 #[cfg(feature = "dequantize")]
 pub use block::{BlockDequantizer, LengthMismatch};
 pub use detect::{Detected, Format, START, by_name, by_start};
-pub use error::{FormatError, Subject, Violation};
+pub(crate) use error::FormatError;
 pub use file_name::FileName;
 #[cfg(feature = "std")]
 pub use folder::find_model;
@@ -116,7 +116,7 @@ pub(crate) fn open_path(path: &Path, options: &OpenOptions) -> Result<Archive, E
         if let Some((part, length)) = folder.open(name)? {
             siblings.push((name.to_owned(), part, length));
         } else if let Some(target) = shards::link_target(&folder.0, name) {
-            return Err(root.linked(name, &target, shards::LINKED).into());
+            return Err(root.linked(name, &target, shards::LINKED));
         }
     }
     let parts: Vec<_> = siblings
@@ -163,7 +163,7 @@ pub fn detect<'n>(
     source: &dyn ReadAt,
     length: u64,
     name: impl Into<FileName<'n>>,
-) -> Result<Option<Detected>, FormatError> {
+) -> Result<Option<Detected>, Error> {
     let name = name.into();
     Ok(recognize(source, length, name)?.detected(name))
 }
@@ -191,7 +191,7 @@ pub fn open_source<'n, S: ReadAt>(
     length: u64,
     name: impl Into<FileName<'n>>,
     options: &OpenOptions,
-) -> Result<Archive<S>, FormatError> {
+) -> Result<Archive<S>, Error> {
     begin(source, length, name, options)?.require_unsharded(options)
 }
 
@@ -210,9 +210,9 @@ pub fn begin<'n, S: ReadAt>(
     length: u64,
     name: impl Into<FileName<'n>>,
     options: &OpenOptions,
-) -> Result<Begun<S>, FormatError> {
+) -> Result<Begun<S>, Error> {
     let name = name.into();
-    parse(&source, length, name, options)?.begin(source, name, options.limit())
+    Ok(parse(&source, length, name, options)?.begin(source, name, options.limit())?)
 }
 
 /// Parses the header of a source of `length` bytes. If the bytes do not tell the format, `name` does.
@@ -290,13 +290,13 @@ fn start(source: &dyn ReadAt, length: u64) -> Result<Vec<u8>, FormatError> {
 pub fn open_bytes<B: AsRef<[u8]>>(
     file: B,
     options: &OpenOptions,
-) -> Result<Archive<InMemory<B>>, FormatError>
+) -> Result<Archive<InMemory<B>>, Error>
 where
     InMemory<B>: ReadAt,
 {
     #[cfg(feature = "ztensor")]
     if is_ztensor(file.as_ref()) {
-        return Ok(options.from_bytes(file)?);
+        return options.from_bytes(file);
     }
     let length = u64_from_usize(file.as_ref().len());
     open_source(InMemory(file), length, FileName::default(), options)
@@ -323,7 +323,7 @@ fn readable(
     if cfg!(feature = "torch") && (is_stream || recognition.is_bare_pickle()) {
         torch::check_pickles(source, length, (options.limit(), is_stream))?;
     }
-    Err(recognition.rejection().unwrap_or_else(not_read))
+    Err(recognition.rejection().map_or_else(not_read, FormatError::from))
 }
 
 /// Returns the format that was `detected` by the first bytes and the name alone, if zten reads files of this format.

@@ -249,6 +249,19 @@ impl Error {
         self.bare.kind.row()
     }
 
+    /// Returns whether the file is to blame: it breaks a rule, needs what is not supported, or goes beyond a limit.
+    pub fn is_rejection(&self) -> bool {
+        matches!(
+            self.kind(),
+            ErrorKind::Malformed(_)
+                | ErrorKind::Format(_)
+                | ErrorKind::Unsupported(_)
+                | ErrorKind::UnsupportedFormat(_)
+                | ErrorKind::Limit(_)
+                | ErrorKind::LimitFormat(_)
+        )
+    }
+
     /// Returns the id of the [row](Self::row), which `zten explain` takes.
     pub fn rule(&self) -> Option<&'static str> {
         self.row().map(|row| row.id)

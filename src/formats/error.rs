@@ -1,7 +1,6 @@
 //! The error for a file that cannot be read.
 
 use alloc::string::String;
-use alloc::string::ToString as _;
 use core::fmt::{self, Write as _};
 #[cfg(feature = "std")]
 use std::io;
@@ -10,13 +9,13 @@ use crate::error::Error;
 use crate::error::ErrorKind;
 use crate::error::OutOfMemory;
 use crate::escape::{self, Short};
-use crate::finding::{Finding, Verdict, counted};
+use crate::finding::{Verdict, counted};
 
 use super::rules::{Blame, Rule};
 
 /// The reason why a file cannot be read.
 #[derive(Debug)]
-pub enum FormatError {
+pub(crate) enum FormatError {
     /// The file breaks a rule of its format, is unsupported, or exceeds a limit.
     Violation(Violation),
     /// An error of the library: a rejected zTensor file, a failed read, a failed allocation, or a broken invariant of
@@ -26,26 +25,26 @@ pub enum FormatError {
 
 /// The rule that a file breaks, with the place in the file and a sentence for the user.
 #[derive(Debug)]
-pub struct Violation {
+pub(crate) struct Violation {
     /// The rule that the file breaks, or the limit that the file exceeds.
-    pub blame: Blame,
+    pub(crate) blame: Blame,
     /// The sentence that says which value is wrong. It lacks its subject unless `subject` is [`Subject::Own`].
-    pub sentence: String,
+    pub(crate) sentence: String,
     /// The subject of the sentence.
-    pub subject: Subject,
+    pub(crate) subject: Subject,
     /// The name of the tensor, member or key that breaks the rule.
-    pub name: Option<String>,
+    pub(crate) name: Option<String>,
     /// The name of the sibling file that breaks the rule; `None` if the opened file itself does.
-    pub part: Option<String>,
+    pub(crate) part: Option<String>,
     /// The offset in the file at which the rule is broken; `None` if no byte is to blame.
-    pub offset: Option<u64>,
+    pub(crate) offset: Option<u64>,
     /// Advice for this cause; `None` if the general advice of the rule fits.
-    pub advice: Option<&'static str>,
+    pub(crate) advice: Option<&'static str>,
 }
 
 /// The grammatical subject of the sentence about a violation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Subject {
+pub(crate) enum Subject {
     /// The sentence is complete: it contains its subject.
     Own,
     /// The sentence begins with a verb and is printed after the quoted name: `"a" is encrypted`.
@@ -220,35 +219,10 @@ impl FormatError {
     }
 
     /// Returns whether the file is to blame, and not the system.
-    pub fn is_rejection(&self) -> bool {
+    pub(super) fn is_rejection(&self) -> bool {
         match self {
             Self::Violation(_) => true,
-            Self::Library(error) => error.kind().row().is_some(),
-        }
-    }
-
-    /// Returns the error as a finding, the form in which errors of zTensor files are reported.
-    pub fn finding(&self) -> Finding {
-        match self {
-            Self::Violation(violation) => {
-                let Violation { blame, name, part, offset, advice, .. } = violation;
-                let mut finding = Finding::new(blame.verdict(), violation.statement().to_string());
-                finding.row = Some(blame.row());
-                finding.object.clone_from(name);
-                finding.is_named = violation.is_named();
-                finding.shard.clone_from(part);
-                finding.offset = *offset;
-                finding.advice = *advice;
-                finding
-            }
-            Self::Library(error) => {
-                let mut finding = Finding::from_error(error);
-                if matches!(error.kind(), ErrorKind::OutOfMemory | ErrorKind::Internal) {
-                    // The file may be of any format.
-                    finding.format = None;
-                }
-                finding
-            }
+            Self::Library(error) => error.is_rejection(),
         }
     }
 }

@@ -113,7 +113,7 @@ impl Opening {
     /// # Errors
     /// The errors of [`zten::open`](crate::open()); `limit-manifest` if the session would have to keep more bytes of the file than the
     /// limit allows.
-    pub fn step(&mut self) -> Result<Step, FormatError> {
+    pub fn step(&mut self) -> Result<Step, Error> {
         self.step_for(InMemory([]))
     }
 
@@ -121,7 +121,7 @@ impl Opening {
     ///
     /// # Errors
     /// The errors of [`step`](Self::step).
-    pub fn step_for<S: ReadAt>(&mut self, source: S) -> Result<Step<S>, FormatError> {
+    pub fn step_for<S: ReadAt>(&mut self, source: S) -> Result<Step<S>, Error> {
         let parsed = self.parse(source);
         let least = LEAST.checked_shl(self.passes).unwrap_or(u64::MAX);
         let siblings =
@@ -136,7 +136,7 @@ impl Opening {
         }
         // A result is only final if no bytes were missing: an error may come from the missing bytes.
         if wanted.is_empty() {
-            return parsed;
+            return Ok(parsed?);
         }
         self.passes = self.passes.saturating_add(1);
         Ok(Step::Read(wanted))

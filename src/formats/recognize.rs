@@ -14,6 +14,7 @@ use alloc::string::String;
 use alloc::vec::Vec;
 
 use crate::codec::ReadAt;
+use crate::error::Error;
 use crate::finding::ZTENSOR;
 use crate::num::u64_from_usize;
 
@@ -216,7 +217,7 @@ impl Recognition {
     }
 
     /// Returns the error for opening the file, or `None` if zten reads files of this format.
-    pub fn rejection(&self) -> Option<FormatError> {
+    pub fn rejection(&self) -> Option<Error> {
         let rule = match (self.rule, self.kind) {
             (Some(rule), _) | (None, Recognized::Named(rule)) => rule,
             (None, Recognized::ZTensor | Recognized::Read(_)) => return None,
@@ -240,8 +241,8 @@ impl Recognition {
         let has_place = !rule.row().id.starts_with("format-") || rule == Rule::FormatUnknown;
         let error = if has_place { error.or_at(0) } else { error };
         Some(match &self.member {
-            Some(member) => error.about(member),
-            None => error,
+            Some(member) => error.about(member).into(),
+            None => error.into(),
         })
     }
 
@@ -261,9 +262,9 @@ impl Recognition {
 }
 
 /// Returns the error for opening a file without tensors, which `description` describes.
-fn of_other(description: &str) -> FormatError {
+fn of_other(description: &str) -> Error {
     let sentence = format_args!("this is {description}, and no tensor file that zten knows");
-    FormatError::violation_at(Rule::FormatUnknown, sentence, 0)
+    FormatError::violation_at(Rule::FormatUnknown, sentence, 0).into()
 }
 
 /// Recognizes the kind of file that a source of `length` bytes holds. The `name` is consulted only if the bytes do not
@@ -280,14 +281,14 @@ pub fn recognize<'n>(
     source: &dyn ReadAt,
     length: u64,
     name: impl Into<FileName<'n>>,
-) -> Result<Recognition, FormatError> {
+) -> Result<Recognition, Error> {
     let name = name.into();
     let mut start = Vec::new();
     source.append_range(0..MAGIC.min(length), &mut start)?;
     if is_ztensor(&start) {
         return Ok(Recognized::ZTensor.into());
     }
-    recognize_more(source, length, &start, name)
+    Ok(recognize_more(source, length, &start, name)?)
 }
 
 /// Recognizes a source as [`recognize`] does, for a file that is no zTensor file and whose first bytes, `start`, have been

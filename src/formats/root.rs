@@ -78,10 +78,7 @@ impl<S: ReadAt> Begun<S> {
     ///
     /// # Errors
     /// The file names others.
-    pub(crate) fn require_unsharded(
-        self,
-        options: &OpenOptions,
-    ) -> Result<Archive<S>, FormatError> {
+    pub(crate) fn require_unsharded(self, options: &OpenOptions) -> Result<Archive<S>, Error> {
         match self {
             Self::Archive(archive) => Ok(archive),
             Self::Root(root) => root.open(&[], options),
@@ -151,14 +148,10 @@ impl<S: ReadAt> Root<S> {
     ///
     /// # Errors
     /// A file is missing, cannot be read, breaks a rule of its format, or contradicts the root.
-    pub fn open(
-        self,
-        siblings: &[Part<'_>],
-        options: &OpenOptions,
-    ) -> Result<Archive<S>, FormatError> {
+    pub fn open(self, siblings: &[Part<'_>], options: &OpenOptions) -> Result<Archive<S>, Error> {
         let parts = self.parts(siblings)?;
         if !cfg!(feature = "parts") {
-            return Err(FormatError::internal("no other files are read"));
+            return Err(FormatError::internal("no other files are read").into());
         }
         let (source, parsed) = match self.0 {
             Kind::Index { index, source } => (source, index.open(&parts, options)?),
@@ -172,13 +165,13 @@ impl<S: ReadAt> Root<S> {
 
     /// Returns the error for the sibling file `name`, which is a link to `target` that zten does not follow. `advice` says what
     /// the user can do instead.
-    pub fn linked(&self, name: &str, target: &str, advice: &'static str) -> FormatError {
+    pub fn linked(&self, name: &str, target: &str, advice: &'static str) -> Error {
         let rule = match self.format() {
             Format::Index => Rule::IndexFile,
             _ => Rule::GgufSplitFile,
         };
         let error = FormatError::violation(rule, format_args!("{IS_LINK}{target}"));
-        error.with_subject(Subject::Part).advising(advice).in_part(name)
+        error.with_subject(Subject::Part).advising(advice).in_part(name).into()
     }
 
     /// Returns those of `siblings` that the root names, in the order that [`Builder`] requires: by the length of their names,

@@ -11,7 +11,6 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use zten::error::Misuse;
 use zten::finding::{Finding, Verdict};
-use zten::formats::FormatError;
 use zten::rules::Unsupported;
 use zten::{Error, ErrorKind, Manifest};
 use zten_report::digests::Mismatch;
@@ -41,10 +40,10 @@ impl Failure {
     }
 
     /// Makes the failure to open a file. `format` is the name of its format, or `None` if it is unknown.
-    pub(crate) fn opening(format_error: FormatError, format: Option<&'static str>) -> Self {
-        let mut finding = format_error.finding();
+    pub(crate) fn opening(error: Error, format: Option<&'static str>) -> Self {
+        let mut finding = Finding::from_error(&error);
         finding.format = format.or(finding.format);
-        Self::new(finding, format_error.into())
+        Self::new(finding, error)
     }
 
     /// Makes the failure to read or copy an open file with the manifest `manifest`.

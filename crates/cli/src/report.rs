@@ -5,7 +5,6 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use zten::finding::Finding;
-use zten::formats::FormatError;
 use zten::num::u64_from_usize;
 use zten::rules::Unsupported;
 use zten::{Component, Error, error::Location};
@@ -142,12 +141,8 @@ impl Problem {
     }
 
     /// Creates the problem of a file of another format that is not valid, or cannot be read.
-    pub(crate) fn format_error(
-        file: &Path,
-        error: &FormatError,
-        format: Option<&'static str>,
-    ) -> Self {
-        Self::found(file, Finding { format, ..error.finding() })
+    pub(crate) fn format_error(file: &Path, error: &Error, format: Option<&'static str>) -> Self {
+        Self::found(file, Finding { format, ..Finding::from_error(error) })
     }
 
     /// Creates the problem of a valid file that cannot be converted, because the output format cannot hold its content.

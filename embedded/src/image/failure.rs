@@ -32,13 +32,6 @@ impl From<zten::Error> for Failure {
     }
 }
 
-#[cfg(feature = "safetensors")]
-impl From<zten::formats::FormatError> for Failure {
-    fn from(error: zten::formats::FormatError) -> Self {
-        Self::Rejected(error.into())
-    }
-}
-
 impl From<fmt::Error> for Failure {
     fn from(_: fmt::Error) -> Self {
         Self::Silent

@@ -13,7 +13,6 @@ use std::process::ExitCode;
 use rustix::fs::{MemfdFlags, memfd_create};
 use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags, sendmsg};
 use zten::finding::{Finding, Verdict, format_name};
-use zten::formats::FormatError;
 use zten::verify::Verifier;
 use zten::{Archive, Generation, OpenOptions, Tensor};
 use zten_report::check::{self, Scope};
@@ -141,14 +140,12 @@ fn check(file: File, length: u64, order: &mut Order) -> Result<Facts, Box<Findin
 /// name with the suffix of another format is an error, unless the bytes break a rule, which is the better report.
 fn open(file: File, length: u64, name: &Path) -> Result<Archive, Box<Finding>> {
     let options = OpenOptions::default();
-    let rejected = |error: FormatError| Box::new(error.finding());
+    let rejected = |error: zten::Error| Box::new(Finding::from_error(&error));
     let recognized = zten::formats::recognize(&file, length, name).map_err(rejected)?;
     let misnamed = recognized.misnamed(name).map(Box::new);
     let found = recognized.detected(name);
     let opened = match found {
-        None => {
-            options.open_source(file, length).map_err(|error| Box::new(Finding::from_error(&error)))
-        }
+        None => options.open_source(file, length).map_err(rejected),
         Some(_) => zten::formats::open_source(file, length, name, &options).map_err(rejected),
     };
     let named = |finding: Box<Finding>| match found {

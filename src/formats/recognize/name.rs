@@ -6,6 +6,7 @@
 use alloc::format;
 use alloc::string::String;
 
+use crate::error::Error;
 use crate::finding::Finding;
 use crate::formats::detect::Format;
 use crate::formats::error::FormatError;
@@ -118,7 +119,7 @@ impl Recognition {
     /// `None` if `name` fits the content.
     pub fn misnamed<'n>(&self, name: impl Into<FileName<'n>>) -> Option<Finding> {
         let error = self.check_name(name).err()?;
-        Some(Finding { format: self.format(), ..error.finding() })
+        Some(Finding { format: self.format(), ..Finding::from_error(&error) })
     }
 
     /// Checks the content of the file against `name`, its present or original name (rule `format-name`). An empty name claims
@@ -128,21 +129,21 @@ impl Recognition {
     ///
     /// # Errors
     /// Name and content disagree, or the content is of two formats.
-    pub fn check_name<'n>(&self, name: impl Into<FileName<'n>>) -> Result<(), FormatError> {
+    pub fn check_name<'n>(&self, name: impl Into<FileName<'n>>) -> Result<(), Error> {
         if let Some(claim) = Claim::of(name.into())
             && !claim.allows(self.kind)
         {
             let (claimed, rule) = (claim.description(), Rule::FormatName);
             let content = self.description();
             let sentence = format_args!("the name is that of {claimed}, but {content}");
-            return Err(FormatError::violation(rule, sentence));
+            return Err(FormatError::violation(rule, sentence).into());
         }
         if self.unpickles {
             let what = self.description();
             let sentence = format_args!(
                 "{what}, and also a pickle of Python, which calls a function when it is loaded"
             );
-            return Err(FormatError::violation(Rule::FormatName, sentence));
+            return Err(FormatError::violation(Rule::FormatName, sentence).into());
         }
         Ok(())
     }

@@ -15,7 +15,8 @@ use crate::codec::ReadAt;
 use crate::element::ByteOrder;
 use crate::error::Error;
 use crate::formats::cbor::Map;
-use crate::formats::{Block, FormatError, open_bytes, open_source};
+use crate::formats::error::FormatError;
+use crate::formats::{Block, open_bytes, open_source};
 use crate::index::Encoding;
 use crate::limits::OpenOptions;
 use crate::manifest::Tensor;
@@ -49,7 +50,7 @@ impl ReadAt for Noted<'_> {
 }
 
 /// Opens a file in both ways, which agree, and reads all of it: its metadata, as CBOR, and its tensors.
-pub(super) fn read(name: &str, bytes: &[u8]) -> Result<Content, FormatError> {
+pub(super) fn read(name: &str, bytes: &[u8]) -> Result<Content, Error> {
     let options = OpenOptions::default();
     let length = u64::try_from(bytes.len()).unwrap();
     let source = open_source(Noted::new(bytes), length, Path::new(name), &options);
@@ -69,7 +70,7 @@ pub(super) fn read(name: &str, bytes: &[u8]) -> Result<Content, FormatError> {
         }
         // Bytes have no name that could tell the format.
         (Err(one), Err(other)) => {
-            let id = |error: &FormatError| error.finding().row.map(|row| row.id);
+            let id = |error: &Error| error.rule();
             let is_unknown = id(&other).is_some_and(|id| id.starts_with("format-"));
             assert!(is_unknown || one.to_string() == other.to_string(), "{one}; {other}");
             return Err(one);
@@ -87,7 +88,7 @@ pub(super) fn read(name: &str, bytes: &[u8]) -> Result<Content, FormatError> {
 }
 
 /// Metadata in deterministic order.
-pub(super) fn metadata(attributes: Attributes<'_>) -> Result<Vec<u8>, FormatError> {
+pub(super) fn metadata(attributes: Attributes<'_>) -> Result<Vec<u8>, Error> {
     let mut map = Map::default();
     for (key, value) in attributes {
         map.put(key, |out| {
@@ -95,7 +96,7 @@ pub(super) fn metadata(attributes: Attributes<'_>) -> Result<Vec<u8>, FormatErro
             Ok(())
         })?;
     }
-    map.finish(FormatError::internal)
+    Ok(map.finish(FormatError::internal)?)
 }
 
 /// The facts of a tensor that come from the header: its name, and the others.
@@ -110,7 +111,7 @@ pub(super) fn facts(tensor: &Tensor<'_>) -> (String, (Vec<u64>, Kind, std::ops::
 }
 
 /// A tensor with its bytes, which both archives agree on.
-fn tensor(read: &Tensor<'_>, borrowed: &Tensor<'_>, file: &[u8]) -> Result<Read, FormatError> {
+fn tensor(read: &Tensor<'_>, borrowed: &Tensor<'_>, file: &[u8]) -> Result<Read, Error> {
     let (name, (shape, kind, range)) = facts(read);
     let component = read.component("data").unwrap();
     let is_raw = component.encoding() == Encoding::Raw && !component.is_strided();

@@ -7,7 +7,10 @@ use alloc::vec::Vec;
 use ::safetensors::SafeTensors;
 
 use super::gguf::{info, pair, text};
-use super::{FormatError, data, gguf, npy, npz, read, safetensors};
+use crate::error::Error;
+use crate::formats::error::FormatError;
+
+use super::{data, gguf, npy, npz, read, safetensors};
 
 /// Memory that reading a file of a few bytes may take: a chunk, a decompressor and its buffers.
 const MEMORY: u64 = 3 << 20;
@@ -16,12 +19,15 @@ const MEMORY: u64 = 3 << 20;
 pub(super) type Content = (Vec<u8>, Vec<super::Read>);
 
 /// A way to read them.
-type Reader<'r> = &'r dyn Fn(&[u8]) -> Result<Content, FormatError>;
+type Reader<'r> = &'r dyn Fn(&[u8]) -> Result<Content, Error>;
 
 /// Reads bytes that may be damaged.
 fn survive(bytes: &[u8], reader: Reader<'_>) -> Option<Content> {
-    let mut result =
-        Err(FormatError::violation(super::super::rules::Rule::NpyHeader, "nothing was read"));
+    let mut result = Err(FormatError::violation(
+        super::super::rules::Rule::NpyHeader,
+        "nothing was read",
+    )
+    .into());
     let memory = allocation_counter::measure(|| result = reader(bytes));
     assert!(memory.bytes_max < MEMORY, "{} bytes of memory for {bytes:?}", memory.bytes_max);
     match result {

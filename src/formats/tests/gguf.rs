@@ -6,8 +6,10 @@ use alloc::vec;
 use alloc::vec::Vec;
 use std::path::Path;
 
+use crate::error::Error;
+use crate::finding::Finding;
 use crate::formats::gguf::types::{Type, kind};
-use crate::formats::{Block, FormatError, Rule, open_bytes, open_source};
+use crate::formats::{Block, Rule, open_bytes, open_source};
 use crate::limits::OpenOptions;
 use crate::tools::StorageType;
 
@@ -321,7 +323,7 @@ fn of_last(pairs: &[Vec<u8>], key: &str) -> (String, u64) {
     let error = read("x", &file(pairs, &[], &[])).unwrap_err();
     let before = pairs[..pairs.len() - 1].iter().map(Vec::len).sum::<usize>();
     let start = u64::try_from(24 + before + 8 + key.len()).unwrap();
-    let finding = error.finding();
+    let finding = Finding::from_error(&error);
     assert_eq!(finding.object.as_deref(), Some(key), "{error}");
     // The sentence of a violation of a key begins with the key.
     let sentence = finding.sentence.strip_prefix(&format!("{key} ")).unwrap_or(&finding.sentence);
@@ -401,7 +403,7 @@ fn open_within(bytes: &[u8], limits: &[(&str, u64)]) -> Result<usize, &'static s
         });
     let options = OpenOptions::default().limits(limits);
     let length = u64::try_from(bytes.len()).unwrap();
-    let id = |error: FormatError| error.finding().row.unwrap().id;
+    let id = |error: Error| error.rule().unwrap();
     let borrowed = open_bytes(bytes, &options).map(|archive| archive.len()).map_err(id);
     let source = open_source(Noted::new(bytes), length, Path::new("x"), &options);
     assert_eq!(source.map(|archive| archive.len()).map_err(id), borrowed);
@@ -432,7 +434,7 @@ fn limits_hold() {
     bytes.resize(START, 0);
     let source = Noted::new(&bytes);
     let error = open_source(source, 1 << 40, Path::new("x"), &OpenOptions::default()).unwrap_err();
-    assert_eq!(error.finding().row.unwrap().id, Rule::LimitHeader.row().id);
+    assert_eq!(error.rule().unwrap(), Rule::LimitHeader.row().id);
 }
 
 /// Reads a header that does not say how long it is: twice as many bytes are read until it ends in them.

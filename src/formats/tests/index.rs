@@ -15,7 +15,6 @@ use crate::manifest::Tensor;
 use crate::num::u64_from_usize;
 use crate::shards::{Candidate, Find, Shard};
 
-use super::FormatError;
 use super::archive::{Noted, facts, metadata};
 use super::batter::{Content, batter_for};
 use super::safetensors::file;
@@ -40,7 +39,7 @@ fn candidate(bytes: &[u8]) -> Candidate<Noted<'_>> {
 }
 
 /// Opens an index, and reads all of it from the files beside it, which are bound as shards are.
-fn read_with(index: &[u8], files: Files<'_>, limits: &Limits) -> Result<Content, FormatError> {
+fn read_with(index: &[u8], files: Files<'_>, limits: &Limits) -> Result<Content, Error> {
     let options = OpenOptions::default().limits(*limits);
     let siblings: Vec<_> = files.iter().map(|(name, bytes)| (name, candidate(bytes))).collect();
     let part = |(name, file)| {
@@ -69,14 +68,14 @@ fn read_with(index: &[u8], files: Files<'_>, limits: &Limits) -> Result<Content,
     Ok((metadata(archive.attributes())?, archive.tensors().map(tensor).collect()))
 }
 
-fn read(index: &str, files: Files<'_>) -> Result<Content, FormatError> {
+fn read(index: &str, files: Files<'_>) -> Result<Content, Error> {
     read_with(index.as_bytes(), files, &Limits::default())
 }
 
 fn rejection(index: &str, files: Files<'_>) -> String {
     let error = read(index, files).expect_err("the index is read without a complaint");
     assert!(error.is_rejection(), "{error}");
-    error.to_string()
+    super::brief(&error)
 }
 
 /// Two files of three tensors, of 3 and 6 bytes.
@@ -236,7 +235,8 @@ fn limits_hold() {
     for (limits, why) in
         [(with("shards", 1), "it names more than 1 files"), (with("keys", 0), "has 1 keys")]
     {
-        let rejected = read_with(index.as_bytes(), &two(), &limits).unwrap_err().to_string();
+        let rejected = read_with(index.as_bytes(), &two(), &limits).unwrap_err();
+        let rejected = super::brief(&rejected);
         assert!(rejected.contains(why), "{rejected}");
     }
     assert!(read_with(index.as_bytes(), &two(), &with("shards", 2)).is_ok());

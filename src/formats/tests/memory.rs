@@ -18,7 +18,9 @@ use crate::num::u64_from_usize;
 
 use super::archive::Noted;
 use super::safetensors::file;
-use super::{FormatError, gguf, npy, npz};
+use crate::error::Error;
+
+use super::{gguf, npy, npz};
 
 /// Bytes of heap for each byte of the header of a file that is opened as an archive, at most, and beside it:
 /// `docs/limits.md`.
@@ -26,17 +28,12 @@ const EACH_OF_ARCHIVE: u64 = 8;
 const FIXED_OF_ARCHIVE: u64 = 64 << 10;
 
 /// Opens a file with a header of so many bytes in both ways, and checks the heap that it takes, whatever comes of it.
-fn validate_archive(what: &str, bytes: &[u8], header: usize) -> Result<usize, FormatError> {
+fn validate_archive(what: &str, bytes: &[u8], header: usize) -> Result<usize, Error> {
     validate_times(EACH_OF_ARCHIVE, what, bytes, header)
 }
 
 /// The same, for a format whose header may take so many times its bytes.
-fn validate_times(
-    each: u64,
-    what: &str,
-    bytes: &[u8],
-    header: usize,
-) -> Result<usize, FormatError> {
+fn validate_times(each: u64, what: &str, bytes: &[u8], header: usize) -> Result<usize, Error> {
     let length = u64_from_usize(bytes.len());
     // As many keys as there are, so that no limit keeps memory small.
     let limits = Limits::default().with_named("keys", u32::MAX.into()).unwrap();
@@ -61,7 +58,7 @@ fn validate_times(
     count
 }
 
-fn validate_safetensors(what: &str, header: &str, data: usize) -> Result<usize, FormatError> {
+fn validate_safetensors(what: &str, header: &str, data: usize) -> Result<usize, Error> {
     validate_archive(what, &file(header, &vec![0; data]), header.len())
 }
 

@@ -6,7 +6,8 @@ use std::path::Path;
 
 use ::safetensors::SafeTensors;
 
-use crate::formats::{FormatError, Rule, open_bytes, open_source};
+use crate::error::Error;
+use crate::formats::{Rule, open_bytes, open_source};
 use crate::limits::{Limits, OpenOptions};
 use crate::tools::{LogicalType, StorageType};
 
@@ -16,7 +17,7 @@ use super::{Kind, START, rejection};
 pub(super) use zten_corpus::other::safetensors::file;
 
 /// Opens bytes with limits.
-fn open_with(bytes: &[u8], limits: &Limits) -> Result<usize, FormatError> {
+fn open_with(bytes: &[u8], limits: &Limits) -> Result<usize, Error> {
     Ok(open_bytes(bytes, &OpenOptions::default().limits(*limits))?.len())
 }
 
@@ -161,7 +162,7 @@ fn a_limit_holds_before_memory_is_taken() {
         opened = Some(open_with(&bytes, &limit(length - 1)));
     });
     let error = opened.unwrap().unwrap_err();
-    assert_eq!(error.finding().row.unwrap().id, "limit-manifest");
+    assert_eq!(error.rule().unwrap(), "limit-manifest");
     assert!(memory.bytes_max < 1 << 10, "{} bytes", memory.bytes_max);
     let entry = r#"{"dtype":"U8","shape":[],"data_offsets":[0,1]}"#;
     let bytes = file(&format!(r#"{{"a":{entry}}}"#), &[0]);

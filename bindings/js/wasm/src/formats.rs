@@ -6,8 +6,7 @@ use std::path::Path;
 
 use zten::finding::Finding;
 use zten::formats::{
-    Detected, FormatError, Opening, START, Step, Wanted, by_name, by_start, is_named_ztensor,
-    is_ztensor,
+    Detected, Opening, START, Step, Wanted, by_name, by_start, is_named_ztensor, is_ztensor,
 };
 use zten::open::{self, Footer};
 use zten::{Error, OpenOptions, ReadAt, error::Misuse};
@@ -131,10 +130,10 @@ impl Other {
         Ok(Session::Other(self))
     }
 
-    /// Returns the rejection of the file for `format_error`, with the name of its format.
-    fn rejected(&self, format_error: &FormatError) -> Rejection {
+    /// Returns the rejection of the file for `error`, with the name of its format.
+    fn rejected(&self, error: &Error) -> Rejection {
         let format = self.opening.format_or(self.format);
-        let finding = Finding { format, ..format_error.finding() };
+        let finding = Finding { format, ..Finding::from_error(error) };
         Rejection { finding: Box::new(finding), manifest: None }
     }
 }

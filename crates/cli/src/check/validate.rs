@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::path::Path;
 
 use zten::finding::{Finding, Verdict, format_name};
-use zten::formats::{EMPTY, Executable, FormatError, Recognized, recognize};
+use zten::formats::{EMPTY, Executable, Recognized, recognize};
 use zten::rules::{Limit, Row, Scope, Source};
 use zten::{Component, Error, ErrorKind, OpenOptions, Tensor, verify::Verifier};
 use zten_report::check::{Scope as Part, summary, with_notes};
@@ -32,7 +32,7 @@ pub(super) fn validate(path: &Path, file: Opened, args: &Check) -> Outcome {
 /// Validates a file of any kind. The first bytes decide the kind; a name that contradicts them is a finding.
 fn validate_any(path: &Path, file: Opened, args: &Check) -> Outcome {
     let (length, policy) = (file.length, args.policy.as_deref());
-    let failed = |error: &FormatError, format| Box::new(Problem::format_error(path, error, format));
+    let failed = |error: &Error, format| Box::new(Problem::format_error(path, error, format));
     let recognized = recognize(&file.file, length, path).map_err(|error| failed(&error, None))?;
     let kind = recognized.kind();
     let names = [path.to_owned()].into_iter().chain(file.other_names.iter().cloned());

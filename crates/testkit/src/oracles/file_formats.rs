@@ -8,9 +8,10 @@ use std::path::Path;
 
 use safetensors::SafeTensors;
 use zten::element::ByteOrder;
+use zten::finding::Finding;
 use zten::formats::{
-    Begun, Block, Detected, Format, FormatError, Opening, Part, START, Step, begin, by_name,
-    by_start, open_bytes, open_source,
+    Begun, Block, Detected, Format, Opening, Part, START, Step, begin, by_name, by_start,
+    open_bytes, open_source,
 };
 use zten::shards::{Candidate, Find, Shard};
 use zten::verify::Verifier;
@@ -144,12 +145,12 @@ fn archive(bytes: &[u8], path: &'static str, format: Option<Format>) -> bool {
         (Err(one), other) => {
             rejected(&one, length);
             match other {
-                Err(other) if one.finding().row == other.finding().row => {
+                Err(other) if one.row() == other.row() => {
                     assert_eq!(one.to_string(), other.to_string());
                 }
                 // A file in memory has no name, so its format may not be recognized, or taken for that of a pickle.
                 Err(other) => {
-                    let row = other.finding().row.expect("a rule");
+                    let row = other.row().expect("a rule");
                     let is_other = row.id.starts_with("format-") || row.id.starts_with("torch-");
                     assert!(is_other, "{one}; in memory: {other}");
                 }
@@ -261,9 +262,9 @@ fn as_the_crate_does(archive: &InMemory<'_>) {
 }
 
 /// An error is about the file, and shows nothing that is hidden.
-fn rejected(error: &FormatError, length: u64) {
+fn rejected(error: &Error, length: u64) {
     assert!(error.is_rejection(), "{error}");
-    let finding = error.finding();
+    let finding = Finding::from_error(error);
     assert!(finding.row.is_some(), "{error}");
     assert!(finding.offset.is_none_or(|offset| offset <= length), "{error} of {length} bytes");
     assert!(!finding.to_string().chars().any(char::is_control), "{error:?}");
@@ -280,7 +281,7 @@ impl<'f> Find for &'f Files {
 
 impl Files {
     /// Opens the file without I/O.
-    fn open_in_steps(&self) -> Result<Archive<zten::InMemory<[u8; 0]>>, FormatError> {
+    fn open_in_steps(&self) -> Result<Archive<zten::InMemory<[u8; 0]>>, Error> {
         let sibling = |name: &str| self.siblings.iter().find(|part| part.0 == name);
         let mut opening = Opening::new(self.path, length(&self.file), &options());
         for _ in 0..64 {
@@ -311,7 +312,7 @@ impl Files {
     }
 
     /// Opening without I/O ends as opening did.
-    fn assert_same_in_steps(&self, opened: &Result<Archive<Positions<'_>>, FormatError>) {
+    fn assert_same_in_steps(&self, opened: &Result<Archive<Positions<'_>>, Error>) {
         match (opened, self.open_in_steps()) {
             (Ok(archive), Ok(header)) => {
                 assert_eq!(archive.len(), header.len());
