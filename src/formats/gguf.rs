@@ -105,7 +105,7 @@ fn parse(
     let format_error = |error| {
         builder_error::format_error(error, Rule::GgufDuplicateName, |ordinal| {
             let info = header.nth(ordinal)?;
-            Ok((copied(info.name)?, info.at))
+            Ok((copied(info.name)?, info.at.into()))
         })
     };
     let mut builder = Builder::new(&GGUF, 0..header.end, length, options).map_err(format_error)?;

@@ -16,7 +16,7 @@ use crate::finding::counted;
 use crate::index::Layout;
 use crate::index::{Blobs, Builder, FileFormat, Parsed, RawComponent, RawObject, Rules};
 use crate::limits::{Limits, OpenOptions};
-use crate::num::{len_u32, sort_by, u64_from_usize};
+use crate::num::{sort_by, u64_from_usize};
 use crate::tools::StorageType;
 
 use super::builder_error;
@@ -266,21 +266,20 @@ fn check_cover(header: &[u8], length: u64, limits: &Limits) -> Result<(), Format
     while let Some(entry) = entries.next()? {
         let (begin, end) = entry.data_offsets;
         extents.try_reserve(1).map_err(|_| FormatError::memory())?;
-        extents.push((begin, end, len_u32(extents.len())));
+        extents.push((begin, end, entry.name_at));
     }
     // A tensor without data sorts before a tensor with data at the same offset, so that each begins where the one before ends.
-    let place = |(begin, end, ordinal): &(u64, u64, u32)| (*begin, end > begin, *ordinal);
+    let place = |(begin, end, name_at): &(u64, u64, u32)| (*begin, end > begin, *name_at);
     sort_by(&mut extents, |one, other| place(one).cmp(&place(other)));
     let mut covered = 0;
-    for (begin, end, ordinal) in &extents {
+    for (begin, end, name_at) in &extents {
         if *begin != covered {
-            let (name, _) = nth(header, *ordinal, limits)?;
             let sentence = format_args!(
                 "begins at data offset {begin}, expected {covered}, where the tensor before it ends"
             );
             let offset = data.saturating_add(*begin).min(length);
             let error = FormatError::predicate(Rule::SafetensorsContiguous, sentence);
-            return Err(error.or_at(offset).about(&name));
+            return Err(entries.about(error.or_at(offset), *name_at));
         }
         covered = *end;
     }
@@ -321,7 +320,7 @@ fn nth(header: &[u8], ordinal: u32, limits: &Limits) -> Result<(String, u64), Fo
     let mut left = ordinal;
     while let Some(entry) = entries.next()? {
         if left == 0 {
-            return Ok((copied(entry.name)?, entry.name_at));
+            return Ok((copied(entry.name)?, LENGTH.saturating_add(entry.name_at.into())));
         }
         left = left.saturating_sub(1);
     }
