@@ -9,7 +9,7 @@ use crate::formats::error::FormatError;
 use crate::formats::limits::{check_keys, check_rank};
 use crate::formats::rules::Rule;
 use crate::limits::Limits;
-use crate::num::{len_u32, usize_from_u32};
+use crate::num::len_u32;
 
 use super::input::{Input, Stop};
 use super::types::{self, Type};
@@ -118,12 +118,6 @@ impl<'h> Header<'h> {
                 Stop::Failed(error) => error,
             })
         })
-    }
-
-    /// Parses the description of tensor number `ordinal` again.
-    pub(super) fn nth(&self, ordinal: u32) -> Result<Info<'h>, FormatError> {
-        let info = self.infos().nth(usize_from_u32(ordinal));
-        info.ok_or_else(|| FormatError::internal("a tensor is not in the header"))?
     }
 
     /// Returns the name in the description at the offset `at` of the file.
