@@ -16,9 +16,11 @@ mod terms;
 use alloc::vec::Vec;
 
 pub use builder::Blobs;
-pub(crate) use builder::{IndexBuilder, IndexFault, reserve};
+pub(crate) use builder::{FaultyObject, IndexBuilder, IndexFault, reserve};
 pub(crate) use facts::{Facts, FormatFacts, IndexTypes};
 pub use finding::Finding;
+#[cfg(feature = "detect")]
+pub(crate) use header::Rejection;
 pub use header::{Builder, Parsed};
 pub(crate) use layouts::{Candidate, FaultAt, ObjectFault, Part};
 pub use raw::{FileFormat, RawComponent, RawObject, Rules};

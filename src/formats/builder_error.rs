@@ -1,38 +1,47 @@
-//! Converting errors of the builder, to which the readers of all formats add tensors.
+//! Converting errors of the builder to those of formats.
 
-use alloc::string::String;
 use alloc::string::ToString as _;
 
 use crate::error::{Error, ErrorKind};
 use crate::escape::Short;
+use crate::index::{Builder, Parsed, Rejection};
 
 use super::error::FormatError;
 use super::rules::Rule;
 
-/// Converts an error of the builder. `duplicate` is the rule that names are unique. `nth` returns the name of a tensor and its
-/// offset in the file for the ordinal of the tensor.
+/// Converts an error that the builder returns before [`finish`].
 #[cold]
-pub(super) fn format_error(
-    error: Error,
-    duplicate: Rule,
-    nth: impl FnOnce(u32) -> Result<(String, u64), FormatError>,
-) -> FormatError {
-    match (error.kind(), error.location().object()) {
-        (ErrorKind::OutOfMemory, _) => FormatError::memory(),
-        (ErrorKind::Limit(limit), _) => FormatError::violation(limit, error.sentence()),
-        (ErrorKind::Format(row), Some(ordinal)) if row.id == duplicate.row().id => {
-            match nth(ordinal) {
-                Ok((name, at)) => {
-                    let name = Short(&name);
-                    let sentence = format_args!("duplicate tensor name {name}");
-                    FormatError::violation_at(duplicate, sentence, at)
-                }
-                Err(error) => error,
-            }
-        }
+pub(super) fn format_error(error: Error) -> FormatError {
+    match error.kind() {
+        ErrorKind::OutOfMemory => FormatError::memory(),
+        ErrorKind::Limit(limit) => FormatError::violation(limit, error.sentence()),
         // The caller requires a canonical file, and only zTensor files can be canonical.
-        (ErrorKind::Malformed(crate::rules::Rule::CanonicalGeneration), _) => error.into(),
+        ErrorKind::Malformed(crate::rules::Rule::CanonicalGeneration) => error.into(),
         // The reader of the format has checked all other rules of the builder, so any other error is a fault of this package.
         _ => FormatError::internal(&error.to_string()),
+    }
+}
+
+/// Ends `builder` and returns the header. `duplicate` is the rule that names are unique.
+pub(super) fn finish(builder: Builder<'_>, duplicate: Rule) -> Result<Parsed, FormatError> {
+    builder.try_finish().map_err(|rejection| finish_error(rejection, duplicate))
+}
+
+#[cold]
+fn finish_error(rejection: Rejection, duplicate: Rule) -> FormatError {
+    match (rejection.kind(), rejection.tensor()) {
+        (ErrorKind::Format(row), Some(name)) if row.id == duplicate.row().id => {
+            if let Some(file) = rejection.file() {
+                return FormatError::violation(duplicate, row.broken).about(name).in_part(file);
+            }
+            let name = Short(name);
+            let sentence = format_args!("duplicate tensor name {name}");
+            let error = FormatError::violation(duplicate, sentence);
+            match rejection.offset() {
+                Some(offset) => error.or_at(offset),
+                None => error,
+            }
+        }
+        _ => format_error(rejection.into()),
     }
 }

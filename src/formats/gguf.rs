@@ -22,8 +22,8 @@ use crate::limits::OpenOptions;
 use crate::num::u64_from_usize;
 use crate::tools::StorageType;
 
-use super::builder_error;
-use super::error::{FormatError, copied};
+use super::builder_error::{self, format_error};
+use super::error::FormatError;
 use super::in_memory;
 use super::rules::Rule;
 
@@ -102,12 +102,6 @@ fn parse(
         Err(Stop::Failed(error)) => return Err(error),
     };
     Layout { source, length, start, header: &header }.check(extents)?;
-    let format_error = |error| {
-        builder_error::format_error(error, Rule::GgufDuplicateName, |ordinal| {
-            let info = header.nth(ordinal)?;
-            Ok((copied(info.name)?, info.at))
-        })
-    };
     let mut builder = Builder::new(&GGUF, 0..header.end, length, options).map_err(format_error)?;
     // Without a reservation, vectors that double their capacity could exceed the memory that a header may take.
     let text = header.text.saturating_add(metadata.len());
@@ -130,10 +124,11 @@ fn parse(
             layout_name: blocks.as_ref().map(|(name, _)| &**name),
             attributes: blocks.as_ref().map(|(_, attributes)| &**attributes),
             components: &[component(&info, header.data, length)],
+            source_offset: info.at,
         };
         builder.push(&object).map_err(format_error)?;
     }
-    builder.finish().map_err(format_error).map(Some)
+    builder_error::finish(builder, Rule::GgufDuplicateName).map(Some)
 }
 
 /// Returns the only component of the tensor `info` in a file of `length` bytes whose data begins at `data`.

@@ -8,13 +8,12 @@ use alloc::format;
 use alloc::vec::Vec;
 
 use crate::codec::ReadAt;
-use crate::error::Error;
 use crate::escape;
 use crate::index::{Blobs, Builder, FileFormat, Parsed};
 use crate::limits::{Limits, OpenOptions};
 use crate::num::u64_from_usize;
 
-use super::builder_error;
+use super::builder_error::{self, format_error};
 use super::cbor::Map;
 use super::error::{FormatError, Subject};
 use super::json_text;
@@ -100,11 +99,11 @@ impl Index {
         options: &OpenOptions,
     ) -> Result<Parsed, FormatError> {
         let Self { header: Header { weights, total_size, metadata }, length, .. } = self;
-        let mut builder = Builder::new(&INDEX, 0..length, length, options).map_err(index_error)?;
+        let mut builder = Builder::new(&INDEX, 0..length, length, options).map_err(format_error)?;
         let mut ordered = Vec::new();
         ordered.try_reserve_exact(parts.len()).map_err(|_| FormatError::memory())?;
         for part in parts {
-            ordered.push((*part, builder.file(part.name, part.length).map_err(index_error)?));
+            ordered.push((*part, builder.file(part.name, part.length).map_err(format_error)?));
         }
         // Tensors come in the order of the names of their files.
         ordered.sort_unstable_by_key(|(part, _)| part.name);
@@ -127,18 +126,11 @@ impl Index {
         json_text::decode(&mut metadata, options.limit().depth())?;
         let cbor = metadata.finish(twice)?;
         if !cbor.is_empty() {
-            builder.attributes(&cbor).map_err(index_error)?;
+            builder.attributes(&cbor).map_err(format_error)?;
         }
-        builder.finish().map_err(index_error)
+        // Duplicate names cannot occur: the index maps each name to one file, and the names in one file are unique.
+        builder_error::finish(builder, Rule::SafetensorsDuplicateName)
     }
-}
-
-/// Converts an error of the builder. Duplicate names cannot occur: the index maps each name to one file, and the names in one
-/// file are unique.
-fn index_error(error: Error) -> FormatError {
-    builder_error::format_error(error, Rule::SafetensorsDuplicateName, |_| {
-        Err(FormatError::internal("two tensors of one name"))
-    })
 }
 
 /// The tensors and metadata that have been found in the files so far.
@@ -166,7 +158,7 @@ impl All<'_, '_> {
             if mapped != file {
                 return Err(self.in_other_file(tensor.name(), mapped).about(tensor.name()));
             }
-            let bytes = root::push(&mut self.builder, &tensor, Some(ordinal), index_error)?;
+            let bytes = root::push(&mut self.builder, &tensor, Some(ordinal))?;
             self.bytes = self.bytes.saturating_add(bytes);
         }
         self.file_bytes = self.file_bytes.saturating_add(part.length);

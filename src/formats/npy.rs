@@ -8,13 +8,13 @@ use alloc::vec::Vec;
 
 use crate::codec::ReadAt;
 use crate::element::ByteOrder;
-use crate::error::{Error, ErrorKind};
+use crate::error::ErrorKind;
 use crate::index::Layout;
 use crate::index::{Blobs, Builder, FileFormat, Parsed, RawComponent, RawObject, Rules};
 use crate::limits::{Limits, OpenOptions};
 use crate::num::u64_from_usize;
 
-use super::builder_error;
+use super::builder_error::{self, format_error};
 use super::error::{FormatError, follow};
 use super::file_name::FileName;
 use super::limits::check_length;
@@ -146,11 +146,12 @@ impl Header {
         }
     }
 
-    /// Returns the array as a tensor called `name`.
+    /// Returns the array as a tensor called `name`, whose description begins at `source_offset` of the header of the file.
     pub(super) fn object<'a>(
         &'a self,
         name: &'a str,
         components: &'a [RawComponent<'a>],
+        source_offset: u32,
     ) -> RawObject<'a> {
         RawObject {
             name,
@@ -159,6 +160,7 @@ impl Header {
             layout_name: None,
             attributes: None,
             components,
+            source_offset,
         }
     }
 }
@@ -236,14 +238,9 @@ pub(super) fn open(
             format_args!("the name of the file, which is that of the array, is not Unicode");
         FormatError::library(ErrorKind::Read, sentence)
     })?;
-    let format_error = |error: Error| {
-        builder_error::format_error(error, Rule::NpzDuplicateName, |_| {
-            Err(FormatError::internal("one array has two names"))
-        })
-    };
     let mut builder =
         Builder::new(&NPY, 0..header.length, length, options).map_err(format_error)?;
     let component = header.component(header.length);
-    builder.push(&header.object(name, &[component])).map_err(format_error)?;
-    builder.finish().map_err(format_error)
+    builder.push(&header.object(name, &[component], 0)).map_err(format_error)?;
+    builder_error::finish(builder, Rule::NpzDuplicateName)
 }

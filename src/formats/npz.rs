@@ -4,25 +4,23 @@
 //! be the same each time, and constructs that zip readers treat differently are rejected. Times, owners and the program that
 //! made the archive are read and ignored.
 
-use alloc::string::String;
 use alloc::vec::Vec;
 
 use miniz_oxide::inflate::core::DecompressorOxide;
 
 use crate::archive::Archive;
 use crate::codec::ReadAt;
-use crate::error::{Error, ErrorKind};
+use crate::error::ErrorKind;
 use crate::escape::Short;
 use crate::index::{
     Blobs, Builder, FileFormat, Parsed, RawComponent, RawObject, Rules, StreamRules,
 };
 use crate::index::{Encoding, Layout};
 use crate::limits::OpenOptions;
-use crate::num::usize_from_u32;
 use crate::verify::Verifier;
 
-use super::builder_error;
-use super::error::{FormatError, copied};
+use super::builder_error::{self, format_error};
+use super::error::FormatError;
 use super::npy::{Header, wrong_length};
 use super::rules::Rule;
 use super::zip::{
@@ -55,11 +53,6 @@ pub(super) fn open(
 ) -> Result<Parsed, FormatError> {
     let limits = options.limit();
     let directory = Directory::find(source, length, limits, Writer::NumPy)?;
-    let format_error = |error: Error| {
-        builder_error::format_error(error, Rule::NpzDuplicateName, |ordinal| {
-            nth(&directory, ordinal)
-        })
-    };
     let mut builder =
         Builder::new(&NPZ, directory.range.clone(), length, options).map_err(format_error)?;
     let mut arrays = Arrays::new(source, length, options);
@@ -76,8 +69,9 @@ pub(super) fn open(
         extents.add(located.start, located.end)?;
         let header = arrays.header(&located.member).map_err(about);
         let Some(header) = defer(header, &mut pending)? else { continue };
-        let component = component(&header, &located.member);
-        builder.push(&header.object(tensor(&entry), &[component])).map_err(format_error)?;
+        let components = [component(&header, &located.member)];
+        let object = header.object(tensor(&entry), &components, directory.position(&entry));
+        builder.push(&object).map_err(format_error)?;
         may_collide |= tensor(&entry).ends_with(SUFFIX);
     }
     if let Some(pending) = pending {
@@ -88,7 +82,7 @@ pub(super) fn open(
     if may_collide {
         check_suffixes(&directory)?;
     }
-    builder.finish().map_err(format_error)
+    builder_error::finish(builder, Rule::NpzDuplicateName)
 }
 
 /// Returns the name of the tensor in the member of `entry`.
@@ -135,15 +129,6 @@ fn check_suffixes(directory: &Directory) -> Result<(), FormatError> {
         }
     }
     Ok(())
-}
-
-/// Returns the name of tensor number `ordinal`, and the offset in the file of its entry in the directory.
-#[cold]
-fn nth(directory: &Directory, ordinal: u32) -> Result<(String, u64), FormatError> {
-    let entry = directory.entries().nth(usize_from_u32(ordinal));
-    let entry =
-        entry.ok_or_else(|| FormatError::internal("a member is not in the directory"))??;
-    Ok((copied(tensor(&entry))?, entry.at))
 }
 
 /// A reader of the headers of arrays.
@@ -200,9 +185,10 @@ impl<'s> Arrays<'s> {
             layout_name: None,
             attributes: None,
             components: &components,
+            source_offset: 0,
         };
         let mut builder = Builder::new(&NPZ, 0..0, self.length, self.options)?;
-        builder.push(&object)?;
+        builder.push(&object).map_err(|error| damage(error, member.start))?;
         let archive = Archive::from_parsed(self.source, builder.finish()?);
         let mut verifier = Verifier::new(archive.manifest());
         let read = archive.tensors().try_for_each(|tensor| verifier.check(&tensor));

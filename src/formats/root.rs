@@ -14,6 +14,7 @@ use crate::manifest::Tensor;
 use crate::num::sort_by;
 use crate::tools::ElementType;
 
+use super::builder_error::format_error;
 use super::cbor;
 use super::detect::Format;
 use super::error::{FormatError, Subject};
@@ -205,12 +206,11 @@ impl<S: ReadAt> Root<S> {
 }
 
 /// Adds a tensor of another archive to `builder` and returns the length of its data in bytes. `file` is the ordinal of the file
-/// that contains the data; `None` stands for the file of the header. `format_error` converts an error of the builder.
+/// that contains the data; `None` stands for the file of the header.
 pub(crate) fn push(
     builder: &mut Builder<'_>,
     tensor: &Tensor<'_>,
     file: Option<u32>,
-    format_error: impl FnOnce(Error) -> FormatError,
 ) -> Result<u64, FormatError> {
     let component = tensor.component("data");
     let component = component.ok_or_else(|| FormatError::internal("a tensor has no data"))?;
@@ -233,6 +233,7 @@ pub(crate) fn push(
         layout_name: (layout == Layout::Unknown).then(|| tensor.layout_name()),
         attributes: attributes.as_deref(),
         components: &[RawComponent { file, logical, ..raw }],
+        source_offset: tensor.source_offset(),
     };
     builder.push(&raw).map_err(format_error)?;
     Ok(extent.length())

@@ -5,23 +5,21 @@ mod entries;
 mod fault;
 mod json;
 
-use alloc::string::String;
 use alloc::vec::Vec;
 
 use crate::archive::Archive;
 use crate::codec::ReadAt;
-use crate::error::Error;
 use crate::escape::Short;
 use crate::finding::counted;
 use crate::index::Layout;
 use crate::index::{Blobs, Builder, FileFormat, Parsed, RawComponent, RawObject, Rules};
 use crate::limits::{Limits, OpenOptions};
-use crate::num::{len_u32, sort_by, u64_from_usize};
+use crate::num::{sort_by, u64_from_usize};
 use crate::tools::StorageType;
 
-use super::builder_error;
+use super::builder_error::{self, format_error};
 use super::cbor::Map;
-use super::error::{FormatError, copied, follow};
+use super::error::{FormatError, follow};
 use super::in_memory;
 use super::json_text;
 use super::kind::Kind;
@@ -112,13 +110,12 @@ pub(crate) fn open(
         &start
     };
     let header = header(start, length, options.limit())?;
-    let format_error = |error: Error| header_error(error, header, options.limit());
     let (mut builder, mut metadata) = parse(header, length, options)?;
     json_text::decode(&mut metadata, options.limit().depth())?;
     if metadata.len() > 0 {
         builder.attributes(&metadata.finish(duplicate_key)?).map_err(format_error)?;
     }
-    builder.finish().map_err(format_error)
+    finish(builder)
 }
 
 /// Reads and parses the header of a source of `length` bytes, and returns an archive without attributes, and the metadata.
@@ -131,8 +128,7 @@ pub(crate) fn archive<'s>(
     read(source, length, &mut start, options.limit())?;
     let header = header(&start, length, options.limit())?;
     let (builder, metadata) = parse(header, length, options)?;
-    let parsed = builder.finish().map_err(|error| header_error(error, header, options.limit()))?;
-    Ok((Archive::from_parsed(source, parsed), metadata))
+    Ok((Archive::from_parsed(source, finish(builder)?), metadata))
 }
 
 /// Parses `header`, the header of a file of `length` bytes. Returns a builder with all tensors in the order of the header, and
@@ -143,7 +139,6 @@ fn parse<'o>(
     options: &'o OpenOptions,
 ) -> Result<(Builder<'o>, Map), FormatError> {
     let data = LENGTH.saturating_add(u64_from_usize(header.len()));
-    let format_error = |error: Error| header_error(error, header, options.limit());
     let mut builder =
         Builder::new(&SAFETENSORS, LENGTH..data, length, options).map_err(format_error)?;
     let mut entries = Entries::new(header, LENGTH, options.limit())?;
@@ -188,9 +183,16 @@ fn parse<'o>(
 
 /// Returns the tensor of `entry` with the given components.
 fn object<'a>(entry: &Entry<'a>, components: &'a [RawComponent<'a>]) -> RawObject<'a> {
-    let Entry { name, shape, .. } = *entry;
-    let layout = Layout::Dense;
-    RawObject { name, shape, layout, layout_name: None, attributes: None, components }
+    let Entry { name, shape, name_at, .. } = *entry;
+    RawObject {
+        name,
+        shape,
+        layout: Layout::Dense,
+        layout_name: None,
+        attributes: None,
+        components,
+        source_offset: name_at,
+    }
 }
 
 /// Returns whether the elements of `entry` begin in the file at a multiple of their width. `data` is the offset of the file's
@@ -266,21 +268,20 @@ fn check_cover(header: &[u8], length: u64, limits: &Limits) -> Result<(), Format
     while let Some(entry) = entries.next()? {
         let (begin, end) = entry.data_offsets;
         extents.try_reserve(1).map_err(|_| FormatError::memory())?;
-        extents.push((begin, end, len_u32(extents.len())));
+        extents.push((begin, end, entry.name_at));
     }
     // A tensor without data sorts before a tensor with data at the same offset, so that each begins where the one before ends.
-    let place = |(begin, end, ordinal): &(u64, u64, u32)| (*begin, end > begin, *ordinal);
+    let place = |(begin, end, name_at): &(u64, u64, u32)| (*begin, end > begin, *name_at);
     sort_by(&mut extents, |one, other| place(one).cmp(&place(other)));
     let mut covered = 0;
-    for (begin, end, ordinal) in &extents {
+    for (begin, end, name_at) in &extents {
         if *begin != covered {
-            let (name, _) = nth(header, *ordinal, limits)?;
             let sentence = format_args!(
                 "begins at data offset {begin}, expected {covered}, where the tensor before it ends"
             );
             let offset = data.saturating_add(*begin).min(length);
             let error = FormatError::predicate(Rule::SafetensorsContiguous, sentence);
-            return Err(error.or_at(offset).about(&name));
+            return Err(entries.about(error.or_at(offset), *name_at));
         }
         covered = *end;
     }
@@ -302,7 +303,6 @@ fn check_cover(header: &[u8], length: u64, limits: &Limits) -> Result<(), Format
 #[cold]
 fn check_names(header: &[u8], length: u64, options: &OpenOptions) -> Result<(), FormatError> {
     let data = LENGTH.saturating_add(u64_from_usize(header.len()));
-    let format_error = |error: Error| header_error(error, header, options.limit());
     let mut builder =
         Builder::new(&SAFETENSORS, LENGTH..data, length, options).map_err(format_error)?;
     let mut entries = Entries::new(header, LENGTH, options.limit())?;
@@ -311,27 +311,12 @@ fn check_names(header: &[u8], length: u64, options: &OpenOptions) -> Result<(), 
         let object = RawObject { shape: &[0], ..object(&entry, &components) };
         builder.push(&object).map_err(format_error)?;
     }
-    builder.finish().map(drop).map_err(format_error)
+    finish(builder).map(drop)
 }
 
-/// Returns the name of tensor number `ordinal`, and the offset of the name in the file.
-#[cold]
-fn nth(header: &[u8], ordinal: u32, limits: &Limits) -> Result<(String, u64), FormatError> {
-    let mut entries = Entries::new(header, LENGTH, limits)?;
-    let mut left = ordinal;
-    while let Some(entry) = entries.next()? {
-        if left == 0 {
-            return Ok((copied(entry.name)?, entry.name_at));
-        }
-        left = left.saturating_sub(1);
-    }
-    Err(FormatError::internal("a tensor is not in the header"))
-}
-
-/// Converts an error of the builder.
-fn header_error(error: Error, header: &[u8], limits: &Limits) -> FormatError {
-    let duplicate = Rule::SafetensorsDuplicateName;
-    builder_error::format_error(error, duplicate, |ordinal| nth(header, ordinal, limits))
+/// Ends `builder` and returns the header.
+fn finish(builder: Builder<'_>) -> Result<Parsed, FormatError> {
+    builder_error::finish(builder, Rule::SafetensorsDuplicateName)
 }
 
 /// Returns the error for a duplicate key of the metadata.

@@ -56,9 +56,9 @@ fn rejection(name: &str, bytes: &[u8]) -> String {
 fn brief(error: &Error) -> String {
     let tensor = error.tensor().filter(|_| !error.names_its_tensor());
     let file = error.file().filter(|_| !error.names_its_tensor() || error.tensor().is_some());
-    let names: String = file.into_iter().chain(tensor).map(|name| format!("{name:?}: ")).collect();
+    let quoted = |name: Option<&str>| name.map_or_else(String::new, |name| format!("{name:?}: "));
     let offset = error.offset().map(|offset| format!(" at byte {offset:#x}"));
-    format!("{names}{}{}", error.sentence(), offset.unwrap_or_default())
+    format!("{}{}{}{}", quoted(file), quoted(tensor), error.sentence(), offset.unwrap_or_default())
 }
 
 /// A file of the corpus that another program has written.
@@ -100,6 +100,37 @@ fn the_content_decides_and_then_the_name() {
         let sentence = rejection(name, bytes);
         assert!(sentence.contains(why), "{name}: {sentence}");
     }
+}
+
+/// The error for a duplicate name has the name, and the offset at which the second tensor of that name is described.
+#[test]
+fn duplicate_names_are_reported_at_the_second_tensor() {
+    let corpus = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("corpus/other");
+    for (file, name, description) in [
+        ("safetensors/reject/safetensors-duplicate-name--name.safetensors", "a", &b"\"a\""[..]),
+        ("safetensors/reject/safetensors-duplicate-name--escaped.safetensors", "a", b"\"\\u0061"),
+        ("safetensors/reject/safetensors-duplicate-name--apart.safetensors", "a", b"\"a\""),
+        ("gguf/reject/gguf-duplicate-name--name.gguf", "a", b"\x01\0\0\0\0\0\0\0a"),
+        ("npz/reject/npz-duplicate-name--two.npz", "a", b"PK\x01\x02"),
+        // The instruction that makes a tensor is the last one of its description.
+        ("torch/reject/torch-duplicate-name--dots.pt", "a.b", b"Ruu."),
+    ] {
+        let bytes = fs::read(corpus.join(file)).unwrap();
+        let at = bytes.windows(description.len()).rposition(|window| window == description);
+        let wanted = format!("duplicate tensor name \"{name}\" at byte {:#x}", at.unwrap());
+        assert_eq!(rejection("x", &bytes), wanted, "{file}");
+    }
+}
+
+/// In a split model, the error names the file of the second tensor and has no offset.
+#[cfg(feature = "parts")]
+#[test]
+fn duplicate_names_in_two_files_are_reported_with_the_second_file() {
+    let name = |number: u8| format!("gguf-duplicate-name--in-two-0000{number}-of-00002.gguf");
+    let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("corpus/other/gguf/reject");
+    let error = crate::open(folder.join(name(1))).unwrap_err();
+    assert_eq!((error.rule(), error.offset()), (Some("gguf-duplicate-name"), None));
+    assert_eq!((error.tensor(), error.file()), (Some("a"), Some(&*name(2))));
 }
 
 /// zTensor files are opened, too, and rejected by the rules of the library.

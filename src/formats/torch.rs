@@ -9,14 +9,12 @@ mod opcodes;
 mod pickle;
 mod walk;
 
-use alloc::string::String;
 use alloc::vec::Vec;
 use core::cell::Cell;
 
 use crate::archive::{Archive, InMemory};
 use crate::codec::ReadAt;
 use crate::element::ByteOrder;
-use crate::error::Error;
 use crate::index::Layout;
 use crate::index::{
     Blobs, Builder, FileFormat, Parsed, RawComponent, RawObject, Rules, StreamRules,
@@ -24,9 +22,9 @@ use crate::index::{
 use crate::limits::{Limits, OpenOptions};
 use crate::num::{len_u32, sort_by, u64_from_usize, usize_from_u32};
 
-use super::builder_error;
+use super::builder_error::{self, format_error};
 use super::cbor::Map;
-use super::error::{FormatError, copied};
+use super::error::FormatError;
 use super::kind::Kind;
 use super::limits::{check_length, check_rank};
 use super::rules::Rule;
@@ -86,13 +84,9 @@ pub(super) fn open(
     let (mut pickle, root) = Pickle::read(&bytes, folder.pickle_at(), (limits, &steps))?;
     pickle.check_dropped()?;
     let unsupported = pickle.check_supported().err();
-    let format_error = |error: Error| {
-        builder_error::format_error(error, Rule::TorchDuplicateName, |ordinal| {
-            nth(&pickle, root, ordinal, limits)
-        })
-    };
     let mut builder =
         Builder::new(&TORCH, directory.range.clone(), length, options).map_err(format_error)?;
+    builder.descriptions_at(folder.pickle_at());
     let mut attributes = Map::default();
     if folder.has_no_checksums {
         let rule = Rule::TorchNoChecksums;
@@ -142,7 +136,7 @@ pub(super) fn open(
     if !attributes.is_empty() {
         builder.attributes(&attributes).map_err(format_error)?;
     }
-    builder.finish().map_err(format_error)
+    builder_error::finish(builder, Rule::TorchDuplicateName)
 }
 
 /// Reads `bytes` as the pickle of an archive without storages, and returns the amount of work, whether the pickle is valid or
@@ -244,14 +238,16 @@ fn read_member(
     let bytes = window.get(start..end, end)?;
     let components = [member.component(0)];
     let mut builder = Builder::new(&TORCH, 0..0, packed, options)?;
-    builder.push(&RawObject {
+    let pushed = builder.push(&RawObject {
         name: "",
         shape: &[size],
         layout: Layout::Dense,
         layout_name: None,
         attributes: None,
         components: &components,
-    })?;
+        source_offset: 0,
+    });
+    pushed.map_err(|error| damage(error, start))?;
     let archive = Archive::from_parsed(InMemory(bytes), builder.finish()?);
     let read = archive.tensor("").and_then(|tensor| tensor.dense()?.to_vec::<u8>());
     read.map_err(|error| damage(error, start))
@@ -260,28 +256,6 @@ fn read_member(
 /// Returns the error for two attributes with the name `key`.
 fn duplicate_key(key: &str) -> FormatError {
     FormatError::predicate(Rule::TorchDuplicateKey, "is the name of two values").about(key)
-}
-
-/// Returns the name of tensor number `ordinal`, and the offset in the file of the instruction that makes this tensor.
-#[cold]
-fn nth(
-    pickle: &Pickle<'_>,
-    root: Value,
-    ordinal: u32,
-    limits: &Limits,
-) -> Result<(String, u64), FormatError> {
-    let mut walk = NameWalk::new(pickle, root, limits)?;
-    let mut left = ordinal;
-    while let Some(leaf) = walk.next()? {
-        match leaf {
-            Leaf::Tensor(node) if left == 0 => {
-                return Ok((copied(walk.name())?, pickle.node_at(node)));
-            }
-            Leaf::Tensor(_) => left = left.saturating_sub(1),
-            Leaf::Attribute(_) => {}
-        }
-    }
-    Err(FormatError::internal("a tensor is not in the pickle"))
 }
 
 /// The members of an archive.
@@ -598,6 +572,7 @@ impl<'d> Folder<'d> {
             span,
             bytes,
             at,
+            position: pickle.position(node),
             is_swapped_here_alone,
         })
     }
@@ -652,6 +627,8 @@ struct Tensor {
     bytes: u64,
     /// The offset in the file of the instruction that makes the tensor.
     at: u64,
+    /// The offset in the pickle of this instruction.
+    position: u32,
     /// True if PyTorch, on a little-endian machine, leaves the bytes of its big-endian elements as they are.
     is_swapped_here_alone: bool,
 }
@@ -659,8 +636,15 @@ struct Tensor {
 impl Tensor {
     /// Returns the record of this tensor for the index of an archive.
     fn object<'a>(&'a self, name: &'a str, components: &'a [RawComponent<'a>]) -> RawObject<'a> {
-        let (shape, layout) = (&*self.shape, Layout::Dense);
-        RawObject { name, shape, layout, layout_name: None, attributes: None, components }
+        RawObject {
+            name,
+            shape: &self.shape,
+            layout: Layout::Dense,
+            layout_name: None,
+            attributes: None,
+            components,
+            source_offset: self.position,
+        }
     }
 
     /// Returns the component that holds the elements. `is_big` says that the elements are big-endian.

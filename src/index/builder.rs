@@ -54,6 +54,15 @@ impl IndexFault {
     }
 }
 
+/// The object that an [`IndexFault`] is in.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct FaultyObject {
+    pub(crate) name: Span,
+    pub(crate) source_offset: u32,
+    /// The name of the other file that holds the object's first component, if it is in another file.
+    pub(crate) file: Span,
+}
+
 impl From<OutOfMemory> for IndexFault {
     fn from(out: OutOfMemory) -> Self {
         Self { kind: out.into(), ..Self::INTERNAL }
@@ -162,7 +171,7 @@ impl IndexBuilder {
 
     /// Checks the rules that involve several objects, such as duplicate names and overlapping blobs, and returns the
     /// index. `texts` are the bytes to which the spans of records point, and `file_len` is the length of the file of
-    /// the header. If a rule is broken, the error holds the fault and the objects, from which the caller finds the
+    /// the header. If a rule is broken, the error holds the fault and its object, from which the caller finds the
     /// offset of the fault.
     pub(crate) fn finish(
         self,
@@ -170,7 +179,7 @@ impl IndexBuilder {
         texts: &[u8],
         limits: &Limits,
         file_len: u64,
-    ) -> Result<Index, (IndexFault, Vec<ObjectRecord>)> {
+    ) -> Result<Index, (IndexFault, Option<FaultyObject>)> {
         match self.check(facts, texts, limits, file_len) {
             Ok((names, sums)) => {
                 let Self { objects, layout_names, components, details, shapes, shards, .. } = self;
@@ -188,8 +197,18 @@ impl IndexBuilder {
                     facts,
                 })
             }
-            Err(fault) => Err((fault, self.objects)),
+            Err(fault) => Err((fault, self.faulty_object(&fault))),
         }
+    }
+
+    /// Returns the object that `fault` is in.
+    #[cold]
+    fn faulty_object(&self, fault: &IndexFault) -> Option<FaultyObject> {
+        let record = self.objects.get(usize_from_u32(fault.object?))?;
+        let first = self.components.get(usize_from_u32(record.first)).filter(|_| record.count > 0);
+        let shard = first.and_then(|first| self.shards.get(usize_from_u32(first.file)));
+        let file = shard.map_or(Span::NONE, |shard| shard.name);
+        Some(FaultyObject { name: record.name, source_offset: record.source_offset, file })
     }
 
     /// Checks the rules that involve several objects.

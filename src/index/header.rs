@@ -9,13 +9,13 @@ use alloc::vec::Vec;
 use core::ops::Range;
 
 use super::{
-    Arrangement, Candidate, ComponentRecord, Details, ElementOrder, Encoding, Extent, FileFormat,
-    Finding, FormatFacts, Index, IndexBuilder, Layout, Logical, ObjectRecord, Product,
+    Arrangement, Candidate, ComponentRecord, Details, ElementOrder, Encoding, Extent, FaultyObject,
+    FileFormat, Finding, FormatFacts, Index, IndexBuilder, Layout, Logical, ObjectRecord, Product,
     RawComponent, RawObject, Role, ShapeSpan, ShardRecord, Span, reserve,
 };
 use crate::cbor::{fault, pass_attributes};
 use crate::element::{ByteOrder, LogicalType};
-use crate::error::{BareError, Error, Location, Misuse, OutOfMemory, text};
+use crate::error::{BareError, Error, ErrorKind, Location, Misuse, OutOfMemory, text};
 use crate::limits::OpenOptions;
 use crate::names::by_length;
 use crate::num::{len_u32, u64_from_usize, usize_from_u32};
@@ -41,8 +41,92 @@ pub struct Builder<'o> {
     repeated: u64,
     /// The first finding by each rule, and the number of further findings.
     findings: Vec<Finding>,
+    /// The offset in the file from which `source_offset` of tensors counts.
+    descriptions: u64,
     /// The first error, which every later call returns.
-    failed: Option<BareError>,
+    failed: Option<Failure>,
+}
+
+/// An error of a builder. The names are among the texts of the builder.
+#[derive(Clone, Copy, Debug)]
+struct Failure {
+    error: BareError,
+    /// The name of the tensor that the error is in.
+    tensor: Span,
+    /// The name of the other file that holds the first component of the tensor.
+    file: Span,
+}
+
+impl Failure {
+    /// Creates the failure for `error`, which is in the tensor whose description begins at `offset` if it is in the file of
+    /// the header. `tensor` is the name of the tensor, and `file` the name of the other file that holds the tensor.
+    fn in_tensor(error: BareError, offset: u64, tensor: Span, file: Span) -> Self {
+        let error = if file.is_none() { error.moved(offset) } else { error };
+        Self { error, tensor, file }
+    }
+
+    /// Returns the error with its names, which are in `texts`.
+    #[cold]
+    fn named(&self, texts: &[u8]) -> Error {
+        let error = Error::from(self.error);
+        if self.tensor.is_none() {
+            return error;
+        }
+        // Names are copied if there is memory for them.
+        let copied = |name: Span| text(format_args!("{}", name_in(texts, name)?)).ok();
+        error.about(copied(self.tensor), copied(self.file))
+    }
+}
+
+impl<E: Into<BareError>> From<E> for Failure {
+    fn from(error: E) -> Self {
+        Self { error: error.into(), tensor: Span::NONE, file: Span::NONE }
+    }
+}
+
+/// Returns the name at `span` of `texts`; `None` if the name is missing.
+fn name_in(texts: &[u8], span: Span) -> Option<&str> {
+    if span.is_none() { None } else { str::from_utf8(span.of(texts)).ok() }
+}
+
+/// The error of a header that breaks a rule, with the texts of its builder. Without `std`, an [`Error`] has no names, but
+/// errors of formats have.
+#[derive(Debug)]
+pub(crate) struct Rejection {
+    failure: Failure,
+    texts: Vec<u8>,
+}
+
+impl Rejection {
+    /// Returns the kind of the error.
+    #[cfg(feature = "detect")]
+    pub(crate) fn kind(&self) -> ErrorKind {
+        self.failure.error.kind
+    }
+
+    /// Returns the offset in the file of the header; `None` if the tensor is in another file.
+    #[cfg(feature = "detect")]
+    pub(crate) fn offset(&self) -> Option<u64> {
+        self.failure.error.offset
+    }
+
+    /// Returns the name of the tensor that the error is in.
+    #[cfg(feature = "detect")]
+    pub(crate) fn tensor(&self) -> Option<&str> {
+        name_in(&self.texts, self.failure.tensor)
+    }
+
+    /// Returns the name of the other file that holds the tensor.
+    #[cfg(feature = "detect")]
+    pub(crate) fn file(&self) -> Option<&str> {
+        name_in(&self.texts, self.failure.file)
+    }
+}
+
+impl From<Rejection> for Error {
+    fn from(rejection: Rejection) -> Self {
+        rejection.failure.named(&rejection.texts)
+    }
 }
 
 /// A header that keeps every rule that can be checked without the data.
@@ -84,6 +168,7 @@ impl<'o> Builder<'o> {
         Ok(Self {
             options,
             facts: &format.facts,
+            descriptions: header.start,
             header,
             file_len,
             texts: Vec::new(),
@@ -108,15 +193,22 @@ impl<'o> Builder<'o> {
         Ok(self.texts.try_reserve(text).map_err(|_| OutOfMemory)?)
     }
 
+    /// Sets the offset in the file from which the [`source_offset`](RawObject::source_offset) of tensors counts. Without
+    /// this call, it counts from the start of the header. The header of a PyTorch checkpoint is the directory of a zip
+    /// archive, but a pickle in front of the directory describes the tensors.
+    pub fn descriptions_at(&mut self, offset: u64) {
+        self.descriptions = offset;
+    }
+
     /// Takes the attributes of the file. `map` is a CBOR map whose keys are distinct texts.
     ///
     /// # Errors
     /// Rules of CBOR, limits; out of memory.
     pub fn attributes(&mut self, map: &[u8]) -> Result<(), Error> {
-        Ok(self.take(Location::NOWHERE, |builder| {
+        self.take(|builder| {
             builder.attributes = builder.map(map)?;
             Ok(())
-        })?)
+        })
     }
 
     /// Takes a further file called `name`, of `length` bytes, that may hold components, and returns its ordinal. Files
@@ -126,7 +218,7 @@ impl<'o> Builder<'o> {
     /// [`Misuse::Order`]; `limit-shards`, `limit-manifest`; out of memory.
     pub fn file(&mut self, name: &str, length: u64) -> Result<u32, Error> {
         let ordinal = len_u32(self.index.shards.len());
-        self.take(Location::NOWHERE, |builder| {
+        self.take(|builder| {
             if ordinal >= builder.options.limit().shards() {
                 return Err(
                     BareError::nowhere(Limit::Shards).found(u64::from(ordinal).saturating_add(1))
@@ -146,27 +238,45 @@ impl<'o> Builder<'o> {
     /// Takes a tensor.
     ///
     /// # Errors
-    /// A rule that views rely on, such as `blob-bounds` or `dense-size`; a limit; out of memory.
+    /// A rule that views rely on, such as `blob-bounds` or `dense-size`; a limit; out of memory. The error's location
+    /// holds the ordinal of the tensor: its position among the calls of `push`, counted from 0. An error about the file
+    /// has the name and the offset of the tensor. If the first component of the tensor is in another file, the error has
+    /// the name of that file and no offset, because the builder does not know where the header of that file begins.
     pub fn push(&mut self, object: &RawObject<'_>) -> Result<(), Error> {
-        let location = Location::new(Some(self.index.len()), None);
-        Ok(self.take(location, |builder| builder.object(object))?)
+        match self.failed {
+            None => self.object(object).map_err(|error| self.reject(error, object)),
+            Some(failure) => Err(failure.named(&self.texts)),
+        }
     }
 
-    /// Calls `take`, unless an earlier call failed. An error without a location gets `location`.
+    /// Stores `error`, the first error, which is in `object`, and returns it with its names.
+    #[cold]
+    #[inline(never)]
+    fn reject(&mut self, error: BareError, object: &RawObject<'_>) -> Error {
+        let own = Location::new(Some(self.index.len()), None);
+        let error = if error.location == Location::NOWHERE { error.at(own) } else { error };
+        let mut failure = Failure::from(error);
+        if error.blames_file() {
+            let first = object.components.first().and_then(|first| first.file);
+            let shard = first.and_then(|file| self.index.shards.get(usize_from_u32(file)));
+            let file = shard.map_or(Span::NONE, |shard| shard.name);
+            let tensor = self.append(object.name.as_bytes()).unwrap_or(Span::NONE);
+            let offset = self.descriptions.saturating_add(object.source_offset.into());
+            failure = Failure::in_tensor(error, offset, tensor, file);
+        }
+        self.failed = Some(failure);
+        failure.named(&self.texts)
+    }
+
+    /// Calls `take`, unless an earlier call failed.
     #[inline]
-    fn take(
-        &mut self,
-        location: Location,
-        take: impl FnOnce(&mut Self) -> Result<(), BareError>,
-    ) -> Result<(), BareError> {
-        if let Some(error) = self.failed {
-            return Err(error);
+    fn take(&mut self, take: impl FnOnce(&mut Self) -> Result<(), BareError>) -> Result<(), Error> {
+        if let Some(failure) = self.failed {
+            return Err(failure.named(&self.texts));
         }
         take(self).map_err(|error| {
-            let error =
-                if error.location == Location::NOWHERE { error.at(location) } else { error };
-            self.failed = Some(error);
-            error
+            self.failed = Some(error.into());
+            error.into()
         })
     }
 
@@ -235,7 +345,7 @@ impl<'o> Builder<'o> {
             shape,
             first: len_u32(first),
             count,
-            source_offset: 0,
+            source_offset: object.source_offset,
             layout: object.layout,
         };
         Ok(self.index.object(record, ascends)?)
@@ -250,18 +360,30 @@ impl<'o> Builder<'o> {
     ///
     /// # Errors
     /// The first error of the builder; the format's rule on duplicate names; `blob-overlap`, `limit-decoded-total`; out
-    /// of memory. The error's location holds the ordinal of the tensor: its position among the calls of
-    /// [`push`](Self::push), counted from 0.
+    /// of memory. The error has the place of the tensor, as an error of [`push`](Self::push) has.
     pub fn finish(self) -> Result<Parsed, Error> {
-        if let Some(error) = self.failed {
-            return Err(error.into());
-        }
+        Ok(self.try_finish()?)
+    }
+
+    /// Does the same as [`finish`](Self::finish), but returns an error that has names without `std`, too.
+    pub(crate) fn try_finish(self) -> Result<Parsed, Rejection> {
         let Self { options, facts, header, file_len, texts, index, attributes, findings, .. } =
             self;
-        let index = index.finish(facts, &texts, options.limit(), file_len);
-        let mut index = index.map_err(|(fault, _)| BareError::from(fault))?;
-        index.attributes = attributes;
-        Ok(Parsed { header, file_len, options: *options, index, texts, findings })
+        if let Some(failure) = self.failed {
+            return Err(Rejection { failure, texts });
+        }
+        match index.finish(facts, &texts, options.limit(), file_len) {
+            Ok(mut index) => {
+                index.attributes = attributes;
+                Ok(Parsed { header, file_len, options: *options, index, texts, findings })
+            }
+            Err((fault, None)) => Err(Rejection { failure: BareError::from(fault).into(), texts }),
+            Err((fault, Some(FaultyObject { name, source_offset, file }))) => {
+                let offset = self.descriptions.saturating_add(source_offset.into());
+                let failure = Failure::in_tensor(fault.into(), offset, name, file);
+                Err(Rejection { failure, texts })
+            }
+        }
     }
 
     /// Adds a finding, which does not keep the file from opening: a note, or an error that only a check of the file
@@ -289,9 +411,14 @@ impl<'o> Builder<'o> {
                     let copy = if names_it { copy.naming_its_tensor() } else { copy };
                     self.found_times(copy, finding.more.saturating_add(1));
                 }
-                _ => self.failed = self.failed.or(Some(OutOfMemory.into())),
+                _ => self.fail_without_memory(),
             }
         }
+    }
+
+    /// Stores the error that memory is out, unless an earlier call failed.
+    fn fail_without_memory(&mut self) {
+        self.failed = self.failed.or(Some(OutOfMemory.into()));
     }
 
     /// Adds `error` as [`found`](Self::found) does, and counts `times` findings by its rule.
@@ -302,7 +429,7 @@ impl<'o> Builder<'o> {
         } else if self.findings.try_reserve(1).is_ok() {
             self.findings.push(Finding { error, more: times.saturating_sub(1) });
         } else {
-            self.failed = self.failed.or(Some(OutOfMemory.into()));
+            self.fail_without_memory();
         }
     }
 
@@ -384,6 +511,7 @@ impl<'o> Builder<'o> {
             has_type: raw.logical.is_some(),
             encoding,
             order: ElementOrder::new(is_big, arrangement),
+            source_offset: object.source_offset,
             ..ComponentRecord::raw(Extent::part(offset, stored_length))
         };
         let checked = record.check(self.facts.container, true, file_len);
@@ -434,6 +562,12 @@ impl<'o> Builder<'o> {
         if length > self.options.limit().manifest() {
             return Err(BareError::nowhere(Limit::Manifest).found(length));
         }
+        Ok(self.append(text)?)
+    }
+
+    /// Adds `text` to the texts without checking their size, and returns its span.
+    fn append(&mut self, text: &[u8]) -> Result<Span, OutOfMemory> {
+        let start = self.texts.len();
         self.texts.try_reserve(text.len()).map_err(|_| OutOfMemory)?;
         self.texts.extend_from_slice(text);
         Ok(Span::new(len_u32(start), len_u32(text.len())))

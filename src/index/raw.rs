@@ -70,6 +70,13 @@ pub struct RawObject<'a> {
     pub attributes: Option<&'a [u8]>,
     /// The components, their roles in ascending order.
     pub components: &'a [RawComponent<'a>],
+    /// The offset at which the description of the tensor begins, for errors. The offset counts from the start of the
+    /// header, or from the offset given to [`Builder::descriptions_at`](super::Builder::descriptions_at). If the first
+    /// component is in another [file](RawComponent::file), the offset counts from the start of the header of that file.
+    ///
+    /// The limit `manifest` keeps headers below 4 GiB. A parser that does not apply this limit passes `u32::MAX` for a
+    /// larger offset.
+    pub source_offset: u32,
 }
 
 /// One component, as a header claims it.

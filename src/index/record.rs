@@ -17,8 +17,8 @@ pub(crate) struct ObjectRecord {
     /// The ordinal of the object's first component among all components, and the number of its components.
     pub(crate) first: u32,
     pub(crate) count: u32,
-    /// The offset of the object's name in the manifest; in 0.1, the offset of the object's map. It is 0 in formats
-    /// other than zTensor, whose parsers report offsets themselves.
+    /// The offset of the object's name in the manifest; in 0.1, the offset of the object's map. In other formats, the
+    /// offset of the object's description: [`RawObject::source_offset`](super::RawObject::source_offset).
     pub(crate) source_offset: u32,
     pub(crate) layout: Layout,
 }
@@ -130,8 +130,8 @@ pub(crate) struct ComponentRecord {
     pub(crate) digest: Span,
     /// The ordinal of the file that holds the blob, or [`FILE_OF_HEADER`](Self::FILE_OF_HEADER).
     pub(crate) file: u32,
-    /// The offset of the component's role in the manifest; in 0.1, the offset of the object's map. It is 0 in formats
-    /// other than zTensor, whose parsers report offsets themselves.
+    /// The offset of the component's role in the manifest; in 0.1, the offset of the object's map. In other formats,
+    /// the `source_offset` of the object.
     pub(crate) source_offset: u32,
     /// The ordinal of the component's [`Details`], or [`NO_DETAILS`](Self::NO_DETAILS).
     pub(crate) details: u32,

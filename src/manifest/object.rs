@@ -238,6 +238,12 @@ impl<'a> Tensor<'a> {
         Component { parts, record, owner, object: ordinal, ordinal: location }
     }
 
+    /// Returns the offset at which the object's description begins: see [`ObjectRecord::source_offset`].
+    #[cfg(feature = "detect")]
+    pub(crate) fn source_offset(&self) -> u32 {
+        self.record.source_offset
+    }
+
     /// Returns the manifest from the object's map on, or `None` for other formats. In 0.1, the map of the object is
     /// also the map of its only component.
     pub(super) fn map(&self) -> Option<Input<'a>> {

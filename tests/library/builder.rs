@@ -53,7 +53,8 @@ const DATA: RawComponent<'_> = RawComponent::raw(StorageType::F32, 8, 8);
 
 fn dense<'a>(name: &'a str, components: &'a [RawComponent<'a>]) -> RawObject<'a> {
     let (layout, layout_name, attributes) = (Layout::Dense, None, None);
-    RawObject { name, shape: &[2], layout, layout_name, attributes, components }
+    let (shape, source_offset) = (&[2], 0);
+    RawObject { name, shape, layout, layout_name, attributes, components, source_offset }
 }
 
 /// The file of 8 bytes of a header, two floats and a byte.
@@ -131,6 +132,7 @@ fn an_archive_is_what_a_parser_says() {
         layout_name: Some("blocks"),
         attributes: Some(b"\xa1\x64bits\x04"),
         components: &custom,
+        source_offset: 1,
     };
     // Both orders of names: a sorted list, and one that is not.
     for (first, objects) in
@@ -237,6 +239,62 @@ fn rules_for_all_tensors_are_those_of_the_format() {
         builder.push(&dense("c", second)).unwrap();
         assert_eq!(builder.finish().unwrap_err().rule(), Some("limit-decoded-total"));
     }
+}
+
+/// An error about a tensor has its name and the offset of its description, which counts from the start of the header or
+/// from the offset that the parser has given.
+#[test]
+fn errors_have_the_place_that_the_parser_gives() {
+    let (options, data) = (OpenOptions::default(), [DATA]);
+    let beyond = [RawComponent { offset: 10, ..DATA }];
+    let place = |error: &Error| (error.tensor().map(str::to_owned), error.offset());
+    let at =
+        |name, components, source_offset| RawObject { source_offset, ..dense(name, components) };
+    for (descriptions, wanted) in [(None, 4 + 7), (Some(9), 9 + 7), (Some(u64::MAX), u64::MAX)] {
+        let begin = || {
+            let mut builder = Builder::new(&ANY, 4..8, 17, &options).unwrap();
+            if let Some(offset) = descriptions {
+                builder.descriptions_at(offset);
+            }
+            builder.push(&at("b", &data, u32::MAX)).unwrap();
+            builder
+        };
+        let wanted = (Some("wrong".to_owned()), Some(wanted));
+        // A tensor that is wrong alone. Every later call returns the same error with the same names.
+        let mut builder = begin();
+        let error = builder.push(&at("wrong", &beyond, 7)).unwrap_err();
+        assert_eq!((error.rule(), place(&error)), (Some("blob-bounds"), wanted.clone()));
+        for again in [builder.push(&at("c", &data, 1)), builder.attributes(b"\xa0")] {
+            assert_eq!(again.as_ref().map_err(place), Err(wanted.clone()));
+        }
+        assert_eq!(place(&builder.finish().unwrap_err()), wanted);
+        // A name that another tensor has.
+        let mut builder = begin();
+        builder.push(&at("wrong", &data, 6)).unwrap();
+        builder.push(&at("a", &data, 8)).unwrap();
+        builder.push(&at("wrong", &data, 7)).unwrap();
+        let error = builder.finish().unwrap_err();
+        assert_eq!((error.rule(), place(&error)), (Some("test-duplicate-name"), wanted));
+    }
+    // A wrong call is not about the file.
+    let mut builder = Builder::new(&ANY, 4..8, 17, &options).unwrap();
+    let error = builder.push(&RawObject { layout: Layout::Mx, ..at("a", &data, 7) }).unwrap_err();
+    assert_eq!((error.kind(), place(&error)), (ErrorKind::Misuse(Misuse::Layout), (None, None)));
+    // The builder does not know where the headers of other files begin.
+    let (mut builder, far) = (Builder::new(&ANY, 4..8, 17, &options).unwrap(), "far");
+    let file = Some(builder.file(far, 16).unwrap());
+    let (there, beyond) =
+        ([RawComponent { file, ..DATA }], [RawComponent { file, offset: 9, ..DATA }]);
+    let mut other = Builder::new(&ANY, 4..8, 17, &options).unwrap();
+    other.file(far, 16).unwrap();
+    let error = other.push(&at("a", &beyond, 7)).unwrap_err();
+    assert_eq!((error.rule(), error.file()), (Some("blob-bounds"), Some(far)));
+    assert_eq!(place(&error), (Some("a".to_owned()), None));
+    builder.push(&at("a", &data, 7)).unwrap();
+    builder.push(&at("a", &there, 7)).unwrap();
+    let error = builder.finish().unwrap_err();
+    assert_eq!((error.rule(), error.file()), (Some("test-duplicate-name"), Some(far)));
+    assert_eq!(place(&error), (Some("a".to_owned()), None));
 }
 
 /// A parser whose calls are rejected leaves nothing in an archive.

@@ -96,6 +96,7 @@ fn builder(file: &[u8], options: &OpenOptions) -> Result<(), Error> {
             layout_name,
             attributes,
             components: &components,
+            source_offset: 0,
         };
         if builder.push(&raw).is_err() {
             break;

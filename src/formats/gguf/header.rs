@@ -9,7 +9,7 @@ use crate::formats::error::FormatError;
 use crate::formats::limits::{check_keys, check_rank};
 use crate::formats::rules::Rule;
 use crate::limits::Limits;
-use crate::num::{len_u32, usize_from_u32};
+use crate::num::len_u32;
 
 use super::input::{Input, Stop};
 use super::types::{self, Type};
@@ -55,8 +55,8 @@ pub(super) struct Extent {
     pub(super) offset: u64,
     /// The length in bytes.
     pub(super) bytes: u64,
-    /// The ordinal of the tensor.
-    pub(super) ordinal: u32,
+    /// The offset in the file of the tensor's description.
+    pub(super) at: u32,
 }
 
 /// A tensor, as the header describes it.
@@ -69,7 +69,7 @@ pub(super) struct Info<'h> {
     /// The offset of the tensor's data, counted from the start of the data.
     pub(super) offset: u64,
     /// The offset in the file of the tensor's description.
-    pub(super) at: u64,
+    pub(super) at: u32,
     shape: [u64; RANK],
     rank: usize,
 }
@@ -94,13 +94,12 @@ impl<'h> Header<'h> {
         let (tensors, keys) = (input.u64()?, input.u64()?);
         let (metadata, alignment) = metadata(&mut input, keys, limits)?;
         let (first, mut extents, mut text) = (input, Vec::new(), 0_usize);
-        for ordinal in 0..tensors {
-            let Info { name, kind, bytes, offset, .. } = info(&mut input, alignment, limits)?;
+        for _ in 0..tensors {
+            let Info { name, kind, bytes, offset, at, .. } = info(&mut input, alignment, limits)?;
             let more = if matches!(kind, Type::Plain(_)) { 2 } else { BLOCKS };
             text = text.saturating_add(name.len()).saturating_add(more);
             extents.try_reserve(1).map_err(|_| FormatError::memory())?;
-            let ordinal = u32::try_from(ordinal).map_err(|_| FormatError::memory())?;
-            extents.push(Extent { offset, bytes, ordinal });
+            extents.push(Extent { offset, bytes, at });
         }
         let end = input.at();
         let data = end.checked_next_multiple_of(alignment);
@@ -121,10 +120,11 @@ impl<'h> Header<'h> {
         })
     }
 
-    /// Parses the description of tensor number `ordinal` again.
-    pub(super) fn nth(&self, ordinal: u32) -> Result<Info<'h>, FormatError> {
-        let info = self.infos().nth(usize_from_u32(ordinal));
-        info.ok_or_else(|| FormatError::internal("a tensor is not in the header"))?
+    /// Returns the name in the description at the offset `at` of the file.
+    #[cold]
+    pub(super) fn name(&self, at: u32) -> Result<&'h str, FormatError> {
+        let name = self.first.seek(at.into()).text("the name of a tensor");
+        name.map_err(|_| FormatError::internal("a tensor is not in the header"))
     }
 }
 
@@ -233,5 +233,7 @@ fn info<'h>(input: &mut Input<'h>, alignment: u64, limits: &Limits) -> Result<In
             format_args!("begins at data offset {offset}, which is not a multiple of {alignment}");
         return Err(violation(Rule::GgufOffset, sentence));
     }
+    // A header has at most 100 MiB.
+    let at = u32::try_from(at).unwrap_or(u32::MAX);
     Ok(Info { name, kind, bytes, offset, at, shape, rank })
 }

@@ -7,8 +7,7 @@ use alloc::vec::Vec;
 use crate::archive::Archive;
 use crate::attributes::{Attributes, Value};
 use crate::codec::ReadAt;
-use crate::error::Error;
-use crate::formats::builder_error;
+use crate::formats::builder_error::{self, format_error};
 use crate::formats::cbor;
 use crate::formats::error::{FormatError, Subject, copied};
 use crate::formats::file_name::FileName;
@@ -136,11 +135,6 @@ impl Split {
         options: &OpenOptions,
     ) -> Result<Parsed, FormatError> {
         let numbers = self.numbers;
-        let format_error = |error: Error| {
-            builder_error::format_error(error, Rule::GgufDuplicateName, |ordinal| {
-                Err(duplicate_key(first, parts, ordinal, options))
-            })
-        };
         let header = first.manifest().extent();
         let mut builder =
             Builder::new(&GGUF, header, first.file_len(), options).map_err(format_error)?;
@@ -149,7 +143,7 @@ impl Split {
         }
         builder.found_in_file(first.findings(), "");
         for tensor in first {
-            root::push(&mut builder, &tensor, None, format_error)?;
+            root::push(&mut builder, &tensor, None)?;
         }
         let mut tensors = u64_from_usize(first.len());
         for (part, number) in parts.iter().zip(1..) {
@@ -160,7 +154,7 @@ impl Split {
             part_numbers.and_then(|found| numbers.check(found, number)).map_err(in_part)?;
             builder.found_in_file(archive.findings(), part.name);
             for tensor in &archive {
-                root::push(&mut builder, &tensor, Some(ordinal), format_error).map_err(in_part)?;
+                root::push(&mut builder, &tensor, Some(ordinal)).map_err(in_part)?;
             }
             tensors = tensors.saturating_add(u64_from_usize(archive.len()));
         }
@@ -170,7 +164,7 @@ impl Split {
             let sentence = format_args!("is {counted}, but the files have {tensors} tensors");
             return Err(split_error(TENSORS, sentence));
         }
-        builder.finish().map_err(format_error)
+        builder_error::finish(builder, Rule::GgufDuplicateName)
     }
 }
 
@@ -246,33 +240,6 @@ impl Numbers {
 /// a verb.
 fn split_error(key: &str, sentence: impl core::fmt::Display) -> FormatError {
     FormatError::violation(Rule::GgufSplit, sentence).with_subject(Subject::Key).about(key)
-}
-
-/// Returns the error for tensor number `ordinal` of the whole model, whose name another tensor has.
-#[cold]
-fn duplicate_key(
-    first: &Archive<impl ReadAt>,
-    parts: &[Part<'_>],
-    ordinal: u32,
-    options: &OpenOptions,
-) -> FormatError {
-    let rule = Rule::GgufDuplicateName;
-    let error = |name: &str| FormatError::violation(rule, rule.row().broken).about(name);
-    let ordinal = usize_from_u32(ordinal);
-    if let Some(tensor) = first.tensors().nth(ordinal) {
-        return error(tensor.name());
-    }
-    let mut left = ordinal.saturating_sub(first.len());
-    for part in parts {
-        match super::archive(part.source, part.length, options) {
-            Ok(archive) => match archive.tensors().nth(left) {
-                Some(tensor) => return error(tensor.name()).in_part(part.name),
-                None => left = left.saturating_sub(archive.len()),
-            },
-            Err(error) => return error.in_part(part.name),
-        }
-    }
-    FormatError::internal("a tensor is in none of the files")
 }
 
 #[cfg(test)]

@@ -11,7 +11,7 @@ use crate::formats::kind::Kind;
 use crate::formats::limits::{too_many_dimensions, too_many_keys};
 use crate::formats::rules::Rule;
 use crate::limits::Limits;
-use crate::num::{u64_from_usize, usize_from_u32};
+use crate::num::{len_u32, u64_from_usize, usize_from_u32};
 
 use super::dtype;
 use super::fault::{Expected, Fault, Field, Input, Parsed, Why, fail};
@@ -51,8 +51,8 @@ pub(crate) struct Entry<'e> {
     pub(crate) shape: &'e [u64],
     /// The start and end of the data, counted from the end of the header.
     pub(crate) data_offsets: (u64, u64),
-    /// The offset in the file of the quote before the name.
-    pub(crate) name_at: u64,
+    /// The offset in the header of the quote before the name.
+    pub(crate) name_at: u32,
     /// The offset in the file of the bracket before the data offsets.
     pub(crate) data_offsets_at: u64,
 }
@@ -116,7 +116,7 @@ impl<'h> Entries<'h> {
             kind: fields.kind,
             shape,
             data_offsets: fields.data_offsets,
-            name_at: self.place(name.quote()),
+            name_at: len_u32(self.position(name.quote())),
             data_offsets_at: self.place(fields.data_offsets_left),
         }))
     }
@@ -284,10 +284,29 @@ impl<'h> Entries<'h> {
         Ok((at, ()))
     }
 
+    /// Converts the number of bytes that are left to an offset in the header.
+    #[inline]
+    fn position(&self, left: usize) -> usize {
+        self.text.len().saturating_sub(left)
+    }
+
     /// Converts the number of bytes that are left to an offset in the file.
     #[inline]
     fn place(&self, left: usize) -> u64 {
-        self.before.saturating_add(u64_from_usize(self.text.len().saturating_sub(left)))
+        self.before.saturating_add(u64_from_usize(self.position(left)))
+    }
+
+    /// Adds to `error` the name of a tensor that has been parsed. The quote before the name is at offset `name_at` of the
+    /// header.
+    #[cold]
+    pub(crate) fn about(&self, error: FormatError, name_at: u32) -> FormatError {
+        let at = self.text.get(usize_from_u32(name_at)..).unwrap_or_default();
+        let mut unescaped = String::new();
+        match json::text(at.as_bytes()).map(|(_, name)| text(at, name, &mut unescaped)) {
+            Ok(Ok(name)) => error.about(name),
+            Ok(Err(Fault { why: Why::Memory, .. })) => FormatError::memory(),
+            _ => FormatError::internal("a name is not in the header"),
+        }
     }
 
     /// Converts a fault of the parser to the error for the file.

@@ -264,7 +264,12 @@ impl<'p> Pickle<'p> {
 
     /// Returns the offset in the file of the instruction that makes the container `node`.
     pub(super) fn node_at(&self, node: u32) -> u64 {
-        self.byte(self.node(node).map_or(0, |node| node.at))
+        self.byte(self.position(node))
+    }
+
+    /// Returns the offset in the pickle of the instruction that makes the node number `node`.
+    pub(super) fn position(&self, node: u32) -> u32 {
+        self.node(node).map_or(0, |node| node.at)
     }
 
     fn node(&self, node: u32) -> Option<&Node> {

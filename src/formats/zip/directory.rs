@@ -90,6 +90,12 @@ impl Directory {
         core::iter::from_fn(move || (!cursor.is_at_end()).then(|| Entry::read(&mut cursor, writer)))
     }
 
+    /// Returns the offset of `entry` from the start of the directory.
+    pub(crate) fn position(&self, entry: &Entry<'_>) -> u32 {
+        // A directory has at most 64 MiB.
+        u32::try_from(entry.at.saturating_sub(self.range.start)).unwrap_or(u32::MAX)
+    }
+
     /// Checks that the number of members `found` is the number in the end record.
     pub(crate) fn check_count(&self, found: usize) -> Result<(), FormatError> {
         let counted = self.members;

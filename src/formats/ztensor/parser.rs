@@ -3,8 +3,8 @@
 use crate::cbor::{BytesLeft, Checked, Fault, Input, Parsed, fault};
 use crate::error::{BareError, Location};
 use crate::index::{
-    Blobs, Candidate, ComponentRecord, FaultAt, Index, IndexBuilder, IndexFault, Layout,
-    ObjectFault, ObjectRecord,
+    Blobs, Candidate, ComponentRecord, FaultAt, FaultyObject, Index, IndexBuilder, IndexFault,
+    Layout, ObjectFault, ObjectRecord,
 };
 use crate::limits::{OpenOptions, Tolerance};
 use crate::num::{is_before, len_u32, u64_from_usize, usize_from_u32};
@@ -58,8 +58,9 @@ pub(crate) fn parse(
     }
     let ParseContext { dialect, index, .. } = cx;
     let index = index.finish(&dialect.facts, manifest, limits, frame.file_len());
-    let mut index = index.map_err(|(found, objects)| {
-        let place = place(dialect, manifest, &found, &objects).unwrap_or_default();
+    let mut index = index.map_err(|(found, object)| {
+        let place = object.and_then(|object| place(dialect, manifest, &found, object));
+        let place = place.unwrap_or_default();
         error(Fault::with(found.kind, BytesLeft::of(place), found.found)).at(found.location())
     })?;
     index.attributes = attributes;
@@ -193,15 +194,14 @@ impl Parser<'_> {
 
 /// Returns the end of `manifest` that begins at the field which breaks the rule of `fault`, so that the error can give
 /// the field's offset. Rules on several objects, such as overlapping blobs, are checked after the manifest has been
-/// parsed; `objects` tell where each object begins.
+/// parsed; `object` tells where the object of `fault` begins.
 #[cold]
 fn place<'m>(
     dialect: &Dialect,
     manifest: Input<'m>,
     fault: &IndexFault,
-    objects: &[ObjectRecord],
+    object: FaultyObject,
 ) -> Option<Input<'m>> {
-    let object = objects.get(usize_from_u32(fault.object?))?;
     let at = manifest.get(usize_from_u32(object.source_offset)..)?;
     match fault.at {
         FaultAt::Name => Some(dialect.fields.name.find(at).unwrap_or(at)),

@@ -64,6 +64,8 @@ pub struct Calls {
     format: usize,
     options: OpenOptions,
     header: Range<u64>,
+    /// The offset that the parser gives for the descriptions of objects, if it gives one.
+    descriptions: Option<u64>,
     file: Vec<u8>,
     steps: Vec<Step>,
 }
@@ -94,6 +96,7 @@ struct Object {
     /// CBOR.
     attributes: Option<Vec<u8>>,
     components: Vec<Component>,
+    source_offset: u32,
 }
 
 #[derive(Clone, Debug)]
@@ -141,6 +144,7 @@ impl Object {
             layout_name: self.layout_name.as_deref(),
             attributes: self.attributes.as_deref(),
             components,
+            source_offset: self.source_offset,
         }
     }
 
@@ -245,6 +249,9 @@ impl Calls {
             Ok(builder) => builder,
             Err(error) => return (begin().err(), Err(error)),
         };
+        if let Some(offset) = self.descriptions {
+            builder.descriptions_at(offset);
+        }
         let (mut failed, mut objects) = (None::<Error>, components.iter());
         let mut pushed = 0;
         for step in &self.steps {
@@ -255,12 +262,15 @@ impl Calls {
                     let outcome = builder.push(&object.raw(components));
                     if let (Err(error), None) = (&outcome, &failed) {
                         assert_eq!(error.location().object(), Some(pushed), "{error}");
+                        self.check_place(error);
                     }
                     pushed += 1;
                     outcome
                 }
             };
-            let is_final = failed.is_none() || outcome.as_ref().err() == failed.as_ref();
+            let named = outcome.as_ref().err().map(|error| (error, error.tensor()));
+            let is_final =
+                failed.as_ref().is_none_or(|failed| named == Some((failed, failed.tensor())));
             assert!(is_final, "{outcome:?} after {failed:?}");
             failed = failed.or(outcome.err());
         }
@@ -273,7 +283,8 @@ impl Calls {
         assert!(failed.is_none_or(|failed| failed == error), "{error} after {failed:?}");
         let inside = self.header.start <= self.header.end && self.header.end <= self.length();
         assert_eq!(error.kind() == ErrorKind::Internal, !inside, "{error}");
-        if failed.is_some() {
+        if let Some(failed) = failed {
+            assert_eq!(error.tensor(), failed.tensor(), "{error}");
             return;
         }
         match error.rule() {
@@ -283,6 +294,20 @@ impl Calls {
             _ => panic!("{error}"),
         }
         assert!(error.location().object().is_some(), "{error} of no object");
+        self.check_place(error);
+    }
+
+    /// Checks that an error about an object has the name and offset that were pushed with this object. A wrong call is not
+    /// about the file, so its error has neither.
+    fn check_place(&self, error: &Error) {
+        let ordinal = error.location().object().expect("an object") as usize;
+        let object = self.objects().nth(ordinal).expect("an object that was pushed");
+        let start = self.descriptions.unwrap_or(self.header.start);
+        let offset = start.saturating_add(object.source_offset.into());
+        let place = error.row().map(|_| (&*object.name, offset));
+        assert_eq!(error.tensor().zip(error.offset()), place, "{error}");
+        assert_eq!(error.tensor().is_some(), error.offset().is_some(), "{error}");
+        assert_eq!(error.file(), None, "{error}");
     }
 
     fn length(&self) -> u64 {

@@ -47,6 +47,7 @@ impl<'a> Arbitrary<'a> for Calls {
             format,
             options: OpenOptions::default().limits(limits()),
             header: 0..header,
+            descriptions: None,
             file: vec![b' '; usize::from(u8::try_from(header).expect("a byte"))],
             steps: Vec::new(),
         };
@@ -58,11 +59,25 @@ impl<'a> Arbitrary<'a> for Calls {
             calls.steps.push(step);
         }
         calls.file.extend_from_slice(u.bytes(u.len().min(3))?);
+        set_descriptions(u, &mut calls)?;
         for _ in 0..u.int_in_range(0..=7_u8)?.saturating_sub(5) {
             mistake(u, &mut calls)?;
         }
         Ok(calls)
     }
+}
+
+/// Sets the offsets of descriptions. The builder uses them for errors only, so any offsets are right.
+fn set_descriptions(u: &mut Unstructured<'_>, calls: &mut Calls) -> Result<()> {
+    if u.ratio(1, 4)? {
+        calls.descriptions = Some(*u.choose(&EDGES)?);
+    }
+    for step in &mut calls.steps {
+        if let Step::Object(object) = step {
+            object.source_offset = u.arbitrary::<u32>()? >> u.int_in_range(0..=31)?;
+        }
+    }
+    Ok(())
 }
 
 /// Attributes, most of which are right.
@@ -95,6 +110,7 @@ fn object(u: &mut Unstructured<'_>, calls: &mut Calls) -> Result<Object> {
         layout_name: u.ratio(1, 4)?.then(|| "blocks".to_owned()),
         attributes,
         components: Vec::new(),
+        source_offset: 0,
     };
     let of = Type::any(u, &LogicalType::ALL)?;
     let (shape, mut parts) = match layout {
