@@ -258,7 +258,7 @@ fn parse(
         Format::Torch if cfg!(feature = "torch") => {
             Header::Other(torch::open(source, length, options)?)
         }
-        // The feature of the format is off.
+        // The feature of the detected format is off.
         Format::Safetensors | Format::Gguf | Format::Npy | Format::Npz | Format::Torch => {
             return Err(not_read());
         }

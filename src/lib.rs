@@ -91,7 +91,7 @@
 //! | `zstd-ruzstd` | no | the same by `ruzstd`: slower, takes memory that it does not ask for |
 //! | `digest` | yes | sha256 and crc32c |
 //! | `write` | yes | writing files ([`mod@write`]), and the canonical form |
-//! | `ztensor`, `safetensors`, `gguf`, `numpy`, `torch` | yes | files of these formats; `.npy` and `.npz` files for `numpy`. [`Archive::from_bytes`] reads zTensor files without `ztensor`, too |
+//! | `ztensor`, `safetensors`, `gguf`, `numpy`, `torch` | yes | opening files of these formats; `.npy` and `.npz` files for `numpy`. [`Archive::from_bytes`] always opens zTensor files |
 //! | `parts` | yes | models in several files: indexes of safetensors files, split GGUF models |
 //! | `detect` | yes, enabled by each format but `ztensor` | `zten::formats`: detecting the format of a file by its content |
 //! | `dequantize` | yes | GGUF blocks as `f32` |
@@ -156,7 +156,7 @@ pub mod escape;
 pub mod finding;
 #[cfg(feature = "detect")]
 pub mod formats;
-/// Without the feature `detect` there is the parser of zTensor files alone.
+/// The module without the feature `detect`: only the parser of zTensor files, which is always needed.
 #[cfg(not(feature = "detect"))]
 mod formats {
     pub(crate) mod ztensor;

@@ -28,7 +28,8 @@ impl NameTable {
         entries.try_reserve_exact(count).map_err(|_| OutOfMemory)?;
         let entry = |(place, text)| u64::from(seeds.hash(text)) << 32 | u64::from(place);
         entries.extend(texts.take(count).map(entry));
-        // Plain numbers are sorted twice as fast as by a comparison that may read texts.
+        // Entries are sorted as numbers first, which is faster than by a comparison that may read texts. Then only entries of
+        // equal hashes are sorted by their texts.
         sort_by(&mut entries, Ord::cmp);
         let has_same_hash = |a: &u64, b: &u64| hash_in(*a) == hash_in(*b);
         for same in entries.chunk_by_mut(has_same_hash).filter(|same| same.len() > 1) {

@@ -7,8 +7,8 @@ use crate::error::Error;
 use crate::limits::OpenOptions;
 
 /// Opens the file at `path` with the default options: parses and validates its header, but reads no data. The file may be of
-/// zTensor, safetensors, GGUF, NumPy or PyTorch, or an index of several safetensors files. Without the feature `formats`, it must be
-/// of zTensor. [`OpenOptions::open`] takes limits and tolerances.
+/// zTensor, safetensors, GGUF, NumPy or PyTorch, or an index of several safetensors files. Each format has a feature; without the
+/// feature `detect`, the file must be a zTensor file. [`OpenOptions::open`] takes limits and tolerances.
 ///
 /// ```
 /// # #[cfg(feature = "safetensors")] {
@@ -23,7 +23,7 @@ use crate::limits::OpenOptions;
 /// # Ok::<(), zten::Error>(())
 /// ```
 ///
-/// If `path` is a folder, the only index in the folder is opened, or else the only model (feature `formats`).
+/// If `path` is a folder, the only index in the folder is opened, or else the only model (feature `detect`).
 ///
 /// The shards of a zTensor file (2), and the files that an index or the first file of a split GGUF model names, are opened in the
 /// same folder. Links are rejected, except the links in the cache of a hub, which lead to the `blobs` of the same repository.

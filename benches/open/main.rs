@@ -179,9 +179,10 @@ fn print_table(cases: &[Case<'_>], times: &[Vec<Duration>]) {
     }
 }
 
-/// Prints how long cases take beside each other.
+/// Prints ratios between the times of cases.
 fn print_ratios(cases: &[Case<'_>], times: &[Vec<Duration>]) {
-    // The median of the ratios of the rounds: the cases of a round ran one after the other.
+    // A ratio is taken in each round, whose cases ran shortly after each other, so that a slow phase of the machine affects both
+    // of its times.
     let ratio = |a: &str, b: &str| {
         let of = |name| &times[cases.iter().position(|case| case.name == name).unwrap()];
         let mut ratios: Vec<f64> =
@@ -202,5 +203,7 @@ fn print_ratios(cases: &[Case<'_>], times: &[Vec<Duration>]) {
     let twice = ratio("dense, twice as many", "dense, names sorted");
     println!("twice the objects take {twice:.2} times as long");
     let look_up = ratio("get, dense, bytes", "SafeTensors::tensor, data");
-    println!("look-up and bytes take {look_up:.3} times as long as SafeTensors::tensor");
+    println!(
+        "finding a tensor and its bytes takes {look_up:.3} times as long as SafeTensors::tensor"
+    );
 }

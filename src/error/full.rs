@@ -249,7 +249,8 @@ impl Error {
         self.bare.kind.row()
     }
 
-    /// Returns whether the file is to blame: it breaks a rule, needs what is not supported, or goes beyond a limit.
+    /// Returns whether the file is rejected: it is invalid or unsupported, or exceeds a limit. A note, or a file that
+    /// [cannot be written](ErrorKind::Inexpressible), is not a rejection, although its error has a [row](Self::row).
     pub fn is_rejection(&self) -> bool {
         matches!(
             self.kind(),

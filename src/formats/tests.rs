@@ -52,7 +52,7 @@ fn rejection(name: &str, bytes: &[u8]) -> String {
     brief(&error)
 }
 
-/// Returns the message of `error` without the rule: the names that the sentence does not begin with, the sentence and the offset.
+/// Formats `error` as `"file": "tensor": sentence at byte 0x0`, without a name that the sentence already begins with.
 fn brief(error: &Error) -> String {
     let tensor = error.tensor().filter(|_| !error.names_its_tensor());
     let file = error.file().filter(|_| !error.names_its_tensor() || error.tensor().is_some());
@@ -112,7 +112,7 @@ fn duplicate_names_are_reported_at_the_second_tensor() {
         ("safetensors/reject/safetensors-duplicate-name--apart.safetensors", "a", b"\"a\""),
         ("gguf/reject/gguf-duplicate-name--name.gguf", "a", b"\x01\0\0\0\0\0\0\0a"),
         ("npz/reject/npz-duplicate-name--two.npz", "a", b"PK\x01\x02"),
-        // The instruction that makes a tensor is the last one of its description.
+        // The offset is that of the instruction that makes the tensor, not that of its arguments.
         ("torch/reject/torch-duplicate-name--dots.pt", "a.b", b"Ruu."),
     ] {
         let bytes = fs::read(corpus.join(file)).unwrap();

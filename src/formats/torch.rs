@@ -627,7 +627,7 @@ struct Tensor {
     bytes: u64,
     /// The offset in the file of the instruction that makes the tensor.
     at: u64,
-    /// The offset in the pickle of this instruction.
+    /// The offset of the instruction that makes the tensor, counted from the start of the pickle.
     position: u32,
     /// True if PyTorch, on a little-endian machine, leaves the bytes of its big-endian elements as they are.
     is_swapped_here_alone: bool,

@@ -1,9 +1,9 @@
-//! The parser of zTensor files: a file of tables for each generation, which say which fields a manifest has, and the facts in
-//! which generations differ.
+//! Parsing zTensor files. The modules `v0_1`, `v1` and `v2` have tables that list the fields of a manifest of their generation,
+//! and a [`Dialect`] holds the facts in which generations differ. `frame` finds the manifest, and `parser` turns it into an index.
 //!
 //! A table is a list of fields, each with its key, slot, type, presence, and the rule that a value of another type
 //! breaks. The tables document the format, and the code is generated from them: reading a record, looking up a field,
-//! and writing a field. All other code gets facts about a generation from a [`Dialect`]. No field is named outside this
+//! and writing a field. All other code gets facts about a generation from its `Dialect`. No field is named outside this
 //! module.
 
 mod context;

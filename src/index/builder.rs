@@ -54,7 +54,8 @@ impl IndexFault {
     }
 }
 
-/// The object that an [`IndexFault`] is in.
+/// The facts about the object that breaks a rule, from which an error gets its name and offset. The spans point into the
+/// texts that [`IndexBuilder::finish`] gets.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct FaultyObject {
     pub(crate) name: Span,
@@ -171,8 +172,8 @@ impl IndexBuilder {
 
     /// Checks the rules that involve several objects, such as duplicate names and overlapping blobs, and returns the
     /// index. `texts` are the bytes to which the spans of records point, and `file_len` is the length of the file of
-    /// the header. If a rule is broken, the error holds the fault and its object, from which the caller finds the
-    /// offset of the fault.
+    /// the header. If a rule is broken, the error holds the fault and the object that it is in, from which the caller finds
+    /// the offset of the fault.
     pub(crate) fn finish(
         self,
         facts: &'static FormatFacts,
@@ -201,7 +202,7 @@ impl IndexBuilder {
         }
     }
 
-    /// Returns the object that `fault` is in.
+    /// Returns the object that `fault` is in, or `None` if it is in no object.
     #[cold]
     fn faulty_object(&self, fault: &IndexFault) -> Option<FaultyObject> {
         let record = self.objects.get(usize_from_u32(fault.object?))?;

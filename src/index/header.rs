@@ -41,7 +41,7 @@ pub struct Builder<'o> {
     repeated: u64,
     /// The first finding by each rule, and the number of further findings.
     findings: Vec<Finding>,
-    /// The offset in the file from which `source_offset` of tensors counts.
+    /// The offset in the file to which the `source_offset` of each tensor is added.
     descriptions: u64,
     /// The first error, which every later call returns.
     failed: Option<Failure>,
@@ -51,15 +51,16 @@ pub struct Builder<'o> {
 #[derive(Clone, Copy, Debug)]
 struct Failure {
     error: BareError,
-    /// The name of the tensor that the error is in.
+    /// The name of the tensor that the error is in, or `NONE` if the error is in no tensor.
     tensor: Span,
-    /// The name of the other file that holds the first component of the tensor.
+    /// The name of the file that holds the tensor's first component, or `NONE` if that is the file of the header.
     file: Span,
 }
 
 impl Failure {
-    /// Creates the failure for `error`, which is in the tensor whose description begins at `offset` if it is in the file of
-    /// the header. `tensor` is the name of the tensor, and `file` the name of the other file that holds the tensor.
+    /// Creates the failure for `error`, which is in the tensor called `tensor`. `file` is the name of the other file that holds
+    /// the tensor's first component. Only if there is no such file, the error gets `offset`, where the tensor's description
+    /// begins, because `offset` counts in the file of the header.
     fn in_tensor(error: BareError, offset: u64, tensor: Span, file: Span) -> Self {
         let error = if file.is_none() { error.moved(offset) } else { error };
         Self { error, tensor, file }
@@ -72,7 +73,7 @@ impl Failure {
         if self.tensor.is_none() {
             return error;
         }
-        // Names are copied if there is memory for them.
+        // If there is no memory for a name, the error is returned without it.
         let copied = |name: Span| text(format_args!("{}", name_in(texts, name)?)).ok();
         error.about(copied(self.tensor), copied(self.file))
     }
@@ -89,8 +90,8 @@ fn name_in(texts: &[u8], span: Span) -> Option<&str> {
     if span.is_none() { None } else { str::from_utf8(span.of(texts)).ok() }
 }
 
-/// The error of a header that breaks a rule, with the texts of its builder. Without `std`, an [`Error`] has no names, but
-/// errors of formats have.
+/// The error of a header that breaks a rule. It keeps the texts of its builder, because without `std` an [`Error`] has no room
+/// for names, but the errors inside `formats` have.
 #[derive(Debug)]
 pub(crate) struct Rejection {
     failure: Failure,
@@ -104,19 +105,20 @@ impl Rejection {
         self.failure.error.kind
     }
 
-    /// Returns the offset in the file of the header; `None` if the tensor is in another file.
+    /// Returns the offset at which the tensor's description begins. Returns `None` if the error is in no tensor, or if the
+    /// tensor's first component is in another file.
     #[cfg(feature = "detect")]
     pub(crate) fn offset(&self) -> Option<u64> {
         self.failure.error.offset
     }
 
-    /// Returns the name of the tensor that the error is in.
+    /// Returns the name of the tensor that the error is in; `None` if it is in no tensor.
     #[cfg(feature = "detect")]
     pub(crate) fn tensor(&self) -> Option<&str> {
         name_in(&self.texts, self.failure.tensor)
     }
 
-    /// Returns the name of the other file that holds the tensor.
+    /// Returns the name of the file that holds the tensor's first component; `None` if that is the file of the header.
     #[cfg(feature = "detect")]
     pub(crate) fn file(&self) -> Option<&str> {
         name_in(&self.texts, self.failure.file)
@@ -193,9 +195,9 @@ impl<'o> Builder<'o> {
         Ok(self.texts.try_reserve(text).map_err(|_| OutOfMemory)?)
     }
 
-    /// Sets the offset in the file from which the [`source_offset`](RawObject::source_offset) of tensors counts. Without
-    /// this call, it counts from the start of the header. The header of a PyTorch checkpoint is the directory of a zip
-    /// archive, but a pickle in front of the directory describes the tensors.
+    /// Sets `offset` as the offset in the file from which the [`source_offset`](RawObject::source_offset) of each tensor
+    /// counts. By default, these offsets count from the start of the header. Checkpoints of PyTorch need another start,
+    /// because their header is the directory of a zip archive, but a pickle before the directory describes their tensors.
     pub fn descriptions_at(&mut self, offset: u64) {
         self.descriptions = offset;
     }
@@ -249,7 +251,8 @@ impl<'o> Builder<'o> {
         }
     }
 
-    /// Stores `error`, the first error, which is in `object`, and returns it with its names.
+    /// Stores `error`, the builder's first error, and returns it. If the error is about the file, it gets the name and the
+    /// offset of `object`.
     #[cold]
     #[inline(never)]
     fn reject(&mut self, error: BareError, object: &RawObject<'_>) -> Error {
@@ -360,12 +363,12 @@ impl<'o> Builder<'o> {
     ///
     /// # Errors
     /// The first error of the builder; the format's rule on duplicate names; `blob-overlap`, `limit-decoded-total`; out
-    /// of memory. The error has the place of the tensor, as an error of [`push`](Self::push) has.
+    /// of memory. An error in a tensor has the tensor's name and offset, as described at [`push`](Self::push).
     pub fn finish(self) -> Result<Parsed, Error> {
         Ok(self.try_finish()?)
     }
 
-    /// Does the same as [`finish`](Self::finish), but returns an error that has names without `std`, too.
+    /// Ends the header as [`finish`](Self::finish) does. Also without `std`, the error has the names of the tensor and file.
     pub(crate) fn try_finish(self) -> Result<Parsed, Rejection> {
         let Self { options, facts, header, file_len, texts, index, attributes, findings, .. } =
             self;

@@ -74,8 +74,8 @@ pub struct RawObject<'a> {
     /// header, or from the offset given to [`Builder::descriptions_at`](super::Builder::descriptions_at). If the first
     /// component is in another [file](RawComponent::file), the offset counts from the start of the header of that file.
     ///
-    /// The limit `manifest` keeps headers below 4 GiB. A parser that does not apply this limit passes `u32::MAX` for a
-    /// larger offset.
+    /// 32 bits are enough, because the limit `manifest` is at most 1 GiB. A parser that does not apply this limit passes
+    /// `u32::MAX` for an offset that does not fit.
     pub source_offset: u32,
 }
 

@@ -95,7 +95,8 @@ impl<'a> ManifestRef<'a> {
     /// Returns the bytes of the manifest from the start of a map on: the map of the object or component whose
     /// description begins at `source_offset`. Returns `None` for other formats.
     pub(super) fn map(&self, source_offset: u32) -> Option<Input<'a>> {
-        // In other formats, the offset is one in the header, and the bytes are texts that the parser has kept.
+        // Checked first: in other formats `source_offset` counts in the header, but `as_bytes` returns only the texts that the
+        // parser has kept.
         let dialect = self.validated.dialect?;
         dialect.map(self.as_bytes().get(usize_from_u32(source_offset)..)?)
     }

@@ -244,7 +244,7 @@ fn rules_for_all_tensors_are_those_of_the_format() {
 /// An error about a tensor has its name and the offset of its description, which counts from the start of the header or
 /// from the offset that the parser has given.
 #[test]
-fn errors_have_the_place_that_the_parser_gives() {
+fn errors_have_the_name_and_offset_that_the_parser_gives() {
     let (options, data) = (OpenOptions::default(), [DATA]);
     let beyond = [RawComponent { offset: 10, ..DATA }];
     let place = |error: &Error| (error.tensor().map(str::to_owned), error.offset());
@@ -260,7 +260,7 @@ fn errors_have_the_place_that_the_parser_gives() {
             builder
         };
         let wanted = (Some("wrong".to_owned()), Some(wanted));
-        // A tensor that is wrong alone. Every later call returns the same error with the same names.
+        // A tensor that is invalid by itself. Every later call returns the same error with the same names.
         let mut builder = begin();
         let error = builder.push(&at("wrong", &beyond, 7)).unwrap_err();
         assert_eq!((error.rule(), place(&error)), (Some("blob-bounds"), wanted.clone()));
@@ -276,7 +276,7 @@ fn errors_have_the_place_that_the_parser_gives() {
         let error = builder.finish().unwrap_err();
         assert_eq!((error.rule(), place(&error)), (Some("test-duplicate-name"), wanted));
     }
-    // A wrong call is not about the file.
+    // The error of a wrong call has neither name nor offset.
     let mut builder = Builder::new(&ANY, 4..8, 17, &options).unwrap();
     let error = builder.push(&RawObject { layout: Layout::Mx, ..at("a", &data, 7) }).unwrap_err();
     assert_eq!((error.kind(), place(&error)), (ErrorKind::Misuse(Misuse::Layout), (None, None)));

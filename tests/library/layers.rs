@@ -7,8 +7,8 @@ fn names(cell: &str) -> BTreeSet<&str> {
     cell.split('`').skip(1).step_by(2).collect()
 }
 
-/// The module of the library in whose row of the table an item is: the parser of zTensor files is below other modules that
-/// belong to `formats`, and has a row of its own.
+/// Returns the module whose row of the table covers `path`: its first segment, or `formats::ztensor`. The parser of zTensor
+/// files has a row of its own, because modules that the rest of `formats` uses also use the parser.
 fn row_of(path: &str) -> &str {
     const PARSER: &str = "formats::ztensor";
     match path.strip_prefix(PARSER) {

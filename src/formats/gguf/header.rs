@@ -55,7 +55,7 @@ pub(super) struct Extent {
     pub(super) offset: u64,
     /// The length in bytes.
     pub(super) bytes: u64,
-    /// The offset in the file of the tensor's description.
+    /// The offset in the file at which the tensor's description begins.
     pub(super) at: u32,
 }
 
@@ -68,7 +68,7 @@ pub(super) struct Info<'h> {
     pub(super) bytes: u64,
     /// The offset of the tensor's data, counted from the start of the data.
     pub(super) offset: u64,
-    /// The offset in the file of the tensor's description.
+    /// The offset in the file at which the tensor's description begins.
     pub(super) at: u32,
     shape: [u64; RANK],
     rank: usize,
@@ -120,7 +120,7 @@ impl<'h> Header<'h> {
         })
     }
 
-    /// Returns the name in the description at the offset `at` of the file.
+    /// Returns the name of the tensor whose description begins at the offset `at` in the file.
     #[cold]
     pub(super) fn name(&self, at: u32) -> Result<&'h str, FormatError> {
         let name = self.first.seek(at.into()).text("the name of a tensor");
@@ -233,7 +233,7 @@ fn info<'h>(input: &mut Input<'h>, alignment: u64, limits: &Limits) -> Result<In
             format_args!("begins at data offset {offset}, which is not a multiple of {alignment}");
         return Err(violation(Rule::GgufOffset, sentence));
     }
-    // A header has at most 100 MiB.
+    // The offset fits, because a header has at most 100 MiB.
     let at = u32::try_from(at).unwrap_or(u32::MAX);
     Ok(Info { name, kind, bytes, offset, at, shape, rank })
 }

@@ -284,7 +284,7 @@ impl<'h> Entries<'h> {
         Ok((at, ()))
     }
 
-    /// Converts the number of bytes that are left to an offset in the header.
+    /// Converts `left`, the number of bytes of the header that follow, to an offset from the start of the header.
     #[inline]
     fn position(&self, left: usize) -> usize {
         self.text.len().saturating_sub(left)

@@ -267,7 +267,7 @@ impl<'p> Pickle<'p> {
         self.byte(self.position(node))
     }
 
-    /// Returns the offset in the pickle of the instruction that makes the node number `node`.
+    /// Returns the offset, counted from the start of the pickle, of the instruction that makes the node number `node`.
     pub(super) fn position(&self, node: u32) -> u32 {
         self.node(node).map_or(0, |node| node.at)
     }

@@ -92,7 +92,7 @@ impl Directory {
 
     /// Returns the offset of `entry` from the start of the directory.
     pub(crate) fn position(&self, entry: &Entry<'_>) -> u32 {
-        // A directory has at most 64 MiB.
+        // The offset fits, because a directory has at most 64 MiB.
         u32::try_from(entry.at.saturating_sub(self.range.start)).unwrap_or(u32::MAX)
     }
 

@@ -194,7 +194,7 @@ impl Parser<'_> {
 
 /// Returns the end of `manifest` that begins at the field which breaks the rule of `fault`, so that the error can give
 /// the field's offset. Rules on several objects, such as overlapping blobs, are checked after the manifest has been
-/// parsed; `object` tells where the object of `fault` begins.
+/// parsed; `object` is the object that breaks the rule, where the search begins.
 #[cold]
 fn place<'m>(
     dialect: &Dialect,

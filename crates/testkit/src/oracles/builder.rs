@@ -64,7 +64,7 @@ pub struct Calls {
     format: usize,
     options: OpenOptions,
     header: Range<u64>,
-    /// The offset that the parser gives for the descriptions of objects, if it gives one.
+    /// The argument of `Builder::descriptions_at`, if the parser calls it.
     descriptions: Option<u64>,
     file: Vec<u8>,
     steps: Vec<Step>,
@@ -262,7 +262,7 @@ impl Calls {
                     let outcome = builder.push(&object.raw(components));
                     if let (Err(error), None) = (&outcome, &failed) {
                         assert_eq!(error.location().object(), Some(pushed), "{error}");
-                        self.check_place(error);
+                        self.check_name_and_offset(error);
                     }
                     pushed += 1;
                     outcome
@@ -294,12 +294,12 @@ impl Calls {
             _ => panic!("{error}"),
         }
         assert!(error.location().object().is_some(), "{error} of no object");
-        self.check_place(error);
+        self.check_name_and_offset(error);
     }
 
-    /// Checks that an error about an object has the name and offset that were pushed with this object. A wrong call is not
-    /// about the file, so its error has neither.
-    fn check_place(&self, error: &Error) {
+    /// Checks that an error about an object has the name and offset that were pushed with this object. The error of a wrong
+    /// call has neither name nor offset.
+    fn check_name_and_offset(&self, error: &Error) {
         let ordinal = error.location().object().expect("an object") as usize;
         let object = self.objects().nth(ordinal).expect("an object that was pushed");
         let start = self.descriptions.unwrap_or(self.header.start);

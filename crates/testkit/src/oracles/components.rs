@@ -71,7 +71,7 @@ pub(crate) fn read(
     };
     let view = component.view();
     assert_eq!(bytes(&view), bytes(&bound));
-    // Nothing of an empty file has to be lent.
+    // The view of an empty file never fails, because there are no bytes to borrow.
     if !file.is_empty() {
         let not_lent = other.view().expect_err("a source that lends nothing");
         let is_misuse = not_lent.kind() == ErrorKind::Misuse(Misuse::NotInMemory);

@@ -67,7 +67,7 @@ impl<'a> Arbitrary<'a> for Calls {
     }
 }
 
-/// Sets the offsets of descriptions. The builder uses them for errors only, so any offsets are right.
+/// Sets the offsets of descriptions. Any offset is valid, because the builder uses offsets only in errors.
 fn set_descriptions(u: &mut Unstructured<'_>, calls: &mut Calls) -> Result<()> {
     if u.ratio(1, 4)? {
         calls.descriptions = Some(*u.choose(&EDGES)?);
