@@ -31,9 +31,14 @@ impl NameTable {
         // Entries are sorted as numbers first, which is faster than by a comparison that may read texts. Then only entries of
         // equal hashes are sorted by their texts.
         sort_by(&mut entries, Ord::cmp);
-        let has_same_hash = |a: &u64, b: &u64| hash_in(*a) == hash_in(*b);
-        for same in entries.chunk_by_mut(has_same_hash).filter(|same| same.len() > 1) {
-            sort_by(same, |a, b| by_text(*a, *b, &read));
+        let mut rest = entries.as_mut_slice();
+        while let Some(&first) = rest.first() {
+            let count = rest.iter().take_while(|entry| hash_in(**entry) == hash_in(first)).count();
+            let Some((same, others)) = rest.split_at_mut_checked(count) else { break };
+            if count > 1 {
+                sort_by(same, |a, b| by_text(*a, *b, &read));
+            }
+            rest = others;
         }
         Ok(Self(entries))
     }

@@ -110,7 +110,7 @@ impl Other {
             Some(wanted) => self.opening.supply(&wanted, bytes),
             None => Err(Misuse::Supply.into()),
         };
-        supplied.map_err(|error| self.rejected(&error.into()))?;
+        supplied.map_err(|error| self.rejected(&error))?;
         while self.wanted.is_empty() {
             match self
                 .opening
