@@ -175,10 +175,20 @@ pub fn quoted(name: &str) -> String {
 
 /// Returns a name between quotes unless it is plain, and cuts out its middle if it takes more than `limit` columns.
 pub fn word(name: &str, limit: usize) -> String {
-    if is_plain(name) && ends(name, limit).is_none() {
-        name.to_owned()
-    } else {
-        Within(name, limit).to_string()
+    Word(name, limit).to_string()
+}
+
+/// A name as [`word`] returns it, but displayed without allocation.
+pub(crate) struct Word<'a>(pub(crate) &'a str, pub(crate) usize);
+
+impl fmt::Display for Word<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self(name, limit) = *self;
+        if is_plain(name) && ends(name, limit).is_none() {
+            f.write_str(name)
+        } else {
+            Within(name, limit).fmt(f)
+        }
     }
 }
 

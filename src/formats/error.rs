@@ -84,7 +84,7 @@ impl fmt::Display for Statement<'_> {
             (Subject::Own, _) => f.write_str(sentence),
             (Subject::Name | Subject::Part, Some(name)) => write!(f, "{} {sentence}", Short(name)),
             (Subject::Key, Some(key)) => {
-                write!(f, "{} {sentence}", escape::word(key, escape::COLUMNS))
+                write!(f, "{} {sentence}", escape::Word(key, escape::COLUMNS))
             }
             (_, None) => write!(f, "it {sentence}"),
         }
