@@ -629,12 +629,14 @@ impl Reading<'_> {
     /// Reads decoded bytes to the front of `room` until `room` is full or no bytes are left, and returns their number.
     fn fill<R: ReadAt>(&mut self, source: &R, room: &mut [u8]) -> Result<usize, Error> {
         let wanted = self.wanted().min(room.len());
+        // Decoding stops where the declared bytes end, so that wrong bools are found before anything that is wrong after them,
+        // however large the buffer is.
+        let room = room.get_mut(..wanted).ok_or(BareError::internal())?;
         let Some(hasher) = &mut self.hasher else {
             return Ok(0);
         };
         let length = match &mut self.stored {
             Stored::Raw(extent) => {
-                let room = room.get_mut(..wanted).ok_or(BareError::internal())?;
                 if wanted > 0 {
                     let at = extent.offset().saturating_add(self.position);
                     source.read_at(at, room)?;
@@ -654,7 +656,6 @@ impl Reading<'_> {
             #[cfg(feature = "deflate")]
             Stored::Deflate(stream) => stream.read(source, room, |bytes| hasher.update(bytes))?,
             Stored::Strided(strided) => {
-                let room = room.get_mut(..wanted).ok_or(BareError::internal())?;
                 strided.read(self.position, room)?;
                 wanted
             }

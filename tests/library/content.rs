@@ -320,4 +320,12 @@ fn of_two_errors_chunks_name_the_one_that_the_whole_does() {
     assert_eq!(whole.rule(), Some("bool-value"));
     let mut content = component.reader().unwrap();
     assert_eq!(content.next_chunk().unwrap_err(), whole);
+    // A reader decodes into a buffer of its own if that of the caller is small.
+    let mut content = component.reader().unwrap();
+    let failed = loop {
+        if let Err(error) = io::Read::read(&mut content, &mut [0]) {
+            break error;
+        }
+    };
+    assert_eq!(failed.downcast::<Error>().unwrap(), whole);
 }
