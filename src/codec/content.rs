@@ -632,33 +632,18 @@ impl Reading<'_> {
         // Decoding stops where the declared bytes end, so that wrong bools are found before anything that is wrong after them,
         // however large the buffer is.
         let room = room.get_mut(..wanted).ok_or(BareError::internal())?;
-        let Some(hasher) = &mut self.hasher else {
+        if self.hasher.is_none() {
             return Ok(0);
-        };
-        let length = match &mut self.stored {
-            Stored::Raw(extent) => {
-                if wanted > 0 {
-                    let at = extent.offset().saturating_add(self.position);
-                    source.read_at(at, room)?;
-                    hasher.update(room);
-                }
-                wanted
-            }
-            #[cfg(feature = "zstd")]
-            Stored::Zstd(frames) => frames.read(source, room, |bytes| hasher.update(bytes))?,
-            #[cfg(feature = "zstd")]
-            Stored::Seekable(frames) => {
-                let length = frames.read(source, room)?;
-                // In generation 2, digests are computed over decoded bytes.
-                hasher.update(room.get(..length).ok_or(BareError::internal())?);
-                length
-            }
-            #[cfg(feature = "deflate")]
-            Stored::Deflate(stream) => stream.read(source, room, |bytes| hasher.update(bytes))?,
-            Stored::Strided(strided) => {
-                strided.read(self.position, room)?;
-                wanted
-            }
+        }
+        let is_decoded = !matches!(self.stored, Stored::Raw(_));
+        if is_decoded && self.component.bool_rule().is_some() {
+            // If decoding fails, the bytes that have not been decoded are then valid bools.
+            room.fill(0);
+        }
+        let length = match self.decode(source, room) {
+            Ok(length) => length,
+            Err(error) if is_decoded => return Err(self.first_error(room, error)),
+            Err(error) => return Err(error),
         };
         if length == 0 {
             self.end()?;
@@ -672,6 +657,48 @@ impl Reading<'_> {
             bytes.chunks_exact_mut(width).for_each(<[u8]>::reverse);
         }
         Ok(length)
+    }
+
+    /// Returns the error to report if decoding into `room` failed with `error`. A wrong bool that was decoded before is
+    /// reported instead, because it is found first if the buffer is smaller. Damage to content with a checksum is always
+    /// reported before wrong bools.
+    #[cold]
+    fn first_error(&mut self, room: &[u8], error: Error) -> Error {
+        let has_checksum = self.hasher.as_ref().is_some_and(Hasher::has_checksum);
+        if has_checksum || !error.is_rejection() {
+            return error;
+        }
+        self.pass(room).map_or_else(Error::from, |()| error)
+    }
+
+    /// Decodes the next bytes to the front of `room`, and returns their number.
+    fn decode<R: ReadAt>(&mut self, source: &R, room: &mut [u8]) -> Result<usize, Error> {
+        let (hasher, wanted) = (self.hasher.as_mut().ok_or(BareError::internal())?, room.len());
+        match &mut self.stored {
+            Stored::Raw(extent) => {
+                if wanted > 0 {
+                    let at = extent.offset().saturating_add(self.position);
+                    source.read_at(at, room)?;
+                    hasher.update(room);
+                }
+                Ok(wanted)
+            }
+            #[cfg(feature = "zstd")]
+            Stored::Zstd(frames) => frames.read(source, room, |bytes| hasher.update(bytes)),
+            #[cfg(feature = "zstd")]
+            Stored::Seekable(frames) => {
+                let length = frames.read(source, room)?;
+                // In generation 2, digests are computed over decoded bytes.
+                hasher.update(room.get(..length).ok_or(BareError::internal())?);
+                Ok(length)
+            }
+            #[cfg(feature = "deflate")]
+            Stored::Deflate(stream) => stream.read(source, room, |bytes| hasher.update(bytes)),
+            Stored::Strided(strided) => {
+                strided.read(self.position, room)?;
+                Ok(wanted)
+            }
+        }
     }
 
     /// Validates the bools of `chunk`, and moves the position behind it.

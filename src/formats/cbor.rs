@@ -204,9 +204,10 @@ fn part(entries: &[u8], from: u32, to: u32) -> &[u8] {
 
 #[cfg(test)]
 mod tests {
+    use crate::formats::tests::brief;
+
     use super::*;
     use alloc::format;
-    use alloc::string::ToString as _;
 
     fn twice(key: &str) -> FormatError {
         FormatError::internal(&format!("{key} twice"))
@@ -246,7 +247,7 @@ mod tests {
             for key in [&*key, "b", &key] {
                 map.put(key, |out| Ok(out.uint(7)?)).unwrap();
             }
-            let error = map.finish(twice).unwrap_err().to_string();
+            let error = brief(&map.finish(twice).unwrap_err().into());
             assert!(error.ends_with(&format!(" {key} twice")), "{length}");
         }
     }

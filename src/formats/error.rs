@@ -227,36 +227,6 @@ impl FormatError {
     }
 }
 
-impl fmt::Display for FormatError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Violation(violation) => {
-                let Violation { part, name, subject, .. } = violation;
-                let part = part.as_ref().filter(|_| *subject != Subject::Part);
-                let name = name.as_ref().filter(|_| !violation.is_named());
-                for name in part.into_iter().chain(name) {
-                    write!(f, "{}: ", escape::quoted(name))?;
-                }
-                violation.statement().fmt(f)?;
-                match violation.offset {
-                    None => Ok(()),
-                    Some(offset) => write!(f, " at byte {offset:#x}"),
-                }
-            }
-            Self::Library(error) => error.fmt(f),
-        }
-    }
-}
-
-impl core::error::Error for FormatError {
-    fn source(&self) -> Option<&(dyn core::error::Error + 'static)> {
-        match self {
-            Self::Library(error) => Some(error),
-            Self::Violation(_) => None,
-        }
-    }
-}
-
 #[cfg(feature = "std")]
 impl From<io::Error> for FormatError {
     fn from(error: io::Error) -> Self {

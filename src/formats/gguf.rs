@@ -124,7 +124,7 @@ fn parse(
             layout_name: blocks.as_ref().map(|(name, _)| &**name),
             attributes: blocks.as_ref().map(|(_, attributes)| &**attributes),
             components: &[component(&info, header.data, length)],
-            source_offset: info.at,
+            source_offset: info.description_offset,
         };
         builder.push(&object).map_err(format_error)?;
     }

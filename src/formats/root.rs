@@ -205,8 +205,8 @@ impl<S: ReadAt> Root<S> {
     }
 }
 
-/// Adds a tensor of another archive to `builder` and returns the length of its data in bytes. `file` is the ordinal of the file
-/// that contains the data; `None` stands for the file of the header.
+/// Adds a tensor of another archive to `builder` and returns the length of its data in bytes. If the data is in a sibling file,
+/// `file` is the ordinal of that file. If it is in the file whose header is parsed, `file` is `None`.
 pub(crate) fn push(
     builder: &mut Builder<'_>,
     tensor: &Tensor<'_>,

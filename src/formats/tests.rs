@@ -53,7 +53,7 @@ fn rejection(name: &str, bytes: &[u8]) -> String {
 }
 
 /// Formats `error` as `"file": "tensor": sentence at byte 0x0`, without a name that the sentence already begins with.
-fn brief(error: &Error) -> String {
+pub(super) fn brief(error: &Error) -> String {
     let tensor = error.tensor().filter(|_| !error.names_its_tensor());
     let file = error.file().filter(|_| !error.names_its_tensor() || error.tensor().is_some());
     let quoted = |name: Option<&str>| name.map_or_else(String::new, |name| format!("{name:?}: "));
@@ -102,7 +102,7 @@ fn the_content_decides_and_then_the_name() {
     }
 }
 
-/// The error for a duplicate name has the name, and the offset at which the second tensor of that name is described.
+/// If two tensors have one name, the error has this name and the offset of the second tensor's description.
 #[test]
 fn duplicate_names_are_reported_at_the_second_tensor() {
     let corpus = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("corpus/other");

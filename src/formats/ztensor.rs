@@ -1,5 +1,6 @@
-//! Parsing zTensor files. The modules `v0_1`, `v1` and `v2` have tables that list the fields of a manifest of their generation,
-//! and a [`Dialect`] holds the facts in which generations differ. `frame` finds the manifest, and `parser` turns it into an index.
+//! The parser of zTensor files. `frame` finds the manifest in a file, and `parser` parses the manifest into an index.
+//! `v0_1`, `v1` and `v2` each describe the fields of one generation in tables, and the facts in which the generation
+//! differs from others in a [`Dialect`].
 //!
 //! A table is a list of fields, each with its key, slot, type, presence, and the rule that a value of another type
 //! breaks. The tables document the format, and the code is generated from them: reading a record, looking up a field,

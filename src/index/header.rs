@@ -105,8 +105,8 @@ impl Rejection {
         self.failure.error.kind
     }
 
-    /// Returns the offset at which the tensor's description begins. Returns `None` if the error is in no tensor, or if the
-    /// tensor's first component is in another file.
+    /// Returns the offset of the tensor's description in the file of the header. Returns `None` for an error without a tensor,
+    /// and for a tensor whose first component is in another file.
     #[cfg(feature = "detect")]
     pub(crate) fn offset(&self) -> Option<u64> {
         self.failure.error.offset

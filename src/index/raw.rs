@@ -70,9 +70,9 @@ pub struct RawObject<'a> {
     pub attributes: Option<&'a [u8]>,
     /// The components, their roles in ascending order.
     pub components: &'a [RawComponent<'a>],
-    /// The offset at which the description of the tensor begins, for errors. The offset counts from the start of the
-    /// header, or from the offset given to [`Builder::descriptions_at`](super::Builder::descriptions_at). If the first
-    /// component is in another [file](RawComponent::file), the offset counts from the start of the header of that file.
+    /// The offset of the tensor's description, which errors report. It counts from the start of the header, or from the
+    /// offset that was passed to [`Builder::descriptions_at`](super::Builder::descriptions_at). For a tensor whose first
+    /// component is in another [file](RawComponent::file), it counts from the start of the header of that file.
     ///
     /// 32 bits are enough, because the limit `manifest` is at most 1 GiB. A parser that does not apply this limit passes
     /// `u32::MAX` for an offset that does not fit.

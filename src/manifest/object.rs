@@ -238,7 +238,7 @@ impl<'a> Tensor<'a> {
         Component { parts, record, owner, object: ordinal, ordinal: location }
     }
 
-    /// Returns the offset at which the object's description begins: see [`ObjectRecord::source_offset`].
+    /// Returns the [offset of the object's description](ObjectRecord::source_offset) in the header.
     #[cfg(feature = "detect")]
     pub(crate) fn source_offset(&self) -> u32 {
         self.record.source_offset

@@ -329,3 +329,31 @@ fn of_two_errors_chunks_name_the_one_that_the_whole_does() {
     };
     assert_eq!(failed.downcast::<Error>().unwrap(), whole);
 }
+
+/// A bool is 2 in the first block of a frame, and the second block is damaged. Every way of reading finds the bool, whether it
+/// decodes both blocks at once or not.
+#[test]
+fn a_wrong_bool_comes_before_a_damaged_block() {
+    let mut first = [0; 20];
+    first[5] = 2;
+    // A single segment of 40 bytes; 20 bytes that are stored as they are; 3 bytes that should be compressed, and are not.
+    let frame =
+        [&b"\x28\xb5\x2f\xfd\x20\x28\xa0\0\0"[..], &first, b"\x1d\0\0\xff\xff\xff"].concat();
+    let data = zstd_component("bool", 64, frame.len() as u64, 40);
+    let file = v1("1.2.0", vec![("w", dense_object(&[40], data))]).blob(64, &frame);
+    let file = file.build("").bytes;
+    let archive = Archive::from_bytes(&file).unwrap();
+    let component = archive.get("w").unwrap().component("data").unwrap();
+    let whole = component.read().unwrap_err();
+    assert_eq!(whole.rule(), Some("bool-value"));
+    assert_eq!(component.reader().unwrap().next_chunk().unwrap_err(), whole);
+    for size in [1, 16, 20, 32, 100] {
+        let (mut content, mut buffer) = (component.reader().unwrap(), vec![0; size]);
+        let failed = loop {
+            if let Err(error) = io::Read::read(&mut content, &mut buffer) {
+                break error;
+            }
+        };
+        assert_eq!(failed.downcast::<Error>().unwrap(), whole, "{size}");
+    }
+}

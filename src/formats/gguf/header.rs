@@ -55,8 +55,8 @@ pub(super) struct Extent {
     pub(super) offset: u64,
     /// The length in bytes.
     pub(super) bytes: u64,
-    /// The offset in the file at which the tensor's description begins.
-    pub(super) at: u32,
+    /// The offset of the tensor's description, counted from the start of the file.
+    pub(super) description_offset: u32,
 }
 
 /// A tensor, as the header describes it.
@@ -68,8 +68,8 @@ pub(super) struct Info<'h> {
     pub(super) bytes: u64,
     /// The offset of the tensor's data, counted from the start of the data.
     pub(super) offset: u64,
-    /// The offset in the file at which the tensor's description begins.
-    pub(super) at: u32,
+    /// The offset of the tensor's description, counted from the start of the file.
+    pub(super) description_offset: u32,
     shape: [u64; RANK],
     rank: usize,
 }
@@ -95,11 +95,12 @@ impl<'h> Header<'h> {
         let (metadata, alignment) = metadata(&mut input, keys, limits)?;
         let (first, mut extents, mut text) = (input, Vec::new(), 0_usize);
         for _ in 0..tensors {
-            let Info { name, kind, bytes, offset, at, .. } = info(&mut input, alignment, limits)?;
+            let Info { name, kind, bytes, offset, description_offset, .. } =
+                info(&mut input, alignment, limits)?;
             let more = if matches!(kind, Type::Plain(_)) { 2 } else { BLOCKS };
             text = text.saturating_add(name.len()).saturating_add(more);
             extents.try_reserve(1).map_err(|_| FormatError::memory())?;
-            extents.push(Extent { offset, bytes, at });
+            extents.push(Extent { offset, bytes, description_offset });
         }
         let end = input.at();
         let data = end.checked_next_multiple_of(alignment);
@@ -120,10 +121,10 @@ impl<'h> Header<'h> {
         })
     }
 
-    /// Returns the name of the tensor whose description begins at the offset `at` in the file.
+    /// Returns the name of the tensor with the given [`description_offset`](Info::description_offset).
     #[cold]
-    pub(super) fn name(&self, at: u32) -> Result<&'h str, FormatError> {
-        let name = self.first.seek(at.into()).text("the name of a tensor");
+    pub(super) fn name(&self, description_offset: u32) -> Result<&'h str, FormatError> {
+        let name = self.first.seek(description_offset.into()).text("the name of a tensor");
         name.map_err(|_| FormatError::internal("a tensor is not in the header"))
     }
 }
@@ -234,6 +235,6 @@ fn info<'h>(input: &mut Input<'h>, alignment: u64, limits: &Limits) -> Result<In
         return Err(violation(Rule::GgufOffset, sentence));
     }
     // The offset fits, because a header has at most 100 MiB.
-    let at = u32::try_from(at).unwrap_or(u32::MAX);
-    Ok(Info { name, kind, bytes, offset, at, shape, rank })
+    let description_offset = u32::try_from(at).unwrap_or(u32::MAX);
+    Ok(Info { name, kind, bytes, offset, description_offset, shape, rank })
 }

@@ -28,13 +28,13 @@ pub(super) struct Layout<'l, 'h> {
 impl Layout<'_, '_> {
     /// Checks the `extents` of the data of all tensors.
     pub(super) fn check(&self, mut extents: Vec<Extent>) -> Result<(), FormatError> {
-        let name = |at| self.header.name(at);
+        let name = |description_offset| self.header.name(description_offset);
         // A tensor without data occupies no bytes, so any offset is allowed.
         extents.retain(|extent| extent.bytes > 0);
-        let place = |extent: &Extent| (extent.offset, extent.at);
+        let place = |extent: &Extent| (extent.offset, extent.description_offset);
         sort_by(&mut extents, |one, other| place(one).cmp(&place(other)));
         let (mut end, mut before) = (self.header.end, 0);
-        for Extent { offset, bytes, at } in extents {
+        for Extent { offset, bytes, description_offset } in extents {
             // An offset that overflows saturates, and is beyond the end of the file, too.
             let start = self.header.data.saturating_add(offset);
             let tensor_end = start.checked_add(bytes).filter(|end| *end <= self.length);
@@ -43,10 +43,10 @@ impl Layout<'_, '_> {
                 let sentence =
                     format_args!("has {bytes} at data offset {offset}, beyond the end of the file");
                 let error = FormatError::predicate(Rule::GgufBounds, sentence);
-                return Err(error.about(name(at)?));
+                return Err(error.about(name(description_offset)?));
             };
             if start < end {
-                let (name, before) = (Short(name(at)?), Short(name(before)?));
+                let (name, before) = (Short(name(description_offset)?), Short(name(before)?));
                 let sentence = format_args!("{name} shares data with {before}");
                 return Err(FormatError::violation_at(Rule::GgufOverlap, sentence, start));
             }
@@ -57,9 +57,9 @@ impl Layout<'_, '_> {
                     "begins at data offset {offset}, expected {expected}, after the tensor before it"
                 );
                 let error = FormatError::predicate(Rule::GgufContiguous, sentence);
-                return Err(error.or_at(start).about(name(at)?));
+                return Err(error.or_at(start).about(name(description_offset)?));
             }
-            (end, before) = (tensor_end, at);
+            (end, before) = (tensor_end, description_offset);
         }
         end = self.check_padding(end)?;
         match self.length.saturating_sub(end) {

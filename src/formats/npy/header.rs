@@ -203,9 +203,10 @@ fn number(input: &str, has_long: bool) -> IResult<&str, u64> {
 #[cfg(test)]
 mod tests {
     use alloc::format;
-    use alloc::string::ToString as _;
     use alloc::vec;
     use std::sync::LazyLock;
+
+    use crate::formats::tests::brief;
 
     use super::*;
 
@@ -277,12 +278,14 @@ mod tests {
             ("{'descr': '<f4', 'fortran_order': False, 'shape': ()} x", "invalid NumPy header at "),
             ("{'descr': '<f4', 'fortran_order': False, 'shape': (),,}", "invalid NumPy header at "),
         ] {
-            let sentence = parse(text, true).unwrap_err().to_string();
+            let sentence = brief(&parse(text, true).unwrap_err().into());
             assert!(sentence.contains(why), "{text}: {sentence}");
         }
         // Only Python 2 wrote numbers with `L`, and it never wrote headers of version 3.0.
         let long = "{'descr': '<f4', 'fortran_order': True, 'shape': (2L, 3L)}";
         assert!(parse(long, true).is_ok());
-        assert!(parse(long, false).unwrap_err().to_string().contains("invalid NumPy header at "));
+        assert!(
+            brief(&parse(long, false).unwrap_err().into()).contains("invalid NumPy header at ")
+        );
     }
 }

@@ -78,9 +78,10 @@ fn unsupported(name: &str) -> &'static str {
 
 #[cfg(test)]
 mod tests {
+    use crate::formats::tests::brief;
+
     use super::*;
     use alloc::format;
-    use alloc::string::ToString as _;
 
     #[test]
     fn every_type() {
@@ -116,7 +117,7 @@ mod tests {
             ("<f4 ", "not supported"),
             ("|f4", "without a byte order"),
         ] {
-            let sentence = Type::parse(descr).unwrap_err().to_string();
+            let sentence = brief(&Type::parse(descr).unwrap_err().into());
             assert!(sentence.contains(why), "{descr}: {sentence}");
         }
     }

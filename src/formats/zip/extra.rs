@@ -70,10 +70,11 @@ fn next(bytes: &[u8]) -> Option<(u16, &[u8], &[u8])> {
 
 #[cfg(test)]
 mod tests {
+    use crate::formats::tests::brief;
+
     use super::*;
     use alloc::format;
     use alloc::string::String;
-    use alloc::string::ToString as _;
     use alloc::vec;
     use alloc::vec::Vec;
 
@@ -83,7 +84,7 @@ mod tests {
     }
 
     fn rejection(bytes: &[u8]) -> String {
-        Extra::parse(bytes, Writer::NumPy).unwrap_err().to_string()
+        brief(&Extra::parse(bytes, Writer::NumPy).unwrap_err().into())
     }
 
     #[test]
