@@ -178,7 +178,7 @@ pub fn word(name: &str, limit: usize) -> String {
     Word(name, limit).to_string()
 }
 
-/// A name as [`word`] returns it, but displayed without allocation.
+/// A name and a limit, displayed as [`word`] formats the name, but without allocation.
 pub(crate) struct Word<'a>(pub(crate) &'a str, pub(crate) usize);
 
 impl fmt::Display for Word<'_> {

@@ -629,15 +629,15 @@ impl Reading<'_> {
     /// Reads decoded bytes to the front of `room` until `room` is full or no bytes are left, and returns their number.
     fn fill<R: ReadAt>(&mut self, source: &R, room: &mut [u8]) -> Result<usize, Error> {
         let wanted = self.wanted().min(room.len());
-        // Decoding stops where the declared bytes end, so that wrong bools are found before anything that is wrong after them,
-        // however large the buffer is.
+        // One call decodes no more than the declared bytes, whatever the size of the buffer. Whether the stream ends there is
+        // found by the next call.
         let room = room.get_mut(..wanted).ok_or(BareError::internal())?;
         if self.hasher.is_none() {
             return Ok(0);
         }
         let is_decoded = !matches!(self.stored, Stored::Raw(_));
         if is_decoded && self.component.bool_rule().is_some() {
-            // If decoding fails, the bytes that have not been decoded are then valid bools.
+            // 0 is a valid bool, so if decoding fails, `first_error` does not take bytes that were not decoded for wrong bools.
             room.fill(0);
         }
         let length = match self.decode(source, room) {
@@ -659,9 +659,10 @@ impl Reading<'_> {
         Ok(length)
     }
 
-    /// Returns the error to report if decoding into `room` failed with `error`. A wrong bool that was decoded before is
-    /// reported instead, because it is found first if the buffer is smaller. Damage to content with a checksum is always
-    /// reported before wrong bools.
+    /// Returns the error to report after decoding into `room` failed with `error`. If the bytes that were decoded before the
+    /// failure contain a wrong bool, the error is about this bool: a smaller buffer would have found it first, and the error
+    /// must not depend on the size of the buffer. If the content has a checksum, damage is always reported before wrong
+    /// bools.
     #[cold]
     fn first_error(&mut self, room: &[u8], error: Error) -> Error {
         let has_checksum = self.hasher.as_ref().is_some_and(Hasher::has_checksum);

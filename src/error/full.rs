@@ -249,8 +249,9 @@ impl Error {
         self.bare.kind.row()
     }
 
-    /// Returns whether the file is rejected: it is invalid or unsupported, or exceeds a limit. A note, or a file that
-    /// [cannot be written](ErrorKind::Inexpressible), is not a rejection, although its error has a [row](Self::row).
+    /// Returns whether the error rejects the file as invalid or unsupported, or because it exceeds a limit. Two kinds of errors
+    /// name a rule and reject nothing: a [note](ErrorKind::Note) about a valid file, and an error of a valid file that the new
+    /// format [cannot express](ErrorKind::Inexpressible).
     pub fn is_rejection(&self) -> bool {
         matches!(
             self.kind(),

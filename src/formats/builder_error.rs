@@ -9,7 +9,8 @@ use crate::index::{Builder, Parsed, Rejection};
 use super::error::FormatError;
 use super::rules::Rule;
 
-/// Converts an error of the builder, except a duplicate name, which only [`finish`] reports.
+/// Converts an error of the builder that is not about a duplicate name. Only the end of the header can have such an error,
+/// which [`finish`] converts.
 #[cold]
 pub(super) fn format_error(error: Error) -> FormatError {
     match error.kind() {
@@ -27,7 +28,7 @@ pub(super) fn finish(builder: Builder<'_>, duplicate: Rule) -> Result<Parsed, Fo
     builder.try_finish().map_err(|rejection| finish_error(rejection, duplicate))
 }
 
-/// Converts `rejection`, an error at the end of the header. A duplicate name becomes a violation of `duplicate`.
+/// Converts `rejection`, an error at the end of the header. A duplicate name is reported as a violation of the rule `duplicate`.
 #[cold]
 fn finish_error(rejection: Rejection, duplicate: Rule) -> FormatError {
     match (rejection.kind(), rejection.tensor()) {

@@ -54,13 +54,13 @@ impl IndexFault {
     }
 }
 
-/// The facts about the object that breaks a rule, from which an error gets its name and offset. The spans point into the
-/// texts that [`IndexBuilder::finish`] gets.
+/// What an error reports about the object that breaks a rule: its name, its offset and its file. The spans point into the
+/// texts that are passed to [`IndexBuilder::finish`].
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct FaultyObject {
     pub(crate) name: Span,
     pub(crate) source_offset: u32,
-    /// The name of the other file that holds the object's first component, if it is in another file.
+    /// The name of the file that holds the object's first component, or `NONE` if that is the file of the header.
     pub(crate) file: Span,
 }
 
@@ -202,7 +202,7 @@ impl IndexBuilder {
         }
     }
 
-    /// Returns the object that `fault` is in, or `None` if it is in no object.
+    /// Returns the object that `fault` is about, or `None` if it is about no single object.
     #[cold]
     fn faulty_object(&self, fault: &IndexFault) -> Option<FaultyObject> {
         let record = self.objects.get(usize_from_u32(fault.object?))?;

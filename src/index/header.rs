@@ -47,20 +47,20 @@ pub struct Builder<'o> {
     failed: Option<Failure>,
 }
 
-/// An error of a builder. The names are among the texts of the builder.
+/// An error of a builder, and the tensor and file that it is about. Both names are spans of the builder's texts.
 #[derive(Clone, Copy, Debug)]
 struct Failure {
     error: BareError,
-    /// The name of the tensor that the error is in, or `NONE` if the error is in no tensor.
+    /// The name of the tensor, or `NONE` if the error is about no tensor.
     tensor: Span,
     /// The name of the file that holds the tensor's first component, or `NONE` if that is the file of the header.
     file: Span,
 }
 
 impl Failure {
-    /// Creates the failure for `error`, which is in the tensor called `tensor`. `file` is the name of the other file that holds
-    /// the tensor's first component. Only if there is no such file, the error gets `offset`, where the tensor's description
-    /// begins, because `offset` counts in the file of the header.
+    /// Creates the failure for `error`, which is about the tensor called `tensor`. `file` is the name of the file that holds
+    /// the tensor's first component, or `NONE` if that is the file of the header. `offset` is the offset of the tensor's
+    /// description in the file of the header, so the error gets it only if `file` is `NONE`.
     fn in_tensor(error: BareError, offset: u64, tensor: Span, file: Span) -> Self {
         let error = if file.is_none() { error.moved(offset) } else { error };
         Self { error, tensor, file }
@@ -90,8 +90,8 @@ fn name_in(texts: &[u8], span: Span) -> Option<&str> {
     if span.is_none() { None } else { str::from_utf8(span.of(texts)).ok() }
 }
 
-/// The error of a header that breaks a rule. It keeps the texts of its builder, because without `std` an [`Error`] has no room
-/// for names, but the errors inside `formats` have.
+/// The error of a header that breaks a rule. It keeps the texts of the builder, which contain the names. Without `std`, an
+/// [`Error`] cannot hold names, so the parsers in `formats` take them from here.
 #[derive(Debug)]
 pub(crate) struct Rejection {
     failure: Failure,
@@ -112,7 +112,7 @@ impl Rejection {
         self.failure.error.offset
     }
 
-    /// Returns the name of the tensor that the error is in; `None` if it is in no tensor.
+    /// Returns the name of the tensor, or `None` if the error is about no tensor.
     #[cfg(feature = "detect")]
     pub(crate) fn tensor(&self) -> Option<&str> {
         name_in(&self.texts, self.failure.tensor)
@@ -195,9 +195,9 @@ impl<'o> Builder<'o> {
         Ok(self.texts.try_reserve(text).map_err(|_| OutOfMemory)?)
     }
 
-    /// Sets `offset` as the offset in the file from which the [`source_offset`](RawObject::source_offset) of each tensor
-    /// counts. By default, these offsets count from the start of the header. Checkpoints of PyTorch need another start,
-    /// because their header is the directory of a zip archive, but a pickle before the directory describes their tensors.
+    /// Sets the offset in the file from which every [`source_offset`](RawObject::source_offset) is counted. The default is
+    /// the start of the header. PyTorch checkpoints need another one: their header is the directory of a zip archive, but
+    /// their tensors are described by a pickle that comes before the directory.
     pub fn descriptions_at(&mut self, offset: u64) {
         self.descriptions = offset;
     }
@@ -251,8 +251,8 @@ impl<'o> Builder<'o> {
         }
     }
 
-    /// Stores `error`, the builder's first error, and returns it. If the error is about the file, it gets the name and the
-    /// offset of `object`.
+    /// Stores `error` as the builder's first error, and returns it. If the file is the cause, and not the caller or the
+    /// memory of the system, the error gets the name and the offset of `object`.
     #[cold]
     #[inline(never)]
     fn reject(&mut self, error: BareError, object: &RawObject<'_>) -> Error {
@@ -363,12 +363,12 @@ impl<'o> Builder<'o> {
     ///
     /// # Errors
     /// The first error of the builder; the format's rule on duplicate names; `blob-overlap`, `limit-decoded-total`; out
-    /// of memory. An error in a tensor has the tensor's name and offset, as described at [`push`](Self::push).
+    /// of memory. An error about a tensor has the tensor's name and offset, as described at [`push`](Self::push).
     pub fn finish(self) -> Result<Parsed, Error> {
         Ok(self.try_finish()?)
     }
 
-    /// Ends the header as [`finish`](Self::finish) does. Also without `std`, the error has the names of the tensor and file.
+    /// Does what [`finish`](Self::finish) does, but the error has the names of the tensor and the file even without `std`.
     pub(crate) fn try_finish(self) -> Result<Parsed, Rejection> {
         let Self { options, facts, header, file_len, texts, index, attributes, findings, .. } =
             self;

@@ -7,8 +7,9 @@ fn names(cell: &str) -> BTreeSet<&str> {
     cell.split('`').skip(1).step_by(2).collect()
 }
 
-/// Returns the module whose row of the table covers `path`: its first segment, or `formats::ztensor`. The parser of zTensor
-/// files has a row of its own, because modules that the rest of `formats` uses also use the parser.
+/// Returns the module whose row of the table in ARCHITECTURE.md covers `path`: `formats::ztensor` for paths in that module, or
+/// the first segment of any other path. The parser of zTensor files has a row of its own, because the rest of `formats` may use
+/// modules that use the parser.
 fn row_of(path: &str) -> &str {
     const PARSER: &str = "formats::ztensor";
     match path.strip_prefix(PARSER) {

@@ -296,8 +296,8 @@ impl<'h> Entries<'h> {
         self.before.saturating_add(u64_from_usize(self.position(left)))
     }
 
-    /// Adds to `error` the name of a tensor that has been parsed. The quote before the name is at offset `name_at` of the
-    /// header.
+    /// Adds the name of a tensor that was parsed before to `error`. `name_at` is the offset in the header of the quote that
+    /// opens the name.
     #[cold]
     pub(crate) fn about(&self, error: FormatError, name_at: u32) -> FormatError {
         let at = self.text.get(usize_from_u32(name_at)..).unwrap_or_default();
