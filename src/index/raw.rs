@@ -74,7 +74,7 @@ pub struct RawObject<'a> {
     /// offset that was passed to [`Builder::descriptions_at`](super::Builder::descriptions_at). For a tensor whose first
     /// component is in another [file](RawComponent::file), it counts from the start of the header of that file.
     ///
-    /// 32 bits are enough, because the limit called `manifest` keeps a header below 1 GiB. A parser without this limit passes
+    /// 32 bits are enough, because the limit called `manifest` keeps a header within 1 GiB. A parser without this limit passes
     /// `u32::MAX` for an offset that does not fit.
     pub source_offset: u32,
 }
