@@ -21,12 +21,21 @@ fn validate(file: Vec<u8>) -> Result<usize, Error> {
 
 /// Returns the HTTP status for `error`: 4xx if the file is the cause, 5xx if the server is.
 fn status(error: &Error) -> u16 {
+    // Without a wildcard, so that a new kind of error does not compile until it has a status.
     match error.kind() {
-        ErrorKind::Malformed(_) | ErrorKind::Format(_) => 422, // Unprocessable Content
-        ErrorKind::Unsupported(_) => 415,                      // Unsupported Media Type
-        ErrorKind::Limit(_) => 413,                            // Content Too Large
-        ErrorKind::OutOfMemory => 503, // Service Unavailable: memory may be free later
-        _ => 500,                      // this program (`Misuse`) or the library (`Internal`)
+        ErrorKind::Invalid(_) => 422,     // Unprocessable Content
+        ErrorKind::Unsupported(_) => 415, // Unsupported Media Type
+        ErrorKind::Limit(_) => 413,       // Content Too Large
+        ErrorKind::OutOfMemory => 503,    // Service Unavailable: memory may be free later
+        // The system, this program or the library is at fault. The last two kinds are no errors of a reader: a note rejects
+        // nothing, and only a writer finds that a file is inexpressible.
+        ErrorKind::Read
+        | ErrorKind::Write
+        | ErrorKind::NotDurable
+        | ErrorKind::Misuse(_)
+        | ErrorKind::Internal
+        | ErrorKind::Note(_)
+        | ErrorKind::Inexpressible(_) => 500,
     }
 }
 

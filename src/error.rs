@@ -8,7 +8,7 @@ use core::fmt;
 
 use crate::element::{LogicalType, StorageType};
 use crate::num::{enum_all, halves};
-use crate::rules::{Generation, Limit, Row, Rule, Unsupported};
+use crate::rules::{Class, Generation, Limit, Row, Rule, Unsupported};
 
 pub use full::Error;
 pub(crate) use full::Named;
@@ -84,24 +84,19 @@ pub enum Misuse with fn sentence -> &'static str {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct OutOfMemory;
 
-/// The kind of an error. The file is to blame for the first six.
+/// The kind of an error. The first four are about the file, and hold the row of the rule in the catalog of the file's format:
+/// [`rules`](crate::rules), or `zten::formats::rules`. A kind can be compared with a rule of a catalog, a limit or a
+/// [`Misuse`]: `error.kind() == Rule::FileSize`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[non_exhaustive]
 pub enum ErrorKind {
-    /// The file breaks a rule.
-    Malformed(Rule),
-    /// The file, which is of another format, breaks a rule of its format.
-    Format(&'static Row),
+    /// The file breaks a rule of its format.
+    Invalid(&'static Row),
     /// The file may be valid, but this reader does not support it.
-    Unsupported(Unsupported),
-    /// The file, which is of another format, may be valid, but this reader does not support it.
-    UnsupportedFormat(&'static Row),
+    Unsupported(&'static Row),
     /// The file exceeds a limit.
-    Limit(Limit),
-    /// The file, which is of another format, exceeds a limit of the reader of that format.
-    LimitFormat(&'static Row),
-    /// The file, which is of another format, is valid, but a known loader may fail on it, or some of its content was
-    /// left out. Only a [`Finding`](crate::Finding) is of this kind.
+    Limit(&'static Row),
+    /// The file is valid, but a known loader may fail on it, or some of its content was left out. Only a
+    /// [`Finding`](crate::Finding) is of this kind.
     Note(&'static Row),
     /// The call was wrong.
     Misuse(Misuse),
@@ -123,13 +118,9 @@ impl ErrorKind {
     /// Returns the row of the catalog, if the error is about the file.
     pub fn row(self) -> Option<&'static Row> {
         match self {
-            Self::Malformed(rule) => Some(rule.row()),
-            Self::Format(row)
-            | Self::UnsupportedFormat(row)
-            | Self::LimitFormat(row)
-            | Self::Note(row) => Some(row),
-            Self::Unsupported(feature) => Some(feature.row()),
-            Self::Limit(limit) => Some(limit.row()),
+            Self::Invalid(row) | Self::Unsupported(row) | Self::Limit(row) | Self::Note(row) => {
+                Some(row)
+            }
             Self::Misuse(_)
             | Self::Read
             | Self::Write
@@ -141,17 +132,48 @@ impl ErrorKind {
     }
 }
 
+impl From<&'static Row> for ErrorKind {
+    fn from(row: &'static Row) -> Self {
+        match row.class {
+            Class::Invalid => Self::Invalid(row),
+            Class::Unsupported => Self::Unsupported(row),
+            Class::Limit => Self::Limit(row),
+            Class::Note => Self::Note(row),
+        }
+    }
+}
+
+impl From<Misuse> for ErrorKind {
+    fn from(misuse: Misuse) -> Self {
+        Self::Misuse(misuse)
+    }
+}
+
+impl PartialEq<Misuse> for ErrorKind {
+    fn eq(&self, misuse: &Misuse) -> bool {
+        *self == Self::Misuse(*misuse)
+    }
+}
+
+/// Implements the conversion of an entry of a catalog, which is of class `$class`, into the kind of an error, and the
+/// comparison of a kind with such an entry.
 macro_rules! kinds {
-    ($($from:ident => $kind:ident;)+) => { $(
-        impl From<$from> for ErrorKind {
-            fn from(value: $from) -> Self {
-                Self::$kind(value)
+    ($($catalog:ident => $class:ident;)+) => { $(
+        impl From<$catalog> for ErrorKind {
+            fn from(rule: $catalog) -> Self {
+                Self::$class(rule.row())
+            }
+        }
+
+        impl PartialEq<$catalog> for ErrorKind {
+            fn eq(&self, rule: &$catalog) -> bool {
+                *self == Self::$class(rule.row())
             }
         }
     )+ };
 }
 
-kinds! { Rule => Malformed; Limit => Limit; Unsupported => Unsupported; Misuse => Misuse; }
+kinds! { Rule => Invalid; Limit => Limit; Unsupported => Unsupported; }
 
 /// The object and the component that an error is in, counted from 0 in manifest order.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
@@ -338,7 +360,7 @@ impl BareError {
 
     /// Returns whether the file may be valid, but uses a feature that this reader does not support.
     pub(crate) fn is_unsupported(&self) -> bool {
-        matches!(self.kind, ErrorKind::Unsupported(_) | ErrorKind::UnsupportedFormat(_))
+        matches!(self.kind, ErrorKind::Unsupported(_))
     }
 
     /// Returns whether the error is about the file (a rule, a limit, an unsupported feature) and not about the call or
@@ -376,12 +398,12 @@ impl fmt::Display for BareError {
                 };
                 return write!(f, "component is {held}{but}, requested {asked}{also}");
             }
-            ErrorKind::Malformed(rule @ Rule::DigestMismatch) if self.found != 0 => {
+            ErrorKind::Invalid(row) if self.kind == Rule::DigestMismatch && self.found != 0 => {
                 let (given, computed) = (self.found >> 32, self.found & u64::from(u32::MAX));
-                let broken = rule.row().broken;
+                let broken = row.broken;
                 return write!(f, "{broken}: expected {given:08x}…, computed {computed:08x}…");
             }
-            ErrorKind::Malformed(Rule::WholeElements) => {
+            ErrorKind::Invalid(_) if self.kind == Rule::WholeElements => {
                 let (bytes, element) = Described::split(self.found);
                 let (name, _) = element.and_then(Described::name).unwrap_or_default();
                 let (noun, verb) = if bytes == 1 { ("byte", "is") } else { ("bytes", "are") };
@@ -391,11 +413,11 @@ impl fmt::Display for BareError {
                     "{bytes} {noun} {verb} not a whole number of {name}{space}elements"
                 );
             }
-            ErrorKind::Malformed(rule @ Rule::IndexRange) => {
+            ErrorKind::Invalid(row) if self.kind == Rule::IndexRange => {
                 // A negative index is stored as a number of 2^63 or more, which no dimension of a real tensor reaches,
                 // so the sign is shown.
                 let number = Signed(self.found);
-                let end = rule.row().broken.split_once('}').map_or("", |(_, end)| end);
+                let end = row.broken.split_once('}').map_or("", |(_, end)| end);
                 return write!(f, "index {number}{end}");
             }
             ErrorKind::Misuse(misuse) => misuse.sentence(),
@@ -407,13 +429,10 @@ impl fmt::Display for BareError {
             ErrorKind::Internal => {
                 "internal error: the library is at fault, or the bytes changed while they were read"
             }
-            ErrorKind::Malformed(rule) => rule.row().broken,
-            ErrorKind::Format(row)
-            | ErrorKind::UnsupportedFormat(row)
-            | ErrorKind::LimitFormat(row)
+            ErrorKind::Invalid(row)
+            | ErrorKind::Unsupported(row)
+            | ErrorKind::Limit(row)
             | ErrorKind::Note(row) => row.broken,
-            ErrorKind::Unsupported(feature) => feature.row().broken,
-            ErrorKind::Limit(limit) => limit.row().broken,
         };
         match text.split_once('{') {
             Some((before, after)) => {

@@ -16,7 +16,7 @@ use std::io;
 use crate::error::{Error, ErrorKind, Location, Misuse};
 use crate::escape;
 use crate::manifest::Manifest;
-use crate::rules::{Generation, Row};
+use crate::rules::{Class, Generation, Row, Scope};
 
 pub use clause::clause_of;
 
@@ -68,6 +68,17 @@ impl Verdict {
             Self::Invalid | Self::Error => Some("error"),
             Self::Unsupported | Self::Limit => Some("warning"),
             Self::Tolerated => Some("note"),
+        }
+    }
+}
+
+impl From<Class> for Verdict {
+    fn from(class: Class) -> Self {
+        match class {
+            Class::Invalid => Self::Invalid,
+            Class::Unsupported => Self::Unsupported,
+            Class::Limit => Self::Limit,
+            Class::Note => Self::Valid,
         }
     }
 }
@@ -196,28 +207,25 @@ impl Finding {
             return Self::io(system);
         }
         let verdict = match error.kind() {
-            ErrorKind::Malformed(_) | ErrorKind::Format(_) => Verdict::Invalid,
-            ErrorKind::Unsupported(_) | ErrorKind::UnsupportedFormat(_) => Verdict::Unsupported,
-            ErrorKind::Limit(_) | ErrorKind::LimitFormat(_) => Verdict::Limit,
+            ErrorKind::Invalid(_) => Verdict::Invalid,
+            ErrorKind::Unsupported(_) => Verdict::Unsupported,
+            ErrorKind::Limit(_) => Verdict::Limit,
             ErrorKind::Note(_) => Verdict::Valid,
-            // All other kinds of errors say nothing about the validity of the file.
-            _ => Verdict::Error,
+            // These kinds of errors say nothing about the validity of the file.
+            ErrorKind::Misuse(_)
+            | ErrorKind::Read
+            | ErrorKind::Write
+            | ErrorKind::NotDurable
+            | ErrorKind::Inexpressible(_)
+            | ErrorKind::OutOfMemory
+            | ErrorKind::Internal => Verdict::Error,
         };
         let mut finding = Self::new(verdict, error.sentence().to_string());
         // `error.row()` would also name a rule for a tensor that cannot be written, which is not a fault of the file.
         finding.row = error.kind().row();
         finding.format = match error.kind() {
-            ErrorKind::Format(_)
-            | ErrorKind::UnsupportedFormat(_)
-            | ErrorKind::LimitFormat(_)
-            | ErrorKind::Note(_)
-            | ErrorKind::Inexpressible(_)
-            | ErrorKind::Read
-            | ErrorKind::Write
-            | ErrorKind::NotDurable
-            | ErrorKind::OutOfMemory
-            | ErrorKind::Internal => None,
-            _ => finding.row.map_or(Some(ZTENSOR), format_of),
+            ErrorKind::Misuse(_) => Some(ZTENSOR),
+            kind => kind.row().and_then(format_of),
         };
         finding.generation = error.generation();
         finding.location = error.location();
@@ -366,9 +374,10 @@ fn system_error(error: &Error) -> Option<&io::Error> {
 /// The rules about a whole blob. Their errors point to the first byte of the blob.
 const BLOB_RULES: [&str; 3] = ["digest-mismatch", "unsupported-digest", "decoded-size"];
 
-/// Returns the format of a file that breaks the rule `row` of zTensor files, or `None` if a file of any format may break it.
+/// Returns the format of a file that breaks the rule `row`: zTensor, or `None` if files of other formats may break it.
 pub fn format_of(row: &Row) -> Option<&'static str> {
-    (!matches!(row.id, "header-magic" | "file-size")).then_some(ZTENSOR)
+    let is_of_ztensor = !matches!(row.scope, Scope::Other(_));
+    (is_of_ztensor && !matches!(row.id, "header-magic" | "file-size")).then_some(ZTENSOR)
 }
 
 /// Returns the number of bytes at fault for a rule that always concerns the same number of bytes: see `corpus/CONVENTIONS.md`.

@@ -60,12 +60,11 @@
 //!
 //! # Errors
 //!
-//! There is one [`Error`]. [`kind`](Error::kind) says who is to blame: the file, which breaks a rule
-//! ([`ErrorKind::Malformed`]), goes beyond a limit or needs what is not supported; the call
-//! ([`error::Misuse`]); the system, whose own error is the source; or neither, where memory runs out.
-//! [`rule`](Error::rule) is the stable name of the rule, of which [`rules`] has the catalog;
-//! [`offset`](Error::offset) the byte of the file; with `std`, `tensor()` and `component()` are names. Without
-//! `std` it is small and `Copy`.
+//! Every function returns the one [`Error`]. Its [`kind`](Error::kind) names the cause: the file is invalid
+//! ([`ErrorKind::Invalid`]), exceeds a limit or is not supported; the call is wrong ([`error::Misuse`]); the system failed,
+//! whose own error is the source; or memory ran out. [`rule`](Error::rule) returns the stable id of the broken rule, which
+//! [`rules`] describes; [`offset`](Error::offset) is the offset in the file; with `std`, `tensor()` and `component()` return
+//! names. Without `std`, the error is small and `Copy`.
 //!
 //! # Generations
 //!

@@ -9,6 +9,9 @@ mod malformed;
 pub use limit::{Limit, Unsupported};
 pub use malformed::Rule;
 
+use core::fmt;
+use core::hash::{Hash, Hasher};
+
 use crate::num::{enum_all, impl_display};
 
 enum_all! {
@@ -70,11 +73,25 @@ pub enum Scope {
     Other(&'static str),
 }
 
-/// The facts about one rule, limit or unsupported feature.
-#[derive(Debug, PartialEq, Eq, Hash)]
+/// The consequence for a file that breaks a rule.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Class {
+    /// The file is invalid.
+    Invalid,
+    /// The file may be valid, but this library does not read all of it.
+    Unsupported,
+    /// The file exceeds a limit of the caller or of this library.
+    Limit,
+    /// The file is valid, but a known loader may fail on it, or some of its content was left out.
+    Note,
+}
+
+/// The facts about one rule, limit or unsupported feature. Two rows are equal if their ids are, and `Debug` writes only the id.
 pub struct Row {
     /// The stable name of the rule in messages, `zten explain` and the corpus.
     pub id: &'static str,
+    /// The consequence for a file that breaks the rule.
+    pub class: Class,
     /// A sentence that says what every valid file does. Empty without `std`.
     pub holds: &'static str,
     /// A sentence that says what the invalid file does; `{}` stands for the number that was found.
@@ -85,6 +102,26 @@ pub struct Row {
     pub scope: Scope,
     /// Advice for the person whose file breaks the rule. Empty without `std`.
     pub advice: &'static str,
+}
+
+impl PartialEq for Row {
+    fn eq(&self, other: &Self) -> bool {
+        self.id == other.id
+    }
+}
+
+impl Eq for Row {}
+
+impl fmt::Debug for Row {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(self.id, f)
+    }
+}
+
+impl Hash for Row {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.id.hash(state);
+    }
 }
 
 impl Row {
@@ -149,7 +186,7 @@ impl Scope {
 
 macro_rules! catalog {
     (
-        $(#[$outer:meta])* $name:ident:
+        $(#[$outer:meta])* $name:ident, $class:ident:
         $( $variant:ident $id:literal, $source:ident($why:literal), $scope:ident,
            $holds:literal, $broken:literal, $advice:expr; )+
     ) => {
@@ -165,10 +202,11 @@ macro_rules! catalog {
             pub const ALL: &'static [Self] = &[ $( Self::$variant, )+ ];
 
             /// Returns the row in the catalog.
-            pub fn row(self) -> &'static Row {
+            pub const fn row(self) -> &'static Row {
                 match self {
                     $( Self::$variant => const { &Row {
                         id: $id,
+                        class: Class::$class,
                         holds: $holds,
                         broken: $broken,
                         source: Source::$source($why),
@@ -176,6 +214,12 @@ macro_rules! catalog {
                         advice: $advice,
                     }.built() }, )+
                 }
+            }
+        }
+
+        impl From<$name> for &'static Row {
+            fn from(rule: $name) -> Self {
+                rule.row()
             }
         }
     };

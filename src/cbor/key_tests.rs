@@ -94,7 +94,7 @@ fn the_first_key_that_comes_again_is_found() {
                 None => assert!(read.is_ok(), "{bytes:x?}"),
                 Some(place) => {
                     let fault = read.expect_err("a key comes again");
-                    assert_eq!(fault.kind, Rule::DuplicateKey.into());
+                    assert_eq!(fault.kind, Rule::DuplicateKey);
                     assert_eq!(fault.bytes_left, place, "{bytes:x?}");
                 }
             }

@@ -181,7 +181,7 @@ pub(crate) fn deterministic(at: Input<'_>) -> Result<Input<'_>, Fault> {
 /// The fault of an item that has another form than the canonical one.
 fn canonical(error: nom::Err<Fault>) -> Fault {
     let mut fault = super::fault(error);
-    if matches!(fault.kind, crate::error::ErrorKind::Malformed(_)) {
+    if matches!(fault.kind, crate::error::ErrorKind::Invalid(_)) {
         fault = Fault { kind: Rule::CanonicalCbor.into(), found: 0, ..fault };
     }
     fault

@@ -308,7 +308,7 @@ impl<'a> Component<'a> {
             };
             match (wrong, self.facts().stream) {
                 (Some(computed), Some(rules)) => {
-                    let checksum = BareError::new(ErrorKind::Format(rules.checksum), start);
+                    let checksum = BareError::new(rules.checksum, start);
                     Err(checksum.found(computed.into()).into())
                 }
                 _ => Ok(()),
@@ -755,7 +755,7 @@ impl Reading<'_> {
         let wrong = self.hasher.as_ref().and_then(Hasher::wrong_checksum);
         if let (Some(computed), Some(rules)) = (wrong, self.component.facts().stream) {
             let offset = self.component.extent().offset();
-            let checksum = BareError::new(ErrorKind::Format(rules.checksum), offset);
+            let checksum = BareError::new(rules.checksum, offset);
             return Err(checksum.found(computed.into()));
         }
         let is_checked = self.hasher.as_ref().is_some_and(Hasher::has_checksum);

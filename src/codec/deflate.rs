@@ -7,7 +7,7 @@ use miniz_oxide::inflate::core::inflate_flags::TINFL_FLAG_HAS_MORE_INPUT;
 use miniz_oxide::inflate::core::{DecompressorOxide, decompress};
 
 use super::{ReadAt, extend};
-use crate::error::{BareError, Error, ErrorKind, OutOfMemory};
+use crate::error::{BareError, Error, OutOfMemory};
 use crate::manifest::Extent;
 use crate::num::u64_from_usize;
 use crate::rules::{Row, StreamRules};
@@ -75,7 +75,7 @@ impl Inflate {
 
     /// Returns the error of a stream that breaks `rule`.
     fn error(&self, rule: &'static Row) -> BareError {
-        BareError::new(ErrorKind::Format(rule), self.offset)
+        BareError::new(rule, self.offset)
     }
 
     /// Decodes content into `room`, and returns the number of bytes. The number is less than the size of `room` only at

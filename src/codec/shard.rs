@@ -111,9 +111,11 @@ fn check_frame<S: ReadAt>(shard: &Shard<'_>, candidate: &Candidate<S>) -> Result
         return Ok(());
     }
     // Turns an error of the shard's frame into an error of the root file, which lists the shard.
-    let rejected = |error: BareError| match error.kind {
-        ErrorKind::Unsupported(Unsupported::Version) => error.moved(shard.offset()),
-        _ => shard.error(Rule::ShardFrame).found(error.offset.unwrap_or_default()),
+    let rejected = |error: BareError| {
+        if error.kind == Unsupported::Version {
+            return error.moved(shard.offset());
+        }
+        shard.error(Rule::ShardFrame).found(error.offset.unwrap_or_default())
     };
     let mut header = [0; 8];
     source.read_at(0, &mut header)?;

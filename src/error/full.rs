@@ -255,12 +255,7 @@ impl Error {
     pub fn is_rejection(&self) -> bool {
         matches!(
             self.kind(),
-            ErrorKind::Malformed(_)
-                | ErrorKind::Format(_)
-                | ErrorKind::Unsupported(_)
-                | ErrorKind::UnsupportedFormat(_)
-                | ErrorKind::Limit(_)
-                | ErrorKind::LimitFormat(_)
+            ErrorKind::Invalid(_) | ErrorKind::Unsupported(_) | ErrorKind::Limit(_)
         )
     }
 
@@ -397,22 +392,22 @@ fn inexpressible_in(
     f: &mut fmt::Formatter<'_>,
 ) -> fmt::Result {
     match bare.kind {
-        ErrorKind::Malformed(Rule::LogicalTypeStorage) => {
+        kind if kind == Rule::LogicalTypeStorage => {
             write!(f, "the dtype is a `type` in {generation}, and there is another `type` already")
         }
-        ErrorKind::Malformed(Rule::DuplicateKey) if generation == Generation::V1_2 => {
+        kind if kind == Rule::DuplicateKey && generation == Generation::V1_2 => {
             f.write_str("an attribute with a duplicate key has no canonical form")
         }
-        ErrorKind::Malformed(Rule::QuantizedZeros) => {
+        kind if kind == Rule::QuantizedZeros => {
             write!(f, "the object has no `zeros`, which {generation} requires")
         }
-        ErrorKind::Limit(Limit::Depth) if generation == Generation::V1_2 => {
+        kind if kind == Limit::Depth && generation == Generation::V1_2 => {
             f.write_str("a field becomes an attribute, which would be nested too deep")
         }
-        ErrorKind::Unsupported(Unsupported::Format) => {
+        kind if kind == Unsupported::Format => {
             write!(f, "{generation} has no such format, or one of that name that is another")
         }
-        ErrorKind::Unsupported(Unsupported::LogicalType) => {
+        kind if kind == Unsupported::LogicalType => {
             write!(f, "the `type` is unknown, and would get a meaning in {generation}")
         }
         kind => {

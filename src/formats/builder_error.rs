@@ -17,7 +17,7 @@ pub(super) fn format_error(error: Error) -> FormatError {
         ErrorKind::OutOfMemory => FormatError::memory(),
         ErrorKind::Limit(limit) => FormatError::violation(limit, error.sentence()),
         // The caller requires a canonical file, and only zTensor files can be canonical.
-        ErrorKind::Malformed(crate::rules::Rule::CanonicalGeneration) => error.into(),
+        kind if kind == crate::rules::Rule::CanonicalGeneration => error.into(),
         // The reader of the format has checked all other rules of the builder, so any other error is a fault of this package.
         _ => FormatError::internal(&error.to_string()),
     }
@@ -32,7 +32,7 @@ pub(super) fn finish(builder: Builder<'_>, duplicate: Rule) -> Result<Parsed, Fo
 #[cold]
 fn finish_error(rejection: Rejection, duplicate: Rule) -> FormatError {
     match (rejection.kind(), rejection.tensor()) {
-        (ErrorKind::Format(row), Some(name)) if row.id == duplicate.row().id => {
+        (ErrorKind::Invalid(row), Some(name)) if row == duplicate.row() => {
             if let Some(file) = rejection.file() {
                 return FormatError::violation(duplicate, row.broken).about(name).in_part(file);
             }

@@ -9,9 +9,10 @@ use crate::error::Error;
 use crate::error::ErrorKind;
 use crate::error::OutOfMemory;
 use crate::escape::{self, Short};
-use crate::finding::{Verdict, counted};
+use crate::finding::counted;
+use crate::rules::Row;
 
-use super::rules::{Blame, Rule};
+use super::rules::Rule;
 
 /// The reason why a file cannot be read.
 #[derive(Debug)]
@@ -26,8 +27,8 @@ pub(crate) enum FormatError {
 /// The rule that a file breaks, with the place in the file and a sentence for the user.
 #[derive(Debug)]
 pub(crate) struct Violation {
-    /// The rule that the file breaks, or the limit that the file exceeds.
-    pub(crate) blame: Blame,
+    /// The rule that the file breaks, the limit that the file exceeds, or the feature that is not supported.
+    pub(crate) row: &'static Row,
     /// The sentence that says which value is wrong. It lacks its subject unless `subject` is [`Subject::Own`].
     pub(crate) sentence: String,
     /// The subject of the sentence.
@@ -98,34 +99,34 @@ impl From<OutOfMemory> for FormatError {
 }
 
 impl FormatError {
-    /// Creates a violation of `blame` without an offset: `sentence` is about the whole file, or about something that has a
+    /// Creates a violation of `rule` without an offset: `sentence` is about the whole file, or about something that has a
     /// name.
-    pub(super) fn violation(blame: impl Into<Blame>, sentence: impl fmt::Display) -> Self {
-        let blame = blame.into();
+    pub(super) fn violation(rule: impl Into<&'static Row>, sentence: impl fmt::Display) -> Self {
+        let row = rule.into();
         match copied(sentence) {
             Ok(sentence) => {
                 let (name, part, offset, advice) = (None, None, None, None);
                 let subject = Subject::Own;
-                let violation = Violation { blame, sentence, subject, name, part, offset, advice };
+                let violation = Violation { row, sentence, subject, name, part, offset, advice };
                 Self::Violation(violation)
             }
             Err(error) => error,
         }
     }
 
-    /// Creates a violation of `blame` at the byte `offset` of the file.
+    /// Creates a violation of `rule` at the byte `offset` of the file.
     pub(super) fn violation_at(
-        blame: impl Into<Blame>,
+        rule: impl Into<&'static Row>,
         sentence: impl fmt::Display,
         offset: u64,
     ) -> Self {
-        Self::violation(blame, sentence).or_at(offset)
+        Self::violation(rule, sentence).or_at(offset)
     }
 
-    /// Creates a violation of `blame` whose `sentence` begins with a verb. The name that [`about`](Self::about) adds becomes
+    /// Creates a violation of `rule` whose `sentence` begins with a verb. The name that [`about`](Self::about) adds becomes
     /// the subject.
-    pub(super) fn predicate(blame: impl Into<Blame>, sentence: impl fmt::Display) -> Self {
-        Self::violation(blame, sentence).with_subject(Subject::Name)
+    pub(super) fn predicate(rule: impl Into<&'static Row>, sentence: impl fmt::Display) -> Self {
+        Self::violation(rule, sentence).with_subject(Subject::Name)
     }
 
     /// Sets the subject of the sentence.
@@ -215,7 +216,7 @@ impl FormatError {
 
     /// Returns whether the file is rejected for breaking `rule`.
     pub(super) fn breaks(&self, rule: Rule) -> bool {
-        matches!(self, Self::Violation(violation) if violation.blame == rule.into())
+        matches!(self, Self::Violation(violation) if violation.row == rule.row())
     }
 
     /// Returns whether the file is to blame, and not the system.
@@ -249,15 +250,8 @@ impl From<FormatError> for Error {
                 let Ok(sentence) = statement.transpose() else { return OutOfMemory.into() };
                 let sentence = sentence.unwrap_or_default();
                 let is_named = violation.is_named();
-                let Violation { blame, name, part, offset, advice, .. } = violation;
-                let kind = match (blame, blame.verdict()) {
-                    (Blame::Limit(limit), _) => limit.into(),
-                    (_, Verdict::Unsupported) => ErrorKind::UnsupportedFormat(blame.row()),
-                    (_, Verdict::Valid) => ErrorKind::Note(blame.row()),
-                    (_, Verdict::Limit) => ErrorKind::LimitFormat(blame.row()),
-                    _ => ErrorKind::Format(blame.row()),
-                };
-                let error = Self::of_format(kind, sentence, offset).about(name, part);
+                let Violation { row, name, part, offset, advice, .. } = violation;
+                let error = Self::of_format(row.into(), sentence, offset).about(name, part);
                 let error = if is_named { error.naming_its_tensor() } else { error };
                 error.advising(advice)
             }

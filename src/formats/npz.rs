@@ -197,7 +197,7 @@ impl<'s> Arrays<'s> {
                 Err(error.into())
             }
             Err(error) => {
-                let is_of_member = matches!(error.kind(), ErrorKind::Format(_));
+                let is_of_member = matches!(error.kind(), ErrorKind::Invalid(_));
                 Ok(is_of_member.then(|| damage(error, member.start)))
             }
             Ok(()) => Ok(None),

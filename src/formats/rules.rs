@@ -3,11 +3,11 @@
 //! Each rule has one row, as in [`crate::rules`]. The limits of [`crate::rules`] hold here, too. Tests check that `corpus/other`
 //! contains a file for each rule that breaks it.
 
-use crate::finding::Verdict;
-use crate::rules::{Limit, Row, Scope, Source};
+use crate::error::ErrorKind;
+use crate::rules::{Class, Row, Scope, Source};
 
 macro_rules! catalog {
-    ($( $variant:ident $id:literal, $verdict:ident, $source:ident($why:literal), $formats:ident,
+    ($( $variant:ident $id:literal, $class:ident, $source:ident($why:literal), $formats:ident,
         $holds:literal, $broken:literal, $advice:expr; )+) => {
         /// A rule of another format than zTensor, or the name of a format that zten does not read.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -25,6 +25,7 @@ macro_rules! catalog {
                 match self {
                     $( Self::$variant => const { &Row {
                         id: $id,
+                        class: Class::$class,
                         holds: $holds,
                         broken: $broken,
                         source: Source::$source($why),
@@ -33,12 +34,23 @@ macro_rules! catalog {
                     }.built() }, )+
                 }
             }
+        }
 
-            /// Returns the verdict on a file that breaks the rule: `Valid` if breaking the rule is only a note.
-            pub fn verdict(self) -> Verdict {
-                match self {
-                    $( Self::$variant => Verdict::$verdict, )+
-                }
+        impl From<Rule> for &'static Row {
+            fn from(rule: Rule) -> Self {
+                rule.row()
+            }
+        }
+
+        impl From<Rule> for ErrorKind {
+            fn from(rule: Rule) -> Self {
+                rule.row().into()
+            }
+        }
+
+        impl PartialEq<Rule> for ErrorKind {
+            fn eq(&self, rule: &Rule) -> bool {
+                self.row() == Some(rule.row())
             }
         }
     };
@@ -151,7 +163,7 @@ catalog! {
         "the data does not begin where that of the tensor before it ends", WRITER;
     SafetensorsDataLength "safetensors-data-length", Invalid, Spec("safetensors: Format"), SAFETENSORS,
         "The data of the last tensor ends with the file.", "bytes follow the last tensor, or are missing from it", DAMAGED;
-    SafetensorsAlignment "safetensors-alignment", Valid, Policy("the format does not require it"), SAFETENSORS,
+    SafetensorsAlignment "safetensors-alignment", Note, Policy("the format does not require it"), SAFETENSORS,
         "The data of a tensor begins in the file at a multiple of the width of its elements.",
         "the data does not begin at a multiple of the width of its elements, so programs that map the file have to copy it",
         "`zten convert IN OUT.safetensors` writes a file in which all tensors are aligned.";
@@ -368,11 +380,11 @@ catalog! {
     TorchStorage "torch-storage", Invalid, Spec("torch.save: storages"), TORCH,
         "Every storage is a member of its length, all references to it agree, and every such member is a storage that a tensor has.",
         "a storage is not a member of its length", DAMAGED;
-    TorchNoChecksums "torch-no-checksums", Valid, Policy("PyTorch writes such archives if it is told so"), TORCH,
+    TorchNoChecksums "torch-no-checksums", Note, Policy("PyTorch writes such archives if it is told so"), TORCH,
         "The members of an archive have CRC-32 checksums.",
         "the archive has no checksums, so damage to its tensors is not noticed",
         "Compare the digest of the file with the digest that its source gives.";
-    TorchByteOrder "torch-byte-order", Valid, Policy("PyTorch does not swap their bytes"), TORCH,
+    TorchByteOrder "torch-byte-order", Note, Policy("PyTorch does not swap their bytes"), TORCH,
         "The elements of a big-endian archive that take several bytes are in storages with a type.",
         "PyTorch reads other values on a little-endian machine, because this storage has no type that says how its bytes are swapped",
         "Save the checkpoint again on a little-endian machine.";
@@ -474,56 +486,6 @@ catalog! {
         "The file is not XML.", "this is XML, not the file", PAGE;
     FormatJsonError "format-json-error", Unsupported, Policy("the file is somewhere else"), NONE,
         "The file is not an error in JSON.", "this is an error message of a server in JSON, not the file", PAGE;
-}
-
-/// The reason why a file is rejected: a rule of its format, or a limit that holds for all formats.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Blame {
-    /// A rule of this catalog.
-    Rule(Rule),
-    /// A limit of the catalog in [`crate::rules`].
-    Limit(Limit),
-}
-
-impl From<Rule> for Blame {
-    fn from(rule: Rule) -> Self {
-        Self::Rule(rule)
-    }
-}
-
-impl From<Limit> for Blame {
-    fn from(limit: Limit) -> Self {
-        Self::Limit(limit)
-    }
-}
-
-impl Blame {
-    /// Returns the row of the rule or limit in its catalog.
-    pub fn row(self) -> &'static Row {
-        match self {
-            Self::Rule(rule) => rule.row(),
-            Self::Limit(limit) => limit.row(),
-        }
-    }
-
-    /// Returns the verdict on a file that is rejected for this reason.
-    pub fn verdict(self) -> Verdict {
-        match self {
-            Self::Rule(rule) => rule.verdict(),
-            Self::Limit(_) => Verdict::Limit,
-        }
-    }
-}
-
-/// Returns the verdict on a file that breaks the rule of `row`, a rule of zTensor files or of another format.
-pub fn verdict(row: &Row) -> Verdict {
-    let of_format = Rule::ALL.iter().find(|rule| rule.row().id == row.id);
-    match (of_format, row.id.split_once('-')) {
-        (Some(rule), _) => rule.verdict(),
-        (None, Some(("unsupported", _))) => Verdict::Unsupported,
-        (None, Some(("limit", _))) => Verdict::Limit,
-        _ => Verdict::Invalid,
-    }
 }
 
 /// Returns the rows of all rules in this catalog.

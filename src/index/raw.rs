@@ -28,13 +28,13 @@ impl FileFormat {
     /// `rules` are the rules of the format that the library checks.
     pub const fn new(format: &'static str, blobs: Blobs, rules: Rules) -> Self {
         let bool_value = match rules.bool_value {
-            Some(row) => Some(ErrorKind::Format(row)),
+            Some(row) => Some(ErrorKind::Invalid(row)),
             None => None,
         };
         let facts = FormatFacts {
             format,
             generation: None,
-            duplicate_name: ErrorKind::Format(rules.duplicate_name),
+            duplicate_name: ErrorKind::Invalid(rules.duplicate_name),
             bool_value,
             stream: rules.stream,
             layout_names: Layout::name,

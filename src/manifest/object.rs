@@ -79,7 +79,7 @@ impl<'a> Tensor<'a> {
     /// dimension. Returns `None` for other errors, and if the index's place in the file does not tell its dimension.
     #[cfg(feature = "std")]
     fn dimension_of(&self, error: &Error, component: &Component<'a>) -> Option<(u64, u64)> {
-        if error.kind() != Rule::IndexRange.into() {
+        if error.kind() != Rule::IndexRange {
             return None;
         }
         let dimension = match (self.layout(), component.role()) {

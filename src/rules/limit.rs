@@ -1,10 +1,10 @@
 //! Features of valid files that this reader does not read, and the limits that a valid file may exceed.
 
-use super::{NESTED, Row, Scope, Source, catalog};
+use super::{Class, NESTED, Row, Scope, Source, catalog};
 
 catalog! {
     /// Something that a valid file may hold and this reader does not read.
-    Unsupported:
+    Unsupported, Unsupported:
 
     Version "unsupported-version", Spec("v1.2 appendix, v2 §2.3"), From1,
         "The major version is 1; in the container of 2, it is 2.", "unsupported major version {}",
@@ -39,7 +39,7 @@ catalog! {
 
 catalog! {
     /// A limit that a file goes beyond.
-    Limit:
+    Limit, Limit:
 
     Manifest "limit-manifest", Policy("memory while opening follows the manifest"), All,
         "The manifest is at most as long as the caller's limit.",

@@ -1,10 +1,10 @@
 //! The rules that a malformed file breaks.
 
-use super::{CANONICAL, COUNTED, DAMAGED, NESTED, Row, Scope, Source, WRITER, catalog};
+use super::{CANONICAL, COUNTED, Class, DAMAGED, NESTED, Row, Scope, Source, WRITER, catalog};
 
 catalog! {
     /// A rule that a malformed file breaks.
-    Rule:
+    Rule, Invalid:
 
     // The container.
     FileSize "file-size", Spec("v0.1 §2, v1.1 I.1, v1.2 §4, v2 §2.1"), All,

@@ -224,7 +224,7 @@ impl<'c> Copier<'c> {
             // Rules on all indices together are checked before the object is written. Values of an unknown type do not
             // keep the object from being copied.
             match self.verifier.clone().check(object) {
-                Err(error) if error.kind() == Unsupported::LogicalType.into() => {}
+                Err(error) if error.kind() == Unsupported::LogicalType => {}
                 read => read?,
             }
         }

@@ -626,7 +626,7 @@ mod tests {
             entries.text(&name).unwrap();
             entries.map(0).unwrap();
             if let Err(error) = known.add(entries.as_bytes(), at) {
-                assert_eq!(error.kind, Rule::DuplicateName.into());
+                assert_eq!(error.kind, Rule::DuplicateName);
                 return Err(name);
             }
         }

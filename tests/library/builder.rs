@@ -9,7 +9,7 @@ use zten::error::Misuse;
 use zten::index::{
     Blobs, Builder, FileFormat, Parsed, RawComponent, RawObject, Rules, StreamRules,
 };
-use zten::rules::{Row, Scope, Source};
+use zten::rules::{Class, Row, Scope, Source};
 use zten::shards::Files;
 use zten::tools::{LogicalType, StorageType};
 use zten::verify::Verifier;
@@ -18,6 +18,7 @@ use zten_testkit::{Far, Shards};
 
 static TWICE: Row = Row {
     id: "test-duplicate-name",
+    class: Class::Invalid,
     holds: "The names of tensors are unique.",
     broken: "duplicate tensor name",
     source: Source::Policy("it is a test"),
@@ -30,6 +31,7 @@ static BOOL: Row =
 const fn copied(row: &Row) -> Row {
     Row {
         id: row.id,
+        class: row.class,
         holds: row.holds,
         broken: row.broken,
         source: row.source,
@@ -89,7 +91,7 @@ fn the_first_finding_of_a_rule_is_kept_and_the_others_are_counted() {
             let error = finding(ErrorKind::Note(&TWICE), offset);
             builder.found(error.about(Some("a".to_owned()), None));
         }
-        builder.found(finding(ErrorKind::Format(&BOOL), 7));
+        builder.found(finding(ErrorKind::Invalid(&BOOL), 7));
         builder.found_in_file(of_shard, "part");
         builder.push(&dense("a", &[DATA])).unwrap();
         opened(file(), builder.finish().unwrap())
@@ -100,7 +102,7 @@ fn the_first_finding_of_a_rule_is_kept_and_the_others_are_counted() {
         .iter()
         .map(|finding| (finding.error().kind(), finding.error().offset(), finding.more()))
         .collect();
-    let wanted = [(ErrorKind::Note(&TWICE), Some(0), 4), (ErrorKind::Format(&BOOL), Some(7), 0)];
+    let wanted = [(ErrorKind::Note(&TWICE), Some(0), 4), (ErrorKind::Invalid(&BOOL), Some(7), 0)];
     assert_eq!(facts, wanted);
     assert_eq!(findings[0].error().tensor(), Some("a"));
     archive.verify().unwrap();
@@ -616,7 +618,7 @@ fn strides_have_the_blob_that_they_need() {
         let mut builder = Builder::new(&DISJOINT, 0..8, 100, &options).unwrap();
         builder.push(&RawObject { shape, ..dense("a", &[raw]) }).map_err(|error| error.kind())
     };
-    let size = Err(ErrorKind::Malformed(zten::rules::Rule::DenseSize));
+    let size = Err(zten::rules::Rule::DenseSize.into());
     let misuse = Err(ErrorKind::Misuse(Misuse::Layout));
     assert_eq!(push(&[2], with_strides(6, &[2])), Ok(()));
     assert_eq!(push(&[2], with_strides(8, &[2])), size);

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use zten::index::{Blobs, Builder, FileFormat, RawComponent, RawObject, Rules};
-use zten::rules::{Row, Scope, Source};
+use zten::rules::{Class, Row, Scope, Source};
 use zten::shards::Files;
 use zten::tools::StorageType;
 use zten::verify::Verifier;
@@ -52,6 +52,7 @@ const FASTEST: u8 = 1;
 
 static ROW: Row = Row {
     id: "test-duplicate-name",
+    class: Class::Invalid,
     holds: "The names of tensors are unique.",
     broken: "duplicate tensor name",
     source: Source::Policy("names tell tensors apart"),

@@ -9,7 +9,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
-use zten::finding::clause_of;
+use zten::finding::{Verdict, clause_of};
 use zten::rules::{Generation, Row, Source};
 
 use crate::{Entry, accepted, other};
@@ -183,7 +183,7 @@ fn line<'e>(file: &'e str, entry: &'e Entry) -> Line<'e> {
         generation: entry.generation,
         verdict: match row {
             _ if entry.part => "part",
-            Some(row) => zten::formats::rules::verdict(row).as_str(),
+            Some(row) => Verdict::from(row.class).as_str(),
             None => "valid",
         },
         rule: entry.rule.as_deref().filter(|_| !entry.part),

@@ -3,8 +3,6 @@
 use zten::rules::{self, Row};
 use zten_report::digests::Difference;
 
-use zten::finding::Verdict;
-
 use crate::check::{POLICY_ROWS, PROGRAM};
 
 /// Returns every rule, the rules of zTensor first.
@@ -12,11 +10,6 @@ pub(crate) fn rows() -> impl Iterator<Item = &'static Row> {
     let listed = Difference::ALL.iter().map(|difference| difference.row());
     let of_callers = listed.chain(POLICY_ROWS.iter().copied());
     rules::rows().chain(zten::formats::rules::rows()).chain([&PROGRAM]).chain(of_callers)
-}
-
-/// Returns the verdict on a file with a finding of the rule `row`. It is `Valid` if the rule only makes notes.
-pub(crate) fn verdict(row: &Row) -> Verdict {
-    if row.id == PROGRAM.id { Verdict::Valid } else { zten::formats::rules::verdict(row) }
 }
 
 /// Returns the rule whose id is `id`.

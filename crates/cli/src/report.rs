@@ -134,7 +134,7 @@ impl Problem {
     /// Creates the problem of an archive whose content is not valid, or cannot be read.
     pub(crate) fn reading(file: &Path, archive: &TensorFile, error: &Error) -> Self {
         let mut finding = Finding::reading(archive.manifest(), error);
-        if error.kind() == Unsupported::Shard.into() && remote::has_query(file) {
+        if error.kind() == Unsupported::Shard && remote::has_query(file) {
             finding.sentence.push_str(": shards are not fetched, because the query of the URL may be a signature for this file only");
         }
         Self::found(file, finding)

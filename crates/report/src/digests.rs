@@ -7,7 +7,7 @@ use std::io;
 use std::ops::Range;
 use std::str;
 
-use zten::rules::{Row, Scope, Source};
+use zten::rules::{Class, Row, Scope, Source};
 use zten::tools::ElementType;
 use zten::{Component, Tensor};
 
@@ -296,6 +296,7 @@ impl From<Mismatch> for zten::Error {
 const fn row(id: &'static str, holds: &'static str, broken: &'static str) -> Row {
     Row {
         id,
+        class: Class::Invalid,
         holds,
         broken,
         source: Source::Policy("the caller gives a list of digests"),

@@ -2,10 +2,11 @@
 
 use crate::error::OutOfMemory;
 use crate::formats::error::{FormatError, Subject};
-use crate::formats::rules::{Blame, Rule};
+use crate::formats::rules::Rule;
 use crate::limits::Limits;
 use crate::num::u64_from_usize;
 use crate::rules::Limit;
+use crate::rules::Row;
 
 /// The length in bytes of the longest header. Large vocabularies take about ten million bytes.
 const HEADER: u64 = 100 << 20;
@@ -69,7 +70,7 @@ pub(super) struct Input<'h> {
     /// The length in bytes of the longest header that is allowed.
     most: u64,
     /// The limit that a longer header exceeds.
-    limit: Blame,
+    limit: &'static Row,
 }
 
 impl<'h> Input<'h> {

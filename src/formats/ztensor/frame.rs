@@ -313,7 +313,7 @@ mod tests {
 
     #[test]
     fn a_header_is_enough_to_tell_by() {
-        assert_eq!(Container::header_range(7).unwrap_err().kind, Rule::FileSize.into());
+        assert_eq!(Container::header_range(7).unwrap_err().kind, Rule::FileSize);
         assert_eq!(Container::header_range(8), Ok(0..8));
     }
 }

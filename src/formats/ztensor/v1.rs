@@ -87,8 +87,8 @@ pub(crate) static V1_2: Dialect = Dialect {
 pub(super) const FORMAT: FormatFacts = FormatFacts {
     format: "zTensor",
     generation: Some(Generation::V1_2),
-    duplicate_name: ErrorKind::Malformed(Rule::DuplicateName),
-    bool_value: Some(ErrorKind::Malformed(Rule::BoolValue)),
+    duplicate_name: ErrorKind::Invalid(Rule::DuplicateName.row()),
+    bool_value: Some(ErrorKind::Invalid(Rule::BoolValue.row())),
     stream: None,
     layout_names: Layout::name,
     read_digest: |text| Digest::read_v1(text),
@@ -266,7 +266,7 @@ impl<'m> Slot<'m> for Components {
         let rest = entries.end(input, at, Limit::Keys)?;
         if let Err(error) = keys.finish() {
             let fault = fault(error);
-            if fault.kind == Rule::DuplicateKey.into() {
+            if fault.kind == Rule::DuplicateKey {
                 cx.location = cx.location.in_component(Some(keys_before(at, fault.bytes_left)));
             }
             return Err(fault.into());

@@ -14,7 +14,7 @@ use zten::error::Location;
 use zten::finding::{Finding, Verdict, ZTENSOR, format_name};
 use zten::formats::{Block, Format, KINDS};
 use zten::num::u64_from_usize;
-use zten::rules::{Row, Scope, Source};
+use zten::rules::{Class, Row, Scope, Source};
 use zten::{Component, DType, Digest, Encoding, Generation, Tensor};
 use zten_report::totals::dtype_name;
 
@@ -147,9 +147,9 @@ fn tolerable_rules<'de, D: Deserializer<'de>>(
 ) -> Result<Option<Vec<String>>, D::Error> {
     names(deserializer, |name| match catalog::find(name) {
         None => check_known_rule(name),
-        Some(row) if catalog::verdict(row) == Verdict::Unsupported => Ok(()),
+        Some(row) if row.class == Class::Unsupported => Ok(()),
         Some(row) if VALUE_RULES.contains(&row.id) => Ok(()),
-        Some(row) if catalog::verdict(row).is_valid() => Err(format!(
+        Some(row) if row.class == Class::Note => Err(format!(
             "rule {name} makes notes only, which fail no command; `deny` makes them errors"
         )),
         Some(_) => Err(format!(
@@ -210,6 +210,7 @@ macro_rules! rows {
     ($($name:ident $id:literal $holds:literal $broken:literal $advice:literal;)+) => {
         $(static $name: Row = Row {
             id: $id,
+            class: Class::Invalid,
             holds: $holds,
             broken: $broken,
             source: Source::Policy("the caller names a policy"),

@@ -11,7 +11,7 @@ use zten::rules::Row;
 use zten_report::check::Report;
 
 use super::tally::Tally;
-use crate::catalog::{self, rows};
+use crate::catalog::rows;
 use crate::json::{self, Integer};
 use crate::remote::{is_remote, shown};
 use crate::report::Verdict;
@@ -46,7 +46,7 @@ fn rule(row: &Row) -> Value {
         "shortDescription": { "text": row.holds },
         "fullDescription": { "text": row.holds },
         "help": { "text": row.advice, "markdown": row.advice },
-        "defaultConfiguration": { "level": catalog::verdict(row).level().unwrap_or(NOTE) },
+        "defaultConfiguration": { "level": Verdict::from(row.class).level().unwrap_or(NOTE) },
         "properties": { "clause": row.source.clause(), "generations": row.scope.as_str() },
     })
 }

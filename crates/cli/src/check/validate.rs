@@ -5,7 +5,7 @@ use std::path::Path;
 
 use zten::finding::{Finding, Verdict, format_name};
 use zten::formats::{EMPTY, Executable, Recognized, recognize};
-use zten::rules::{Limit, Row, Scope, Source};
+use zten::rules::{Class, Limit, Row, Scope, Source};
 use zten::{Component, Error, ErrorKind, OpenOptions, Tensor, verify::Verifier};
 use zten_report::check::{Scope as Part, summary, with_notes};
 
@@ -98,6 +98,7 @@ fn of_other_kind(
 /// The rule of the note on programs.
 pub(crate) static PROGRAM: Row = Row {
     id: "program-file",
+    class: Class::Note,
     holds: "No file in a folder is a program, and none beside weights is Python source.",
     broken: "the file is a program",
     source: Source::Policy("weights are data: a program beside them may be loaded with them"),
@@ -221,5 +222,5 @@ impl Flaw {
 /// Returns whether validation continues with other objects after `failure`: not if the file cannot be read, or the limit on
 /// decoded bytes of the file is reached.
 fn passes(failure: &Error) -> bool {
-    !matches!(failure.kind(), ErrorKind::Read | ErrorKind::Limit(Limit::DecodedTotal))
+    failure.kind() != ErrorKind::Read && failure.kind() != Limit::DecodedTotal
 }

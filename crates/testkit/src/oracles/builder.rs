@@ -12,7 +12,7 @@ use zten::element::ByteOrder;
 use zten::index::{
     Blobs, Builder, FileFormat, Parsed, RawComponent, RawObject, Rules, StreamRules,
 };
-use zten::rules::{Row, Scope, Source};
+use zten::rules::{Class, Row, Scope, Source};
 use zten::tools::{ElementType, LogicalType, StorageType};
 use zten::verify::Verifier;
 use zten::view::Decoded;
@@ -28,6 +28,7 @@ use crate::heap_bound;
 
 const ROW: Row = Row {
     id: "front-duplicate-name",
+    class: Class::Invalid,
     holds: "The names of tensors are unique.",
     broken: "duplicate tensor name",
     source: Source::Policy("names tell tensors apart"),
