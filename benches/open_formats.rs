@@ -12,7 +12,6 @@ use std::time::{Duration, Instant};
 
 use safetensors::SafeTensors;
 use zten::OpenOptions;
-use zten::formats::open_bytes;
 use zten_corpus::other::safetensors::file;
 use zten_testkit::generate::names;
 
@@ -40,7 +39,7 @@ fn main() {
         let bytes = file(&header, &vec![0; count * BYTES]);
         let runs: [&dyn Fn(); 2] = [
             &|| {
-                let opened = open_bytes(black_box(bytes.as_slice()), &OpenOptions::default());
+                let opened = OpenOptions::default().from_bytes(black_box(bytes.as_slice()));
                 assert_eq!(opened.unwrap().len(), count);
             },
             &|| assert_eq!(SafeTensors::deserialize(black_box(&bytes)).unwrap().len(), count),

@@ -1,5 +1,6 @@
 //! Open files: the source of the bytes, which may be in memory, and the validated manifest.
 
+use alloc::vec::Vec;
 use core::ops::Range;
 
 #[cfg(feature = "std")]
@@ -12,13 +13,11 @@ use crate::cbor::Attributes;
 use crate::codec::{Find, OwnShards};
 use crate::codec::{Located, ReadAt, Source, sealed};
 use crate::debug_summary::Bytes;
-use crate::error::{BareError, Error, Misuse};
+use crate::error::{BareError, Error};
 use crate::formats::ztensor::frame::{Container, Frame};
 use crate::index::Parsed;
 use crate::limits::{Limits, OpenOptions};
 use crate::manifest::{Component, Finding, Manifest, ManifestRef, Tensor, ValidatedManifest};
-use crate::num::u64_from_usize;
-use crate::open::Opening;
 use crate::rules::Generation;
 use crate::verify::{Summary, Verifier, find_shard, finish};
 
@@ -28,7 +27,7 @@ use crate::verify::{Summary, Verifier, find_shard, finish};
 /// | --- | --- |
 /// | a file of the file system | [`open`](crate::open()), [`OpenOptions::open`] |
 /// | bytes in memory | [`Archive::from_bytes`], [`OpenOptions::from_bytes`] |
-/// | any other source | [`OpenOptions::open_source`], or [`Archive::new`] with a manifest that has been opened by itself |
+/// | any other source | [`OpenOptions::open_source`], or without I/O [`Opening`](crate::open::Opening) |
 ///
 /// `S` is the source of the bytes. An archive that owns its source has no lifetime, so it can be stored in a struct.
 /// The archive is `Send` and `Sync` if `S` is.
@@ -49,8 +48,8 @@ pub struct Archive<S = File> {
     shards: Option<OwnShards<S>>,
 }
 
-/// An open file: its tensors, and their elements. Created by [`Archive::from_bytes`], [`OpenOptions::open_source`], or
-/// [`Archive::new`] with a manifest that was opened separately. `S` is the source of the bytes.
+/// An open file: its tensors, and their elements. Created by [`Archive::from_bytes`], [`OpenOptions::open_source`], or without
+/// I/O by [`Opening`](crate::open::Opening). `S` is the source of the bytes.
 #[cfg(not(feature = "std"))]
 pub struct Archive<S> {
     manifest: Manifest<Held<S>>,
@@ -75,6 +74,10 @@ impl<B: AsRef<[u8]> + Sync> ReadAt for InMemory<B> {
     fn bytes_at(&self, offset: u64, length: usize) -> Option<&[u8]> {
         self.0.as_ref().bytes_at(offset, length)
     }
+
+    fn is_immutable(&self) -> bool {
+        true
+    }
 }
 
 #[cfg(not(feature = "std"))]
@@ -86,88 +89,110 @@ impl<B: AsRef<[u8]>> ReadAt for InMemory<B> {
     fn bytes_at(&self, offset: u64, length: usize) -> Option<&[u8]> {
         self.0.as_ref().bytes_at(offset, length)
     }
+
+    fn is_immutable(&self) -> bool {
+        true
+    }
 }
 
-/// A holder of a file for [`Manifest`], whose bytes are the whole file if the source has it in memory, and empty
-/// otherwise.
+/// The source of a file, as the holder of the bytes that [`Manifest`] reads texts from: the whole file if the source has it in
+/// memory, only the header if the source has only that, and otherwise nothing.
 struct Held<S> {
     source: S,
     length: u64,
+    /// The range of the header, if the source lends the header and not the whole file.
+    header: Option<Range<u64>>,
+}
+
+impl<S> Held<S> {
+    fn new(source: S, length: u64) -> Self {
+        Self { source, length, header: None }
+    }
 }
 
 impl<S: ReadAt> AsRef<[u8]> for Held<S> {
     #[inline]
     fn as_ref(&self) -> &[u8] {
-        let length = usize::try_from(self.length).ok();
-        length.and_then(|length| self.source.bytes_at(0, length)).unwrap_or_default()
+        let range = self.header.clone().unwrap_or(0..self.length);
+        lent(&self.source, &range).unwrap_or_default()
     }
 }
 
+/// Returns the bytes of `range`, if `source` lends them.
+#[inline]
+fn lent<'s>(source: &'s impl ReadAt, range: &Range<u64>) -> Option<&'s [u8]> {
+    let length = range.end.saturating_sub(range.start);
+    source.bytes_at(range.start, usize::try_from(length).ok()?)
+}
+
 impl OpenOptions {
-    /// Opens a zTensor file whose bytes are in memory.
-    ///
-    /// # Errors
-    /// Any rule of the catalog, except rules that need data.
-    pub fn from_bytes<B>(&self, bytes: B) -> Result<Archive<InMemory<B>>, Error>
-    where
-        B: AsRef<[u8]>,
-        InMemory<B>: ReadAt,
-    {
-        let (section, validated) = parse(bytes.as_ref(), self)?;
-        let length = u64_from_usize(bytes.as_ref().len());
-        let held = Held { source: InMemory(bytes), length };
-        Ok(Archive::of(Manifest::within(held, section, validated)))
-    }
-
-    /// Opens a zTensor file of `length` bytes from any source, such as an open file or an object store. Nothing but
-    /// `source` is accessed, so the process may have been confined since the source was opened. The caller [looks
-    /// for](Archive::find_shards) shards.
-    ///
-    /// # Errors
-    /// Any error of the source; any rule of the catalog, except rules that need data.
-    pub fn open_source<S: ReadAt>(&self, source: S, length: u64) -> Result<Archive<S>, Error> {
-        let manifest = self.open_manifest(&source, length)?;
-        Ok(Archive::new(manifest, source))
-    }
-
     /// Opens the manifest of a zTensor file of `length` bytes that is read from `source`.
+    #[cfg(feature = "files")]
     pub(crate) fn open_manifest(
         &self,
         source: &dyn ReadAt,
         length: u64,
-    ) -> Result<Manifest<alloc::vec::Vec<u8>>, Error> {
-        let fetch = |range: Range<u64>| {
-            let mut bytes = alloc::vec::Vec::new();
-            source.append_range(range, &mut bytes).map(|()| bytes)
-        };
-        let opening = Opening::new(length, self)?;
-        let header = fetch(opening.needs())?;
-        let footer = opening.header(&header).map_err(|error| name_format(error, &header))?;
-        let body = footer.footer(&fetch(footer.needs())?)?;
-        let bytes = fetch(body.needs())?;
-        body.manifest(bytes)
+    ) -> Result<Manifest<Vec<u8>>, Error> {
+        let mut start = Vec::new();
+        source.append_range(Container::header_range(length)?, &mut start)?;
+        let frame = read_frame(source, length, &start, self.limit())?;
+        Manifest::validate(&frame, fetch(source, frame.manifest.clone())?, self)
     }
+}
+
+/// Reads the footer of a zTensor file of `length` bytes from `source`, and returns the container. `start` holds the first bytes
+/// of the file: the header, or the whole file if it is shorter.
+///
+/// # Errors
+/// `file-size`, `header-magic`, `footer-magic`, `manifest-cap`, `manifest-bounds`, `limit-manifest`; any error of the source.
+pub(crate) fn read_frame(
+    source: &dyn ReadAt,
+    length: u64,
+    start: &[u8],
+    limits: &Limits,
+) -> Result<Frame, Error> {
+    let header = usize::try_from(Container::header_range(length)?.end).unwrap_or(usize::MAX);
+    let container = Container::read(start.get(..header).unwrap_or(start))?;
+    let range = container.footer_range(length)?;
+    let footer = fetch(source, range.clone())?;
+    Ok(Frame::read(container, &footer, range, limits)?)
+}
+
+/// Reads the `range` of `source` into new memory.
+fn fetch(source: &dyn ReadAt, range: Range<u64>) -> Result<Vec<u8>, Error> {
+    let mut bytes = Vec::new();
+    source.append_range(range, &mut bytes)?;
+    Ok(bytes)
 }
 
 impl<B: AsRef<[u8]>> Archive<InMemory<B>>
 where
     InMemory<B>: ReadAt,
 {
-    /// Opens a zTensor file whose bytes are in memory: `&[u8]`, `Vec<u8>`, `Arc<[u8]>`, or a memory map of the caller.
-    ///
-    /// If `B` returns other bytes at a later call, as a memory map does whose file another process changes, results are
-    /// unspecified. Such calls do not panic, except for debug assertions in builds that have them, and for sorting
-    /// names of equal hashes that change meanwhile.
-    ///
-    /// # Errors
-    /// Any rule of the catalog, except rules that need data.
-    pub fn from_bytes(bytes: B) -> Result<Self, Error> {
-        OpenOptions::default().from_bytes(bytes)
-    }
-
     /// Returns the bytes of the file.
     pub fn bytes(&self) -> &[u8] {
         self.source().0.as_ref()
+    }
+}
+
+impl<S: ReadAt> Archive<S> {
+    /// Opens the zTensor file whose container is `frame`. The manifest of an immutable source is not copied.
+    pub(crate) fn of_frame(frame: &Frame, source: S, options: &OpenOptions) -> Result<Self, Error> {
+        let (range, length) = (&frame.manifest, frame.file_len());
+        let section = usize::try_from(range.start).ok().zip(usize::try_from(range.end).ok());
+        let section = section.map(|(start, end)| start..end);
+        if !source.is_immutable() || lent(&source, range).is_none() {
+            let bytes = fetch(&source, range.clone())?;
+            return Ok(Self::new(Manifest::validate(frame, bytes, options)?, source));
+        }
+        if let Some(file) = lent(&source, &(0..length)) {
+            let manifest = section.and_then(|section| Some((file.get(section.clone())?, section)));
+            let (manifest, section) = manifest.ok_or(BareError::internal())?;
+            let validated = ValidatedManifest::validate(frame, manifest, options)?;
+            return Ok(Self::of(Manifest::within(Held::new(source, length), section, validated)));
+        }
+        let held = Held { header: Some(range.clone()), ..Held::new(source, length) };
+        Ok(Self::of(Manifest::validate(frame, held, options)?))
     }
 }
 
@@ -180,17 +205,16 @@ impl<S> Archive<S> {
         }
     }
 
-    /// Creates an archive from a manifest that was [opened separately](mod@crate::open), and the source of the rest of
-    /// its file.
-    pub fn new(manifest: Manifest<alloc::vec::Vec<u8>>, source: S) -> Self {
-        Self::of(manifest.in_file(|length| Held { source, length }))
+    /// Creates an archive from the manifest of a zTensor file, and the source of all bytes of that file.
+    pub(crate) fn new(manifest: Manifest<Vec<u8>>, source: S) -> Self {
+        Self::of(manifest.in_file(|length| Held::new(source, length)))
     }
 
     /// Creates an archive of a file of another format, whose header has been parsed. Unstable.
     #[doc(hidden)]
     pub fn from_parsed(source: S, parsed: Parsed) -> Self {
         let length = parsed.file_len;
-        Self::of(Manifest::of_parsed(Held { source, length }, parsed))
+        Self::of(Manifest::of_parsed(Held::new(source, length), parsed))
     }
 
     /// Returns the source of the bytes.
@@ -411,56 +435,4 @@ impl<'a, S: ReadAt> IntoIterator for &'a Archive<S> {
     fn into_iter(self) -> Tensors<'a> {
         self.tensors()
     }
-}
-
-/// Parses a file in memory by the steps of [`open`](mod@crate::open), and returns the range of its manifest and the
-/// validated manifest.
-fn parse(file: &[u8], options: &OpenOptions) -> Result<(Range<usize>, ValidatedManifest), Error> {
-    let section = |range: &Range<u64>| {
-        let start = usize::try_from(range.start).ok();
-        start.zip(usize::try_from(range.end).ok()).map(|(start, end)| start..end)
-    };
-    let supply = BareError::misuse(Misuse::Supply);
-    let fetch = |range| file.get(section(range)?);
-    let length = u64_from_usize(file.len());
-    let header = Container::header_range(length)?;
-    let header = fetch(&header).ok_or(supply)?;
-    let container = Container::read(header).map_err(|error| name_format(error.into(), header))?;
-    let footer = container.footer_range(length)?;
-    let bytes = fetch(&footer).ok_or(supply)?;
-    let frame = Frame::read(container, bytes, footer, options.limit())?;
-    let section = section(&frame.manifest).ok_or(supply)?;
-    let manifest = file.get(section.clone()).ok_or(supply)?;
-    Ok((section, ValidatedManifest::validate(&frame, manifest, options)?))
-}
-
-/// Adds the name of the file's format to `error`, if the first bytes of the file tell the format.
-#[cfg(feature = "std")]
-#[cold]
-fn name_format(error: Error, header: &[u8]) -> Error {
-    const FORMATS: [(&[u8], &str); 4] = [
-        (b"GGUF", "it is a GGUF file, which `zten::formats` opens"),
-        (b"\x93NUMPY", "it is a NumPy array, which `zten::formats` opens"),
-        (
-            b"PK\x03\x04",
-            "it is a zip file; `zten::formats` opens `.npz` files and checkpoints of PyTorch",
-        ),
-        (b"\x89HDF", "it is an HDF5 file"),
-    ];
-    const SAFETENSORS: &str = "it may be a safetensors file, which `zten::formats` opens";
-    // A safetensors file begins with the length of its header, 2 bytes to 100 MB. Read as a number, every magic is
-    // larger.
-    let length = header.first_chunk().map(|bytes| u64::from_le_bytes(*bytes));
-    let is_length = length.is_some_and(|length| (2..=100_000_000).contains(&length));
-    let known = FORMATS.into_iter().find(|(magic, _)| header.starts_with(magic));
-    match known.map(|(_, hint)| hint).or(is_length.then_some(SAFETENSORS)) {
-        None => error,
-        Some(hint) => error.hinting(hint),
-    }
-}
-
-/// Returns the error as it is: without `std`, errors have no texts of their own.
-#[cfg(not(feature = "std"))]
-fn name_format(error: Error, _: &[u8]) -> Error {
-    error
 }

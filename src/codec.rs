@@ -64,6 +64,12 @@ pub trait ReadAt: ThreadSafe {
         None
     }
 
+    /// Returns whether [`bytes_at`](Self::bytes_at) returns the same bytes at every call, as memory does that nobody else
+    /// changes. The header of such a file is not copied when the file is opened. The default is false.
+    fn is_immutable(&self) -> bool {
+        false
+    }
+
     /// Returns the largest gap in bytes between two ranges for which one read, which includes the gap, takes no longer
     /// than two reads. Reading a slice of a tensor then joins neighboring rows. The default is 0: it suits networks,
     /// where every byte has a price, and memory, where a read costs nothing.
@@ -113,6 +119,10 @@ impl ReadAt for [u8] {
     fn bytes_at(&self, offset: u64, length: usize) -> Option<&[u8]> {
         self.get(usize::try_from(offset).ok()?..)?.get(..length)
     }
+
+    fn is_immutable(&self) -> bool {
+        true
+    }
 }
 
 impl ReadAt for Vec<u8> {
@@ -123,11 +133,19 @@ impl ReadAt for Vec<u8> {
     fn bytes_at(&self, offset: u64, length: usize) -> Option<&[u8]> {
         self.as_slice().bytes_at(offset, length)
     }
+
+    fn is_immutable(&self) -> bool {
+        true
+    }
 }
 
 impl<R: ReadAt + ?Sized> ReadAt for &R {
     fn read_at(&self, offset: u64, buffer: &mut [u8]) -> Result<(), Error> {
         (**self).read_at(offset, buffer)
+    }
+
+    fn is_immutable(&self) -> bool {
+        (**self).is_immutable()
     }
 
     fn gap(&self) -> u64 {

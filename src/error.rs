@@ -303,20 +303,17 @@ impl BareError {
     }
 
     /// Creates the error for bytes that the caller has not supplied yet.
-    #[cfg(feature = "detect")]
     pub(crate) const fn pending() -> Self {
         Self { found: Self::PENDING, ..Self::unplaced(ErrorKind::Read) }
     }
 
     /// Returns whether [`pending`](Self::pending) created the error: the caller has not supplied the bytes yet.
-    #[cfg(feature = "detect")]
     pub(crate) fn is_pending(&self) -> bool {
         self.kind == ErrorKind::Read && self.found == Self::PENDING
     }
 
     /// The value of `found` in errors that [`pending`](Self::pending) creates. All other read errors leave `found` at
     /// 0.
-    #[cfg(feature = "detect")]
     const PENDING: u64 = 1;
 
     /// Creates the error of an invariant of this library that does not hold.

@@ -27,7 +27,6 @@ mod builder_error;
 mod cbor;
 mod detect;
 mod error;
-mod file_name;
 #[cfg(feature = "std")]
 mod folder;
 mod gguf;
@@ -36,10 +35,8 @@ mod json;
 mod json_text;
 mod kind;
 mod limits;
-mod lock;
 mod npy;
 mod npz;
-mod opening;
 mod ordered_map;
 #[cfg(feature = "write")]
 mod profile;
@@ -62,15 +59,16 @@ mod tests;
 use alloc::borrow::ToOwned as _;
 use alloc::vec::Vec;
 #[cfg(feature = "std")]
-use std::fs::File;
+use std::fs;
 #[cfg(feature = "std")]
 use std::io;
 #[cfg(feature = "std")]
 use std::path::{Path, PathBuf};
 
-use crate::archive::{Archive, InMemory};
+use crate::archive::{Archive, read_frame};
 use crate::codec::ReadAt;
 use crate::error::Error;
+use crate::file_name::FileName;
 use crate::limits::OpenOptions;
 use crate::num::u64_from_usize;
 #[cfg(feature = "std")]
@@ -80,20 +78,18 @@ use crate::source::{open_below, open_regular};
 
 use gguf::FirstName;
 use index::Index;
-use root::Header;
 
 pub use block::Block;
 #[cfg(feature = "dequantize")]
 pub use block::{BlockDequantizer, LengthMismatch};
 pub use detect::{Detected, Format, START, by_name, by_start};
 pub(crate) use error::FormatError;
-pub use file_name::FileName;
 #[cfg(feature = "std")]
 pub use folder::find_model;
-pub use opening::{Opening, Step, Wanted};
 #[cfg(feature = "write")]
 pub use profile::{find_without_profile, profile};
 pub use recognize::{EMPTY, Executable, KINDS, OtherKind, Recognition, Recognized, recognize};
+pub(crate) use root::Header;
 pub use root::{Begun, Part, Root};
 pub use rules::Rule;
 
@@ -106,7 +102,7 @@ pub(crate) fn open_path(path: &Path, options: &OpenOptions) -> Result<Archive, E
     let model = path.is_dir().then(|| find_model(path)).transpose()?;
     let path = model.as_deref().unwrap_or(path);
     let (file, length) = open_regular(path)?;
-    let root = match begin(file, length, path, options)? {
+    let root = match options.begin(file, length, path)? {
         // Only zTensor files name their shards without a `Root`.
         Begun::Archive(archive) => return archive.find_shards_beside(path),
         Begun::Root(root) => root,
@@ -140,16 +136,16 @@ impl Folder {
 
     /// Opens the regular file `name` in this folder. Returns `None` if there is no such file, or if `name` is a link that does
     /// not belong to the cache of a hub.
-    fn open(&self, name: &str) -> io::Result<Option<(File, u64)>> {
+    fn open(&self, name: &str) -> io::Result<Option<(fs::File, u64)>> {
         open_below(&self.0, &[name.as_ref()])
     }
 }
 
 #[cfg(feature = "std")]
 impl Find for Folder {
-    type Source = File;
+    type Source = fs::File;
 
-    fn find(&self, shard: &Shard<'_>) -> Result<Option<Candidate<File>>, Error> {
+    fn find(&self, shard: &Shard<'_>) -> Result<Option<Candidate<fs::File>>, Error> {
         Ok(self.open(shard.name())?.map(|(source, length)| Candidate { source, length }))
     }
 }
@@ -180,67 +176,120 @@ pub fn is_named_ztensor<'n>(name: impl Into<FileName<'n>>) -> bool {
     name.into().suffix().is_some_and(|suffix| suffix.eq_ignore_ascii_case("zt"))
 }
 
-/// Opens any source of `length` bytes as an archive. If the bytes do not tell the format, `name` does. `name` is empty
-/// for a source without a name; the array of an `.npy` file is then called `arr_0`.
-///
-/// # Errors
-/// The errors of [`open`](crate::open()), and `index-file` or `gguf-split-file` for a file that refers to sibling files: a
-/// source has no folder in which they lie. [`begin`] lets the caller open them.
-pub fn open_source<'n, S: ReadAt>(
-    source: S,
-    length: u64,
-    name: impl Into<FileName<'n>>,
-    options: &OpenOptions,
-) -> Result<Archive<S>, Error> {
-    begin(source, length, name, options)?.require_unsharded(options)
-}
+impl OpenOptions {
+    /// Opens a file of `length` bytes from any source, as [`open_source`](Self::open_source) does. If the bytes do not tell the
+    /// format, `name` does. The array of an `.npy` file is named after the file.
+    ///
+    /// # Errors
+    /// The errors of [`open_source`](Self::open_source).
+    pub fn open_named<'n, S: ReadAt>(
+        &self,
+        source: S,
+        length: u64,
+        name: impl Into<FileName<'n>>,
+    ) -> Result<Archive<S>, Error> {
+        self.begin(source, length, name)?.require_unsharded(self)
+    }
 
-/// Parses the header of any source of `length` bytes. The result is an archive, or a root that names sibling files
-/// which the caller opens. If the bytes do not tell the format, `name` does.
-///
-/// Each byte of a safetensors file is read at most once, and reading stops at the end of the header or after [`START`] bytes,
-/// whichever comes later. The header of a GGUF file does not give its own length: 32 KiB are read, then twice as many until
-/// the header ends within the bytes read; all padding is read, too. The directory of an `.npz` file and the headers of each
-/// member are read.
-///
-/// # Errors
-/// The source cannot be read, breaks a rule of its format, or has a format that zten does not read.
-pub fn begin<'n, S: ReadAt>(
-    source: S,
-    length: u64,
-    name: impl Into<FileName<'n>>,
-    options: &OpenOptions,
-) -> Result<Begun<S>, Error> {
-    let name = name.into();
-    Ok(parse(&source, length, name, options)?.begin(source, name, options.limit())?)
+    /// Parses the header of a file of `length` bytes from any source. The result is an archive, or a root that names sibling
+    /// files which the caller opens. If the bytes do not tell the format, `name` does.
+    ///
+    /// Each byte of a safetensors file is read at most once, and reading stops at the end of the header or after [`START`]
+    /// bytes, whichever comes later. The header of a GGUF file does not give its own length: 32 KiB are read, then twice as
+    /// many until the header ends within the bytes read; all padding is read, too. The directory of an `.npz` file and the
+    /// headers of each member are read.
+    ///
+    /// # Errors
+    /// The source cannot be read, breaks a rule of its format, or has a format that zten does not read.
+    pub fn begin<'n, S: ReadAt>(
+        &self,
+        source: S,
+        length: u64,
+        name: impl Into<FileName<'n>>,
+    ) -> Result<Begun<S>, Error> {
+        let name = name.into();
+        parse(&source, length, name, self)?.begin(source, name, self)
+    }
+
+    /// Parses the header as [`begin`](Self::begin) does, of a file that [`recognize`] has recognized: its first bytes are not
+    /// read again. The `source` must have the bytes that were recognized.
+    ///
+    /// # Errors
+    /// The errors of [`begin`](Self::begin).
+    pub fn begin_recognized<'n, S: ReadAt>(
+        &self,
+        source: S,
+        recognition: Recognition,
+        name: impl Into<FileName<'n>>,
+    ) -> Result<Begun<S>, Error> {
+        let name = name.into();
+        parse_recognized(&source, recognition, name, self)?.begin(source, name, self)
+    }
 }
 
 /// Parses the header of a source of `length` bytes. If the bytes do not tell the format, `name` does.
-fn parse(
+pub(crate) fn parse(
     source: &dyn ReadAt,
     length: u64,
     name: FileName<'_>,
     options: &OpenOptions,
 ) -> Result<Header, FormatError> {
     let start = start(source, length)?;
-    #[cfg(feature = "ztensor")]
-    if is_ztensor(&start) {
-        return Ok(Header::ZTensor(options.open_manifest(source, length)?));
+    if cfg!(feature = "ztensor") && is_ztensor(&start) {
+        return Ok(Header::ZTensor(read_frame(source, length, &start, options.limit())?));
     }
-    let format = match by_start(&start, name) {
-        Some(Detected::Read(format)) if format != Format::Index => format,
+    match by_start(&start, name) {
+        Some(Detected::Read(format)) if format != Format::Index => {
+            parse_as(format, source, File { length, start, name }, options)
+        }
         // Recognizing pickles and archives would double the code of a WebAssembly build without `torch`, so the first bytes
         // and the name alone decide there.
-        detected if !cfg!(feature = "torch") => by_first_bytes(detected.or_else(|| by_name(name)))?,
+        detected if !cfg!(feature = "torch") => {
+            let format = by_first_bytes(detected.or_else(|| by_name(name)))?;
+            parse_as(format, source, File { length, start, name }, options)
+        }
         _ => {
             let recognition = recognize::recognize_more(source, length, &start, name)?;
-            #[cfg(feature = "ztensor")]
-            if is_ztensor_by_name(&recognition, name) {
-                return Ok(Header::ZTensor(options.open_manifest(source, length)?));
-            }
-            readable(source, length, &recognition, options)?
+            parse_recognized(source, recognition, name, options)
         }
-    };
+    }
+}
+
+/// Parses the header of a source that has been recognized.
+fn parse_recognized(
+    source: &dyn ReadAt,
+    recognition: Recognition,
+    name: FileName<'_>,
+    options: &OpenOptions,
+) -> Result<Header, FormatError> {
+    let length = recognition.length();
+    let is_ztensor = recognition.kind() == Recognized::ZTensor;
+    if cfg!(feature = "ztensor") && (is_ztensor || is_ztensor_by_name(&recognition, name)) {
+        let start = recognition.into_start();
+        return Ok(Header::ZTensor(read_frame(source, length, &start, options.limit())?));
+    }
+    let format = readable(source, length, &recognition, options)?;
+    let start = recognition.into_start();
+    parse_as(format, source, File { length, start, name }, options)
+}
+
+/// A file whose header is to be parsed.
+struct File<'n> {
+    /// The number of bytes of the file.
+    length: u64,
+    /// The first bytes of the file, as many as have been read.
+    start: Vec<u8>,
+    name: FileName<'n>,
+}
+
+/// Parses the header of `file`, which is of `format`. Later bytes are read from `source`.
+fn parse_as(
+    format: Format,
+    source: &dyn ReadAt,
+    file: File<'_>,
+    options: &OpenOptions,
+) -> Result<Header, FormatError> {
+    let File { length, start, name } = file;
     Ok(match format {
         Format::Safetensors if cfg!(feature = "safetensors") => {
             Header::Other(safetensors::open(source, length, start, options)?)
@@ -280,26 +329,6 @@ fn start(source: &dyn ReadAt, length: u64) -> Result<Vec<u8>, FormatError> {
         source.append_range(magic..most, &mut start)?;
     }
     Ok(start)
-}
-
-/// Opens a file whose bytes are in memory as an archive. Views borrow from these bytes. The array of an `.npy` file, which
-/// otherwise has the name of its file, is called `arr_0`.
-///
-/// # Errors
-/// The errors of [`zten::open`](crate::open()).
-pub fn open_bytes<B: AsRef<[u8]>>(
-    file: B,
-    options: &OpenOptions,
-) -> Result<Archive<InMemory<B>>, Error>
-where
-    InMemory<B>: ReadAt,
-{
-    #[cfg(feature = "ztensor")]
-    if is_ztensor(file.as_ref()) {
-        return options.from_bytes(file);
-    }
-    let length = u64_from_usize(file.as_ref().len());
-    open_source(InMemory(file), length, FileName::default(), options)
 }
 
 /// Returns whether a file begins as zTensor files of any version do.

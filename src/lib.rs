@@ -152,6 +152,7 @@ mod digest;
 pub mod element;
 pub mod error;
 pub mod escape;
+mod file_name;
 pub mod finding;
 #[cfg(feature = "detect")]
 pub mod formats;
@@ -168,6 +169,7 @@ mod layout;
 mod limits;
 #[cfg(feature = "std")]
 mod load;
+mod lock;
 pub mod manifest;
 mod names;
 pub mod network;

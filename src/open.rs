@@ -1,120 +1,434 @@
-//! Opening a file without I/O: each state tells which bytes of the file it needs, and the caller passes these bytes.
+//! Opening files of any format: from memory, from any source of bytes, and without I/O.
 //!
-//! ```text
-//! Opening ── header ──▶ Footer ── footer ──▶ Body ── manifest ──▶ Manifest
-//! ```
+//! [`Opening`] says which bytes of which files it needs, and the caller supplies them: a slice, a file, an object store, a
+//! browser's `Blob` and flash memory differ only in how bytes are read. The requested ranges have been checked against the
+//! length of the file and the limits.
 //!
-//! A slice, a file, a memory map, an object store, a browser's `Blob` and flash memory differ only in how bytes are
-//! read. The requested ranges have been checked against the length of the file and the limits, so callers need not
-//! check them.
-//!
-//! ```
-//! use zten::open::Opening;
-//! # let file: &[u8] = b"ZTEN0001\x80\x01\0\0\0\0\0\0\0";
-//! let fetch = |range: core::ops::Range<u64>| &file[range.start as usize..range.end as usize];
-//!
-//! let opening = Opening::new(file.len() as u64, &zten::OpenOptions::default())?;
-//! let footer = opening.header(fetch(opening.needs()))?;
-//! let body = footer.footer(fetch(footer.needs()))?;
-//! let needs = body.needs();
-//! let manifest = body.manifest(fetch(needs))?;
-//! assert_eq!(manifest.len(), 0);
-//! # Ok::<(), zten::Error>(())
-//! ```
+//! All supplied bytes are kept, and the header is parsed again after each supply. Each pass asks for at least twice as many
+//! bytes as the pass before, so most headers take a constant number of passes, and every header takes a logarithmic number.
 
+use alloc::borrow::ToOwned as _;
+use alloc::boxed::Box;
+use alloc::collections::BTreeMap;
+use alloc::string::String;
+use alloc::vec::Vec;
 use core::ops::Range;
 
-use crate::error::{BareError, Error, Misuse};
-use crate::formats::ztensor::frame::{Container, Frame};
-use crate::limits::OpenOptions;
+#[cfg(not(feature = "detect"))]
+use crate::archive::read_frame;
+use crate::archive::{Archive, InMemory};
+use crate::codec::ReadAt;
+use crate::error::{BareError, Error, Misuse, OutOfMemory, text};
+use crate::formats::ztensor::frame::Frame;
+#[cfg(feature = "detect")]
+use crate::formats::{Begun, Detected, Header, Part, detect, parse};
+use crate::limits::{Limits, OpenOptions};
+use crate::lock::Lock;
 use crate::manifest::Manifest;
-use crate::num::u64_from_usize;
+use crate::num::{sort_by, u64_from_usize};
+use crate::rules::Limit;
 
-/// Checks that the number of bytes is the number that was requested.
-fn supplied(bytes: &[u8], needs: &Range<u64>) -> Result<(), BareError> {
-    let end = needs.start.checked_add(u64_from_usize(bytes.len()));
-    if end == Some(needs.end) { Ok(()) } else { Err(BareError::misuse(Misuse::Supply)) }
+pub use crate::file_name::FileName;
+
+impl OpenOptions {
+    /// Opens a file of any format whose bytes are in memory. Views borrow from these bytes. The array of an `.npy` file, which
+    /// otherwise has the name of its file, is called `arr_0`.
+    ///
+    /// # Errors
+    /// The errors of [`open_source`](Self::open_source).
+    pub fn from_bytes<B>(&self, bytes: B) -> Result<Archive<InMemory<B>>, Error>
+    where
+        B: AsRef<[u8]>,
+        InMemory<B>: ReadAt,
+    {
+        let length = u64_from_usize(bytes.as_ref().len());
+        self.open_source(InMemory(bytes), length)
+    }
+
+    /// Opens a file of any format, of `length` bytes, from any source, such as an open file or an object store. Nothing but
+    /// `source` is accessed, so the process may have been confined since the source was opened. The caller [looks
+    /// for](Archive::find_shards) the shards of a zTensor file.
+    ///
+    /// Without the feature `detect`, the file must be a zTensor file.
+    ///
+    /// # Errors
+    /// Any error of the source; any rule of the file's format, except rules that need data; a rule that names the format, if
+    /// zten does not read files of this format. `index-file` or `gguf-split-file` for a file that names sibling files: a source
+    /// has no folder in which they lie.
+    pub fn open_source<S: ReadAt>(&self, source: S, length: u64) -> Result<Archive<S>, Error> {
+        #[cfg(feature = "detect")]
+        return self.open_named(source, length, FileName::default());
+        #[cfg(not(feature = "detect"))]
+        {
+            let frame = frame(&source, length, self)?;
+            Archive::of_frame(&frame, source, self)
+        }
+    }
 }
 
-/// The first state, which needs the header.
-#[derive(Clone, Debug)]
+/// Reads the container of a zTensor file of `length` bytes from `source`.
+#[cfg(not(feature = "detect"))]
+fn frame(source: &dyn ReadAt, length: u64, options: &OpenOptions) -> Result<Frame, Error> {
+    let mut start = Vec::new();
+    source.append_range(0..length.min(8), &mut start)?;
+    read_frame(source, length, &start, options.limit())
+}
+
+impl<B: AsRef<[u8]>> Archive<InMemory<B>>
+where
+    InMemory<B>: ReadAt,
+{
+    /// Opens a file of any format whose bytes are in memory: `&[u8]`, `Vec<u8>`, `Arc<[u8]>`, or a memory map of the caller.
+    ///
+    /// If `B` returns other bytes at a later call, as a memory map does whose file another process changes, results are
+    /// unspecified. Such calls do not panic, except for debug assertions in builds that have them, and for sorting
+    /// names of equal hashes that change meanwhile.
+    ///
+    /// ```
+    /// let file = std::fs::read("corpus/other/safetensors/accept/types.safetensors").unwrap();
+    /// let archive = zten::Archive::from_bytes(file)?;
+    /// assert_eq!(archive.format(), "safetensors");
+    /// # Ok::<(), zten::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// The errors of [`OpenOptions::open_source`].
+    pub fn from_bytes(bytes: B) -> Result<Self, Error> {
+        OpenOptions::default().from_bytes(bytes)
+    }
+}
+
+/// The smallest number of bytes that the first pass asks for.
+const LEAST: u64 = 4 << 10;
+/// The number of bytes besides the header that may be kept.
+const SLACK: u64 = 1 << 20;
+
+/// Opens a file of any format without I/O: says which bytes it needs, and takes them.
+///
+/// ```
+/// use zten::open::{Opening, Step};
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let path = concat!(env!("CARGO_MANIFEST_DIR"), "/corpus/accept/1.2.3/dense_all.zt");
+/// # let file = std::fs::read(path)?;
+/// let mut opening = Opening::new("model.zt", file.len() as u64, &zten::OpenOptions::default());
+/// let header = loop {
+///     match opening.step()? {
+///         Step::Read(wanted) => {
+///             for wanted in wanted {
+///                 let range = wanted.range.start as usize..wanted.range.end as usize;
+///                 opening.supply(&wanted, file[range].to_vec())?;
+///             }
+///         }
+///         // Pass the length of each sibling file, or `None` if there is no such file.
+///         Step::Open(names) => names.into_iter().for_each(|name| opening.opened(name, None)),
+///         Step::Done(header) => break header,
+///     }
+/// };
+/// assert!(header.contains("t_f32"));
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Debug)]
 pub struct Opening {
-    file_len: u64,
+    /// The bytes of the file's name.
+    name: Vec<u8>,
+    /// Whether the name came from a URL with a query.
+    has_query: bool,
     options: OpenOptions,
-    needs: Range<u64>,
+    file: Held,
+    /// The sibling files that the file names, by their names; `None` for a missing file.
+    siblings: BTreeMap<String, Option<Held>>,
+    /// The number of times that bytes have been asked for.
+    passes: u32,
+}
+
+/// The next step for the caller.
+#[derive(Debug)]
+pub enum Step<S: ReadAt = InMemory<[u8; 0]>> {
+    /// Read these bytes, and [supply](Opening::supply) them.
+    Read(Vec<Wanted>),
+    /// Open the files of these names in the folder of the file, and pass their [lengths](Opening::opened).
+    Open(Vec<String>),
+    /// The header is valid. Tensors that lie in sibling files are read from them as from shards.
+    Done(Box<Archive<S>>),
+}
+
+/// A range of bytes that the caller reads and supplies.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Wanted {
+    /// The name of the sibling file to read; `None` for the file itself.
+    pub file: Option<String>,
+    /// The byte range in that file: not empty, and within the file.
+    pub range: Range<u64>,
 }
 
 impl Opening {
-    /// Begins to open a file of `file_len` bytes.
-    ///
-    /// # Errors
-    /// `file-size` if the file is too short for a header.
-    pub fn new(file_len: u64, options: &OpenOptions) -> Result<Self, Error> {
-        let needs = Container::header_range(file_len)?;
-        Ok(Self { file_len, options: *options, needs })
+    /// Creates the state for opening the file called `name`, which has `length` bytes.
+    pub fn new<'n>(name: impl Into<FileName<'n>>, length: u64, options: &OpenOptions) -> Self {
+        let name = name.into();
+        Self {
+            name: name.bytes().to_owned(),
+            has_query: name.has_query(),
+            options: *options,
+            file: Held::new(length),
+            siblings: BTreeMap::new(),
+            passes: 0,
+        }
     }
 
-    /// Returns the range of the header in the file.
-    pub fn needs(&self) -> Range<u64> {
-        self.needs.clone()
+    /// Returns the name of the file.
+    fn name(&self) -> FileName<'_> {
+        FileName::from_parts(&self.name, self.has_query)
     }
 
-    /// Parses the header, and returns the next state.
+    /// Parses the supplied bytes and returns the next step for the caller. The final archive contains no bytes of the file:
+    /// pass a source to [`Tensor::read_from`](crate::Tensor::read_from) to read a tensor.
     ///
     /// # Errors
-    /// `header-magic`, `file-size`; [`Misuse::Supply`].
-    pub fn header(&self, bytes: &[u8]) -> Result<Footer, Error> {
-        supplied(bytes, &self.needs)?;
-        let container = Container::read(bytes)?;
-        let needs = container.footer_range(self.file_len)?;
-        Ok(Footer { container, options: self.options, needs })
+    /// The errors of [`zten::open`](crate::open()); `limit-manifest` if the session would have to keep more bytes of the file than the
+    /// limit allows.
+    pub fn step(&mut self) -> Result<Step, Error> {
+        self.step_for(InMemory([]))
+    }
+
+    /// The same as [`step`](Self::step), for an archive that is read from `source`.
+    ///
+    /// # Errors
+    /// The errors of [`step`](Self::step).
+    pub fn step_for<S: ReadAt>(&mut self, source: S) -> Result<Step<S>, Error> {
+        let parsed = self.parse(source);
+        let least = LEAST.checked_shl(self.passes).unwrap_or(u64::MAX);
+        let siblings =
+            self.siblings.iter().filter_map(|(name, file)| Some((Some(name), file.as_ref()?)));
+        let mut wanted = Vec::new();
+        for (name, file) in core::iter::once((None, &self.file)).chain(siblings) {
+            for range in file.take_wanted(least, self.options.limit())? {
+                let file = name.map(|name| text(format_args!("{name}"))).transpose()?;
+                wanted.try_reserve(1).map_err(|_| OutOfMemory)?;
+                wanted.push(Wanted { file, range });
+            }
+        }
+        // A result is only final if no bytes were missing: an error may come from the missing bytes.
+        if wanted.is_empty() {
+            return parsed;
+        }
+        self.passes = self.passes.saturating_add(1);
+        Ok(Step::Read(wanted))
+    }
+
+    /// Returns the name of the file's format, as in JSON output, according to the supplied bytes. Returns `by_first_bytes`, the
+    /// caller's answer from the first bytes alone, if recognizing the format needs more bytes than were supplied.
+    #[cfg(feature = "detect")]
+    pub fn format_or(&self, by_first_bytes: Option<&'static str>) -> Option<&'static str> {
+        if !cfg!(feature = "torch") {
+            return by_first_bytes;
+        }
+        match detect(&self.file, self.file.length, self.name()) {
+            Ok(detected) => detected.and_then(Detected::name),
+            Err(_) => by_first_bytes,
+        }
+    }
+
+    /// Supplies the `bytes` of the range that `wanted` asked for.
+    ///
+    /// # Errors
+    /// [`Misuse::Supply`] for a file that was not opened, or more or fewer bytes than were asked for.
+    pub fn supply(&mut self, wanted: &Wanted, bytes: Vec<u8>) -> Result<(), Error> {
+        let Range { start, end } = wanted.range;
+        let file = match &wanted.file {
+            None => Some(&mut self.file),
+            Some(name) => self.siblings.get_mut(name).and_then(Option::as_mut),
+        };
+        match file {
+            Some(file) if start.checked_add(u64_from_usize(bytes.len())) == Some(end) => {
+                file.runs.insert(start, bytes);
+                Ok(())
+            }
+            _ => Err(Misuse::Supply.into()),
+        }
+    }
+
+    /// Supplies the length of the sibling file `name`; `None` if there is no such file.
+    pub fn opened(&mut self, name: String, length: Option<u64>) {
+        self.siblings.insert(name, length.map(Held::new));
+    }
+
+    /// Parses the supplied bytes. Each missing range is recorded in its file, and ends parsing with an error.
+    #[cfg(feature = "detect")]
+    fn parse<S: ReadAt>(&mut self, source: S) -> Result<Step<S>, Error> {
+        let header = parse(&self.file, self.file.length, self.name(), &self.options)?;
+        let header = match header {
+            Header::ZTensor(frame) => return self.open_ztensor(&frame, source),
+            header => header,
+        };
+        let Self { name, has_query, options, siblings, .. } = self;
+        let name = FileName::from_parts(name, *has_query);
+        let root = match header.begin(source, name, options)? {
+            Begun::Archive(archive) => return Ok(Step::Done(Box::new(archive))),
+            Begun::Root(root) => root,
+        };
+        let mut names = Vec::new();
+        for name in root.files().filter(|name| !siblings.contains_key(*name)) {
+            names.try_reserve(1).map_err(|_| OutOfMemory)?;
+            names.push(text(format_args!("{name}"))?);
+        }
+        if !names.is_empty() {
+            return Ok(Step::Open(names));
+        }
+        let found = || siblings.iter().filter_map(|(name, file)| Some((name, file.as_ref()?)));
+        // The header of each sibling file is parsed by itself first, so that the missing bytes of all of them can be read at
+        // once. Errors in these headers are found again when the root is opened.
+        let mut pending = None;
+        for (name, file) in found() {
+            let parsed = parse(file, file.length, name.as_str().into(), options);
+            let error = parsed.err().map(Error::from);
+            pending = error.filter(|error| error.bare().is_pending()).or(pending);
+        }
+        if let Some(pending) = pending {
+            return Err(pending);
+        }
+        let parts: Vec<_> =
+            found().map(|(name, source)| Part { name, source, length: source.length }).collect();
+        Ok(Step::Done(Box::new(root.open(&parts, options)?)))
+    }
+
+    /// Parses the supplied bytes. Each missing range is recorded in the file, and ends parsing with an error.
+    #[cfg(not(feature = "detect"))]
+    fn parse<S: ReadAt>(&mut self, source: S) -> Result<Step<S>, Error> {
+        let frame = frame(&self.file, self.file.length, &self.options)?;
+        self.open_ztensor(&frame, source)
+    }
+
+    /// Opens the zTensor file whose container is `frame`. Takes the bytes of the manifest out of the supplied bytes, so that
+    /// they are not copied.
+    fn open_ztensor<S: ReadAt>(&mut self, frame: &Frame, source: S) -> Result<Step<S>, Error> {
+        let bytes = self.file.take(&frame.manifest)?;
+        let manifest = Manifest::validate(frame, bytes, &self.options)?;
+        Ok(Step::Done(Box::new(Archive::new(manifest, source))))
     }
 }
 
-/// The second state, which needs the footer.
-#[derive(Clone, Debug)]
-pub struct Footer {
-    container: Container,
-    options: OpenOptions,
-    needs: Range<u64>,
+/// A file, and the bytes of it that the caller has supplied.
+#[derive(Debug)]
+struct Held {
+    length: u64,
+    /// The supplied bytes by their offsets. No two runs overlap.
+    runs: BTreeMap<u64, Vec<u8>>,
+    /// The ranges that parsing needed and that were not supplied.
+    wanted: Lock<Vec<Range<u64>>>,
 }
 
-impl Footer {
-    /// Returns the range of the footer in the file.
-    pub fn needs(&self) -> Range<u64> {
-        self.needs.clone()
+impl Held {
+    fn new(length: u64) -> Self {
+        Self { length, runs: BTreeMap::new(), wanted: Lock::default() }
     }
 
-    /// Parses the footer, and returns the next state.
-    ///
-    /// # Errors
-    /// `footer-magic`, `manifest-cap`, `manifest-bounds`, `limit-manifest`; [`Misuse::Supply`].
-    pub fn footer(&self, bytes: &[u8]) -> Result<Body, Error> {
-        supplied(bytes, &self.needs)?;
-        let frame = Frame::read(self.container, bytes, self.needs(), self.options.limit())?;
-        Ok(Body { frame, options: self.options })
+    /// Returns the supplied bytes from `offset` to the end of their run; `None` if the byte at `offset` was not supplied.
+    fn from(&self, offset: u64) -> Option<&[u8]> {
+        let (start, run) = self.runs.range(..=offset).next_back()?;
+        let held = run.get(usize::try_from(offset.saturating_sub(*start)).ok()?..)?;
+        (!held.is_empty()).then_some(held)
+    }
+
+    /// Returns the missing ranges that parsing needed, and forgets them. Each range is extended to `least` bytes, and then
+    /// reduced to the bytes that were not supplied.
+    fn take_wanted(&self, least: u64, limits: &Limits) -> Result<Vec<Range<u64>>, Error> {
+        let mut wanted = self.wanted.with(core::mem::take);
+        sort_by(&mut wanted, |one, other| one.start.cmp(&other.start));
+        let mut gaps: Vec<Range<u64>> = Vec::new();
+        let held: u64 = self.runs.values().map(|run| u64_from_usize(run.len())).sum();
+        let mut total = held;
+        for Range { start, end } in wanted {
+            let end = end.max(start.saturating_add(least)).min(self.length);
+            // All bytes before `at` have been supplied or are in `gaps`.
+            let mut at = start.max(gaps.last().map_or(0, |last| last.end));
+            while at < end {
+                if let Some(held) = self.from(at) {
+                    at = at.saturating_add(u64_from_usize(held.len()));
+                    continue;
+                }
+                let next = self.runs.range(at..).next().map_or(end, |(next, _)| end.min(*next));
+                total = total.saturating_add(next.saturating_sub(at));
+                match gaps.last_mut() {
+                    Some(before) if before.end == at => before.end = next,
+                    _ => {
+                        gaps.try_reserve(1).map_err(|_| OutOfMemory)?;
+                        gaps.push(at..next);
+                    }
+                }
+                at = next;
+            }
+        }
+        if !gaps.is_empty() {
+            let most = limits.manifest().saturating_add(SLACK);
+            if total > most {
+                let most = limits.manifest();
+                let sentence = text(format_args!(
+                    "the header and the data read with it of {total} bytes exceeds the limit of {most}"
+                ))?;
+                return Err(Error::of_format(Limit::Manifest.into(), sentence, None));
+            }
+        }
+        Ok(gaps)
     }
 }
 
-/// The last state, which needs the manifest.
-#[derive(Clone, Debug)]
-pub struct Body {
-    frame: Frame,
-    options: OpenOptions,
-}
-
-impl Body {
-    /// Returns the range of the manifest in the file, at most 1 GiB.
-    pub fn needs(&self) -> Range<u64> {
-        self.frame.manifest.clone()
+impl Held {
+    /// Takes the bytes of `range`. The run that has exactly these bytes is moved and not copied.
+    fn take(&mut self, range: &Range<u64>) -> Result<Vec<u8>, Error> {
+        let length = usize::try_from(range.end.saturating_sub(range.start));
+        let length = length.map_err(|_| OutOfMemory)?;
+        if let Some(run) = self.runs.get(&range.start)
+            && run.len() == length
+        {
+            return Ok(self.runs.remove(&range.start).unwrap_or_default());
+        }
+        if !self.has(range)? {
+            return Err(BareError::pending().into());
+        }
+        let mut bytes = Vec::new();
+        self.append_range(range.clone(), &mut bytes)?;
+        Ok(bytes)
     }
 
-    /// Validates the manifest. The result holds `bytes`, which may be a `&[u8]`, `Vec<u8>` or `Arc<[u8]>`.
-    ///
-    /// # Errors
-    /// Any rule of the catalog, except rules that need data; [`Misuse::Supply`].
-    pub fn manifest<B: AsRef<[u8]>>(self, bytes: B) -> Result<Manifest<B>, Error> {
-        supplied(bytes.as_ref(), &self.frame.manifest)?;
-        Manifest::validate(&self.frame, bytes, &self.options)
+    /// Returns whether all bytes of `range` have been supplied. If not, the first missing byte and all that follow it are
+    /// recorded as missing.
+    fn has(&self, range: &Range<u64>) -> Result<bool, Error> {
+        let mut at = range.start;
+        while at < range.end {
+            let Some(held) = self.from(at) else {
+                self.record_missing(at..range.end)?;
+                return Ok(false);
+            };
+            at = at.saturating_add(u64_from_usize(held.len()));
+        }
+        Ok(true)
+    }
+
+    /// Records that parsing needs the bytes of `missing`.
+    fn record_missing(&self, missing: Range<u64>) -> Result<(), OutOfMemory> {
+        self.wanted.with(|wanted| {
+            wanted.try_reserve(1).map_err(|_| OutOfMemory)?;
+            wanted.push(missing);
+            Ok(())
+        })
+    }
+}
+
+impl ReadAt for Held {
+    fn read_at(&self, offset: u64, buffer: &mut [u8]) -> Result<(), Error> {
+        let (mut at, mut rest) = (offset, buffer);
+        while !rest.is_empty() {
+            let Some(held) = self.from(at) else {
+                self.record_missing(at..at.saturating_add(u64_from_usize(rest.len())))?;
+                return Err(BareError::pending().into());
+            };
+            let length = held.len().min(rest.len());
+            let (room, behind) = rest.split_at_mut(length);
+            room.copy_from_slice(held.get(..length).unwrap_or_default());
+            rest = behind;
+            at = at.saturating_add(u64_from_usize(length));
+        }
+        Ok(())
     }
 }

@@ -59,9 +59,6 @@ struct Context {
     is_named: bool,
     /// Advice for the cause, which replaces the advice of the rule.
     advice: Option<&'static str>,
-    /// Advice to callers of this library, at the end of `Display`. Reports leave it out, because their readers may not
-    /// call the library.
-    hint: Option<&'static str>,
 }
 
 /// The borrowed names of the place of an error.
@@ -175,14 +172,6 @@ impl Error {
         };
         error.with(|context| context.tensor = copied(name));
         error
-    }
-
-    /// Adds advice to callers of this library.
-    #[cfg(feature = "std")]
-    #[must_use]
-    pub(crate) fn hinting(mut self, hint: &'static str) -> Self {
-        self.with(|context| context.hint = Some(hint));
-        self
     }
 
     /// Sets the sentence to one about an index that is out of range for dimension `dimension` of size `size`.
@@ -426,10 +415,6 @@ impl fmt::Display for Error {
         self.fmt_place(f)?;
         if let (Some(offset), None) = (self.offset(), self.inexpressible) {
             write!(f, " at byte {offset:#x}")?;
-        }
-        #[cfg(feature = "std")]
-        if let Some(hint) = self.context.first().and_then(|context| context.hint) {
-            write!(f, "; {hint}")?;
         }
         Ok(())
     }

@@ -1,10 +1,10 @@
 //! Detecting the format of a file from its first bytes: a format that zten reads, or a format that zten only names.
 
-use super::file_name::FileName;
 use super::gguf;
 use super::index;
 use super::npy;
 use super::rules::Rule;
+use crate::file_name::FileName;
 
 /// Defines [`Format`]. Each format has a name in JSON output, a description of a file, and the suffixes of its files.
 macro_rules! formats {

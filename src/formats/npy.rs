@@ -16,9 +16,9 @@ use crate::num::u64_from_usize;
 
 use super::builder_error::{self, format_error};
 use super::error::{FormatError, follow};
-use super::file_name::FileName;
 use super::limits::check_length;
 use super::rules::{APPENDED, DAMAGED, Rule, SECOND_ARRAY};
+use crate::file_name::FileName;
 
 use types::Type;
 

@@ -12,6 +12,7 @@ mod text;
 
 use alloc::string::String;
 use alloc::vec::Vec;
+use core::fmt;
 
 use crate::codec::ReadAt;
 use crate::error::Error;
@@ -20,10 +21,10 @@ use crate::num::u64_from_usize;
 
 use super::detect::{Detected, Format, by_name, by_start, is_stream};
 use super::error::{FormatError, copied};
-use super::file_name::FileName;
 use super::index;
 use super::rules::Rule;
 use super::{MAGIC, is_ztensor, is_ztensor_by_name};
+use crate::file_name::FileName;
 
 use contents::Content;
 use input::Input as _;
@@ -173,9 +174,12 @@ pub const KINDS: [&str; 15] = [
 pub const EMPTY: &str = "empty";
 
 /// The result of recognizing a file: its kind, and details for messages.
-#[derive(Debug)]
 pub struct Recognition {
     kind: Recognized,
+    /// The number of bytes of the file.
+    length: u64,
+    /// The first bytes of the file, as many as were read.
+    start: Vec<u8>,
     /// The sentence for the user, if it differs from the sentence of the rule.
     sentence: Option<String>,
     /// The name of the archive member that is a pickle.
@@ -188,7 +192,15 @@ pub struct Recognition {
 
 impl From<Recognized> for Recognition {
     fn from(kind: Recognized) -> Self {
-        Self { kind, sentence: None, member: None, rule: None, unpickles: false }
+        let (length, start) = (0, Vec::new());
+        Self { kind, length, start, sentence: None, member: None, rule: None, unpickles: false }
+    }
+}
+
+impl fmt::Debug for Recognition {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut recognition = f.debug_struct("Recognition");
+        recognition.field("kind", &self.kind).field("rule", &self.rule).finish_non_exhaustive()
     }
 }
 
@@ -209,6 +221,16 @@ impl Recognition {
             Recognized::Executable(kind) => Some(kind.name()),
             Recognized::Empty | Recognized::Unknown => None,
         }
+    }
+
+    /// Returns the number of bytes of the file.
+    pub(super) fn length(&self) -> u64 {
+        self.length
+    }
+
+    /// Returns the first bytes of the file, as many as were read to recognize it.
+    pub(super) fn into_start(self) -> Vec<u8> {
+        self.start
     }
 
     /// Returns whether the file itself is a pickle, rather than an archive with a pickle in it.
@@ -286,7 +308,7 @@ pub fn recognize<'n>(
     let mut start = Vec::new();
     source.append_range(0..MAGIC.min(length), &mut start)?;
     if is_ztensor(&start) {
-        return Ok(Recognized::ZTensor.into());
+        return Ok(Recognition { length, start, ..Recognized::ZTensor.into() });
     }
     Ok(recognize_more(source, length, &start, name)?)
 }
@@ -304,7 +326,8 @@ pub(super) fn recognize_more(
     head.extend_from_slice(start);
     let first = u64_from_usize(start.len());
     source.append_range(first..HEAD.min(length).max(first), &mut head)?;
-    recognize_from(source, length, &head, name)
+    let recognition = recognize_from(source, length, &head, name)?;
+    Ok(Recognition { length, start: head, ..recognition })
 }
 
 /// Recognizes a source of `length` bytes whose first bytes are `start`: up to [`HEAD`] bytes.

@@ -9,7 +9,7 @@ use crate::codec::ReadAt;
 use crate::error::Error;
 use crate::index::Layout;
 use crate::index::{Builder, Parsed, RawComponent, RawObject};
-use crate::limits::{Limits, OpenOptions};
+use crate::limits::OpenOptions;
 use crate::manifest::Tensor;
 use crate::num::sort_by;
 use crate::tools::ElementType;
@@ -18,17 +18,17 @@ use super::builder_error::format_error;
 use super::cbor;
 use super::detect::Format;
 use super::error::{FormatError, Subject};
-use super::file_name::FileName;
 use super::gguf::Split;
 use super::index::Index;
 use super::rules::Rule;
 use super::shards::IS_LINK;
+use super::ztensor::frame::Frame;
+use crate::file_name::FileName;
 
 /// The parsed header of a file.
 pub(crate) enum Header {
-    /// The manifest of a zTensor file.
-    #[cfg(feature = "ztensor")]
-    ZTensor(crate::manifest::Manifest<Vec<u8>>),
+    /// The container of a zTensor file, whose manifest has not been read.
+    ZTensor(Frame),
     /// The header of a GGUF file, which may be the first file of a split model.
     Gguf(Parsed),
     /// An index of safetensors files.
@@ -38,19 +38,18 @@ pub(crate) enum Header {
 }
 
 impl Header {
-    /// Joins the header with `source`, the bytes of the file called `name`.
+    /// Joins the header with `source`, the bytes of the file called `name`. Reads the manifest of a zTensor file.
     pub(crate) fn begin<S: ReadAt>(
         self,
         source: S,
         name: FileName<'_>,
-        limits: &Limits,
-    ) -> Result<Begun<S>, FormatError> {
+        options: &OpenOptions,
+    ) -> Result<Begun<S>, Error> {
         Ok(Begun::Archive(match self {
-            #[cfg(feature = "ztensor")]
-            Self::ZTensor(manifest) => Archive::new(manifest, source),
+            Self::ZTensor(frame) => Archive::of_frame(&frame, source, options)?,
             Self::Gguf(parsed) => {
                 let archive = Archive::from_parsed(source, parsed);
-                match Split::of(&archive.attributes(), name, limits)? {
+                match Split::of(&archive.attributes(), name, options.limit())? {
                     None => archive,
                     Some(split) => {
                         let archive = Box::new(archive);
@@ -75,11 +74,11 @@ pub enum Begun<S: ReadAt> {
 }
 
 impl<S: ReadAt> Begun<S> {
-    /// Returns the archive of a file that is given no others.
+    /// Returns the archive of a file that names no sibling files.
     ///
     /// # Errors
-    /// The file names others.
-    pub(crate) fn require_unsharded(self, options: &OpenOptions) -> Result<Archive<S>, Error> {
+    /// `index-file` or `gguf-split-file` if the file names sibling files.
+    pub fn require_unsharded(self, options: &OpenOptions) -> Result<Archive<S>, Error> {
         match self {
             Self::Archive(archive) => Ok(archive),
             Self::Root(root) => root.open(&[], options),

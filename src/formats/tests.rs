@@ -20,6 +20,7 @@ use alloc::vec::Vec;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use crate::archive::Archive;
 use crate::error::Error;
 use crate::limits::{Limits, OpenOptions};
 
@@ -35,7 +36,7 @@ type Read = (String, Vec<u64>, Kind, Vec<u8>);
 fn open_with(name: &str, bytes: &[u8], limits: &Limits) -> Result<(), Error> {
     let options = OpenOptions::default().limits(*limits);
     let length = u64::try_from(bytes.len()).unwrap();
-    super::open_source(archive::Noted::new(bytes), length, Path::new(name), &options).map(drop)
+    options.open_named(archive::Noted::new(bytes), length, Path::new(name)).map(drop)
 }
 
 /// The only tensor of a file.
@@ -67,6 +68,11 @@ fn data(name: &str) -> Vec<u8> {
     let corpus = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("corpus/other");
     let format = if format == "pt" { "torch" } else { format };
     fs::read(corpus.join(format).join("accept").join(name)).unwrap()
+}
+
+/// Opens the file at `path`, as `zten::open` does.
+fn open(path: &Path) -> Result<Archive, Error> {
+    super::open_path(path, &OpenOptions::default())
 }
 
 #[test]
@@ -128,7 +134,7 @@ fn duplicate_names_are_reported_at_the_second_tensor() {
 fn duplicate_names_in_two_files_are_reported_with_the_second_file() {
     let name = |number: u8| format!("gguf-duplicate-name--in-two-0000{number}-of-00002.gguf");
     let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("corpus/other/gguf/reject");
-    let error = crate::open(folder.join(name(1))).unwrap_err();
+    let error = open(&folder.join(name(1))).unwrap_err();
     assert_eq!((error.rule(), error.offset()), (Some("gguf-duplicate-name"), None));
     assert_eq!((error.tensor(), error.file()), (Some("a"), Some(&*name(2))));
 }
@@ -140,20 +146,20 @@ fn archives_are_of_ztensor_too() {
     let corpus = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("corpus/v2/accept");
     let path = corpus.join("frames.zt");
     let mut bytes = fs::read(&path).unwrap();
-    let archive = crate::open(&path).unwrap();
+    let archive = open(&path).unwrap();
     assert_eq!(archive.format(), "zTensor");
-    assert_eq!(super::open_bytes(&*bytes, &OpenOptions::default()).unwrap().len(), archive.len());
+    assert_eq!(OpenOptions::default().from_bytes(&*bytes).unwrap().len(), archive.len());
     // Its magic tells, whatever it is called.
     let folder = tempfile::tempdir().unwrap();
     let named = folder.path().join("model.index.json");
     fs::write(&named, &bytes).unwrap();
-    assert_eq!(crate::open(&named).unwrap().format(), "zTensor");
+    assert_eq!(open(&named).unwrap().format(), "zTensor");
     // Their shards are found beside them.
-    let sharded = crate::open(corpus.with_file_name("shards").join("dense.zt")).unwrap();
+    let sharded = open(&corpus.with_file_name("shards").join("dense.zt")).unwrap();
     assert_eq!(sharded.tensor("w").unwrap().to_vec::<f32>().unwrap().len(), 4);
     sharded.verify().unwrap();
     bytes.pop();
-    let error = super::open_bytes(&*bytes, &OpenOptions::default()).unwrap_err();
+    let error = OpenOptions::default().from_bytes(&*bytes).unwrap_err();
     assert!(error.is_rejection(), "{error}");
     assert!(crate::rules::find(error.rule().unwrap()).is_some());
 }
@@ -164,7 +170,7 @@ fn a_file_that_shrinks_is_a_failure_of_reading() {
     let path = folder.path().join("array.npy");
     let bytes = npy::file("<i2", false, "(2,)", &[1, 2, 3, 4]);
     fs::write(&path, &bytes).unwrap();
-    let archive = crate::open(&path).unwrap();
+    let archive = open(&path).unwrap();
     fs::write(&path, &bytes[..bytes.len() - 1]).unwrap();
     let error = archive.verify().unwrap_err();
     assert!(error.to_string().contains("became shorter"), "{error}");

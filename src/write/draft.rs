@@ -13,14 +13,13 @@ use crate::cbor::{
 };
 use crate::digest::DigestText;
 use crate::error::{BareError, Error, Location, Misuse, OutOfMemory};
-use crate::formats::ztensor::frame::Footer;
+use crate::formats::ztensor::frame::{Footer, Frame};
 use crate::formats::ztensor::{ObjectChecker, v1, v2};
 use crate::index::Encoding;
 use crate::limits::{Limits, OpenOptions};
-use crate::manifest::{ManifestRef, VERSION};
+use crate::manifest::{Manifest, ManifestRef, VERSION};
 use crate::names::{by_length, hash};
 use crate::num::{halves, len_u32, u64_from_usize, usize_from_u32};
-use crate::open::Opening;
 use crate::rules::{Limit, Rule, Unsupported};
 
 /// The fields of the root and the entries of its objects, as CBOR. What only the whole of them shows is found when
@@ -366,9 +365,10 @@ impl Draft {
         let size = u64_from_usize(manifest.len());
         let tail = u64_from_usize(footer.as_bytes().len());
         let end = start.checked_add(size).and_then(|end| end.checked_add(tail));
-        let opening = Opening::new(end.ok_or(BareError::misuse(Misuse::Length))?, &options)?;
-        let opening = opening.header(&container.header())?.footer(footer.as_bytes())?;
-        let opened = opening.manifest(manifest.as_bytes())?;
+        let end = end.ok_or(BareError::misuse(Misuse::Length))?;
+        let range = container.footer_range(end)?;
+        let frame = Frame::read(container, footer.as_bytes(), range, options.limit())?;
+        let opened = Manifest::validate(&frame, manifest.as_bytes(), &options)?;
         debug_assert_eq!(opened.len(), usize_from_u32(objects), "another number of objects");
         if shards > options.limit().shards().into() {
             return Err(BareError::nowhere(Limit::Shards).found(shards).into());

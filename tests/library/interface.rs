@@ -12,13 +12,13 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use zten::error::Misuse;
 use zten::half::bf16;
-use zten::open::Opening;
+use zten::open::{Opening, Step, Wanted};
 use zten::write::{Part, WriteOptions};
 use zten::{
     Archive, DType, Digest, Encoding, Error, ErrorKind, Generation, InMemory, Layout, Limits,
-    Manifest, OpenOptions, Tensor, Tolerance, Writer,
+    OpenOptions, ReadAt, Tensor, Tolerance, Writer,
 };
-use zten_testkit::{body, corpus, misuse, placed, read_accepted, reject_index};
+use zten_testkit::{corpus, misuse, open_in_steps, placed, read_accepted, reject_index};
 
 fn accepted(name: &str) -> PathBuf {
     corpus().join("accept").join(name)
@@ -182,7 +182,7 @@ fn any_holder_of_bytes_will_do() {
     fn shared<T: Send + Sync + 'static>(value: T) -> T {
         value
     }
-    fn sum<S: zten::ReadAt>(archive: &Archive<S>) -> u32 {
+    fn sum<S: ReadAt>(archive: &Archive<S>) -> u32 {
         let elements = archive.tensor("t_f32").unwrap().to_vec::<f32>().unwrap();
         elements.iter().fold(0, |sum, element| sum ^ element.to_bits())
     }
@@ -206,16 +206,13 @@ fn any_holder_of_bytes_will_do() {
     assert_eq!(Archive::from_bytes(file.clone()).unwrap().into_source().0, file);
 }
 
-/// A manifest by itself, and the file that it is joined with.
+/// A header by itself, and the file that its tensors are read from.
 #[test]
-fn a_manifest_is_joined_with_its_file() {
+fn a_header_is_joined_with_its_file() {
     let file = read_accepted("1.2.3/dense_all.zt");
-    let bare = || -> Manifest<Vec<u8>> {
-        let (body, manifest) = body(&file, &OpenOptions::default()).unwrap();
-        body.manifest(manifest.to_vec()).unwrap()
-    };
-    let manifest = bare();
-    let tensor = manifest.tensor("t_f32").unwrap();
+    let source: (&dyn ReadAt, usize) = (&file, file.len());
+    let header = open_in_steps("", source, &OpenOptions::default()).unwrap();
+    let tensor = header.manifest().tensor("t_f32").unwrap();
     let error = tensor.to_vec::<f32>().unwrap_err();
     assert!(error.to_string().contains("call `read_from`"), "{error}");
     assert_eq!(misuse(error), Misuse::NoFile);
@@ -237,9 +234,6 @@ fn a_manifest_is_joined_with_its_file() {
     let (own, rebound) = (tensor.to_vec::<u8>().unwrap(), tensor.read_from(&other));
     assert!(own.iter().map(|byte| byte ^ 1).eq(rebound.to_vec::<u8>().unwrap()));
     assert_eq!(rebound.to_vec::<u8>().unwrap(), rebound.as_slice::<u8>().unwrap());
-    let archive = Archive::new(bare(), &file[..]);
-    assert_eq!(archive.tensor("t_f32").unwrap().to_vec::<f32>().unwrap(), elements);
-    archive.verify().unwrap();
 }
 
 #[test]
@@ -343,40 +337,41 @@ fn the_system_is_a_source_of_errors() {
     );
 }
 
-/// The error of a file of another format ends in the name of that, where the first bytes tell.
 #[test]
-fn other_formats_are_named() {
-    let says = |start: &[u8]| {
-        let file = [start, &[0; 64]].concat();
-        let error = Archive::from_bytes(&file).unwrap_err();
-        assert_eq!((error.rule(), error.offset()), (Some("header-magic"), Some(0)));
-        error.to_string()
-    };
-    let plain = says(b"neither");
-    assert!(plain.ends_with(" at byte 0x0"), "{plain}");
-    let length = |length: u64| length.to_le_bytes().to_vec();
-    for (start, hint) in [
-        (b"GGUF".to_vec(), "; it is a GGUF file, which `zten::formats` opens"),
-        (b"\x93NUMPY".to_vec(), "; it is a NumPy array, which `zten::formats` opens"),
-        (
-            b"PK\x03\x04".to_vec(),
-            "; it is a zip file; `zten::formats` opens `.npz` files and checkpoints of PyTorch",
-        ),
-        (b"\x89HDF".to_vec(), "; it is an HDF5 file"),
-        (length(2), "; it may be a safetensors file, which `zten::formats` opens"),
-        (length(100_000_000), "; it may be a safetensors file, which `zten::formats` opens"),
-        // No header is so short, or so long.
-        (length(0), ""),
-        (length(1), ""),
-        (length(100_000_001), ""),
-    ] {
-        assert_eq!(says(&start), format!("{plain}{hint}"), "{start:?}");
+fn every_format_opens_in_the_same_ways() {
+    let files = [
+        ("accept/1.2.3/dense_all.zt", "zTensor"),
+        ("other/safetensors/accept/types.safetensors", "safetensors"),
+        ("other/gguf/accept/two.gguf", "GGUF"),
+        ("other/npy/accept/columns.npy", ".npy"),
+        ("other/npz/accept/two.npz", ".npz"),
+        ("other/torch/accept/no-checksums.pt", "PyTorch"),
+    ];
+    for (file, format) in files {
+        let path = corpus().join(file);
+        let name = path.file_name().unwrap().to_str().unwrap();
+        let bytes = std::fs::read(&path).unwrap();
+        let (options, length) = (OpenOptions::default(), bytes.len());
+        let by_path = zten::open(&path).unwrap();
+        assert_eq!(by_path.format(), format);
+        let in_memory = Archive::from_bytes(&bytes).unwrap();
+        assert_eq!((in_memory.format(), in_memory.len()), (format, by_path.len()));
+        let of_source = options.open_source(File::open(&path).unwrap(), length as u64).unwrap();
+        assert_eq!((of_source.format(), of_source.len()), (format, by_path.len()));
+        let in_steps = open_in_steps(name, (&bytes, length), &options).unwrap();
+        assert_eq!(in_steps.format(), format);
+        assert!(in_steps.names().eq(by_path.names()));
     }
-    // A file that is read at positions gets the same hint as bytes in memory.
-    let file = File::open(corpus().join("other/gguf/accept/two.gguf")).unwrap();
-    let length = file.metadata().unwrap().len();
-    let error = OpenOptions::default().open_source(file, length).unwrap_err();
-    assert!(error.to_string().ends_with("which `zten::formats` opens"), "{error}");
+}
+
+#[test]
+fn bytes_of_no_format_are_unsupported_and_invalid_if_they_are_called_a_tensor() {
+    let bytes = [0xa5; 64];
+    let error = Archive::from_bytes(&bytes[..]).unwrap_err();
+    assert_eq!(error.kind(), zten::formats::Rule::FormatUnknown);
+    assert!(error.is_unsupported());
+    let named = OpenOptions::default().open_named(&bytes[..], 64, "model.zt").unwrap_err();
+    assert_eq!(named.kind(), zten::rules::Rule::HeaderMagic);
 }
 
 #[test]
@@ -501,14 +496,17 @@ fn limits_are_set_by_their_names() {
 
 #[test]
 fn wrong_supplies_are_rejected() {
-    let options = OpenOptions::default();
-    let opening = Opening::new(17, &options).unwrap();
-    assert!(opening.header(b"ZTEN000").is_err());
-    assert!(opening.header(b"ZTEN00011").is_err());
-    let footer = opening.header(b"ZTEN0001").unwrap();
-    assert!(footer.footer(&[1, 0, 0, 0, 0, 0, 0]).is_err());
-    let body = footer.footer(&[1, 0, 0, 0, 0, 0, 0, 0]).unwrap();
-    assert!(body.clone().manifest(&[][..]).is_err());
-    assert!(body.clone().manifest(&[0x80, 0x80][..]).is_err());
-    assert!(body.manifest(&[0x80][..]).is_ok());
+    let file = b"ZTEN0001\x80\x01\0\0\0\0\0\0\0";
+    let mut opening = Opening::new("", file.len() as u64, &OpenOptions::default());
+    let Step::Read(wanted) = opening.step().unwrap() else { panic!("no bytes were supplied") };
+    let [wanted] = wanted.try_into().unwrap();
+    assert_eq!((wanted.file.as_deref(), wanted.range.clone()), (None, 0..17));
+    for wrong in [&file[..16], b"", &[0; 18]] {
+        assert_eq!(misuse(opening.supply(&wanted, wrong.to_vec()).unwrap_err()), Misuse::Supply);
+    }
+    let sibling = Wanted { file: Some("x".to_owned()), ..wanted.clone() };
+    assert_eq!(misuse(opening.supply(&sibling, file.to_vec()).unwrap_err()), Misuse::Supply);
+    opening.supply(&wanted, file.to_vec()).unwrap();
+    let Step::Done(archive) = opening.step().unwrap() else { panic!("the file is whole") };
+    assert!(archive.is_empty());
 }

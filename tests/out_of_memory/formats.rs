@@ -4,7 +4,6 @@ use std::cell::Cell;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use zten::formats::{open_bytes, open_source};
 use zten::{Error, ErrorKind, Limits, OpenOptions, ReadAt};
 use zten_corpus::other::gguf;
 use zten_corpus::other::safetensors::file;
@@ -23,14 +22,14 @@ impl ReadAt for Positions<'_> {
 }
 
 fn borrow(bytes: &[u8], options: &OpenOptions) -> Result<(), Error> {
-    let archive = open_bytes(bytes, options)?;
+    let archive = options.from_bytes(bytes)?;
     archive.verify()?;
     Ok(())
 }
 
 fn read(bytes: &[u8], options: &OpenOptions) -> Result<(), Error> {
     let length = u64::try_from(bytes.len()).unwrap();
-    open_source(Positions(bytes), length, Path::new("x"), options)?.verify()?;
+    options.open_named(Positions(bytes), length, Path::new("x"))?.verify()?;
     Ok(())
 }
 

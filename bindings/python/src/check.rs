@@ -118,8 +118,9 @@ impl Plan {
     /// Checks the file `given`, and returns its report. Most faults of the file are returned as a [`Failure`], which also
     /// converts into a report.
     fn check(&self, given: Given, cancel: &Cancel) -> Result<Found, Failure> {
-        let (detected, misnamed) = given.recognize(cancel)?;
-        let open = match (Open::of_format(given, detected, &self.opening, cancel), misnamed) {
+        let (recognition, misnamed) = given.recognize(cancel)?;
+        let opened = Open::of_recognized(given, recognition, &self.opening, cancel);
+        let open = match (opened, misnamed) {
             (Ok(_), Some(misnamed)) => return Ok(misnamed.into()),
             // A rule that the bytes break says more than the wrong suffix; an unsupported feature says less, because the file
             // may not even be of the format that zten took it for.

@@ -15,7 +15,7 @@ use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::PyBytes;
 use zten::finding::Finding;
 use zten::formats::shards::{IS_LINK, LINKED, Runs, Sibling, Want};
-use zten::formats::{Begun, Detected, Part};
+use zten::formats::{Begun, Part, Recognition};
 use zten::network::{is_remote, shown};
 use zten::{Archive, Component, Error, Manifest, ReadAt, Tensor, error::Misuse};
 
@@ -54,16 +54,17 @@ impl Given {
         Self { source: Arc::new(source), length, name }
     }
 
-    /// Recognizes the format of the file. Returns the format, which is `None` for zTensor, and the finding of a file whose name
-    /// is that of another format.
+    /// Recognizes the format of the file. Returns the recognition, and the finding of a file whose name is that of another
+    /// format.
     pub(crate) fn recognize(
         &self,
         cancel: &Cancel,
-    ) -> Result<(Option<Detected>, Option<Finding>), Failure> {
+    ) -> Result<(Recognition, Option<Finding>), Failure> {
         let watched = Watched::new(&self.source, cancel);
         let recognized = zten::formats::recognize(&watched, self.length, &self.name);
-        let recognized = recognized.map_err(|format_error| Failure::opening(format_error, None))?;
-        Ok((recognized.detected(&self.name), recognized.misnamed(&self.name)))
+        let recognized = recognized.map_err(|error| Failure::opening(error, None))?;
+        let misnamed = recognized.misnamed(&self.name);
+        Ok((recognized, misnamed))
     }
 
     /// Takes a path, `bytes`, or an object with `seek` and `read`. Only the length of the file is determined.
@@ -182,26 +183,26 @@ impl Open {
     /// they are read. The files that an index or the first of several GGUF files names are opened now, and their headers are
     /// read.
     pub(crate) fn new(given: Given, opening: &Opening, cancel: &Cancel) -> Result<Self, Failure> {
-        let (detected, _) = given.recognize(cancel)?;
-        Self::of_format(given, detected, opening, cancel)
+        let (recognition, _) = given.recognize(cancel)?;
+        Self::of_recognized(given, recognition, opening, cancel)
     }
 
-    /// Opens `given` as [`new`](Self::new) does, as a file of the format `detected`.
-    pub(crate) fn of_format(
+    /// Opens `given`, which has been recognized, as [`new`](Self::new) does.
+    pub(crate) fn of_recognized(
         given: Given,
-        detected: Option<Detected>,
+        recognition: Recognition,
         opening: &Opening,
         cancel: &Cancel,
     ) -> Result<Self, Failure> {
-        let Given { source, length, name } = given;
+        let Given { source, length: _, name } = given;
         let options = &opening.options;
         let watched = Watched::new(&source, cancel);
-        let failure =
-            |format_error| Failure::opening(format_error, detected.and_then(Detected::name));
-        let begun = match detected {
-            None => Ok(Begun::Archive(options.open_source(watched, length)?)),
-            Some(_) => zten::formats::begin(watched, length, &name, options),
+        let detected = recognition.detected(&name);
+        let failure = |error| match detected {
+            None => Failure::from(error),
+            Some(detected) => Failure::opening(error, detected.name()),
         };
+        let begun = options.begin_recognized(watched, recognition, &name);
         let list = |wanted: Vec<Want>| -> io::Result<Vec<_>> {
             let wanted = wanted.into_iter().filter(|_| opening.shards);
             wanted.map(|want| Listed::open_sibling(want, &source, &name)).collect()

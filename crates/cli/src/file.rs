@@ -8,7 +8,7 @@ use std::sync::OnceLock;
 
 use serde::{Deserialize, Serialize};
 use zten::formats::shards::{IS_LINK, Sibling, Want, runs, wanted};
-use zten::formats::{Begun as Parsed, Detected, Part, Root};
+use zten::formats::{Begun, Part, Recognition, Root, recognize};
 use zten::verify::Verifier;
 use zten::{Archive, OpenOptions, source};
 
@@ -113,31 +113,32 @@ impl Opened {
     /// Validates the manifest or header of the file. If the file is an index, opens the files that it names, and validates
     /// their headers.
     pub(crate) fn archive(self, options: &OpenOptions) -> Result<FileWithShards, Box<Problem>> {
-        let found = zten::formats::detect(&self.file, self.length, &self.path);
-        let found =
-            found.map_err(|error| Box::new(Problem::format_error(&self.path, &error, None)))?;
-        self.archive_of(found, options)
+        let recognition = recognize(&self.file, self.length, &self.path);
+        let recognition = recognition
+            .map_err(|error| Box::new(Problem::format_error(&self.path, &error, None)))?;
+        self.archive_of(recognition, options)
     }
 
-    /// Parses the header of the file as the format `found`, which the caller has recognized, so that the file is not recognized
-    /// twice. `None` stands for zTensor. Opens the sibling files as [`archive`](Self::archive) does.
+    /// Parses the header of the file, which the caller has recognized, so that its first bytes are read and looked at only once.
+    /// Opens the sibling files as [`archive`](Self::archive) does.
     pub(crate) fn archive_of(
         self,
-        found: Option<Detected>,
+        recognition: Recognition,
         options: &OpenOptions,
     ) -> Result<FileWithShards, Box<Problem>> {
-        let Self { path, file, length, .. } = self;
-        let root = match found {
-            Some(found) => match zten::formats::begin(file, length, &path, options) {
-                Ok(Parsed::Archive(archive)) => Ok(archive),
-                Ok(Parsed::Root(root)) => return open_root(&path, root, options),
-                Err(error) => Err(Problem::format_error(&path, &error, found.name())),
-            },
-            None => {
-                options.open_source(file, length).map_err(|error| Problem::opening(&path, &error))
+        let Self { path, file, .. } = self;
+        let detected = recognition.detected(&path);
+        let root = match options.begin_recognized(file, recognition, &path) {
+            Ok(Begun::Archive(archive)) => archive,
+            Ok(Begun::Root(root)) => return open_root(&path, root, options),
+            Err(error) => {
+                return Err(Box::new(match detected {
+                    None => Problem::opening(&path, &error),
+                    Some(detected) => Problem::format_error(&path, &error, detected.name()),
+                }));
             }
         };
-        Ok(FileWithShards::new(path, root.map_err(Box::new)?))
+        Ok(FileWithShards::new(path, root))
     }
 }
 

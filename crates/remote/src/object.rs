@@ -6,8 +6,8 @@ use std::sync::Arc;
 use bytes::{Bytes, BytesMut};
 use tokio::time::Instant;
 use zten::num::u64_from_usize;
-use zten::open::Opening;
-use zten::{Manifest, OpenOptions};
+use zten::open::{FileName, Opening, Step};
+use zten::{Archive, InMemory, OpenOptions};
 
 use crate::error::RemoteError;
 use crate::name::RemoteName;
@@ -108,16 +108,28 @@ impl RemoteObject {
         Ok(bytes)
     }
 
-    /// Reads and validates the manifest, in at most two requests.
+    /// Reads and validates the header of a file of any format; of a zTensor file, in at most two requests. The archive has no
+    /// source: pass one to [`Tensor::read_from`](zten::Tensor::read_from) to read a tensor.
     ///
     /// # Errors
-    /// The manifest breaks a rule, or a request fails.
-    pub async fn manifest(&self, options: &OpenOptions) -> Result<Manifest<Vec<u8>>, zten::Error> {
-        let opening = Opening::new(self.length(), options)?;
-        let footer = opening.header(&self.read(opening.needs()).await?)?;
-        let body = footer.footer(&self.read(footer.needs()).await?)?;
-        let bytes = self.read(body.needs()).await?;
-        body.manifest(bytes)
+    /// The header breaks a rule, a request fails, or the file names sibling files.
+    pub async fn header(
+        &self,
+        options: &OpenOptions,
+    ) -> Result<Archive<InMemory<[u8; 0]>>, zten::Error> {
+        let mut opening = Opening::new(FileName::default(), self.length(), options);
+        loop {
+            match opening.step()? {
+                Step::Read(wanted) => {
+                    for wanted in wanted {
+                        let bytes = self.read(wanted.range.clone()).await?;
+                        opening.supply(&wanted, bytes)?;
+                    }
+                }
+                Step::Open(names) => names.into_iter().for_each(|name| opening.opened(name, None)),
+                Step::Done(header) => return Ok(*header),
+            }
+        }
     }
 }
 

@@ -1,6 +1,7 @@
 //! Generates files to open: realistic files, and files that are expensive to open.
 
 use fastrand::Rng;
+use zten::{Archive, Error, OpenOptions, ReadAt};
 use zten_corpus::base::{NONE, bare_object, component, dense_object, object, v1, zstd_component};
 use zten_corpus::cbor::{Item, fields, keyed, nested as levels, push_head, push_text, text, uint};
 
@@ -15,17 +16,47 @@ pub struct File {
 }
 
 impl File {
-    /// Opens the file without I/O.
+    /// Opens the file.
     ///
     /// # Errors
     /// The faults of the manifest.
-    pub fn open(&self) -> Result<zten::Manifest<&[u8]>, zten::Error> {
+    pub fn open(&self) -> Result<Archive<ManifestInMemory<'_>>, Error> {
         let length = self.manifest.len() as u64;
-        let footer = [&length.to_le_bytes()[..], b"ZTEN1000"].concat();
-        let opening =
-            zten::open::Opening::new(self.data + length + 16, &zten::OpenOptions::default())?;
-        let body = opening.header(b"ZTEN1000")?.footer(&footer)?;
-        body.manifest(self.manifest.as_slice())
+        let source = ManifestInMemory { manifest: &self.manifest, start: self.data };
+        OpenOptions::default().open_source(source, self.data + length + 16)
+    }
+}
+
+/// A file of which only the header, the manifest and the footer of generation 1 exist.
+pub struct ManifestInMemory<'m> {
+    manifest: &'m [u8],
+    /// The offset of the manifest in the file.
+    start: u64,
+}
+
+impl ReadAt for ManifestInMemory<'_> {
+    fn read_at(&self, offset: u64, buffer: &mut [u8]) -> Result<(), Error> {
+        const MAGIC: &[u8; 8] = b"ZTEN1000";
+        let size = (self.manifest.len() as u64).to_le_bytes();
+        let footer = self.start + self.manifest.len() as u64;
+        let from = if offset == 0 {
+            &MAGIC[..]
+        } else if offset >= footer {
+            &[&size[..], MAGIC].concat()[usize::try_from(offset - footer).unwrap()..]
+        } else {
+            &self.manifest[usize::try_from(offset - self.start).unwrap()..]
+        };
+        buffer.copy_from_slice(&from[..buffer.len()]);
+        Ok(())
+    }
+
+    fn bytes_at(&self, offset: u64, length: usize) -> Option<&[u8]> {
+        let start = usize::try_from(offset.checked_sub(self.start)?).ok()?;
+        self.manifest.get(start..start.checked_add(length)?)
+    }
+
+    fn is_immutable(&self) -> bool {
+        true
     }
 }
 

@@ -20,7 +20,9 @@ pub use corpus::{
     other_formats, read, read_accepted, reject_index, reject_index_v2, sharded,
 };
 pub use layout::Layout;
-pub use open::{Far, Shards, body, canonical, copy, misuse, reads, slice, write};
+pub use open::{
+    Far, Header, Shards, canonical, copy, misuse, open_in_steps, open_ztensor, reads, slice, write,
+};
 pub use placed::{Placed, borrows, placed};
 
 /// Returns the largest heap in bytes that opening a file with `manifest` bytes of manifest may take: `docs/limits.md`.

@@ -2,10 +2,10 @@
 
 use std::ops::Range;
 
-use zten::open::{Body, Opening};
+use zten::open::{FileName, Opening, Step};
 use zten::shards::{Candidate, Find, Shard};
 use zten::write::{Copier, WriteOptions, Writer};
-use zten::{Archive, Error, ErrorKind, OpenOptions, ReadAt, error::Misuse};
+use zten::{Archive, Error, ErrorKind, InMemory, OpenOptions, ReadAt, error::Misuse};
 
 /// Returns the misuse that `error` reports.
 pub fn misuse(error: impl Into<Error>) -> Misuse {
@@ -21,16 +21,50 @@ pub fn slice(file: &[u8], range: Range<u64>) -> &[u8] {
     &file[start..end]
 }
 
-/// Opens `file` step by step up to its manifest, and returns the state that needs the manifest, and the bytes of the manifest.
+/// Opens `file`, which is called `x.zt` and in memory.
 ///
 /// # Errors
-/// Any error in the header or the footer.
-pub fn body<'f>(file: &'f [u8], options: &OpenOptions) -> Result<(Body, &'f [u8]), Error> {
-    let opening = Opening::new(file.len() as u64, options)?;
-    let footer = opening.header(slice(file, opening.needs()))?;
-    let body = footer.footer(slice(file, footer.needs()))?;
-    let manifest = slice(file, body.needs());
-    Ok((body, manifest))
+/// Any error in the file, except in its data.
+pub fn open_ztensor<B>(file: B, options: &OpenOptions) -> Result<Archive<InMemory<B>>, Error>
+where
+    B: AsRef<[u8]>,
+    InMemory<B>: ReadAt,
+{
+    let length = file.as_ref().len() as u64;
+    options.open_named(InMemory(file), length, "x.zt")
+}
+
+/// An archive whose data cannot be read, because it has no source.
+pub type Header = Archive<InMemory<[u8; 0]>>;
+
+/// Opens the file `name` without I/O: `source` reads the ranges that opening requests. Every sibling file is missing.
+///
+/// # Errors
+/// Any error in the file, except in its data; any error of `source`.
+///
+/// # Panics
+/// Panics if a range is requested that is empty or beyond the file.
+pub fn open_in_steps<'n>(
+    name: impl Into<FileName<'n>>,
+    (source, length): (&dyn ReadAt, usize),
+    options: &OpenOptions,
+) -> Result<Header, Error> {
+    let mut opening = Opening::new(name, length as u64, options);
+    loop {
+        match opening.step()? {
+            Step::Read(wanted) => {
+                for wanted in wanted {
+                    let Range { start, end } = wanted.range;
+                    assert!(start < end && end <= length as u64, "beyond the file");
+                    let mut bytes = vec![0; usize::try_from(end - start).unwrap()];
+                    source.read_at(start, &mut bytes)?;
+                    opening.supply(&wanted, bytes)?;
+                }
+            }
+            Step::Open(names) => names.into_iter().for_each(|name| opening.opened(name, None)),
+            Step::Done(archive) => return Ok(*archive),
+        }
+    }
 }
 
 /// Copies `file` without changing its compression.
@@ -38,7 +72,7 @@ pub fn body<'f>(file: &'f [u8], options: &OpenOptions) -> Result<(Body, &'f [u8]
 /// # Errors
 /// The file cannot be read or written.
 pub fn copy(file: &[u8], options: &WriteOptions) -> Result<Vec<u8>, Error> {
-    let archive = Archive::from_bytes(file).unwrap();
+    let archive = open_ztensor(file, &OpenOptions::default()).unwrap();
     let copier = Copier::new(archive.manifest());
     copier.file(archive.manifest(), archive.source(), Vec::new(), options)
 }

@@ -4,11 +4,9 @@
 #[cfg(target_os = "none")]
 mod image {
     use core::hint::black_box;
-    use core::ops::Range;
 
     use cortex_m_rt::entry;
     use cortex_m_semihosting::hio::{self, HostStream};
-    use zten::open::Opening;
     use zten::{Limits, OpenOptions, element::F8E4M3Fn};
     use zten_embedded::image::{MODEL, end, memory};
 
@@ -22,20 +20,10 @@ mod image {
     /// Prints the name and the type of each object.
     fn list(file: &'static [u8], out: &mut HostStream) -> Result<(), ()> {
         let options = OpenOptions::default().limits(Limits::embedded());
-        #[expect(
-            clippy::cast_possible_truncation,
-            reason = "the range lies in the file, which is in memory"
-        )]
-        let fetch =
-            |range: Range<u64>| file.get(range.start as usize..range.end as usize).ok_or(());
-        let opening = Opening::new(file.len() as u64, &options).map_err(|_| ())?;
-        let footer = opening.header(fetch(opening.needs())?).map_err(|_| ())?;
-        let body = footer.footer(fetch(footer.needs())?).map_err(|_| ())?;
-        let bytes = fetch(body.needs())?;
-        let manifest = body.manifest(bytes).map_err(|_| ())?;
-        for tensor in manifest.tensors() {
+        let archive = options.from_bytes(file).map_err(|_| ())?;
+        for tensor in &archive {
             let data = tensor.dense().map_err(|_| ())?;
-            let view = data.bind(file).map_err(|_| ())?;
+            let view = data.view().map_err(|_| ())?;
             black_box(view.as_slice::<f32>().map(<[f32]>::len).ok());
             black_box(view.as_slice::<F8E4M3Fn>().map(<[F8E4M3Fn]>::len).ok());
             black_box(tensor.element_count());

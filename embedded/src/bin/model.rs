@@ -16,10 +16,7 @@ mod image {
     fn main() -> ! {
         report::run(|out| {
             let options = OpenOptions::default().limits(Limits::embedded());
-            #[cfg(not(feature = "safetensors"))]
             let archive = options.from_bytes(MODEL)?;
-            #[cfg(feature = "safetensors")]
-            let archive = zten::formats::open_bytes(MODEL, &options)?;
             let logits = classify(&archive, for_each)?;
             report::digits(out, &logits)
         })

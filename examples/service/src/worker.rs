@@ -144,10 +144,8 @@ fn open(file: File, length: u64, name: &Path) -> Result<Archive, Box<Finding>> {
     let recognized = zten::formats::recognize(&file, length, name).map_err(rejected)?;
     let misnamed = recognized.misnamed(name).map(Box::new);
     let found = recognized.detected(name);
-    let opened = match found {
-        None => options.open_source(file, length).map_err(rejected),
-        Some(_) => zten::formats::open_source(file, length, name, &options).map_err(rejected),
-    };
+    let opened = options.begin_recognized(file, recognized, name);
+    let opened = opened.and_then(|begun| begun.require_unsharded(&options)).map_err(rejected);
     let named = |finding: Box<Finding>| match found {
         Some(found) => Box::new(Finding { format: found.name(), ..*finding }),
         None => finding,

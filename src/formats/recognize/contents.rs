@@ -2,7 +2,7 @@
 
 use alloc::string::String;
 
-use crate::formats::file_name::FileName;
+use crate::file_name::FileName;
 use crate::formats::rules::Rule;
 
 use super::{Executable, OtherKind};

@@ -7,10 +7,10 @@ use alloc::format;
 use alloc::string::String;
 
 use crate::error::Error;
+use crate::file_name::FileName;
 use crate::finding::Finding;
 use crate::formats::detect::Format;
 use crate::formats::error::FormatError;
-use crate::formats::file_name::FileName;
 use crate::formats::rules::Rule;
 
 use super::{OtherKind, Recognition, Recognized};

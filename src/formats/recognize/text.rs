@@ -2,9 +2,9 @@
 
 use alloc::string::String;
 
+use crate::file_name::FileName;
 use crate::finding::grouped;
 use crate::formats::error::{FormatError, copied};
-use crate::formats::file_name::FileName;
 use crate::formats::rules::Rule;
 
 use super::contents::suffix;

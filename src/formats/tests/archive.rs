@@ -14,9 +14,9 @@ use crate::attributes::Attributes;
 use crate::codec::ReadAt;
 use crate::element::ByteOrder;
 use crate::error::Error;
+use crate::formats::Block;
 use crate::formats::cbor::Map;
 use crate::formats::error::FormatError;
-use crate::formats::{Block, open_bytes, open_source};
 use crate::index::Encoding;
 use crate::limits::OpenOptions;
 use crate::manifest::Tensor;
@@ -53,8 +53,8 @@ impl ReadAt for Noted<'_> {
 pub(super) fn read(name: &str, bytes: &[u8]) -> Result<Content, Error> {
     let options = OpenOptions::default();
     let length = u64::try_from(bytes.len()).unwrap();
-    let source = open_source(Noted::new(bytes), length, Path::new(name), &options);
-    let (source, archive) = match (source, open_bytes(bytes, &options)) {
+    let source = options.open_named(Noted::new(bytes), length, Path::new(name));
+    let (source, archive) = match (source, options.from_bytes(bytes)) {
         (Ok(source), Ok(archive)) => {
             // The file has the name of its array.
             let is_named = archive.format() != ".npy";

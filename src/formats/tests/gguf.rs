@@ -9,7 +9,7 @@ use std::path::Path;
 use crate::error::Error;
 use crate::finding::Finding;
 use crate::formats::gguf::types::{Type, kind};
-use crate::formats::{Block, Rule, open_bytes, open_source};
+use crate::formats::{Block, Rule};
 use crate::limits::OpenOptions;
 use crate::tools::StorageType;
 
@@ -133,7 +133,7 @@ fn every_type_of_tensor() {
         let (_, tensors) = read("x", &bytes).unwrap();
         let shape = vec![3, 2 * block.elements];
         assert_eq!(tensors, [("t".to_owned(), shape, Kind::Plain(StorageType::U8), data.clone())]);
-        let archive = open_bytes(&*bytes, &OpenOptions::default()).unwrap();
+        let archive = OpenOptions::default().from_bytes(&*bytes).unwrap();
         let tensor = archive.tensor("t").unwrap();
         assert_eq!(tensor.layout_name(), format!("gguf.{}", block.name.to_ascii_lowercase()));
         assert_eq!(Block::of(&tensor), Some(block));
@@ -404,8 +404,8 @@ fn open_within(bytes: &[u8], limits: &[(&str, u64)]) -> Result<usize, &'static s
     let options = OpenOptions::default().limits(limits);
     let length = u64::try_from(bytes.len()).unwrap();
     let id = |error: Error| error.rule().unwrap();
-    let borrowed = open_bytes(bytes, &options).map(|archive| archive.len()).map_err(id);
-    let source = open_source(Noted::new(bytes), length, Path::new("x"), &options);
+    let borrowed = options.from_bytes(bytes).map(|archive| archive.len()).map_err(id);
+    let source = options.open_named(Noted::new(bytes), length, Path::new("x"));
     assert_eq!(source.map(|archive| archive.len()).map_err(id), borrowed);
     borrowed
 }
@@ -433,7 +433,7 @@ fn limits_hold() {
     assert_eq!(open_within(&bytes, &[]), Err("gguf-truncated"));
     bytes.resize(START, 0);
     let source = Noted::new(&bytes);
-    let error = open_source(source, 1 << 40, Path::new("x"), &OpenOptions::default()).unwrap_err();
+    let error = OpenOptions::default().open_named(source, 1 << 40, Path::new("x")).unwrap_err();
     assert_eq!(error.rule().unwrap(), Rule::LimitHeader.row().id);
 }
 
@@ -447,7 +447,7 @@ fn a_source_is_read_as_far_as_the_header_goes() {
         let bytes = file(&[filling], &[info("t", &[elements], 24, 0)], &data);
         let length = u64::try_from(bytes.len()).unwrap();
         let source = Noted::new(&bytes);
-        let archive = open_source(source, length, Path::new("x"), &OpenOptions::default()).unwrap();
+        let archive = OpenOptions::default().open_named(source, length, Path::new("x")).unwrap();
         (archive.source().ranges.lock().unwrap().clone(), length)
     };
     assert_eq!(ranges(0, 200_000).0, [(0, 8), (8, 512)]);

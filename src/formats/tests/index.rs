@@ -9,7 +9,7 @@ use std::path::Path;
 use zten_testkit::safetensors::header;
 
 use crate::error::Error;
-use crate::formats::{Begun, Part, begin};
+use crate::formats::{Begun, Part};
 use crate::limits::{Limits, OpenOptions};
 use crate::manifest::Tensor;
 use crate::num::u64_from_usize;
@@ -48,7 +48,7 @@ fn read_with(index: &[u8], files: Files<'_>, limits: &Limits) -> Result<Content,
     };
     let parts: Vec<_> = siblings.iter().map(|(name, file)| part((**name, file))).collect();
     let Candidate { source, length } = candidate(index);
-    let archive = match begin(source, length, Path::new("x.index.json"), &options)? {
+    let archive = match options.begin(source, length, Path::new("x.index.json"))? {
         Begun::Root(root) => root.open(&parts, &options)?,
         Begun::Archive(archive) => panic!("{archive:?} is no index"),
     };
@@ -280,7 +280,7 @@ fn memory_follows_the_index() {
     let mut opened = None;
     let memory = allocation_counter::measure(|| {
         let options = OpenOptions::default();
-        let begun = begin(source, length, Path::new("x.index.json"), &options).unwrap();
+        let begun = options.begin(source, length, Path::new("x.index.json")).unwrap();
         let Begun::Root(root) = begun else { panic!("{begun:?} is no index") };
         opened = Some(root.open(&parts, &options));
     });

@@ -12,7 +12,6 @@ use std::println;
 use zten_corpus::other::torch;
 use zten_corpus::other::zip::Archive;
 
-use crate::formats::{open_bytes, open_source};
 use crate::limits::{Limits, OpenOptions};
 use crate::num::u64_from_usize;
 
@@ -39,13 +38,13 @@ fn validate_times(each: u64, what: &str, bytes: &[u8], header: usize) -> Result<
     let limits = Limits::default().with_named("keys", u32::MAX.into()).unwrap();
     let options = OpenOptions::default().limits(limits);
     let mut opened = None;
-    let borrowed = allocation_counter::measure(|| opened = Some(open_bytes(bytes, &options)));
+    let borrowed = allocation_counter::measure(|| opened = Some(options.from_bytes(bytes)));
     let count = opened.unwrap().map(|archive| archive.len());
     let source = Noted::new(bytes);
     source.ranges.lock().unwrap().reserve(1 << 17);
     let mut opened = None;
     let read = allocation_counter::measure(|| {
-        opened = Some(open_source(&source, length, Path::new("x"), &options));
+        opened = Some(options.open_named(&source, length, Path::new("x")));
     });
     let again = opened.unwrap().map(|archive| archive.len());
     assert_eq!(count.as_ref().ok(), again.as_ref().ok());
@@ -236,7 +235,7 @@ fn entries_of_safetensors_are_parsed_without_allocating() {
         let bytes = file(&header, &vec![0; count]);
         let mut found = None;
         let memory = allocation_counter::measure(|| {
-            found = Some(open_bytes(&*bytes, &OpenOptions::default()).unwrap().len());
+            found = Some(OpenOptions::default().from_bytes(&*bytes).unwrap().len());
         });
         assert_eq!(found, Some(count));
         memory.count_total

@@ -6,7 +6,6 @@ use std::io::{Cursor, Write as _};
 use zip::write::SimpleFileOptions;
 use zip::{CompressionMethod, ZipWriter};
 
-use crate::formats::open_bytes;
 use crate::limits::{Limits, OpenOptions};
 
 use super::archive::Noted;
@@ -124,7 +123,7 @@ fn checksums_are_validated_whatever_the_order() {
         let at = find(&bytes, &[251, 252, 253, 254]);
         bytes[at + 3] = 255;
         // Opening says nothing of data.
-        let archive = open_bytes(&*bytes, &OpenOptions::default()).unwrap();
+        let archive = OpenOptions::default().from_bytes(&*bytes).unwrap();
         assert_eq!(archive.verify().unwrap_err().rule(), Some("zip-crc"));
         let sentence = rejection("x", &bytes);
         assert!(sentence.starts_with("\"a\": a member does not have its checksum"), "{sentence}");

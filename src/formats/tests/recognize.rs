@@ -318,7 +318,7 @@ fn a_name_that_claims_another_format_is_rejected() {
     assert_eq!(kind(b"{}", index), Recognized::Read(Format::Index));
     let named = Path::new("https://h/a.zt?signature=x");
     let options = OpenOptions::default();
-    let error = crate::formats::open_source(&[b'x'; 64][..], 64, named, &options).unwrap_err();
+    let error = options.open_named(&[b'x'; 64][..], 64, named).unwrap_err();
     assert_eq!(error.rule().unwrap(), "header-magic");
     assert_eq!(look(b"other", "https://h/a.zt?b").detected(Path::new("https://h/a.zt?b")), None);
     assert!(checked(b"text\n", "a.pkl").is_err());
@@ -350,7 +350,7 @@ fn a_safetensors_file_that_is_also_a_pickle_is_rejected() {
     let header = format!(r#"{{"0V":{{"dtype":"U8","shape":[{size}],"data_offsets":[0,{size}]}}}}"#);
     let header = format!("{header:<width$}", width = usize::try_from(length).unwrap());
     let file = [&length.to_le_bytes()[..], header.as_bytes(), payload].concat();
-    assert!(crate::formats::open_bytes(&*file, &OpenOptions::default()).is_ok());
+    assert!(OpenOptions::default().from_bytes(&*file).is_ok());
     let found = look(&file, "x");
     assert_eq!(found.kind(), Recognized::Read(Format::Safetensors));
     let error = found.check_name(Path::new("x")).unwrap_err();

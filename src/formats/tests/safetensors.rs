@@ -7,7 +7,7 @@ use std::path::Path;
 use ::safetensors::SafeTensors;
 
 use crate::error::Error;
-use crate::formats::{Rule, open_bytes, open_source};
+use crate::formats::Rule;
 use crate::limits::{Limits, OpenOptions};
 use crate::tools::{LogicalType, StorageType};
 
@@ -18,7 +18,7 @@ pub(super) use zten_corpus::other::safetensors::file;
 
 /// Opens bytes with limits.
 fn open_with(bytes: &[u8], limits: &Limits) -> Result<usize, Error> {
-    Ok(open_bytes(bytes, &OpenOptions::default().limits(*limits))?.len())
+    Ok(OpenOptions::default().limits(*limits).from_bytes(bytes)?.len())
 }
 
 /// A file of one tensor.
@@ -129,8 +129,7 @@ fn a_source_is_read_to_the_end_of_the_header() {
         let bytes = file(&header, &[0; 2000]);
         let source = Noted::new(&bytes);
         let length = u64::try_from(bytes.len()).unwrap();
-        let archive =
-            open_source(&source, length, Path::new("x"), &OpenOptions::default()).unwrap();
+        let archive = OpenOptions::default().open_named(&source, length, Path::new("x")).unwrap();
         assert_eq!(archive.len(), 1);
         let ranges = source.ranges.lock().unwrap();
         assert!(ranges.iter().zip(&ranges[1..]).all(|(one, next)| one.1 == next.0), "{ranges:?}");
@@ -142,9 +141,9 @@ fn a_source_is_read_to_the_end_of_the_header() {
 #[test]
 fn bools_are_checked_with_the_data() {
     let bytes = one("BOOL", "[2]", 2);
-    open_bytes(&*bytes, &OpenOptions::default()).unwrap().verify().unwrap();
+    OpenOptions::default().from_bytes(&*bytes).unwrap().verify().unwrap();
     let bytes = one("BOOL", "[3]", 3);
-    let archive = open_bytes(&*bytes, &OpenOptions::default()).unwrap();
+    let archive = OpenOptions::default().from_bytes(&*bytes).unwrap();
     let error = archive.verify().unwrap_err();
     let last = u64::try_from(bytes.len()).unwrap() - 1;
     assert_eq!((error.rule(), error.offset()), (Some(Rule::TensorBoolValue.row().id), Some(last)));
@@ -376,7 +375,7 @@ fn tensors_that_are_not_aligned_are_counted() {
         let header = format!("{header:<width$}", width = header.len().next_multiple_of(8));
         let bytes: u64 = tensors.iter().map(|(.., bytes)| bytes).sum();
         let bytes = file(&header, &vec![0; usize::try_from(bytes).unwrap()]);
-        let archive = open_bytes(&bytes, &OpenOptions::default()).unwrap();
+        let archive = OpenOptions::default().from_bytes(&bytes).unwrap();
         let notes = archive.manifest().findings().iter().map(|found| {
             assert_eq!(found.error().rule(), Some("safetensors-alignment"));
             (found.error().tensor().unwrap().to_owned(), found.more())

@@ -13,7 +13,7 @@ use zten_corpus::other::zip::{Archive, Member};
 
 use crate::codec::ReadAt;
 use crate::error::Error;
-use crate::formats::{TORCH_STEPS, open_bytes, open_source, torch_steps};
+use crate::formats::{TORCH_STEPS, torch_steps};
 use crate::limits::{Limits, OpenOptions};
 use crate::tools::{LogicalType as L, StorageType as S};
 
@@ -45,7 +45,7 @@ fn large_files() {
     const ZEROS: u64 = (1 << 32) + 4096;
     let large = Large(include_bytes!("large.pt"), 1088, ZEROS);
     let length = u64::try_from(large.0.len()).unwrap() + ZEROS;
-    let archive = open_source(large, length, "x", &OpenOptions::default()).unwrap();
+    let archive = OpenOptions::default().open_named(large, length, "x").unwrap();
     assert_eq!(archive.tensor("big").unwrap().shape().to_vec(), [ZEROS]);
     let elements = archive.tensor("z").unwrap().to_vec::<f32>().unwrap();
     assert_eq!(elements, [0.0, 1.0, 2.0, 3.0, 4.0]);
@@ -94,7 +94,7 @@ fn types() {
 #[test]
 fn training() {
     let bytes = data("training.pt");
-    let archive = open_bytes(&*bytes, &OpenOptions::default()).unwrap();
+    let archive = OpenOptions::default().from_bytes(&*bytes).unwrap();
     archive.verify().unwrap();
     let (_, tensors) = read("x", &bytes).unwrap();
     let find = |name: &str| {
@@ -119,7 +119,7 @@ fn training() {
 #[test]
 fn tied_tensors_share_bytes() {
     let bytes = data("training.pt");
-    let archive = open_bytes(&*bytes, &OpenOptions::default()).unwrap();
+    let archive = OpenOptions::default().from_bytes(&*bytes).unwrap();
     let place = |name: &str| {
         let tensor = archive.tensor(name).unwrap();
         let view = tensor.dense().unwrap().view().unwrap();
@@ -206,7 +206,7 @@ fn corpus_file(name: &str) -> Vec<u8> {
 #[test]
 fn strides() {
     let mut bytes = corpus_file("strided");
-    let archive = open_bytes(&*bytes, &OpenOptions::default()).unwrap();
+    let archive = OpenOptions::default().from_bytes(&*bytes).unwrap();
     archive.verify().unwrap();
     for (name, wanted) in [
         ("every-other", &[1, 3][..]),
@@ -220,7 +220,7 @@ fn strides() {
     // Not every tensor contains the last element, but reading any tensor verifies the whole storage.
     let place = bytes.windows(8).position(|bytes| bytes == [1, 0, 2, 0, 3, 0, 4, 0]).unwrap();
     bytes[place + 6] ^= 8;
-    let archive = open_bytes(&*bytes, &OpenOptions::default()).unwrap();
+    let archive = OpenOptions::default().from_bytes(&*bytes).unwrap();
     assert_eq!(archive.verify().unwrap_err().rule(), Some("zip-crc"));
     for tensor in &archive {
         let error = tensor.to_vec::<i16>().unwrap_err();
@@ -234,7 +234,7 @@ fn strides() {
 #[test]
 fn attributes_of_devices() {
     let bytes = corpus_file("nested");
-    let archive = open_bytes(&*bytes, &OpenOptions::default()).unwrap();
+    let archive = OpenOptions::default().from_bytes(&*bytes).unwrap();
     for (name, wanted) in [("device", "cpu"), ("numbered", "cuda:1"), ("dtype", "float16")] {
         let (_, value) = archive.attributes().find(|(key, _)| *key == name).unwrap();
         assert_eq!(value.get::<&str>().unwrap(), wanted);
@@ -351,7 +351,7 @@ fn old_instructions() {
 #[test]
 fn a_set_made_from_a_list_keeps_the_first_of_equal_items() {
     let bytes = corpus_file("set-of-list");
-    let archive = open_bytes(&*bytes, &OpenOptions::default()).unwrap();
+    let archive = OpenOptions::default().from_bytes(&*bytes).unwrap();
     let attribute = |name: &str| archive.attributes().find(|(key, _)| *key == name).unwrap().1;
     assert_eq!(attribute("set").get::<Vec<u64>>().unwrap(), [1, 2]);
     let float = |number: f64| [b"G".to_vec(), number.to_be_bytes().to_vec()].concat();
@@ -372,7 +372,7 @@ fn a_set_made_from_a_list_keeps_the_first_of_equal_items() {
     let list = [b"](".to_vec(), items.concat(), b"e".to_vec()].concat();
     let set = zten_corpus::other::torch::call("builtins", "set", &[list]);
     let bytes = file(&dict(&[("set", set)]), &[]);
-    let archive = open_bytes(&*bytes, &OpenOptions::default()).unwrap();
+    let archive = OpenOptions::default().from_bytes(&*bytes).unwrap();
     let value = archive.attributes().next().unwrap().1;
     let found = value.get::<(f64, u64, f64, Option<u8>, String, String)>().unwrap();
     let zero = found.0.to_bits();
@@ -386,7 +386,7 @@ fn archives_without_checksums() {
     let mut bytes = corpus_file("no-checksums");
     let place = bytes.windows(4).position(|bytes| bytes == [1, 0, 2, 0]).unwrap();
     bytes[place] ^= 2;
-    let archive = open_bytes(&*bytes, &OpenOptions::default()).unwrap();
+    let archive = OpenOptions::default().from_bytes(&*bytes).unwrap();
     archive.verify().unwrap();
     assert_eq!(archive.tensor("a").unwrap().to_vec::<i16>().unwrap(), [3, 2]);
 }
@@ -396,7 +396,7 @@ fn archives_without_checksums() {
 fn big_endian_types_without_a_class() {
     for name in ["big-untyped", "big-typed"] {
         let bytes = corpus_file(name);
-        let archive = open_bytes(&*bytes, &OpenOptions::default()).unwrap();
+        let archive = OpenOptions::default().from_bytes(&*bytes).unwrap();
         let elements = archive.tensors().next().unwrap().to_vec::<u16>().unwrap();
         assert_eq!(elements, [0x100, 0x200], "{name}");
     }

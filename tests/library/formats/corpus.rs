@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
-use zten::formats::{BesideNames, Rule, open_bytes};
+use zten::formats::{BesideNames, Rule};
 use zten::open;
 use zten::rules::Class;
 use zten::{Archive, Error, ErrorKind, OpenOptions};
@@ -40,7 +40,7 @@ fn validate_archive(path: &Path) -> Result<usize, Error> {
         return verify(&open(path)?);
     }
     let bytes = fs::read(path).unwrap();
-    let (opened, borrowed) = (open(path), open_bytes(&*bytes, &OpenOptions::default()));
+    let (opened, borrowed) = (open(path), OpenOptions::default().from_bytes(&*bytes));
     let archive = match (opened, borrowed) {
         (Ok(archive), Ok(borrowed)) => {
             assert_eq!(archive.verify().is_ok(), borrowed.verify().is_ok());

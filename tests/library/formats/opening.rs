@@ -5,8 +5,8 @@ use std::fs;
 use std::path::Path;
 
 use fastrand::Rng;
-use zten::formats::{Opening, Step, Wanted};
 use zten::open;
+use zten::open::{Opening, Step, Wanted};
 use zten::rules::Limit;
 use zten::{Archive, Component, Error, InMemory, OpenOptions};
 use zten_corpus::other::npy;

@@ -1,8 +1,7 @@
 //! Heap while opening a file of generation 2: at most 12 × the manifest and 64 KiB, for any input; at most 1.3 × the
 //! manifest for ordinary manifests.
 
-use zten::open::Opening;
-use zten::{Error, OpenOptions};
+use zten::{Error, OpenOptions, ReadAt};
 use zten_corpus::cbor::{push_head as head, push_text as text};
 use zten_corpus::file::MAGIC_V2;
 use zten_corpus::v2::footer;
@@ -18,9 +17,8 @@ const FAR: u64 = 1 << 44;
 fn bounded(manifest: &[u8], what: &str) -> (f64, Result<(), Error>) {
     let footer = footer(manifest, 4096);
     let (peak, opened) = peak(|| {
-        let opening = Opening::new(1 << 62, &OpenOptions::default())?;
-        let body = opening.header(MAGIC_V2)?.footer(&footer)?;
-        body.manifest(manifest).map(drop)
+        let source = Sparse { manifest, footer: &footer };
+        OpenOptions::default().open_source(source, LENGTH).map(drop)
     });
     let bound = heap_bound(manifest.len() as u64);
     assert!(peak <= bound, "{what}: {peak} bytes of heap for {} of manifest", manifest.len());
@@ -28,6 +26,35 @@ fn bounded(manifest: &[u8], what: &str) -> (f64, Result<(), Error>) {
     let share = peak as f64 / manifest.len() as f64;
     println!("{what}: {share:.3} of {} bytes", manifest.len());
     (share, opened)
+}
+
+/// The length of the file in bytes.
+const LENGTH: u64 = 1 << 62;
+
+/// A file of which only the header, the manifest at 4096 and the footer exist.
+struct Sparse<'m> {
+    manifest: &'m [u8],
+    footer: &'m [u8],
+}
+
+impl ReadAt for Sparse<'_> {
+    fn read_at(&self, offset: u64, buffer: &mut [u8]) -> Result<(), Error> {
+        let from = match offset {
+            0 => MAGIC_V2,
+            4096 => self.manifest,
+            _ => self.footer,
+        };
+        buffer.copy_from_slice(&from[..buffer.len()]);
+        Ok(())
+    }
+
+    fn bytes_at(&self, offset: u64, length: usize) -> Option<&[u8]> {
+        self.manifest.get(..length).filter(|_| offset == 4096)
+    }
+
+    fn is_immutable(&self) -> bool {
+        true
+    }
 }
 
 /// The shortest names, in the order that they have to have.

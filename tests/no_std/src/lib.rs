@@ -7,7 +7,8 @@ extern crate alloc;
 
 use alloc::vec::Vec;
 
-use zten::formats::{Begun, Block, Opening, Part, Step, begin, open_bytes, open_source};
+use zten::formats::{Begun, Block, Part};
+use zten::open::{Opening, Step};
 use zten::shards::{Candidate, Files, Find, Shard};
 use zten::{Archive, OpenOptions, ReadAt};
 
@@ -38,10 +39,10 @@ fn check<S: ReadAt>(archive: &Archive<S>, format: &str, expected: &[Expected<'_>
 fn opens(file: &[u8], name: &str, format: &str, expected: &[Expected<'_>]) {
     let options = OpenOptions::default();
     if name.is_empty() {
-        check(&open_bytes(file, &options).unwrap(), format, expected);
+        check(&options.from_bytes(file).unwrap(), format, expected);
     }
     let length = length(file);
-    check(&open_source(Positions(file), length, name, &options).unwrap(), format, expected);
+    check(&options.open_named(Positions(file), length, name).unwrap(), format, expected);
     let mut opening = Opening::new(name, length, &options);
     let archive = loop {
         match opening.step_for(Positions(file)).unwrap() {
@@ -70,7 +71,7 @@ impl ReadAt for Positions<'_> {
 
 /// Checks that the file called `name` is rejected for breaking `rule`.
 fn rejects(file: &[u8], name: &str, rule: &str) {
-    let error = open_source(file, length(file), name, &OpenOptions::default()).unwrap_err();
+    let error = OpenOptions::default().open_named(file, length(file), name).unwrap_err();
     assert!(error.is_rejection());
     assert_eq!(error.rule(), Some(rule));
 }
@@ -90,7 +91,7 @@ fn length(file: &[u8]) -> u64 {
 fn ztensor() {
     let file = corpus!("accept/1.2.3/dense_all.zt");
     let read = OpenOptions::default().open_source(Positions(file), length(file)).unwrap();
-    let archive = open_bytes(file, &OpenOptions::default()).unwrap();
+    let archive = OpenOptions::default().from_bytes(file).unwrap();
     assert_eq!((archive.format(), archive.len()), ("zTensor", read.len()));
     let expected = [-1.25, -0.75, -0.25, 0.25, 0.75, 1.25];
     for tensor in [archive.tensor("t_f32").unwrap(), read.tensor("t_f32").unwrap()] {
@@ -107,7 +108,7 @@ fn safetensors() {
     let expected: &[Expected<'_>] = &[("a", &[2], b"\x01\x02"), ("b", &[1], b"\x00\x00\x80\x3f")];
     opens(file, "", "safetensors", expected);
     let file = corpus!("other/safetensors/accept/metadata.safetensors");
-    let archive = open_bytes(file, &OpenOptions::default()).unwrap();
+    let archive = OpenOptions::default().from_bytes(file).unwrap();
     assert!(archive.attributes().any(|(key, _)| key == "format"));
     let file = corpus!("other/safetensors/reject/safetensors-duplicate-name--name.safetensors");
     rejects(file, "", "safetensors-duplicate-name");
@@ -123,7 +124,7 @@ fn gguf() {
 #[test]
 fn blocks_of_gguf_are_dequantized() {
     let file = corpus!("other/gguf/accept/blocks.gguf");
-    let archive = open_bytes(file, &OpenOptions::default()).unwrap();
+    let archive = OpenOptions::default().from_bytes(file).unwrap();
     let tensor = archive.tensor("q").unwrap();
     let blocks = tensor.component("data").unwrap().read().unwrap();
     let mut elements = [0.0; 32];
@@ -141,7 +142,7 @@ fn npy() {
     opens(file, "", ".npy", &[("arr_0", &[2], b"\x01\x00\x02\x00")]);
     opens(file, "folder/name.npy", ".npy", &[("name", &[2], b"\x01\x00\x02\x00")]);
     let file = corpus!("other/npy/accept/columns.npy");
-    let archive = open_bytes(file, &OpenOptions::default()).unwrap();
+    let archive = OpenOptions::default().from_bytes(file).unwrap();
     let elements = archive.tensor("arr_0").unwrap().to_vec::<i16>().unwrap();
     assert!(elements.iter().copied().eq(0..24));
     rejects(corpus!("other/npy/reject/npy-size--cut.npy"), "", "npy-size");
@@ -183,8 +184,7 @@ fn files_that_name_others() {
     let (a, b) =
         (corpus!("other/index/accept/a.safetensors"), corpus!("other/index/accept/b.safetensors"));
     let source = Positions(index);
-    let Begun::Root(root) = begin(source, length(index), "two.index.json", &options).unwrap()
-    else {
+    let Begun::Root(root) = options.begin(source, length(index), "two.index.json").unwrap() else {
         panic!("an index names files");
     };
     let mut names: Vec<_> = root.files().collect();

@@ -19,8 +19,6 @@
 
 #[cfg(target_arch = "wasm32")]
 pub mod border;
-#[cfg(feature = "formats")]
-pub mod formats;
 #[cfg(feature = "reading")]
 pub mod name;
 #[cfg(all(target_arch = "wasm32", feature = "reading"))]

@@ -55,11 +55,12 @@ pub fn check_name(file: &File, out: &mut Answer) -> io::Result<bool> {
 /// is unknown. Returns the status of the call.
 #[wasm_bindgen]
 pub fn begin(length: u64, name: usize) -> u32 {
-    with(|session, out| {
+    with(|session, _| {
         let name = input(name)?;
         let text = String::from_utf8(name.clone()).unwrap_or_default();
         *NAME.try_lock().map_err(|_| io::ErrorKind::WouldBlock)? = text;
-        session.begin(name, length, out)
+        session.begin(name, length);
+        Ok(())
     })
 }
 

@@ -1,20 +1,15 @@
 //! Opens a file from bytes that the host supplies step by step.
 
+use std::collections::VecDeque;
 use std::io::{self, Write};
 use std::mem;
 use std::ops::Range;
 
-#[cfg(not(feature = "formats"))]
-use zten::OpenOptions;
-use zten::finding::Finding;
-#[cfg(not(feature = "formats"))]
-use zten::open::Opening;
-#[cfg(feature = "ztensor")]
-use zten::open::{Body, Footer};
-use zten::{Archive, Component, Error, ReadAt, Tensor, error::Misuse};
+use zten::finding::{Finding, ZTENSOR};
+use zten::formats::{START, by_name, by_start, is_named_ztensor, is_ztensor};
+use zten::open::{Opening, Step, Wanted};
+use zten::{Archive, Component, Error, OpenOptions, ReadAt, Tensor, error::Misuse};
 
-#[cfg(feature = "formats")]
-use crate::formats::{Other, Start};
 use crate::problem;
 
 /// The progress of opening a file.
@@ -23,58 +18,96 @@ pub enum Session {
     /// No file.
     #[default]
     Empty,
-    /// A file whose first bytes are needed to recognize the format.
-    #[cfg(feature = "formats")]
-    Start(Start),
-    /// A file of another format than zTensor, which needs further bytes of its header.
-    #[cfg(feature = "formats")]
-    Other(Box<Other>),
-    /// A zTensor file whose header is needed.
-    #[cfg(not(feature = "formats"))]
-    Header(Opening),
-    /// A zTensor file whose footer is needed.
-    #[cfg(feature = "ztensor")]
-    Footer(Footer),
-    /// A zTensor file whose manifest is needed.
-    #[cfg(feature = "ztensor")]
-    Manifest(Body),
+    /// A file of which the host has to supply further bytes.
+    Opening(Box<Progress>),
     /// An open file. It is leaked, so that a reader can borrow it from call to call.
     Open(&'static File),
+}
+
+/// A file that is being opened, and needs further bytes.
+#[derive(Debug)]
+pub struct Progress {
+    opening: Opening,
+    /// The name of the file; empty if it is unknown or not UTF-8.
+    name: String,
+    /// The name of the format, if the first bytes or the name of the file tell it.
+    format: Option<&'static str>,
+    /// The ranges that the host has to supply, in this order.
+    wanted: VecDeque<Wanted>,
+}
+
+impl Progress {
+    /// Begins a file of `length` bytes. `name` is empty if it is unknown, and ignored if it is not UTF-8.
+    fn new(name: Vec<u8>, length: u64) -> Self {
+        let name = String::from_utf8(name).unwrap_or_default();
+        let opening = Opening::new(name.as_str(), length, &OpenOptions::default());
+        // The format is recognized by the first bytes, of which most formats need only these few.
+        let range = 0..length.min(u64::try_from(START).unwrap_or(u64::MAX));
+        Self { opening, name, format: None, wanted: [Wanted { file: None, range }].into() }
+    }
+
+    /// Takes the `bytes` of the first range that is wanted, and returns the open file, or `None` if it needs further bytes. The
+    /// open file is read from `source`.
+    fn supply(
+        &mut self,
+        bytes: Vec<u8>,
+        source: &'static dyn ReadAt,
+    ) -> Result<Option<File>, Rejection> {
+        let wanted = self.wanted.pop_front().ok_or(Error::from(Misuse::Supply))?;
+        if wanted.range.start == 0 && self.format.is_none() {
+            self.format = self.recognize(&bytes);
+        }
+        self.opening.supply(&wanted, bytes)?;
+        while self.wanted.is_empty() {
+            match self.opening.step_for(source).map_err(|error| self.rejected(&error))? {
+                Step::Read(wanted) => self.wanted = wanted.into(),
+                // The host has only this file, so all sibling files are missing.
+                Step::Open(names) => {
+                    for name in names {
+                        self.opening.opened(name, None);
+                    }
+                }
+                Step::Done(file) => return Ok(Some(*file)),
+            }
+        }
+        Ok(None)
+    }
+
+    /// Returns the name of the format of a file that begins with `start`, if these bytes or the name of the file tell it.
+    fn recognize(&self, start: &[u8]) -> Option<&'static str> {
+        let name = self.name.as_str();
+        if is_ztensor(start) {
+            return Some(ZTENSOR);
+        }
+        match by_start(start, name).or_else(|| by_name(name)) {
+            Some(detected) => detected.name(),
+            None => is_named_ztensor(name).then_some(ZTENSOR),
+        }
+    }
+
+    /// Returns the rejection of the file for `error`, with the name of its format.
+    fn rejected(&self, error: &Error) -> Rejection {
+        let mut finding = Finding::from_error(error);
+        if self.format != Some(ZTENSOR) {
+            finding.format = self.opening.format_or(self.format);
+        }
+        Rejection { finding: Box::new(finding), manifest: error.manifest_range() }
+    }
 }
 
 /// An open file and the source of its bytes.
 pub type File = Archive<&'static dyn ReadAt>;
 
 impl Session {
-    /// Begins a file of `length` bytes, whose `name` is empty if it is unknown. A module that opens only zTensor files rejects
-    /// a file that is too short, and writes the finding to `out`.
-    ///
-    /// # Errors
-    /// The errors of `out`.
-    pub fn begin(&mut self, name: Vec<u8>, length: u64, out: &mut impl Write) -> io::Result<()> {
-        #[cfg(feature = "formats")]
-        let begun = Ok(Self::Start(Start::new(name, length)));
-        #[cfg(not(feature = "formats"))]
-        let begun = {
-            drop(name);
-            Opening::new(length, &OpenOptions::default()).map(Self::Header).map_err(Rejection::from)
-        };
-        self.go_on(begun, out)
+    /// Begins a file of `length` bytes, whose `name` is empty if it is unknown.
+    pub fn begin(&mut self, name: Vec<u8>, length: u64) {
+        *self = Self::Opening(Box::new(Progress::new(name, length)));
     }
 
-    /// Returns the range of the file that is needed next; `None` if no bytes are needed.
+    /// Returns the range of the file that is needed next, which is empty for an empty file; `None` if no bytes are needed.
     pub fn needs(&self) -> Option<Range<u64>> {
         match self {
-            #[cfg(feature = "formats")]
-            Self::Start(start) => Some(start.needs()),
-            #[cfg(feature = "formats")]
-            Self::Other(other) => other.needs(),
-            #[cfg(not(feature = "formats"))]
-            Self::Header(opening) => Some(opening.needs()),
-            #[cfg(feature = "ztensor")]
-            Self::Footer(footer) => Some(footer.needs()),
-            #[cfg(feature = "ztensor")]
-            Self::Manifest(body) => Some(body.needs()),
+            Self::Opening(progress) => Some(progress.wanted.front()?.range.clone()),
             Self::Empty | Self::Open(_) => None,
         }
     }
@@ -90,50 +123,27 @@ impl Session {
         source: &'static dyn ReadAt,
         out: &mut impl Write,
     ) -> io::Result<()> {
-        let next = mem::take(self).next(bytes, source);
-        self.go_on(next, out)
-    }
-
-    fn next(self, bytes: Vec<u8>, source: &'static dyn ReadAt) -> Result<Self, Rejection> {
-        Ok(match self {
-            #[cfg(feature = "formats")]
-            Self::Start(start) => start.supply(bytes, source)?,
-            #[cfg(feature = "formats")]
-            Self::Other(other) => other.supply(bytes, source)?,
-            #[cfg(not(feature = "formats"))]
-            Self::Header(opening) => Self::Footer(opening.header(&bytes)?),
-            #[cfg(feature = "ztensor")]
-            Self::Footer(footer) => Self::Manifest(footer.footer(&bytes)?),
-            #[cfg(feature = "ztensor")]
-            Self::Manifest(body) => Self::open(Archive::new(body.manifest(bytes)?, source)),
-            other => other,
-        })
-    }
-
-    /// Keeps the open `file`.
-    pub(crate) fn open(file: File) -> Self {
-        Self::Open(Box::leak(Box::new(file)))
-    }
-
-    fn go_on(&mut self, next: Result<Self, Rejection>, out: &mut impl Write) -> io::Result<()> {
-        match next {
-            Ok(next) => {
-                *self = next;
-                Ok(())
-            }
+        let Self::Opening(mut progress) = mem::take(self) else {
+            let misuse = Rejection::from(Error::from(Misuse::Supply));
+            return problem::write(&misuse.finding, None, out);
+        };
+        match progress.supply(bytes, source) {
+            Ok(None) => *self = Self::Opening(progress),
+            Ok(Some(file)) => *self = Self::Open(Box::leak(Box::new(file))),
             Err(Rejection { finding, manifest }) => {
-                problem::write(&finding, manifest.as_ref(), out)
+                problem::write(&finding, manifest.as_ref(), out)?;
             }
         }
+        Ok(())
     }
 }
 
 /// The reason why a file was rejected while it was opened.
 #[derive(Debug)]
-pub(crate) struct Rejection {
-    pub(crate) finding: Box<Finding>,
+struct Rejection {
+    finding: Box<Finding>,
     /// The range of the manifest, if the fault is in the manifest.
-    pub(crate) manifest: Option<Range<u64>>,
+    manifest: Option<Range<u64>>,
 }
 
 impl From<Error> for Rejection {

@@ -48,7 +48,7 @@ fn validate_any(path: &Path, file: Opened, args: &Check) -> Outcome {
         let summary = with_notes(format!("{what}, which holds no tensors"), notes.len());
         return Ok(Valid { verdict: Verdict::Other, summary, format: kind, notes });
     }
-    match file.archive_of(recognized.detected(path), &options(args)) {
+    match file.archive_of(recognized, &options(args)) {
         Ok(archive) => match misnamed {
             Some(misnamed) => Err(misnamed),
             None => validate_content(path, &archive, (origin, args)),

@@ -361,7 +361,7 @@ fn blocks_of_every_type() {
 }
 
 fn is_valid(bytes: &[u8]) -> bool {
-    zten::formats::open_bytes(bytes, &zten::OpenOptions::default()).is_ok()
+    zten::Archive::from_bytes(bytes).is_ok()
 }
 
 /// An object whose type only later readers know, and one whose type 1.2 does not know and 2 does.

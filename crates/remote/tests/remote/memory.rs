@@ -47,7 +47,7 @@ fn a_manifest_that_is_claimed_takes_no_memory() {
     let asynchronous = peak(|| {
         runtime.block_on(async {
             let object = RemoteObject::open(&name, &options()).await.unwrap();
-            let error = object.manifest(&OpenOptions::default()).await.unwrap_err();
+            let error = object.header(&OpenOptions::default()).await.unwrap_err();
             let remote = source(&error).get_ref().unwrap().downcast_ref();
             assert!(matches!(remote, Some(RemoteError::Fewer { .. })), "{error:?}");
         });

@@ -1,5 +1,6 @@
 //! Appending: the file opens as it did before, with every limit at its edge.
 
+use zten::formats::is_ztensor;
 use zten::tools::{ElementType, StorageType};
 use zten::write::{Checksum, Encoded, Level, NewComponent, NewObject, WriteOptions, Writer};
 use zten::{
@@ -87,6 +88,9 @@ const OF_CONTENT: [&str; 3] = ["window", "decoded", "decoded-total"];
 /// Panics if a promise does not hold.
 pub fn append(bytes: &[u8], addition: usize, limit: usize) -> Appended {
     let mut sum = Appended::default();
+    if !is_ztensor(bytes) {
+        return sum;
+    }
     let opens = |options: &OpenOptions| options.from_bytes(bytes).is_ok();
     let Some(options) = [options(), tolerant(options())].into_iter().find(opens) else {
         return sum;

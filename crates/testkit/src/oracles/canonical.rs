@@ -1,5 +1,6 @@
 //! The canonical form: one content has one file.
 
+use zten::formats::is_ztensor;
 use zten::tools::StorageType;
 use zten::write::{Copier, WriteOptions};
 use zten::{Error, ErrorKind, Generation, Layout, OpenOptions, Tensor, verify::Verifier};
@@ -26,6 +27,9 @@ pub enum Form {
 /// # Panics
 /// Panics if a promise does not hold.
 pub fn canonical(bytes: &[u8]) -> Form {
+    if !is_ztensor(bytes) {
+        return Form::Invalid;
+    }
     let own = validate(bytes, &options().canonical());
     let plain = validate(bytes, &options());
     if plain.is_err() {

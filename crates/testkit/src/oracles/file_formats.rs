@@ -9,10 +9,8 @@ use std::path::Path;
 use safetensors::SafeTensors;
 use zten::element::ByteOrder;
 use zten::finding::Finding;
-use zten::formats::{
-    Begun, Block, Detected, Format, Opening, Part, START, Step, begin, by_name, by_start,
-    open_bytes, open_source,
-};
+use zten::formats::{Begun, Block, Detected, Format, Part, START, by_name, by_start};
+use zten::open::{Opening, Step};
 use zten::shards::{Candidate, Find, Shard};
 use zten::verify::Verifier;
 use zten::{Archive, Encoding, Error, ReadAt, Tensor};
@@ -114,7 +112,7 @@ impl ReadAt for Positions<'_> {
 fn archive(bytes: &[u8], path: &'static str, format: Option<Format>) -> bool {
     let length = length(bytes);
     let (peak, opened) =
-        heap::peak(|| open_source(Positions(bytes), length, Path::new(path), &options()));
+        heap::peak(|| options().open_named(Positions(bytes), length, Path::new(path)));
     let header = match format {
         Some(Format::Safetensors) => {
             bytes.first_chunk().map_or(0, |first| u64::from_le_bytes(*first)).min(length)
@@ -131,7 +129,7 @@ fn archive(bytes: &[u8], path: &'static str, format: Option<Format>) -> bool {
     let most = heap_bound(header);
     assert!(peak <= most, "{peak} bytes of heap for {header} of a header");
     Files { path, file: bytes.to_vec(), siblings: Vec::new() }.assert_same_in_steps(&opened);
-    let (peak, again) = heap::peak(|| open_bytes(bytes, &options()));
+    let (peak, again) = heap::peak(|| options().from_bytes(bytes));
     assert!(peak <= most, "{peak} bytes of heap for {header} of a header in memory");
     match (opened, again) {
         (Ok(opened), Ok(archive)) => {
@@ -354,7 +352,7 @@ fn read_several(files: &Files) -> bool {
         .map(|(name, source)| Part { name, source, length: length(source.0) })
         .collect();
     let own = length(&files.file);
-    let open = || match begin(Positions(&files.file), own, Path::new(files.path), &options())? {
+    let open = || match options().begin(Positions(&files.file), own, Path::new(files.path))? {
         Begun::Root(root) => root.open(&parts, &options()),
         Begun::Archive(archive) => Ok(archive),
     };
@@ -375,9 +373,7 @@ fn read_several(files: &Files) -> bool {
         .siblings
         .iter()
         .filter(|(name, _)| named(name))
-        .map(|(name, bytes)| {
-            (*name, open_bytes(bytes, &options()).expect("a header that was read"))
-        })
+        .map(|(name, bytes)| (*name, options().from_bytes(bytes).expect("a header that was read")))
         .collect();
     assert_eq!(manifest.shards().len(), alone.len());
     let mut shards = manifest.bind_shards(&files).expect("files that are there");

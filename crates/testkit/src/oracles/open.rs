@@ -1,12 +1,14 @@
 //! Opening: how much heap it takes, who accepts what, and everything that can then be read.
 
-use zten::open::Opening;
+use std::sync::Mutex;
+
+use zten::formats::is_ztensor;
 use zten::{Archive, Component, Error, Generation, OpenOptions, ReadAt, Tensor, verify::Verifier};
 
 use super::components::{self, Work};
 use super::strict::Strict;
 use super::{InMemory, formats, heap, options, tolerant, tree};
-use crate::heap_bound;
+use crate::{heap_bound, reads};
 
 /// Opens a file by several options, and reads all that can be read of it: whether it opens by
 /// default.
@@ -14,6 +16,9 @@ use crate::heap_bound;
 /// # Panics
 /// Panics if a promise does not hold.
 pub fn open(bytes: &[u8]) -> bool {
+    if !is_ztensor(bytes) {
+        return false;
+    }
     let options = options();
     match bounded(bytes, &options) {
         Ok(archive) => {
@@ -42,22 +47,23 @@ fn bounded<'d>(bytes: &'d [u8], options: &OpenOptions) -> Result<InMemory<'d>, E
     let (peak, opened) = heap::peak(|| options.from_bytes(bytes));
     let manifest = match &opened {
         Ok(archive) => archive.manifest().as_bytes().len() as u64,
-        Err(_) => manifest(bytes, options).unwrap_or_default(),
+        Err(_) => manifest(bytes, options),
     };
     assert!(peak <= heap_bound(manifest), "{peak} bytes of heap to open {manifest} of manifest");
     opened
 }
 
-/// Returns the length of the manifest, if opening the file requests it at all.
-fn manifest(bytes: &[u8], options: &OpenOptions) -> Result<u64, Error> {
-    let fetch = |range: core::ops::Range<u64>| {
-        let place = |at| usize::try_from(at).expect("a place in memory");
-        &bytes[place(range.start)..place(range.end)]
-    };
-    let opening = Opening::new(bytes.len() as u64, options)?;
-    let footer = opening.header(fetch(opening.needs()))?;
-    let needs = footer.footer(fetch(footer.needs()))?.needs();
-    Ok(needs.end - needs.start)
+/// Returns the length of the manifest, or 0 if opening the file does not read a manifest.
+fn manifest(bytes: &[u8], options: &OpenOptions) -> u64 {
+    let requests = Mutex::new(Vec::new());
+    let source = reads(|offset, buffer| {
+        requests.lock().unwrap().push(offset..offset + buffer.len() as u64);
+        bytes.read_at(offset, buffer)
+    });
+    drop(options.open_source(source, bytes.len() as u64));
+    // The header and the footer are read first. A long manifest is read in pieces.
+    let manifest = requests.into_inner().unwrap().into_iter().skip(2);
+    manifest.map(|range| range.end - range.start).sum()
 }
 
 /// No byte of a file is in two blobs, in the header, or in the manifest; in 2 blobs, of which the

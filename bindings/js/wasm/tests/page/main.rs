@@ -66,7 +66,7 @@ fn open_from(bytes: &[u8], source: &'static dyn ReadAt) -> (Session, Value) {
 
 fn opened(name: &str, bytes: &[u8], source: &'static dyn ReadAt) -> (Session, Value) {
     let (mut session, mut out) = (Session::default(), Vec::new());
-    session.begin(name.as_bytes().to_vec(), bytes.len() as u64, &mut out).unwrap();
+    session.begin(name.as_bytes().to_vec(), bytes.len() as u64);
     while let Some(range) = session.needs() {
         let part = bytes[range.start as usize..range.end as usize].to_vec();
         session.supply(part, source, &mut out).unwrap();
@@ -218,7 +218,7 @@ fn a_host_that_errs_gets_answers() {
     // Too few bytes, or too many.
     for wrong in [0, 7, 9] {
         let mut out = Vec::new();
-        session.begin(Vec::new(), length, &mut out).unwrap();
+        session.begin(Vec::new(), length);
         session.supply(vec![0; wrong], source, &mut out).unwrap();
         let said: Value = serde_json::from_slice(&out).unwrap();
         assert_eq!(said["verdict"], "error");
@@ -226,7 +226,7 @@ fn a_host_that_errs_gets_answers() {
     // A length that is not the file's.
     for wrong in [0, 8, 23, u64::MAX] {
         let (mut session, mut out) = (Session::default(), Vec::new());
-        session.begin(Vec::new(), wrong, &mut out).unwrap();
+        session.begin(Vec::new(), wrong);
         while let Some(range) = session.needs() {
             let part = vec![0; (range.end - range.start).min(1 << 20) as usize];
             session.supply(part, source, &mut out).unwrap();

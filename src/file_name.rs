@@ -19,33 +19,33 @@ pub struct FileName<'n> {
 
 impl<'n> FileName<'n> {
     /// Creates the name again from its parts, which [`bytes`](Self::bytes) and [`has_query`](Self::has_query) returned.
-    pub(super) fn from_parts(bytes: &'n [u8], has_query: bool) -> Self {
+    pub(crate) fn from_parts(bytes: &'n [u8], has_query: bool) -> Self {
         Self { bytes, has_query }
     }
 
     /// Returns whether the file has no name.
-    pub(super) fn is_empty(self) -> bool {
+    pub(crate) fn is_empty(self) -> bool {
         self.bytes.is_empty()
     }
 
     /// Returns the bytes of the name.
-    pub(super) fn bytes(self) -> &'n [u8] {
+    pub(crate) fn bytes(self) -> &'n [u8] {
         self.bytes
     }
 
     /// Returns whether the name was the end of a URL with a query or fragment.
-    pub(super) fn has_query(self) -> bool {
+    pub(crate) fn has_query(self) -> bool {
         self.has_query
     }
 
     /// Returns the name, or `None` if it is not UTF-8.
-    pub(super) fn text(self) -> Option<&'n str> {
+    pub(crate) fn text(self) -> Option<&'n str> {
         str::from_utf8(self.bytes).ok()
     }
 
     /// Returns the name if the names of sibling files can be derived from it. A query of a URL may be a signature for this file
     /// only, so no sibling can be fetched.
-    pub(super) fn text_for_siblings(self) -> Option<&'n str> {
+    pub(crate) fn text_for_siblings(self) -> Option<&'n str> {
         self.text().filter(|_| !self.has_query)
     }
 
@@ -59,12 +59,12 @@ impl<'n> FileName<'n> {
     }
 
     /// Returns the name before its suffix, or `None` if the stem is not UTF-8.
-    pub(super) fn stem(self) -> Option<&'n str> {
+    pub(crate) fn stem(self) -> Option<&'n str> {
         str::from_utf8(self.split().0).ok()
     }
 
     /// Returns the suffix without its dot, or `None` if the name has no suffix or one that is not UTF-8.
-    pub(super) fn suffix(self) -> Option<&'n str> {
+    pub(crate) fn suffix(self) -> Option<&'n str> {
         str::from_utf8(self.split().1?).ok()
     }
 }

@@ -9,12 +9,12 @@ use std::sync::{Mutex, PoisonError};
 /// threads may share a source.
 #[cfg(feature = "std")]
 #[derive(Debug, Default)]
-pub(super) struct Lock<T>(Mutex<T>);
+pub(crate) struct Lock<T>(Mutex<T>);
 
 /// A value that can be changed through a shared reference. Without `std`, only one thread can use the value.
 #[cfg(not(feature = "std"))]
 #[derive(Default)]
-pub(super) struct Lock<T>(Cell<T>);
+pub(crate) struct Lock<T>(Cell<T>);
 
 #[cfg(not(feature = "std"))]
 impl<T> core::fmt::Debug for Lock<T> {
@@ -25,7 +25,7 @@ impl<T> core::fmt::Debug for Lock<T> {
 
 impl<T: Default> Lock<T> {
     /// Calls `change` with the value.
-    pub(super) fn with<R>(&self, change: impl FnOnce(&mut T) -> R) -> R {
+    pub(crate) fn with<R>(&self, change: impl FnOnce(&mut T) -> R) -> R {
         #[cfg(feature = "std")]
         {
             change(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
