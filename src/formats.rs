@@ -1,23 +1,19 @@
-//! Strict readers of safetensors and its index, GGUF, `.npy`, `.npz` and checkpoints of PyTorch, for untrusted files. An
-//! error names its rule and offset.
+//! What a file is, and what is special to formats other than zTensor: safetensors and its index, GGUF, `.npy`, `.npz` and
+//! checkpoints of PyTorch.
 //!
-//! | function | opens |
+//! [`zten::open`](crate::open()), [`Archive::from_bytes`](crate::Archive::from_bytes) and [`OpenOptions`](crate::OpenOptions) open files
+//! of all these formats. This module has the rest:
+//!
+//! | item | for |
 //! | --- | --- |
-//! | [`zten::open`](crate::open()) | a path, with the sibling files of an index or split GGUF model; for a folder, the only model in it (`find_model`) |
-//! | `open_bytes` | bytes in memory, from which views borrow |
-//! | `open_source` | any source; each byte is read at most once, except GGUF headers, which do not give their own length |
-//! | `begin`, `find_shards` | any source; a `Root` names the sibling files and takes them from any source |
-//! | `Opening` | a file without I/O: asks the caller for ranges of files |
+//! | [`recognize`] | telling what a file is by its content, whatever its name: also formats that zten only names, programs and documents |
+//! | [`Root`], `find_model` | models in several files: the names of sibling files; the only model in a folder |
+//! | [`rules`] | the catalog of the rules of these formats |
+//! | [`Block`], `dequantize` | GGUF blocks, and their elements as `f32`, bit-identical to those of the Python package `gguf` for every ggml type except `Q8_1` |
+//! | `write` | writing safetensors, `.npy` and `.npz` files: all arrays in one call, or piece by piece with `write::Draft` |
+//! | `profile` | the zTensor layout that keeps a GGUF tensor quantized in a file of generation 2; pass it to `zten::write::Copier::layouts` |
 //!
 //! Without `std`, every format opens from memory and from other sources. Folders, sibling files of a file system and `write` need `std`.
-//!
-//! `Block::by_name("Q4_K")` is a type of GGUF blocks. `dequantize` computes `f32` elements that are bit-identical to those of the
-//! Python package `gguf`, for every ggml type except `Q8_1`.
-//!
-//! With the features `std` and `write`, `write::write` writes all arrays of an `ArraySource` to a safetensors, `.npy` or `.npz` file in one
-//! call. A caller that receives the bytes of the arrays piece by piece uses `write::Draft` instead. `profile` returns the zTensor
-//! layout that keeps a GGUF tensor quantized when the tensor is copied to a zTensor file of generation 2; pass it to
-//! `zten::write::Copier::layouts`.
 //!
 //! Opening takes at most 12 × the headers + 64 KiB of heap (192 × the pickle of a checkpoint); a failed allocation is an
 //! error. `docs/other-formats.md` of the repository has all rules.
@@ -65,7 +61,9 @@ use std::io;
 #[cfg(feature = "std")]
 use std::path::{Path, PathBuf};
 
-use crate::archive::{Archive, read_frame};
+use crate::archive::Archive;
+#[cfg(feature = "ztensor")]
+use crate::archive::read_frame;
 use crate::codec::ReadAt;
 use crate::error::Error;
 use crate::file_name::FileName;
@@ -235,7 +233,8 @@ pub(crate) fn parse(
     options: &OpenOptions,
 ) -> Result<Header, FormatError> {
     let start = start(source, length)?;
-    if cfg!(feature = "ztensor") && is_ztensor(&start) {
+    #[cfg(feature = "ztensor")]
+    if is_ztensor(&start) {
         return Ok(Header::ZTensor(read_frame(source, length, &start, options.limit())?));
     }
     match by_start(&start, name) {
@@ -263,8 +262,8 @@ fn parse_recognized(
     options: &OpenOptions,
 ) -> Result<Header, FormatError> {
     let length = recognition.length();
-    let is_ztensor = recognition.kind() == Recognized::ZTensor;
-    if cfg!(feature = "ztensor") && (is_ztensor || is_ztensor_by_name(&recognition, name)) {
+    #[cfg(feature = "ztensor")]
+    if recognition.kind() == Recognized::ZTensor || is_ztensor_by_name(&recognition, name) {
         let start = recognition.into_start();
         return Ok(Header::ZTensor(read_frame(source, length, &start, options.limit())?));
     }

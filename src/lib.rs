@@ -24,17 +24,17 @@
 //! # Ok::<(), zten::Error>(())
 //! ```
 //!
-//! With the default features, `zten::open` opens files of every format as the same [`Archive`]. `zten::formats` opens bytes in
-//! memory and other sources, detects formats, dequantizes GGUF blocks, and writes safetensors, `.npy` and `.npz` files. Each
-//! format is a feature.
+//! The same functions open files of every format, as an [`Archive`]. Each format is a feature, and all are on by default.
+//! `zten::formats` recognizes what a file is, dequantizes GGUF blocks, and writes safetensors, `.npy` and `.npz` files.
 //!
 //! # Reading
 //!
 //! | file | opened by | elements |
 //! | --- | --- | --- |
-//! | of the file system | `zten::open`, [`OpenOptions`]`::open` | are read at positions: nothing is mapped |
-//! | in memory, or a map of the caller's | [`Archive::from_bytes`] (zTensor), `zten::formats::open_bytes` (every format) | are borrowed where they lie |
-//! | anywhere else | [`OpenOptions`]`::open_source` with a [`ReadAt`]; or [`mod@open`], step by step without I/O, and [`Archive::new`] | are read, or borrowed if the source lends them |
+//! | of the file system | `zten::open`, `OpenOptions::open` | are read at offsets: no file is mapped into memory |
+//! | in memory, or a memory map of the caller | [`Archive::from_bytes`], [`OpenOptions::from_bytes`] | are borrowed from the file |
+//! | anywhere else | [`OpenOptions::open_source`] with a [`ReadAt`] | are read, or borrowed if the source lends its bytes |
+//! | fetched by the caller, such as by asynchronous requests | [`Opening`](open::Opening), which does no I/O | are read from a [`ReadAt`] of the caller |
 //!
 //! | tensor | all elements | a part of them |
 //! | --- | --- | --- |
@@ -78,7 +78,7 @@
 //!   that can be set ([`Limits`]). The library maps nothing: a map changes under its reader.
 //! * `no_std` + `alloc`: without the feature `std`, for every format. A model is read in place from flash;
 //!   [`ReadAt`] reads one that is not in the address space. `embedded/src/layer.rs` can be copied.
-//! * `wasm32-unknown-unknown`, without a C toolchain: [`mod@open`] asks for byte ranges, the caller
+//! * `wasm32-unknown-unknown`, without a C toolchain: [`Opening`](open::Opening) asks for byte ranges, and the caller
 //!   fetches them. `bindings/js` does so.
 //!
 //! # Features
@@ -90,7 +90,7 @@
 //! | `zstd-ruzstd` | no | the same by `ruzstd`: slower, takes memory that it does not ask for |
 //! | `digest` | yes | sha256 and crc32c |
 //! | `write` | yes | writing files ([`mod@write`]), and the canonical form |
-//! | `ztensor`, `safetensors`, `gguf`, `numpy`, `torch` | yes | opening files of these formats; `.npy` and `.npz` files for `numpy`. [`Archive::from_bytes`] always opens zTensor files |
+//! | `ztensor`, `safetensors`, `gguf`, `numpy`, `torch` | yes | opening files of these formats; `.npy` and `.npz` files for `numpy`. Without `detect`, every file is taken for a zTensor file, also without `ztensor` |
 //! | `parts` | yes | models in several files: indexes of safetensors files, split GGUF models |
 //! | `detect` | yes, enabled by each format but `ztensor` | `zten::formats`: detecting the format of a file by its content |
 //! | `dequantize` | yes | GGUF blocks as `f32` |

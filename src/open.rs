@@ -257,6 +257,7 @@ impl Opening {
     #[cfg(feature = "detect")]
     fn parse<S: ReadAt>(&mut self, source: S) -> Result<Step<S>, Error> {
         let header = parse(&self.file, self.file.length, self.name(), &self.options)?;
+        #[cfg(feature = "ztensor")]
         let header = match header {
             Header::ZTensor(frame) => return self.open_ztensor(&frame, source),
             header => header,
@@ -301,6 +302,7 @@ impl Opening {
 
     /// Opens the zTensor file whose container is `frame`. Takes the bytes of the manifest out of the supplied bytes, so that
     /// they are not copied.
+    #[cfg(any(feature = "ztensor", not(feature = "detect")))]
     fn open_ztensor<S: ReadAt>(&mut self, frame: &Frame, source: S) -> Result<Step<S>, Error> {
         let bytes = self.file.take(&frame.manifest)?;
         let manifest = Manifest::validate(frame, bytes, &self.options)?;

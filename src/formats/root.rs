@@ -22,12 +22,14 @@ use super::gguf::Split;
 use super::index::Index;
 use super::rules::Rule;
 use super::shards::IS_LINK;
+#[cfg(feature = "ztensor")]
 use super::ztensor::frame::Frame;
 use crate::file_name::FileName;
 
 /// The parsed header of a file.
 pub(crate) enum Header {
     /// The container of a zTensor file, whose manifest has not been read.
+    #[cfg(feature = "ztensor")]
     ZTensor(Frame),
     /// The header of a GGUF file, which may be the first file of a split model.
     Gguf(Parsed),
@@ -46,6 +48,7 @@ impl Header {
         options: &OpenOptions,
     ) -> Result<Begun<S>, Error> {
         Ok(Begun::Archive(match self {
+            #[cfg(feature = "ztensor")]
             Self::ZTensor(frame) => Archive::of_frame(&frame, source, options)?,
             Self::Gguf(parsed) => {
                 let archive = Archive::from_parsed(source, parsed);
