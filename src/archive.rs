@@ -359,7 +359,7 @@ impl Archive {
         if self.manifest.shards().len() == 0 {
             return Ok(self);
         }
-        self.find_shards(&crate::source::Sibling(path.as_ref()))
+        self.find_shards(&crate::shards::ShardFinder::of(path.as_ref()))
     }
 }
 

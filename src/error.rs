@@ -134,7 +134,7 @@ impl ErrorKind {
 
 impl From<&'static Row> for ErrorKind {
     fn from(row: &'static Row) -> Self {
-        match row.class {
+        match row.class() {
             Class::Invalid => Self::Invalid(row),
             Class::Unsupported => Self::Unsupported(row),
             Class::Limit => Self::Limit(row),
@@ -397,7 +397,7 @@ impl fmt::Display for BareError {
             }
             ErrorKind::Invalid(row) if self.kind == Rule::DigestMismatch && self.found != 0 => {
                 let (given, computed) = (self.found >> 32, self.found & u64::from(u32::MAX));
-                let broken = row.broken;
+                let broken = row.broken();
                 return write!(f, "{broken}: expected {given:08x}…, computed {computed:08x}…");
             }
             ErrorKind::Invalid(_) if self.kind == Rule::WholeElements => {
@@ -414,7 +414,7 @@ impl fmt::Display for BareError {
                 // A negative index is stored as a number of 2^63 or more, which no dimension of a real tensor reaches,
                 // so the sign is shown.
                 let number = Signed(self.found);
-                let end = row.broken.split_once('}').map_or("", |(_, end)| end);
+                let end = row.broken().split_once('}').map_or("", |(_, end)| end);
                 return write!(f, "index {number}{end}");
             }
             ErrorKind::Misuse(misuse) => misuse.sentence(),
@@ -429,7 +429,7 @@ impl fmt::Display for BareError {
             ErrorKind::Invalid(row)
             | ErrorKind::Unsupported(row)
             | ErrorKind::Limit(row)
-            | ErrorKind::Note(row) => row.broken,
+            | ErrorKind::Note(row) => row.broken(),
         };
         match text.split_once('{') {
             Some((before, after)) => {

@@ -235,13 +235,13 @@ impl Finding {
         }
         finding.is_named = error.names_its_tensor();
         finding.advice =
-            error.advice().filter(|advice| Some(*advice) != finding.row.map(|row| row.advice));
+            error.advice().filter(|advice| Some(*advice) != finding.row.map(Row::advice));
         finding.component = error.component().map(str::to_owned);
         finding.shard = error.file().map(str::to_owned);
         if !matches!(error.kind(), ErrorKind::Inexpressible(_)) {
             finding.offset = error.offset();
         }
-        finding.length = finding.offset.and(finding.row).and_then(|row| fixed_length(row.id));
+        finding.length = finding.offset.and(finding.row).and_then(|row| fixed_length(row.id()));
         finding.at_manifest(error.manifest_range().as_ref())
     }
 
@@ -307,7 +307,7 @@ impl Finding {
             .zip(location.component())
             .and_then(|(object, ordinal)| object.component_at(ordinal));
         self.component = component.map(|component| component.role().to_owned());
-        if self.row.is_some_and(|row| BLOB_RULES.contains(&row.id)) {
+        if self.row.is_some_and(|row| BLOB_RULES.contains(&row.id())) {
             let extent = component.map(|component| component.extent());
             let extent = extent.filter(|extent| Some(extent.offset()) == self.offset);
             self.length = extent.map(|extent| extent.length());
@@ -328,12 +328,12 @@ impl Finding {
 
     /// Returns the advice for the user: the advice for this cause, or else the advice of the rule.
     pub fn advice(&self) -> Option<&'static str> {
-        self.advice.or_else(|| self.row.map(|row| row.advice))
+        self.advice.or_else(|| self.row.map(Row::advice))
     }
 
     /// Returns the clause of the rule in the specification of the file's generation, if the generation is known.
     pub fn clause(&self) -> Option<String> {
-        let clause = self.row?.source.clause();
+        let clause = self.row?.source().clause();
         Some(self.generation.map_or_else(|| clause.to_owned(), |own| clause_of(clause, own)))
     }
 
@@ -376,8 +376,8 @@ const BLOB_RULES: [&str; 3] = ["digest-mismatch", "unsupported-digest", "decoded
 
 /// Returns the format of a file that breaks the rule `row`: zTensor, or `None` if files of other formats may break it.
 pub fn format_of(row: &Row) -> Option<&'static str> {
-    let is_of_ztensor = !matches!(row.scope, Scope::Other(_));
-    (is_of_ztensor && !matches!(row.id, "header-magic" | "file-size")).then_some(ZTENSOR)
+    let is_of_ztensor = !matches!(row.scope(), Scope::Other(_));
+    (is_of_ztensor && !matches!(row.id(), "header-magic" | "file-size")).then_some(ZTENSOR)
 }
 
 /// Returns the number of bytes at fault for a rule that always concerns the same number of bytes: see `corpus/CONVENTIONS.md`.
@@ -424,7 +424,7 @@ impl<B: fmt::Display, A: fmt::Display> fmt::Display for SetOff<'_, B, A> {
         let Self { finding, before, after } = self;
         f.write_str(&finding.sentence)?;
         if let Some((row, clause)) = finding.row.zip(finding.clause()) {
-            write!(f, " (rule {before}{}{after}, {clause})", row.id)?;
+            write!(f, " (rule {before}{}{after}, {clause})", row.id())?;
         }
         finding.place(f)?;
         match finding.others {

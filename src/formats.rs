@@ -41,7 +41,6 @@ mod record;
 mod root;
 pub mod rules;
 mod safetensors;
-pub mod shards;
 mod torch;
 #[cfg(all(feature = "std", feature = "write"))]
 pub mod write;
@@ -52,14 +51,10 @@ pub(crate) mod ztensor;
 mod tests;
 
 #[cfg(feature = "std")]
-use alloc::borrow::ToOwned as _;
+use alloc::string::ToString as _;
 use alloc::vec::Vec;
 #[cfg(feature = "std")]
-use std::fs;
-#[cfg(feature = "std")]
-use std::io;
-#[cfg(feature = "std")]
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use crate::archive::Archive;
 #[cfg(feature = "ztensor")]
@@ -70,9 +65,9 @@ use crate::file_name::FileName;
 use crate::limits::OpenOptions;
 use crate::num::u64_from_usize;
 #[cfg(feature = "std")]
-use crate::shards::{Candidate, Find, Shard};
+use crate::shards::{IS_LINK, LINKED, ShardFinder, Sibling, Want};
 #[cfg(feature = "std")]
-use crate::source::{open_below, open_regular};
+use crate::source::open_regular;
 
 use gguf::FirstName;
 use index::Index;
@@ -105,47 +100,25 @@ pub(crate) fn open_path(path: &Path, options: &OpenOptions) -> Result<Archive, E
         Begun::Archive(archive) => return archive.find_shards_beside(path),
         Begun::Root(root) => root,
     };
-    let (folder, mut siblings) = (Folder::of(path), Vec::new());
-    for name in root.files() {
-        if let Some((part, length)) = folder.open(name)? {
-            siblings.push((name.to_owned(), part, length));
-        } else if let Some(target) = shards::link_target(&folder.0, name) {
-            return Err(root.linked(name, &target, shards::LINKED));
+    let (finder, mut siblings) = (ShardFinder::of(path), Vec::new());
+    for want in root.files().filter_map(Sibling::new).map(Want::Sibling) {
+        match finder.open(&want) {
+            Ok(found) => siblings.extend(found),
+            Err(error) => {
+                return Err(match error.to_string().strip_prefix(IS_LINK) {
+                    Some(target) => root.linked(want.name(), target, LINKED),
+                    None => error.into(),
+                });
+            }
         }
     }
-    let parts: Vec<_> = siblings
-        .iter()
-        .map(|(name, source, length)| Part { name, source, length: *length })
-        .collect();
-    root.open(&parts, options)?.find_shards(&folder)
-}
-
-/// The folder of a file, in which the sibling files lie that the file names.
-#[cfg(feature = "std")]
-#[derive(Clone, Debug)]
-pub struct Folder(PathBuf);
-
-#[cfg(feature = "std")]
-impl Folder {
-    /// Returns the folder of the file at `path`.
-    pub fn of(path: &Path) -> Self {
-        Self(path.parent().unwrap_or(Path::new("")).to_owned())
-    }
-
-    /// Opens the regular file `name` in this folder. Returns `None` if there is no such file, or if `name` is a link that does
-    /// not belong to the cache of a hub.
-    fn open(&self, name: &str) -> io::Result<Option<(fs::File, u64)>> {
-        open_below(&self.0, &[name.as_ref()])
-    }
-}
-
-#[cfg(feature = "std")]
-impl Find for Folder {
-    type Source = fs::File;
-
-    fn find(&self, shard: &Shard<'_>) -> Result<Option<Candidate<fs::File>>, Error> {
-        Ok(self.open(shard.name())?.map(|(source, length)| Candidate { source, length }))
-    }
+    let parts = siblings.iter().map(|found| Part {
+        name: &found.name,
+        source: &found.file,
+        length: found.length,
+    });
+    let parts: Vec<_> = parts.collect();
+    root.open(&parts, options)?.find_shards(&finder)
 }
 
 /// Returns the format of a source of `length` bytes, from the bytes first and then from its `name`. Returns `None` for
@@ -358,9 +331,9 @@ fn readable(
 fn by_first_bytes(detected: Option<Detected>) -> Result<Format, FormatError> {
     match detected {
         Some(Detected::Read(format)) => Ok(format),
-        Some(Detected::Named(rule)) => Err(FormatError::violation(rule, rule.row().broken)),
+        Some(Detected::Named(rule)) => Err(FormatError::violation(rule, rule.row().broken())),
         Some(Detected::Misnamed(rule)) => {
-            Err(FormatError::violation_at(rule, rule.row().broken, 0))
+            Err(FormatError::violation_at(rule, rule.row().broken(), 0))
         }
         None => Err(not_read()),
     }
@@ -369,7 +342,7 @@ fn by_first_bytes(detected: Option<Detected>) -> Result<Format, FormatError> {
 /// Returns the error for a file whose format this build does not read.
 fn not_read() -> FormatError {
     let rule = Rule::FormatUnknown;
-    FormatError::violation_at(rule, rule.row().broken, 0)
+    FormatError::violation_at(rule, rule.row().broken(), 0)
 }
 
 /// The sibling files to which a file refers, predicted from its name before the file is read.

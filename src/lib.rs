@@ -184,6 +184,7 @@ pub mod open;
 #[cfg(feature = "std")]
 mod open_file;
 pub mod rules;
+pub mod shards;
 #[cfg(feature = "std")]
 #[doc(hidden)]
 pub mod source;
@@ -217,12 +218,6 @@ pub mod tools {
     pub use crate::element::{LogicalType, StorageType};
     pub use crate::layout::{Cut, MxDequantizer, Normalization, SliceRanges};
     pub use crate::manifest::ElementType;
-}
-
-/// Shards (2): files that hold parts of another, found by the caller. v2 §7.
-pub mod shards {
-    pub use crate::codec::{BoundShard, Candidate, Files, Find, Located, Shards, Source};
-    pub use crate::manifest::Shard;
 }
 
 pub use archive::{Archive, InMemory, Tensors};

@@ -86,19 +86,26 @@ pub enum Class {
     Note,
 }
 
-/// The facts about one rule, limit or unsupported feature. Two rows are equal if their ids are, and `Debug` writes only the id.
+/// One rule, limit or unsupported feature: a row of the catalog of its format. Two rows are equal if their ids are, and `Debug`
+/// writes only the id.
 pub struct Row {
-    /// The stable name of the rule in messages, `zten explain` and the corpus.
-    pub id: &'static str,
-    /// The consequence for a file that breaks the rule.
-    pub class: Class,
+    id: &'static str,
+    class: Class,
+    /// The texts of the rule. Without `std`, a row of this catalog has none, because an error holds its row, and a row with
+    /// texts would put the texts of all rules into the flash of a program that never prints them. [`Row::texts`] looks them up.
+    texts: Option<&'static Texts>,
+}
+
+/// The texts about a rule, limit or unsupported feature.
+#[derive(Clone, Copy, Debug)]
+pub struct Texts {
     /// A sentence that says what every valid file does. Empty without `std`.
     pub holds: &'static str,
     /// A sentence that says what the invalid file does; `{}` stands for the number that was found.
     pub broken: &'static str,
     /// The source of the rule.
     pub source: Source,
-    /// The generations that the rule holds for.
+    /// The generations or formats that the rule holds for.
     pub scope: Scope,
     /// Advice for the person whose file breaks the rule. Empty without `std`.
     pub advice: &'static str,
@@ -112,20 +119,82 @@ impl PartialEq for Row {
 
 impl Eq for Row {}
 
-impl fmt::Debug for Row {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Debug::fmt(self.id, f)
-    }
-}
-
 impl Hash for Row {
     fn hash<H: Hasher>(&self, state: &mut H) {
         self.id.hash(state);
     }
 }
 
+impl fmt::Debug for Row {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(self.id, f)
+    }
+}
+
 impl Row {
-    /// Returns the row as it is compiled in. Without `std`, texts that no message uses are left out to save flash. With
+    /// Creates a rule of the caller, such as one of a policy, with an `id` that no other rule has.
+    pub const fn new(id: &'static str, class: Class, texts: &'static Texts) -> Self {
+        Self { id, class, texts: Some(texts) }
+    }
+
+    /// Creates a row of this catalog.
+    const fn of_catalog(id: &'static str, class: Class, texts: &'static Texts) -> Self {
+        Self { id, class, texts: if cfg!(feature = "std") { Some(texts) } else { None } }
+    }
+
+    /// Returns the stable name of the rule in messages, `zten explain` and the corpus.
+    pub const fn id(&self) -> &'static str {
+        self.id
+    }
+
+    /// Returns the consequence for a file that breaks the rule.
+    pub const fn class(&self) -> Class {
+        self.class
+    }
+
+    /// Returns a sentence that says what every valid file does. Empty without `std`.
+    pub fn holds(&self) -> &'static str {
+        self.texts().holds
+    }
+
+    /// Returns a sentence that says what the invalid file does; `{}` stands for the number that was found.
+    pub fn broken(&self) -> &'static str {
+        self.texts().broken
+    }
+
+    /// Returns the source of the rule.
+    pub fn source(&self) -> Source {
+        self.texts().source
+    }
+
+    /// Returns the generations or formats that the rule holds for.
+    pub fn scope(&self) -> Scope {
+        self.texts().scope
+    }
+
+    /// Returns advice for the person whose file breaks the rule. Empty without `std`.
+    pub fn advice(&self) -> &'static str {
+        self.texts().advice
+    }
+
+    /// Returns the texts of the rule.
+    fn texts(&self) -> &'static Texts {
+        self.texts.unwrap_or_else(|| texts_of(self.id))
+    }
+}
+
+/// Returns the texts of the rule of this catalog whose id is `id`, or empty texts if there is no such rule.
+fn texts_of(id: &str) -> &'static Texts {
+    const NONE: Texts =
+        Texts { holds: "", broken: "", source: Source::Policy(""), scope: Scope::All, advice: "" };
+    let rule = Rule::ALL.iter().find(|rule| rule.row().id == id).map(|rule| rule.texts());
+    let unsupported = || Unsupported::ALL.iter().find(|it| it.row().id == id).map(|it| it.texts());
+    let limit = || Limit::ALL.iter().find(|limit| limit.row().id == id).map(|limit| limit.texts());
+    rule.or_else(unsupported).or_else(limit).unwrap_or(&NONE)
+}
+
+impl Texts {
+    /// Returns the texts as they are compiled in. Without `std`, texts that no message uses are left out to save flash. With
     /// `--cfg zten_terse`, which WebAssembly modules set, the same texts are left out except the advice, because
     /// reports show advice.
     #[doc(hidden)]
@@ -204,9 +273,16 @@ macro_rules! catalog {
             /// Returns the row in the catalog.
             pub const fn row(self) -> &'static Row {
                 match self {
-                    $( Self::$variant => const { &Row {
-                        id: $id,
-                        class: Class::$class,
+                    $( Self::$variant => const {
+                        &Row::of_catalog($id, Class::$class, Self::$variant.texts())
+                    }, )+
+                }
+            }
+
+            /// Returns the texts of the row.
+            pub(super) const fn texts(self) -> &'static Texts {
+                match self {
+                    $( Self::$variant => const { &Texts {
                         holds: $holds,
                         broken: $broken,
                         source: Source::$source($why),

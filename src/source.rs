@@ -8,10 +8,8 @@ use std::io;
 use std::iter;
 use std::path::{Component, Path, PathBuf};
 
-use crate::codec::{Candidate, Find, ReadAt};
-use crate::digest::Digest;
-use crate::error::{Error, OutOfMemory, text};
-use crate::manifest::Shard;
+use crate::codec::ReadAt;
+use crate::error::Error;
 
 /// The folder of files whose names are their digests, in a store of shards and in the cache of a hub.
 const BLOBS: &str = "blobs";
@@ -224,41 +222,6 @@ mod system {
             Some(found) if found.is_file() => File::open(&path).map(Step::File),
             _ => Ok(Step::Nothing),
         }
-    }
-}
-
-/// Finds the shards of the file at a path: in its folder by their names, `STEM-NAME.zt`, or in the folder `blobs` by
-/// their digests, `ALGORITHM/DIGITS`. Links are not followed, except in the cache of a hub ([`open_below`]). v2 §7.1.
-pub(crate) struct Sibling<'p>(pub(crate) &'p Path);
-
-impl Sibling<'_> {
-    /// Opens the file at `steps` from the folder of the path, if there is such a file.
-    fn below(&self, steps: &[&OsStr]) -> Result<Option<Candidate<File>>, Error> {
-        let found = open_below(self.0.parent().unwrap_or(Path::new("")), steps)?;
-        Ok(found.map(|(source, length)| Candidate { source, length }))
-    }
-}
-
-impl Find for Sibling<'_> {
-    type Source = File;
-
-    fn find(&self, shard: &Shard<'_>) -> Result<Option<Candidate<File>>, Error> {
-        let stem = self.0.file_stem().unwrap_or_default();
-        let name = [stem, OsStr::new("-"), OsStr::new(shard.name()), OsStr::new(".zt")];
-        let mut sibling = OsString::new();
-        let length = name.iter().fold(0, |sum: usize, part| sum.saturating_add(part.len()));
-        sibling.try_reserve_exact(length).map_err(|_| OutOfMemory)?;
-        for part in name {
-            sibling.push(part);
-        }
-        if let Some(found) = self.below(&[&sibling])? {
-            return Ok(Some(found));
-        }
-        let digest = shard.digest().filter(|digest| !matches!(digest, Digest::Unverifiable(_)));
-        let Some(digest) = digest else { return Ok(None) };
-        let digest = text(format_args!("{digest}"))?;
-        let (algorithm, digits) = digest.split_once(':').unwrap_or_default();
-        self.below(&[BLOBS, algorithm, digits].map(OsStr::new))
     }
 }
 

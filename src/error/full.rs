@@ -250,7 +250,7 @@ impl Error {
 
     /// Returns the id of the [row](Self::row), which `zten explain` takes.
     pub fn rule(&self) -> Option<&'static str> {
-        self.row().map(|row| row.id)
+        self.row().map(Row::id)
     }
 
     /// Returns the offset in the file at which the error is.
@@ -306,7 +306,7 @@ impl Error {
     #[cfg(feature = "std")]
     pub fn advice(&self) -> Option<&'static str> {
         let own = self.context.first().and_then(|context| context.advice);
-        own.or_else(|| self.kind().row().map(|row| row.advice))
+        own.or_else(|| self.kind().row().map(Row::advice))
     }
 
     /// Returns the range of the rejected manifest in the file. Unstable.
@@ -400,7 +400,7 @@ fn inexpressible_in(
             write!(f, "the `type` is unknown, and would get a meaning in {generation}")
         }
         kind => {
-            let id = kind.row().map_or("", |row| row.id);
+            let id = kind.row().map_or("", |row| row.id());
             write!(f, "in {generation}, {bare} ({id})")
         }
     }
@@ -410,7 +410,7 @@ impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.sentence().fmt(f)?;
         if let (Some(row), None) = (self.row(), self.inexpressible) {
-            write!(f, " (rule {}, {})", row.id, row.source.clause())?;
+            write!(f, " (rule {}, {})", row.id(), row.source().clause())?;
         }
         self.fmt_place(f)?;
         if let (Some(offset), None) = (self.offset(), self.inexpressible) {

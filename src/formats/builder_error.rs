@@ -34,7 +34,7 @@ fn finish_error(rejection: Rejection, duplicate: Rule) -> FormatError {
     match (rejection.kind(), rejection.tensor()) {
         (ErrorKind::Invalid(row), Some(name)) if row == duplicate.row() => {
             if let Some(file) = rejection.file() {
-                return FormatError::violation(duplicate, row.broken).about(name).in_part(file);
+                return FormatError::violation(duplicate, row.broken()).about(name).in_part(file);
             }
             let name = Short(name);
             let sentence = format_args!("duplicate tensor name {name}");

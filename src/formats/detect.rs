@@ -74,7 +74,7 @@ impl Detected {
     pub fn name(self) -> Option<&'static str> {
         match self {
             Self::Read(format) => Some(format.name()),
-            Self::Named(rule) => rule.row().id.strip_prefix("format-"),
+            Self::Named(rule) => rule.row().id().strip_prefix("format-"),
             Self::Misnamed(_) => None,
         }
     }
@@ -282,7 +282,7 @@ mod tests {
         ];
         for (start, rule) in rules {
             assert_eq!(named(start), Some(Detected::Named(rule)), "{start:?}");
-            assert!(rule.row().id.starts_with("format-"));
+            assert!(rule.row().id().starts_with("format-"));
         }
         assert_eq!(named(&zip("a/b.npy")), Some(Detected::Read(Format::Npz)));
         for name in ["archive/data.pkl", "model/data/0"] {

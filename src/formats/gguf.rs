@@ -55,7 +55,7 @@ fn archive<'s>(
 ) -> Result<Archive<&'s dyn ReadAt>, FormatError> {
     let start = super::start(source, length)?;
     if !start.starts_with(MAGIC) {
-        return Err(FormatError::violation_at(Rule::GgufMagic, Rule::GgufMagic.row().broken, 0));
+        return Err(FormatError::violation_at(Rule::GgufMagic, Rule::GgufMagic.row().broken(), 0));
     }
     let parsed = open(source, length, start, options)?;
     Ok(Archive::from_parsed(source, parsed))

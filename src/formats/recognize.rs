@@ -216,7 +216,7 @@ impl Recognition {
         match self.kind {
             Recognized::ZTensor => Some(ZTENSOR),
             Recognized::Read(format) => Some(format.name()),
-            Recognized::Named(rule) => rule.row().id.strip_prefix("format-"),
+            Recognized::Named(rule) => rule.row().id().strip_prefix("format-"),
             Recognized::Other(kind) => Some(kind.name()),
             Recognized::Executable(kind) => Some(kind.name()),
             Recognized::Empty | Recognized::Unknown => None,
@@ -257,10 +257,10 @@ impl Recognition {
                     format_args!("the name is that of a safetensors file, but {what}"),
                 )
             }
-            None => FormatError::violation(rule, rule.row().broken),
+            None => FormatError::violation(rule, rule.row().broken()),
         };
         // An error about a missing magic number points at the first byte of the file.
-        let has_place = !rule.row().id.starts_with("format-") || rule == Rule::FormatUnknown;
+        let has_place = !rule.row().id().starts_with("format-") || rule == Rule::FormatUnknown;
         let error = if has_place { error.or_at(0) } else { error };
         Some(match &self.member {
             Some(member) => error.about(member).into(),
@@ -424,7 +424,7 @@ fn of_nothing(name: FileName<'_>) -> Result<Recognition, FormatError> {
         Some(Detected::Misnamed(rule)) => rule,
         _ => return Ok(empty),
     };
-    let sentence = Some(copied(Rule::FormatEmpty.row().broken)?);
+    let sentence = Some(copied(Rule::FormatEmpty.row().broken())?);
     Ok(Recognition { rule: Some(rule), sentence, ..empty })
 }
 

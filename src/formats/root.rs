@@ -21,10 +21,10 @@ use super::error::{FormatError, Subject};
 use super::gguf::Split;
 use super::index::Index;
 use super::rules::Rule;
-use super::shards::IS_LINK;
 #[cfg(feature = "ztensor")]
 use super::ztensor::frame::Frame;
 use crate::file_name::FileName;
+use crate::shards::IS_LINK;
 
 /// The parsed header of a file.
 pub(crate) enum Header {

@@ -4,7 +4,7 @@
 //! contains a file for each rule that breaks it.
 
 use crate::error::ErrorKind;
-use crate::rules::{Class, Row, Scope, Source};
+use crate::rules::{Class, Row, Scope, Source, Texts};
 
 macro_rules! catalog {
     ($( $variant:ident $id:literal, $class:ident, $source:ident($why:literal), $formats:ident,
@@ -23,15 +23,13 @@ macro_rules! catalog {
             /// Returns the row of the rule in the catalog.
             pub const fn row(self) -> &'static Row {
                 match self {
-                    $( Self::$variant => const { &Row {
-                        id: $id,
-                        class: Class::$class,
+                    $( Self::$variant => const { &Row::new($id, Class::$class, const { &Texts {
                         holds: $holds,
                         broken: $broken,
                         source: Source::$source($why),
                         scope: Scope::Other($formats),
                         advice: $advice,
-                    }.built() }, )+
+                    }.built() }) }, )+
                 }
             }
         }
@@ -134,7 +132,7 @@ pub const CAUSES: [&str; 8] = [
     NUMPY_SCALAR,
     OBJECTS,
     WRITER,
-    crate::formats::shards::LINKED,
+    crate::shards::LINKED,
 ];
 
 catalog! {

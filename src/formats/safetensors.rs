@@ -160,7 +160,7 @@ fn parse<'o>(
                 *count = count.saturating_add(1);
             } else {
                 let (rule, at) = (Rule::SafetensorsAlignment, entry.data_offsets_at);
-                let note = FormatError::violation_at(rule, rule.row().broken, at);
+                let note = FormatError::violation_at(rule, rule.row().broken(), at);
                 unaligned = Some((note.about(entry.name), 1));
             }
         }

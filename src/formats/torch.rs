@@ -90,7 +90,7 @@ pub(super) fn open(
     let mut attributes = Map::default();
     if folder.has_no_checksums {
         let rule = Rule::TorchNoChecksums;
-        let found = FormatError::violation_at(rule, rule.row().broken, folder.pickle_at());
+        let found = FormatError::violation_at(rule, rule.row().broken(), folder.pickle_at());
         builder.found(found.into());
     }
     let mut walk = NameWalk::new(&pickle, root, limits)?;
@@ -103,7 +103,7 @@ pub(super) fn open(
                 folder.mark_used(&tensor);
                 if tensor.is_swapped_here_alone {
                     let rule = Rule::TorchByteOrder;
-                    let found = FormatError::violation_at(rule, rule.row().broken, tensor.at);
+                    let found = FormatError::violation_at(rule, rule.row().broken(), tensor.at);
                     builder.found(found.about(walk.name()).into());
                 }
                 match tensor.component(is_big) {
@@ -332,7 +332,7 @@ impl<'d> Folder<'d> {
         names.sort_unstable();
         let mut pairs = names.iter().zip(names.iter().skip(1));
         if let Some((name, _)) = pairs.find(|(name, next)| name == next) {
-            let sentence = Rule::TorchDuplicateMember.row().broken;
+            let sentence = Rule::TorchDuplicateMember.row().broken();
             return Err(FormatError::violation(Rule::TorchDuplicateMember, sentence).about(name));
         }
         sort_by(&mut folder.records, |one, other| one.key.cmp(other.key));
@@ -363,7 +363,7 @@ impl<'d> Folder<'d> {
             let of_script = ["code/", "constants/", "constants.pkl"];
             let is_script = of_script.iter().any(|prefix| name.starts_with(prefix));
             let rule = if is_script { Rule::TorchScript } else { Rule::TorchMember };
-            return Err(FormatError::violation(rule, rule.row().broken));
+            return Err(FormatError::violation(rule, rule.row().broken()));
         }
         Ok(())
     }
@@ -421,7 +421,7 @@ impl<'d> Folder<'d> {
                 let rule = Rule::TorchVersion;
                 return Err(about(FormatError::violation_at(
                     rule,
-                    rule.row().broken,
+                    rule.row().broken(),
                     member.start,
                 )));
             }
@@ -480,7 +480,7 @@ impl<'d> Folder<'d> {
         let at = pickle.node_at(node);
         let storage = pickle.storage(node)?;
         let missing =
-            || FormatError::violation_at(Rule::TorchStorage, Rule::TorchStorage.row().broken, at);
+            || FormatError::violation_at(Rule::TorchStorage, Rule::TorchStorage.row().broken(), at);
         let place = self.place(storage.key).ok_or_else(missing)?;
         let record = self.records.get_mut(place).ok_or_else(missing)?;
         if storage.bytes() != Some(record.member.size) {
@@ -504,7 +504,7 @@ impl<'d> Folder<'d> {
         (limits, is_big): (&Limits, bool),
     ) -> Result<Tensor, FormatError> {
         let at = pickle.node_at(node);
-        let violation = |rule: Rule| FormatError::violation_at(rule, rule.row().broken, at);
+        let violation = |rule: Rule| FormatError::violation_at(rule, rule.row().broken(), at);
         let [storage, offset, shape, strides, dtype] = pickle.first(node);
         let (Value::Storage(storage), Value::Tuple(shape), Value::Tuple(strides)) =
             (storage, shape, strides)

@@ -1,6 +1,6 @@
 //! Features of valid files that this reader does not read, and the limits that a valid file may exceed.
 
-use super::{Class, NESTED, Row, Scope, Source, catalog};
+use super::{Class, NESTED, Row, Scope, Source, Texts, catalog};
 
 catalog! {
     /// Something that a valid file may hold and this reader does not read.

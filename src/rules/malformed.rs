@@ -1,6 +1,8 @@
 //! The rules that a malformed file breaks.
 
-use super::{CANONICAL, COUNTED, Class, DAMAGED, NESTED, Row, Scope, Source, WRITER, catalog};
+use super::{
+    CANONICAL, COUNTED, Class, DAMAGED, NESTED, Row, Scope, Source, Texts, WRITER, catalog,
+};
 
 catalog! {
     /// A rule that a malformed file breaks.

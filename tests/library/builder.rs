@@ -9,40 +9,29 @@ use zten::error::Misuse;
 use zten::index::{
     Blobs, Builder, FileFormat, Parsed, RawComponent, RawObject, Rules, StreamRules,
 };
-use zten::rules::{Class, Row, Scope, Source};
+use zten::rules::{Class, Row, Scope, Source, Texts};
 use zten::shards::Files;
 use zten::tools::{LogicalType, StorageType};
 use zten::verify::Verifier;
 use zten::{Archive, Encoding, Error, ErrorKind, InMemory, Layout, Limits, OpenOptions, ReadAt};
 use zten_testkit::{Far, Shards};
 
-static TWICE: Row = Row {
-    id: "test-duplicate-name",
-    class: Class::Invalid,
+const TEXTS: Texts = Texts {
     holds: "The names of tensors are unique.",
     broken: "duplicate tensor name",
     source: Source::Policy("it is a test"),
     scope: Scope::Other("test"),
     advice: "",
 };
-static BOOL: Row =
-    Row { id: "test-bool", broken: "a bool is {}, expected 0 or 1", ..copied(&TWICE) };
-
-const fn copied(row: &Row) -> Row {
-    Row {
-        id: row.id,
-        class: row.class,
-        holds: row.holds,
-        broken: row.broken,
-        source: row.source,
-        scope: row.scope,
-        advice: row.advice,
-    }
-}
-
-static DEFLATE: Row = Row { id: "test-deflate", ..copied(&TWICE) };
-static LENGTH: Row = Row { id: "test-length", ..copied(&TWICE) };
-static CRC: Row = Row { id: "test-crc", ..copied(&TWICE) };
+static TWICE: Row = Row::new("test-duplicate-name", Class::Invalid, &TEXTS);
+static BOOL: Row = Row::new(
+    "test-bool",
+    Class::Invalid,
+    &Texts { broken: "a bool is {}, expected 0 or 1", ..TEXTS },
+);
+static DEFLATE: Row = Row::new("test-deflate", Class::Invalid, &TEXTS);
+static LENGTH: Row = Row::new("test-length", Class::Invalid, &TEXTS);
+static CRC: Row = Row::new("test-crc", Class::Invalid, &TEXTS);
 static STREAM: StreamRules = StreamRules { compression: &DEFLATE, length: &LENGTH, checksum: &CRC };
 
 const RULES: Rules =

@@ -86,12 +86,12 @@ fn clauses_of_rules_lead_to_sections_that_name_them() {
     let sections = sections();
     let mut missing = Vec::new();
     for row in rows() {
-        let Source::Spec(clauses) = row.source else { continue };
+        let Source::Spec(clauses) = row.source() else { continue };
         for anchor in anchors_of(clauses) {
             match sections.get(&*anchor) {
-                None => missing.push(format!("{}: there is no anchor {anchor}", row.id)),
-                Some(section) if !code(section).contains(row.id) => {
-                    missing.push(format!("the section at {anchor} does not name {}", row.id));
+                None => missing.push(format!("{}: there is no anchor {anchor}", row.id())),
+                Some(section) if !code(section).contains(row.id()) => {
+                    missing.push(format!("the section at {anchor} does not name {}", row.id()));
                 }
                 Some(_) => {}
             }
@@ -113,13 +113,13 @@ fn links_within_the_document_lead_to_its_anchors() {
 fn every_rule_is_described() {
     let (format, decisions) = (code(FORMAT), code(DECISIONS));
     let is_missing = |id: &&str| !format.contains(id) && !decisions.contains(id);
-    let missing: Vec<&str> = rows().map(|row| row.id).filter(is_missing).collect();
+    let missing: Vec<&str> = rows().map(zten::rules::Row::id).filter(is_missing).collect();
     assert!(missing.is_empty(), "neither docs/format.md nor docs/decisions.md has {missing:#?}");
 }
 
 #[test]
 fn rules_that_are_named_exist() {
-    let mut known: BTreeSet<&str> = rows().map(|row| row.id).collect();
+    let mut known: BTreeSet<&str> = rows().map(zten::rules::Row::id).collect();
     known.extend(Limits::NAMES);
     known.extend(Tolerance::ALL.iter().map(|tolerance| tolerance.name()));
     let is_id = |name: &&str| {

@@ -88,12 +88,12 @@ fn every_rule_has_a_reject_file() {
     let readable = ["unsupported-format", "unsupported-type"];
     let names: Vec<String> = accepted().map(|file| file.name).collect();
     for row in zten::rules::rows() {
-        if listed.contains(&row.id) || readable.contains(&row.id) {
-            let prefix = format!("{}--", row.id);
-            assert!(names.iter().any(|name| name.starts_with(&prefix)), "no file for {}", row.id);
-        } else if row.id != "unsupported-feature" {
-            let broken = if row.scope == Scope::V2 { &broken } else { &of_1 };
-            assert!(broken.contains(row.id), "no file breaks {}", row.id);
+        if listed.contains(&row.id()) || readable.contains(&row.id()) {
+            let prefix = format!("{}--", row.id());
+            assert!(names.iter().any(|name| name.starts_with(&prefix)), "no file for {}", row.id());
+        } else if row.id() != "unsupported-feature" {
+            let broken = if row.scope() == Scope::V2 { &broken } else { &of_1 };
+            assert!(broken.contains(row.id()), "no file breaks {}", row.id());
         }
     }
 }

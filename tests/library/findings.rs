@@ -42,7 +42,7 @@ fn a_manifest_that_is_rejected_has_names() {
     let error = OpenOptions::default().from_bytes(&bytes).unwrap_err();
     let finding = Finding::from_error(&error);
     assert_eq!((finding.verdict, finding.format), (Verdict::Invalid, Some(ZTENSOR)));
-    assert_eq!((finding.row.unwrap().id, finding.object.as_deref()), ("cbor-utf8", Some("w")));
+    assert_eq!((finding.row.unwrap().id(), finding.object.as_deref()), ("cbor-utf8", Some("w")));
     let (offset, within) = (finding.offset.unwrap(), finding.manifest_offset.unwrap());
     let place = format!(" in \"w\" at byte {offset:#x}, manifest byte {within:#x}");
     assert!(offset > within && finding.to_string().ends_with(&place), "{finding}");

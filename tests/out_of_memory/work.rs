@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use zten::index::{Blobs, Builder, FileFormat, RawComponent, RawObject, Rules};
-use zten::rules::{Class, Row, Scope, Source};
+use zten::rules::{Class, Row, Scope, Source, Texts};
 use zten::shards::Files;
 use zten::tools::StorageType;
 use zten::verify::Verifier;
@@ -50,15 +50,17 @@ fn generation_2() -> WriteOptions {
 
 const FASTEST: u8 = 1;
 
-static ROW: Row = Row {
-    id: "test-duplicate-name",
-    class: Class::Invalid,
-    holds: "The names of tensors are unique.",
-    broken: "duplicate tensor name",
-    source: Source::Policy("names tell tensors apart"),
-    scope: Scope::Other("test"),
-    advice: "",
-};
+static ROW: Row = Row::new(
+    "test-duplicate-name",
+    Class::Invalid,
+    &Texts {
+        holds: "The names of tensors are unique.",
+        broken: "duplicate tensor name",
+        source: Source::Policy("names tell tensors apart"),
+        scope: Scope::Other("test"),
+        advice: "",
+    },
+);
 static FRONT: FileFormat = FileFormat::new(
     "test",
     Blobs::Any,

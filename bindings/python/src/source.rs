@@ -14,7 +14,7 @@ use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::PyBytes;
 use zten::finding::Finding;
-use zten::formats::shards::{IS_LINK, LINKED, Runs, Sibling, Want};
+use zten::shards::{IS_LINK, LINKED, Runs, Sibling, Want};
 use zten::formats::{Begun, Part, Recognition};
 use zten::network::{is_remote, shown};
 use zten::{Archive, Component, Error, Manifest, ReadAt, Tensor, error::Misuse};
@@ -209,7 +209,7 @@ impl Open {
         };
         match begun.map_err(failure)? {
             Begun::Archive(archive) => {
-                let wanted = zten::formats::shards::wanted(archive.manifest());
+                let wanted = zten::shards::wanted(archive.manifest());
                 let shards = list(wanted.into_iter().map(Want::Shard).collect())?;
                 Ok(Self { archive, shards, digests: None })
             }
@@ -325,7 +325,7 @@ impl Open {
         if !self.is_remote() {
             return Ok(());
         }
-        self.plan_runs(zten::formats::shards::runs(components))
+        self.plan_runs(zten::shards::runs(components))
     }
 
     /// Announces as [`plan`](Self::plan) does the ranges of several files: `runs` has them by the name of the shard, `None` for

@@ -174,7 +174,7 @@ fn interop(columns: &[&str], entries: &mut BTreeMap<String, Entry>) {
 fn line<'e>(file: &'e str, entry: &'e Entry) -> Line<'e> {
     let row = entry.rule.as_deref().map(|rule| {
         let mut rows = zten::rules::rows().chain(zten::formats::rules::rows());
-        rows.find(|row| row.id == rule).unwrap_or_else(|| panic!("{file}: no rule {rule}"))
+        rows.find(|row| row.id() == rule).unwrap_or_else(|| panic!("{file}: no rule {rule}"))
     });
     let staged = entry.format == "ztensor" && row.is_some();
     Line {
@@ -183,11 +183,11 @@ fn line<'e>(file: &'e str, entry: &'e Entry) -> Line<'e> {
         generation: entry.generation,
         verdict: match row {
             _ if entry.part => "part",
-            Some(row) => Verdict::from(row.class).as_str(),
+            Some(row) => Verdict::from(row.class()).as_str(),
             None => "valid",
         },
         rule: entry.rule.as_deref().filter(|_| !entry.part),
-        source: row.filter(|_| !entry.part).map(|row| source(row.source)),
+        source: row.filter(|_| !entry.part).map(|row| source(row.source())),
         clause: row.filter(|_| !entry.part).map(|row| clause(row, entry.generation)),
         stage: staged.then_some(if entry.in_content { "content" } else { "open" }),
         offset: entry.offset,
@@ -198,7 +198,7 @@ fn line<'e>(file: &'e str, entry: &'e Entry) -> Line<'e> {
         sentence: match row {
             _ if entry.part => "belongs to another file of its folder".to_owned(),
             // A number that only the reader knows.
-            Some(row) => row.broken.replace("{}", "N").replace('`', ""),
+            Some(row) => row.broken().replace("{}", "N").replace('`', ""),
             None => "breaks no rule".to_owned(),
         },
     }
@@ -218,7 +218,7 @@ fn source(source: Source) -> &'static str {
 fn clause(row: &Row, generation: Option<&str>) -> String {
     let all = [Generation::V0_1, Generation::V1_1, Generation::V1_2, Generation::V2];
     let generation = all.into_iter().find(|one| Some(one.as_str()) == generation);
-    let clauses = row.source.clause();
+    let clauses = row.source().clause();
     generation.map_or_else(|| clauses.to_owned(), |generation| clause_of(clauses, generation))
 }
 

@@ -19,7 +19,7 @@ use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use zten::ReadAt as _;
-use zten::formats::shards::{ShardFile, Want};
+use zten::shards::{ShardFile, ShardFinder, Want};
 
 use crate::app::App;
 use crate::channel::{Packet, is_gone, is_too_many};
@@ -528,7 +528,7 @@ impl<'a> Broker<'a> {
         let most = strictness.max_siblings().saturating_mul(files);
         let path = task.item.input(number).filter(|_| task.requested_files <= most);
         let path: PathBuf = path.ok_or_else(|| invalid("more files than the limit allows"))?;
-        let packet = match want.open(&path, strictness.links()) {
+        let packet = match ShardFinder::of(&path).links(strictness.links()).open(want) {
             Ok(Some(ShardFile { file, length, .. })) => {
                 let identity = file.identity();
                 match want {

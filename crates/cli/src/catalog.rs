@@ -14,7 +14,7 @@ pub(crate) fn rows() -> impl Iterator<Item = &'static Row> {
 
 /// Returns the rule whose id is `id`.
 pub(crate) fn find(id: &str) -> Option<&'static Row> {
-    rows().find(|row| row.id == id)
+    rows().find(|row| row.id() == id)
 }
 
 /// Ids of rules that earlier versions had. A policy may name them, because a policy is written once and used with many
@@ -45,5 +45,5 @@ pub(crate) fn is_retired(id: &str) -> bool {
 
 /// Returns the number of a rule in the order of [`rows`], by which messages refer to the rule.
 pub(crate) fn number(row: &'static Row) -> Option<u16> {
-    rows().position(|other| other.id == row.id).and_then(|number| u16::try_from(number).ok())
+    rows().position(|other| other.id() == row.id()).and_then(|number| u16::try_from(number).ok())
 }

@@ -29,21 +29,21 @@ pub(crate) fn run(app: &mut App, args: &Explain) -> io::Result<()> {
 
 /// Prints the ids of all rules with their sentences.
 fn list(app: &mut App) -> io::Result<()> {
-    let width = rows().map(|row| row.id.len()).max().unwrap_or_default();
+    let width = rows().map(|row| row.id().len()).max().unwrap_or_default();
     let mut is_other = false;
     for row in rows() {
-        if matches!(row.scope, Scope::Other(_)) && !is_other {
+        if matches!(row.scope(), Scope::Other(_)) && !is_other {
             is_other = true;
             writeln!(app.out, "\nOf other formats:\n")?;
         }
-        writeln!(app.out, "{:width$}  {}", row.id, row.holds)?;
+        writeln!(app.out, "{:width$}  {}", row.id(), row.holds())?;
     }
     Ok(())
 }
 
 /// Prints the explanation of one rule.
 fn explain(app: &mut App, row: &Row) -> io::Result<()> {
-    let source = match row.source {
+    let source = match row.source() {
         Source::Spec(clause) => format!("specification: {clause}"),
         Source::Implied(why) => format!("implied: {why}"),
         Source::Policy(why) if is_of_caller(row) => format!("policy of the caller: {why}"),
@@ -51,14 +51,14 @@ fn explain(app: &mut App, row: &Row) -> io::Result<()> {
         Source::Fault(issues) => format!("published fault of a reader: {issues}"),
         other => other.clause().to_owned(),
     };
-    let is_other = matches!(row.scope, Scope::Other(_));
-    writeln!(app.out, "{}\n", row.id)?;
+    let is_other = matches!(row.scope(), Scope::Other(_));
+    writeln!(app.out, "{}\n", row.id())?;
     let parts = [
-        ("a valid file", row.holds),
-        ("the message", &row.broken.replace("{}", "N")),
+        ("a valid file", row.holds()),
+        ("the message", &row.broken().replace("{}", "N")),
         ("source", &source),
-        (if is_other { "formats" } else { "generations" }, row.scope.as_str()),
-        ("what to do", row.advice),
+        (if is_other { "formats" } else { "generations" }, row.scope().as_str()),
+        ("what to do", row.advice()),
     ];
     for (what, text) in parts {
         let mut label = what;
@@ -72,7 +72,7 @@ fn explain(app: &mut App, row: &Row) -> io::Result<()> {
 
 /// Returns whether a rule is checked only if the caller asks for it, with a list of digests or a policy.
 fn is_of_caller(row: &Row) -> bool {
-    row.id.starts_with("list-") || row.id.starts_with("policy-")
+    row.id().starts_with("list-") || row.id().starts_with("policy-")
 }
 
 /// Wraps `text` at words into lines that fit the columns.
@@ -95,9 +95,9 @@ fn wrapped(text: &str) -> Vec<String> {
 fn unknown(id: &str) -> String {
     let mut close: Vec<_> = rows()
         .map(|row| {
-            let parts = id.split('-').filter(|part| row.id.split('-').any(|own| own == *part));
-            let likeness = strsim::jaro_winkler(id, row.id);
-            (likeness, parts.count(), row.id)
+            let parts = id.split('-').filter(|part| row.id().split('-').any(|own| own == *part));
+            let likeness = strsim::jaro_winkler(id, row.id());
+            (likeness, parts.count(), row.id())
         })
         .filter(|(likeness, parts, _)| *likeness > 0.8 || *parts > 0)
         .collect();

@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
 use serde::{Deserialize, Serialize};
-use zten::formats::shards::{IS_LINK, Sibling, Want, runs, wanted};
 use zten::formats::{Begun, Part, Recognition, Root, recognize};
+use zten::shards::{IS_LINK, Sibling, Want, runs, wanted};
 use zten::verify::Verifier;
 use zten::{Archive, OpenOptions, source};
 

@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use zten::ReadAt;
-use zten::formats::shards::{IS_LINK, Links, ShardFile, Want};
+use zten::shards::{IS_LINK, Links, ShardFile, ShardFinder, Want};
 
 use crate::escape;
 use crate::remote::Remote;
@@ -67,9 +67,10 @@ impl Handle {
         let name = want.name();
         let found = match self {
             Self::Memory(_) | Self::Local(_, Finder::Nothing) => Ok(None),
-            Self::Local(_, Finder::Siblings(path, links)) => {
-                want.open(path, *links).map(|found| found.map(ShardHandle::new))
-            }
+            Self::Local(_, Finder::Siblings(path, links)) => ShardFinder::of(path)
+                .links(*links)
+                .open(want)
+                .map(|found| found.map(ShardHandle::new)),
             #[cfg(target_os = "linux")]
             Self::Local(_, Finder::Broker(channel, number)) => channel.find(*number, want),
             Self::Remote(remote) => remote.find(want).map(|found| {

@@ -8,7 +8,7 @@ use std::io;
 
 use serde::de::{Error as _, Unexpected};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
-use zten::formats::shards::Want;
+use zten::shards::Want;
 
 use crate::file::Origin;
 use crate::kind::KindNumbers;

@@ -164,7 +164,7 @@ impl Problem {
         id: &str,
     ) -> Self {
         let row = zten::rules::find(id);
-        let sentence = row.map_or(id, |row| row.broken).to_owned();
+        let sentence = row.map_or(id, |row| row.broken()).to_owned();
         let mut finding = Finding::new(Verdict::Unsupported, sentence);
         finding.row = row;
         finding.offset = Some(component.extent().offset());

@@ -1,7 +1,7 @@
 //! The strictness of reading: tolerances and limits, as the command line gives them.
 
 use serde::{Deserialize, Serialize};
-use zten::formats::shards::Links;
+use zten::shards::Links;
 use zten::{Limits, OpenOptions, Tolerance};
 use zten_report::size;
 

@@ -10,7 +10,7 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use serde::{Deserialize, Serialize};
-use zten::formats::shards::Want;
+use zten::shards::Want;
 use zten_sandbox::{Budget, Role, confine};
 
 use crate::app::App;

@@ -6,8 +6,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use tokio::task::JoinHandle;
 use zten::ReadAt;
-use zten::formats::shards::Want;
 use zten::num::u64_from_usize;
+use zten::shards::Want;
 
 use crate::error::RemoteError;
 use crate::name::RemoteName;

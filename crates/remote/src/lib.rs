@@ -41,4 +41,4 @@ pub use options::{Redirects, RemoteOptions, TimeLimits};
 pub use plan::Plan;
 pub use reading::Reading;
 pub use s3::S3Access;
-pub use zten::formats::shards::{Sibling, Want, Wanted};
+pub use zten::shards::{Sibling, Want, Wanted};

@@ -1,7 +1,7 @@
 //! Sibling files of a remote file: its shards, or the files of an index. They are in the folder of the file, or below.
 
 use url::Url;
-use zten::formats::shards::{ShardPath, Want, stem};
+use zten::shards::{ShardPath, Want, stem};
 
 use crate::error::RemoteError;
 use crate::name::{Location, RemoteName, encoded};
@@ -89,7 +89,7 @@ impl RemoteObject {
 
 #[cfg(test)]
 mod tests {
-    use zten::formats::shards::{Sibling, Wanted};
+    use zten::shards::{Sibling, Wanted};
 
     use super::*;
 

@@ -123,7 +123,7 @@ pub struct Note<'a> {
 impl<'a> Note<'a> {
     fn new(finding: &'a Finding) -> Self {
         Self {
-            rule: finding.row.map(|row| row.id),
+            rule: finding.row.map(zten::rules::Row::id),
             clause: finding.clause(),
             offset: finding.offset,
             object: finding.object.as_deref(),
@@ -203,7 +203,7 @@ impl<'a> Report<'a> {
             verdict: finding.verdict.as_str(),
             level: finding.verdict.level(),
             format: finding.format,
-            rule: finding.row.map(|row| row.id),
+            rule: finding.row.map(zten::rules::Row::id),
             clause: finding.clause(),
             offset: finding.offset,
             object: finding.object.as_deref(),

@@ -7,7 +7,7 @@ use std::io;
 use std::ops::Range;
 use std::str;
 
-use zten::rules::{Class, Row, Scope, Source};
+use zten::rules::{Class, Row, Scope, Source, Texts};
 use zten::tools::ElementType;
 use zten::{Component, Tensor};
 
@@ -271,7 +271,7 @@ impl Mismatch {
     /// Returns the error as a finding.
     pub fn finding(&self) -> Finding {
         let row = self.difference.row();
-        let mut finding = Finding::new(Verdict::Invalid, row.broken.to_owned());
+        let mut finding = Finding::new(Verdict::Invalid, row.broken().to_owned());
         finding.row = Some(row);
         finding.object = Some(self.name.clone());
         finding.component = Some(self.role.clone());
@@ -293,10 +293,9 @@ impl From<Mismatch> for zten::Error {
     }
 }
 
-const fn row(id: &'static str, holds: &'static str, broken: &'static str) -> Row {
-    Row {
-        id,
-        class: Class::Invalid,
+/// Returns the texts of a rule on lists of digests.
+const fn texts(holds: &'static str, broken: &'static str) -> Texts {
+    Texts {
         holds,
         broken,
         source: Source::Policy("the caller gives a list of digests"),
@@ -306,20 +305,35 @@ const fn row(id: &'static str, holds: &'static str, broken: &'static str) -> Row
     }
 }
 
-static CHANGED: Row = row(
+static CHANGED: Row = Row::new(
     "list-changed",
-    "Content, type and shape of each component are those of the list of digests.",
-    "content, type or shape differs from the list of digests",
+    Class::Invalid,
+    const {
+        &texts(
+            "Content, type and shape of each component are those of the list of digests.",
+            "content, type or shape differs from the list of digests",
+        )
+    },
 );
-static MISSING: Row = row(
+static MISSING: Row = Row::new(
     "list-missing",
-    "Each component of the list of digests is in the file.",
-    "missing component, expected by the list of digests",
+    Class::Invalid,
+    const {
+        &texts(
+            "Each component of the list of digests is in the file.",
+            "missing component, expected by the list of digests",
+        )
+    },
 );
-static ADDED: Row = row(
+static ADDED: Row = Row::new(
     "list-added",
-    "Each component of the file is in the list of digests.",
-    "component without an entry in the list of digests",
+    Class::Invalid,
+    const {
+        &texts(
+            "Each component of the file is in the list of digests.",
+            "component without an entry in the list of digests",
+        )
+    },
 );
 
 /// Writes a digest as 64 hexadecimal digits in lower case.

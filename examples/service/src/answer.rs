@@ -130,7 +130,7 @@ pub struct Rejection {
 impl From<Finding> for Rejection {
     fn from(finding: Finding) -> Self {
         Self {
-            rule: finding.row.map(|row| row.id.to_owned()),
+            rule: finding.row.map(|row| row.id().to_owned()),
             format: finding.format.map(str::to_owned),
             generation: finding.generation.map(|generation| generation.as_str().to_owned()),
             object: finding.object,
@@ -181,7 +181,7 @@ const GENERATIONS: [Generation; 4] =
 /// Returns the rule `id`, and the verdict on a file that breaks the rule.
 pub(crate) fn rule(id: &str) -> Option<(&'static Row, Verdict)> {
     let mut rows = zten::rules::rows().chain(rules::rows());
-    rows.find(|row| row.id == id).map(|row| (row, row.class.into()))
+    rows.find(|row| row.id() == id).map(|row| (row, row.class().into()))
 }
 
 /// Returns whether `name` is the name of a format that zten reads. Only files of such a format can be valid.

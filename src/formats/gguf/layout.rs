@@ -89,7 +89,7 @@ impl Layout<'_, '_> {
             };
             if let Some(other) = bytes.iter().position(|byte| *byte != 0) {
                 let at = at.saturating_add(u64_from_usize(other));
-                let sentence = Rule::GgufPadding.row().broken;
+                let sentence = Rule::GgufPadding.row().broken();
                 return Err(FormatError::violation_at(Rule::GgufPadding, sentence, at));
             }
             at = at.saturating_add(u64_from_usize(length));

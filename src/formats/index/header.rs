@@ -156,7 +156,7 @@ impl Weights {
         let is_torch = [".bin", ".pt", ".pth"].iter().any(|suffix| file.ends_with(suffix));
         if is_torch {
             let rule = Rule::FormatTorchIndex;
-            return Err(FormatError::violation(rule, rule.row().broken));
+            return Err(FormatError::violation(rule, rule.row().broken()));
         }
         if !is_name {
             let sentence = format!(

@@ -151,7 +151,9 @@ impl Recognition {
     /// Returns a clause that says what the file is, for messages.
     pub(super) fn description(&self) -> String {
         match self.kind {
-            Recognized::Named(rule) => self.sentence.as_deref().unwrap_or(rule.row().broken).into(),
+            Recognized::Named(rule) => {
+                self.sentence.as_deref().unwrap_or(rule.row().broken()).into()
+            }
             Recognized::ZTensor => "this is a zTensor file".into(),
             Recognized::Read(Format::Npz) => "this is an .npz file".into(),
             Recognized::Read(Format::Index) => "this is an index of safetensors files".into(),

@@ -58,7 +58,7 @@ pub(super) fn lfs_sentence(start: &[u8]) -> Result<String, FormatError> {
             "this is a Git LFS pointer, not the file ({} bytes): run `git lfs pull`",
             grouped(size)
         )),
-        None => copied(Rule::FormatLfsPointer.row().broken),
+        None => copied(Rule::FormatLfsPointer.row().broken()),
     }
 }
 

@@ -84,7 +84,7 @@ impl<'h> Entries<'h> {
         let text = text.unwrap_or_default();
         let Some(rest) = text.as_bytes().strip_prefix(b"{") else {
             let rule = Rule::SafetensorsHeaderStart;
-            return Err(FormatError::violation_at(rule, rule.row().broken, before));
+            return Err(FormatError::violation_at(rule, rule.row().broken(), before));
         };
         Ok(Self {
             limits,

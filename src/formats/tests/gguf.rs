@@ -434,7 +434,7 @@ fn limits_hold() {
     bytes.resize(START, 0);
     let source = Noted::new(&bytes);
     let error = OpenOptions::default().open_named(source, 1 << 40, Path::new("x")).unwrap_err();
-    assert_eq!(error.rule().unwrap(), Rule::LimitHeader.row().id);
+    assert_eq!(error.rule().unwrap(), Rule::LimitHeader.row().id());
 }
 
 /// Reads a header that does not say how long it is: twice as many bytes are read until it ends in them.

@@ -301,11 +301,11 @@ fn a_name_that_claims_another_format_is_rejected() {
     for name in ["a.pkl", "a.PT", "a.pth.tar", "pytorch_model-00001-of-00002.BIN", "a.Pickle"] {
         assert!(checked(pickle, name).is_ok(), "{name}");
         let error = checked(safetensors, name).unwrap_err();
-        assert!(error.rule() == Some(Rule::FormatName.row().id), "{error}");
+        assert!(error.rule() == Some(Rule::FormatName.row().id()), "{error}");
     }
     for name in ["a.safetensors", "a.GGUF", "a.npy", "a.npz", "a.zt"] {
         let error = checked(pickle, name).unwrap_err();
-        assert!(error.rule() == Some(Rule::FormatName.row().id), "{error}");
+        assert!(error.rule() == Some(Rule::FormatName.row().id()), "{error}");
     }
     for name in ["", "a", "a.bin", "a.dat", "a.txt", "model.bin", "-", "pkl", "a.safetensors.bak"] {
         assert!(checked(pickle, name).is_ok() && checked(safetensors, name).is_ok(), "{name}");
@@ -354,7 +354,7 @@ fn a_safetensors_file_that_is_also_a_pickle_is_rejected() {
     let found = look(&file, "x");
     assert_eq!(found.kind(), Recognized::Read(Format::Safetensors));
     let error = found.check_name(Path::new("x")).unwrap_err();
-    assert!(error.rule() == Some(Rule::FormatName.row().id), "{error}");
+    assert!(error.rule() == Some(Rule::FormatName.row().id()), "{error}");
     assert!(error.to_string().contains("also a pickle"), "{error}");
 }
 

@@ -146,7 +146,10 @@ fn bools_are_checked_with_the_data() {
     let archive = OpenOptions::default().from_bytes(&*bytes).unwrap();
     let error = archive.verify().unwrap_err();
     let last = u64::try_from(bytes.len()).unwrap() - 1;
-    assert_eq!((error.rule(), error.offset()), (Some(Rule::TensorBoolValue.row().id), Some(last)));
+    assert_eq!(
+        (error.rule(), error.offset()),
+        (Some(Rule::TensorBoolValue.row().id()), Some(last))
+    );
 }
 
 #[test]

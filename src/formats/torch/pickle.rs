@@ -827,7 +827,7 @@ impl<'p> Machine<'p> {
 
     /// Returns the error for a call with wrong arguments at the current instruction.
     fn wrong_call(&self) -> FormatError {
-        self.violation(Rule::TorchCall, Rule::TorchCall.row().broken)
+        self.violation(Rule::TorchCall, Rule::TorchCall.row().broken())
     }
 
     /// Records that the current instruction makes an unsupported value, which `sentence` describes, and returns this value.
@@ -973,7 +973,7 @@ impl<'p> Machine<'p> {
             _ => return Err(FormatError::internal("a tensor has no storage")),
         };
         if grad == Value::Bool(true) && !dtype.has_gradients() {
-            return Err(self.violation(Rule::TorchTensor, Rule::TorchTensor.row().broken));
+            return Err(self.violation(Rule::TorchTensor, Rule::TorchTensor.row().broken()));
         }
         Ok(())
     }

@@ -50,9 +50,9 @@ impl Member {
 /// Converts the error of reading the whole member whose data begins at offset `start` of the file.
 pub(crate) fn damage(error: Error, start: u64) -> FormatError {
     let rules = [Rule::ZipDeflate, Rule::ZipLength, Rule::ZipCrc];
-    let broken = rules.iter().find(|rule| error.rule() == Some(rule.row().id));
+    let broken = rules.iter().find(|rule| error.rule() == Some(rule.row().id()));
     match (broken, error.kind()) {
-        (Some(rule), _) => FormatError::violation_at(*rule, rule.row().broken, start),
+        (Some(rule), _) => FormatError::violation_at(*rule, rule.row().broken(), start),
         (None, ErrorKind::Limit(limit)) => {
             FormatError::violation_at(limit, error.sentence(), start)
         }
@@ -106,7 +106,7 @@ impl<'m, 's> Content<'m, 's> {
     /// Decompresses more bytes until `read`, the content so far, is `length` bytes long.
     fn decompress(&mut self, read: &mut Vec<u8>, length: usize) -> Result<(), FormatError> {
         let Member { start, packed, .. } = self.member;
-        let damaged = |rule: Rule| FormatError::violation_at(rule, rule.row().broken, start);
+        let damaged = |rule: Rule| FormatError::violation_at(rule, rule.row().broken(), start);
         let end = start.saturating_add(packed);
         let decoder = self.decoder.first_mut();
         let decoder =

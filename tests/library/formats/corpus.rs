@@ -100,8 +100,8 @@ const NOTED: [(&str, &str); 3] = [
 
 /// Returns the ids of all rules that make a note.
 fn rules_of_notes() -> BTreeSet<&'static str> {
-    let notes = Rule::ALL.iter().filter(|rule| rule.row().class == Class::Note);
-    notes.map(|rule| rule.row().id).collect()
+    let notes = Rule::ALL.iter().filter(|rule| rule.row().class() == Class::Note);
+    notes.map(|rule| rule.row().id()).collect()
 }
 
 #[test]
@@ -128,7 +128,7 @@ fn rejected_by_the_rule_of_the_name() {
     assert!(wrong.is_empty(), "{wrong:#?}");
     rules.extend(rules_of_notes().into_iter().map(str::to_owned));
     let without: Vec<_> =
-        Rule::ALL.iter().map(|rule| rule.row().id).filter(|id| !rules.contains(*id)).collect();
+        Rule::ALL.iter().map(|rule| rule.row().id()).filter(|id| !rules.contains(*id)).collect();
     assert!(without.is_empty(), "no file breaks {without:?}");
 }
 
@@ -138,8 +138,8 @@ fn rules_are_described_and_have_names_of_their_own() {
     let docs = fs::read_to_string(docs).unwrap();
     for rule in Rule::ALL {
         let row = rule.row();
-        assert!(zten::rules::find(row.id).is_none(), "{} is a rule of zTensor, too", row.id);
-        let line = format!("| `{}` | {} |", row.id, row.holds);
+        assert!(zten::rules::find(row.id()).is_none(), "{} is a rule of zTensor, too", row.id());
+        let line = format!("| `{}` | {} |", row.id(), row.holds());
         assert!(docs.contains(&line), "docs/other-formats.md lacks the line\n{line}");
     }
 }

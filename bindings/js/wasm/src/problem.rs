@@ -72,7 +72,7 @@ impl<'a> Detailed<'a> {
     fn new(report: Report<'a>, finding: &'a Finding, manifest: Option<&Range<u64>>) -> Self {
         let row = finding.row;
         let (source, why) = row
-            .map(|row| match row.source {
+            .map(|row| match row.source() {
                 Source::Implied(why) => ("implied", why),
                 Source::Policy(why) => ("policy", why),
                 Source::Fault(_) => ("fault", ""),
@@ -82,7 +82,7 @@ impl<'a> Detailed<'a> {
         Self {
             report,
             sentence: &finding.sentence,
-            holds: row.map(|row| row.holds),
+            holds: row.map(zten::rules::Row::holds),
             source,
             why,
             generation: finding.generation.map(Generation::as_str),

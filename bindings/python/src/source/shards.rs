@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
 use zten::escape;
-use zten::formats::shards::{Links, Want};
+use zten::shards::{ShardFinder, Want};
 use zten::shards::{BoundShard, Candidate, Find, Shard, Shards};
 use zten::tools::VerifiedBlocks;
 use zten::{Component, Error};
@@ -43,7 +43,7 @@ impl Listed {
     /// Lists the shard `want` of the file `root`, and opens the shard if `root` was opened by its `path`.
     pub(super) fn open_sibling(want: Want, root: &Source, path: &Path) -> io::Result<Self> {
         let Source::File(_) = root else { return Ok(Self { want, found: OnceLock::new() }) };
-        let found = want.open(path, Links::OfHub)?;
+        let found = ShardFinder::of(path).open(&want)?;
         let found = found.map(|shard| Found::new(Source::File(shard.file), shard.length));
         Ok(Self { want, found: OnceLock::from(found) })
     }

@@ -14,7 +14,7 @@ use zten::error::Location;
 use zten::finding::{Finding, Verdict, ZTENSOR, format_name};
 use zten::formats::{Block, Format, KINDS};
 use zten::num::u64_from_usize;
-use zten::rules::{Class, Row, Scope, Source};
+use zten::rules::{Class, Row, Scope, Source, Texts};
 use zten::{Component, DType, Digest, Encoding, Generation, Tensor};
 use zten_report::totals::dtype_name;
 
@@ -124,7 +124,7 @@ fn check_known(what: &str, name: &str, known: &[impl AsRef<str>]) -> Result<(), 
 
 fn formats<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Vec<String>>, D::Error> {
     let generations = ["0.1", "1.1", "1.2", "2"].map(|own| format!("{ZTENSOR}-{own}"));
-    let named = zten::formats::rules::rows().filter_map(|row| row.id.strip_prefix("format-"));
+    let named = zten::formats::rules::rows().filter_map(|row| row.id().strip_prefix("format-"));
     let read = Format::ALL.iter().map(|format| format.name());
     let others =
         read.chain(named.filter(|name| *name != "unknown")).chain(KINDS).map(str::to_owned);
@@ -147,9 +147,9 @@ fn tolerable_rules<'de, D: Deserializer<'de>>(
 ) -> Result<Option<Vec<String>>, D::Error> {
     names(deserializer, |name| match catalog::find(name) {
         None => check_known_rule(name),
-        Some(row) if row.class == Class::Unsupported => Ok(()),
-        Some(row) if VALUE_RULES.contains(&row.id) => Ok(()),
-        Some(row) if row.class == Class::Note => Err(format!(
+        Some(row) if row.class() == Class::Unsupported => Ok(()),
+        Some(row) if VALUE_RULES.contains(&row.id()) => Ok(()),
+        Some(row) if row.class() == Class::Note => Err(format!(
             "rule {name} makes notes only, which fail no command; `deny` makes them errors"
         )),
         Some(_) => Err(format!(
@@ -208,15 +208,13 @@ fn parse(text: &str) -> Result<Policy, String> {
 /// Defines the rules of policies: for each the id, the requirement, the short description of a violation, and the advice.
 macro_rules! rows {
     ($($name:ident $id:literal $holds:literal $broken:literal $advice:literal;)+) => {
-        $(static $name: Row = Row {
-            id: $id,
-            class: Class::Invalid,
+        $(static $name: Row = Row::new($id, Class::Invalid, &Texts {
             holds: $holds,
             broken: $broken,
             source: Source::Policy("the caller names a policy"),
             scope: Scope::Other("all, checked with a policy"),
             advice: $advice,
-        };)+
+        });)+
         /// All rules of policies.
         pub(crate) static ROWS: &[&Row] = &[$(&$name),+];
     };
@@ -252,7 +250,7 @@ impl Policy {
     /// Returns whether the policy tolerates findings of the rule `row`.
     pub(super) fn tolerates(&self, row: Option<&Row>) -> bool {
         let tolerated = self.tolerate.as_deref().unwrap_or_default();
-        row.is_some_and(|row| tolerated.iter().any(|id| id == row.id))
+        row.is_some_and(|row| tolerated.iter().any(|id| id == row.id()))
     }
 
     /// Returns whether the policy makes notes of the rule `id` errors.
@@ -437,7 +435,7 @@ impl Policy {
     /// Applies the policy to the outcome of a check: a tolerated finding gets the verdict `Tolerated`, and a denied note
     /// becomes an error.
     pub(super) fn apply(&self, path: &Path, outcome: Outcome) -> Outcome {
-        let is_denied = |note: &Finding| note.row.is_some_and(|row| self.denies(row.id));
+        let is_denied = |note: &Finding| note.row.is_some_and(|row| self.denies(row.id()));
         match outcome {
             Ok(mut valid) => {
                 let Some(denied) = valid.notes.iter().position(is_denied) else { return Ok(valid) };

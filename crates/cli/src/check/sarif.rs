@@ -42,12 +42,12 @@ pub(super) fn head(out: &mut impl Write) -> io::Result<()> {
 
 fn rule(row: &Row) -> Value {
     json!({
-        "id": row.id,
-        "shortDescription": { "text": row.holds },
-        "fullDescription": { "text": row.holds },
-        "help": { "text": row.advice, "markdown": row.advice },
-        "defaultConfiguration": { "level": Verdict::from(row.class).level().unwrap_or(NOTE) },
-        "properties": { "clause": row.source.clause(), "generations": row.scope.as_str() },
+        "id": row.id(),
+        "shortDescription": { "text": row.holds() },
+        "fullDescription": { "text": row.holds() },
+        "help": { "text": row.advice(), "markdown": row.advice() },
+        "defaultConfiguration": { "level": Verdict::from(row.class()).level().unwrap_or(NOTE) },
+        "properties": { "clause": row.source().clause(), "generations": row.scope().as_str() },
     })
 }
 
@@ -143,7 +143,7 @@ fn result(
     };
     let result = json!({
         "ruleId": id,
-        "ruleIndex": rows().take_while(|row| row.id != id).count(),
+        "ruleIndex": rows().take_while(|row| row.id() != id).count(),
         "level": report.level.unwrap_or(NOTE),
         "message": { "text": report.message },
         "locations": [location],

@@ -34,7 +34,7 @@ impl Tally {
             *count = count.saturating_add((*verdict == kind.verdict).into());
         }
         if let Some(row) = kind.row {
-            let count = self.rules.entry(row.id).or_default();
+            let count = self.rules.entry(row.id()).or_default();
             *count = count.saturating_add(1);
         }
         if let Some(other) = kind.other {
@@ -42,7 +42,7 @@ impl Tally {
             *count = count.saturating_add(1);
         }
         for row in &kind.notes {
-            let count = self.notes.entry(row.id).or_default();
+            let count = self.notes.entry(row.id()).or_default();
             *count = count.saturating_add(1);
         }
     }

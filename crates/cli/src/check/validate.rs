@@ -5,7 +5,7 @@ use std::path::Path;
 
 use zten::finding::{Finding, Verdict, format_name};
 use zten::formats::{EMPTY, Executable, Recognized, recognize};
-use zten::rules::{Class, Limit, Row, Scope, Source};
+use zten::rules::{Class, Limit, Row, Scope, Source, Texts};
 use zten::{Component, Error, ErrorKind, OpenOptions, Tensor, verify::Verifier};
 use zten_report::check::{Scope as Part, summary, with_notes};
 
@@ -96,15 +96,17 @@ fn of_other_kind(
 }
 
 /// The rule of the note on programs.
-pub(crate) static PROGRAM: Row = Row {
-    id: "program-file",
-    class: Class::Note,
-    holds: "No file in a folder is a program, and none beside weights is Python source.",
-    broken: "the file is a program",
-    source: Source::Policy("weights are data: a program beside them may be loaded with them"),
-    scope: Scope::Other("all, found in folders"),
-    advice: "Read it before you load the model with code that the repository brings (`trust_remote_code`).",
-};
+pub(crate) static PROGRAM: Row = Row::new(
+    "program-file",
+    Class::Note,
+    &Texts {
+        holds: "No file in a folder is a program, and none beside weights is Python source.",
+        broken: "the file is a program",
+        source: Source::Policy("weights are data: a program beside them may be loaded with them"),
+        scope: Scope::Other("all, found in folders"),
+        advice: "Read it before you load the model with code that the repository brings (`trust_remote_code`).",
+    },
+);
 
 fn options(args: &Check) -> OpenOptions {
     let options = args.strictness.options();

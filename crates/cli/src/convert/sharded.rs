@@ -11,11 +11,11 @@ use std::ops::Range;
 use std::path::PathBuf;
 
 use zten::attributes::Attributes;
-use zten::formats::shards::{NAME, Sibling};
 use zten::formats::write::{
     self, Array, ArrayList, ArraySource, ChunkFn, Inexpressible, WrittenFormat,
 };
 use zten::shards::Source as Bytes;
+use zten::shards::{NAME, Sibling};
 use zten::write::{Copier, Encoded, ShardWriter, Sink, WriteOptions, Writer};
 use zten::{Error, Tensor};
 

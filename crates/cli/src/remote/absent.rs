@@ -8,7 +8,7 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 use zten::ReadAt;
-use zten::formats::shards::Want;
+use zten::shards::Want;
 
 fn absent() -> io::Error {
     io::Error::new(

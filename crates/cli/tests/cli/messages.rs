@@ -138,9 +138,9 @@ fn a_message_about_a_tensor_begins_with_its_name() {
 #[test]
 fn no_advice_accuses() {
     for row in zten::rules::rows().chain(zten::formats::rules::rows()) {
-        let advice = row.advice.to_lowercase();
+        let advice = row.advice().to_lowercase();
         for word in ["honest", "at fault", "malicious", "attacker"] {
-            assert!(!advice.contains(word), "{}: {advice}", row.id);
+            assert!(!advice.contains(word), "{}: {advice}", row.id());
         }
     }
 }

@@ -12,7 +12,7 @@ use zten::element::ByteOrder;
 use zten::index::{
     Blobs, Builder, FileFormat, Parsed, RawComponent, RawObject, Rules, StreamRules,
 };
-use zten::rules::{Class, Row, Scope, Source};
+use zten::rules::{Class, Row, Scope, Source, Texts};
 use zten::tools::{ElementType, LogicalType, StorageType};
 use zten::verify::Verifier;
 use zten::view::Decoded;
@@ -26,22 +26,19 @@ use super::strict::Strict;
 use super::{heap, open};
 use crate::heap_bound;
 
-const ROW: Row = Row {
-    id: "front-duplicate-name",
-    class: Class::Invalid,
+const TEXTS: Texts = Texts {
     holds: "The names of tensors are unique.",
     broken: "duplicate tensor name",
     source: Source::Policy("names tell tensors apart"),
-    scope: Scope::Other("front"),
+    scope: Scope::Other("builder"),
     advice: "",
 };
-static DUPLICATE: Row = ROW;
-static BOOL: Row = Row {
-    id: "front-bool",
-    holds: "A bool is 0 or 1.",
-    broken: "a bool is {}, expected 0 or 1",
-    ..ROW
-};
+static DUPLICATE: Row = Row::new("builder-duplicate-name", Class::Invalid, &TEXTS);
+static BOOL: Row = Row::new(
+    "builder-bool",
+    Class::Invalid,
+    &Texts { holds: "A bool is 0 or 1.", broken: "a bool is {}, expected 0 or 1", ..TEXTS },
+);
 
 static STREAM: StreamRules =
     StreamRules { compression: &DUPLICATE, length: &DUPLICATE, checksum: &DUPLICATE };

@@ -149,7 +149,8 @@ fn archive(bytes: &[u8], path: &'static str, format: Option<Format>) -> bool {
                 // A file in memory has no name, so its format may not be recognized, or taken for that of a pickle.
                 Err(other) => {
                     let row = other.row().expect("a rule");
-                    let is_other = row.id.starts_with("format-") || row.id.starts_with("torch-");
+                    let is_other =
+                        row.id().starts_with("format-") || row.id().starts_with("torch-");
                     assert!(is_other, "{one}; in memory: {other}");
                 }
                 Ok(_) => panic!("{one}; valid in memory"),

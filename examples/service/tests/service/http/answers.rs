@@ -45,7 +45,7 @@ fn a_file_that_is_not_valid_has_its_rule_and_place() {
     let wanted = json!({
         "schema": 2, "file": null, "verdict": "invalid", "level": "error", "format": "ztensor", "rule": "blob-alignment",
         "clause": "v1.2 §4", "offset": 226, "object": "w", "component": "data", "shard": null,
-        "more": null, "advice": zten::rules::find("blob-alignment").unwrap().advice,
+        "more": null, "advice": zten::rules::find("blob-alignment").unwrap().advice(),
         "message": "", "notes": [],
     });
     let mut body = answer.body.clone();

@@ -1,7 +1,11 @@
-//! Finding the shards of a zTensor file: in its folder by their names, `STEM-NAME.zt`, or below `blobs` by their digests,
-//! `blobs/ALGORITHM/DIGITS` (v2 §7.1). No file outside the folder is opened, and no link is followed, except links in the cache
-//! of a hub, which lead to the `blobs` of the same repository. [`ShardPath`] gives the same places for files that are read over
-//! the network.
+//! Files that hold tensors of another file: the shards of a zTensor file (v2 §7), the files that an index of safetensors files
+//! names, and the other files of a split GGUF model.
+//!
+//! A shard of the zTensor file `STEM.zt` lies in the same folder as `STEM-NAME.zt`, or below `blobs` by its digest,
+//! `blobs/ALGORITHM/DIGITS`. Other files lie in the folder by their names. [`ShardFinder`] finds both on a file system. It opens
+//! no file outside the folder and follows no link, except links in the cache of a hub, which lead to the `blobs` of the same
+//! repository. [`ShardPath`] gives the same places for files that are read over the network. A caller with a [`Find`] of its own
+//! can take shards from anywhere.
 
 #[cfg(feature = "std")]
 mod on_disk;
@@ -16,8 +20,10 @@ use alloc::vec::Vec;
 use crate::manifest::Manifest;
 use crate::num::usize_from_u32;
 
+pub use crate::codec::{BoundShard, Candidate, Files, Find, Located, Shards, Source};
+pub use crate::manifest::Shard;
 #[cfg(feature = "std")]
-pub use on_disk::{ShardFile, link_target, open, open_in, parent};
+pub use on_disk::{ShardFile, ShardFinder};
 #[cfg(feature = "std")]
 pub use runs::{Runs, runs};
 pub use shard_path::{ShardPath, stem};

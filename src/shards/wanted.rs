@@ -7,7 +7,7 @@ use alloc::string::ToString as _;
 use alloc::vec;
 use core::fmt;
 
-use crate::shards::Shard;
+use crate::manifest::Shard;
 
 use super::shard_path::ShardPath;
 

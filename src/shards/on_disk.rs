@@ -9,12 +9,14 @@ use std::fs::File;
 use std::io;
 use std::path::Path;
 
+use crate::codec::{Candidate, Find};
+use crate::error::Error;
 use crate::escape;
+use crate::manifest::Shard;
 use crate::source::{open_below, open_regular};
 
 use super::shard_path::ShardPath;
 use super::want::{Sibling, Want};
-use super::wanted::Wanted;
 use super::{IS_LINK, Links};
 
 /// An open regular file that may be a shard of another file. No byte of the file has been read.
@@ -28,16 +30,33 @@ pub struct ShardFile {
     pub length: u64,
 }
 
-impl Want {
-    /// Opens this shard or sibling file of the file at the path `root`. Returns `None` if there is no regular file at
-    /// any path where the shard or sibling file may be.
+/// A finder of the shards and sibling files of the file at a path, in the folder of that file.
+#[derive(Clone, Copy, Debug)]
+pub struct ShardFinder<'p> {
+    root: &'p Path,
+    links: Links,
+}
+
+impl<'p> ShardFinder<'p> {
+    /// Creates a finder for the file at the path `root`, which follows only links in the cache of a hub.
+    pub fn of(root: &'p Path) -> Self {
+        Self { root, links: Links::OfHub }
+    }
+
+    /// Returns the same finder, which follows the given `links`.
+    #[must_use]
+    pub fn links(self, links: Links) -> Self {
+        Self { links, ..self }
+    }
+
+    /// Opens the shard or sibling file `want`. Returns `None` if there is no regular file at any path where it may be.
     ///
     /// # Errors
-    /// The errors of [`open`], and an error for a sibling file that is a link which `links` forbids.
-    pub fn open(&self, root: &Path, links: Links) -> io::Result<Option<ShardFile>> {
-        let opened = first(root, &self.places(), self.name(), links)?;
-        if let (None, Self::Sibling(Sibling(name))) = (&opened, self)
-            && let Some(target) = link_target(parent(root), name)
+    /// The folder cannot be searched, an existing file cannot be opened, or a sibling file is a link that is not followed.
+    pub fn open(&self, want: &Want) -> io::Result<Option<ShardFile>> {
+        let opened = first(self.root, &want.places(), want.name(), self.links)?;
+        if let (None, Want::Sibling(Sibling(name))) = (&opened, want)
+            && let Some(target) = link_target(parent(self.root), name)
         {
             return Err(io::Error::other(format!("{IS_LINK}{target}")));
         }
@@ -45,17 +64,18 @@ impl Want {
     }
 }
 
-/// Opens the shard `wanted` of the file at the path `root`. Returns `None` if there is no regular file at any path
-/// where the shard may be.
-///
-/// # Errors
-/// The folder cannot be searched, or an existing file cannot be opened.
-pub fn open(root: &Path, wanted: &Wanted) -> io::Result<Option<ShardFile>> {
-    first(root, &wanted.places(), &wanted.name, Links::OfHub)
+impl Find for ShardFinder<'_> {
+    type Source = File;
+
+    fn find(&self, shard: &Shard<'_>) -> Result<Option<Candidate<File>>, Error> {
+        let Some(want) = Want::of(shard) else { return Ok(None) };
+        let found = self.open(&want)?;
+        Ok(found.map(|found| Candidate { source: found.file, length: found.length }))
+    }
 }
 
 /// Returns the target of the link `name` in `folder`, escaped for display. Returns `None` if `name` is no link.
-pub fn link_target(folder: &Path, name: &str) -> Option<String> {
+fn link_target(folder: &Path, name: &str) -> Option<String> {
     let target = std::fs::read_link(folder.join(name)).ok()?;
     Some(escape::path(&target))
 }
@@ -89,19 +109,11 @@ fn first(
 }
 
 /// Returns the folder that contains `file`, which is `.` for a bare name.
-pub fn parent(file: &Path) -> &Path {
+fn parent(file: &Path) -> &Path {
     match file.parent() {
         Some(folder) if !folder.as_os_str().is_empty() => folder,
         _ => Path::new("."),
     }
-}
-
-/// Opens the regular file `name` in `folder`. Returns `None` if there is no such file.
-///
-/// # Errors
-/// The errors of [`open`].
-pub fn open_in(folder: &Path, name: &str) -> io::Result<Option<ShardFile>> {
-    regular(folder, &[name.as_ref()], name, Links::OfHub)
 }
 
 /// Opens the regular file at the path of `steps` below `folder`. `name` is the name of the shard or sibling file. Returns
@@ -130,13 +142,15 @@ fn regular(
 mod tests {
     use std::fs;
 
+    use super::super::wanted::Wanted;
     use super::*;
 
     #[test]
     fn a_shard_is_found_by_its_name_or_by_its_digest() {
         let folder = tempfile::tempdir().unwrap();
         let root = folder.path().join("model.zt");
-        let wanted = Wanted::new("s", "xxh3", "00ff").unwrap();
+        let wanted = Want::Shard(Wanted::new("s", "xxh3", "00ff").unwrap());
+        let open = |root: &Path, want: &Want| ShardFinder::of(root).open(want);
         assert!(open(&root, &wanted).unwrap().is_none());
         fs::create_dir_all(folder.path().join("blobs/xxh3")).unwrap();
         fs::write(folder.path().join("blobs/xxh3/00ff"), b"by digest").unwrap();

@@ -6,6 +6,8 @@ use alloc::vec;
 use alloc::vec::Vec;
 use core::fmt;
 
+use crate::manifest::Shard;
+
 use super::shard_path::ShardPath;
 use super::wanted::{NAME, Wanted};
 
@@ -36,6 +38,15 @@ impl Sibling {
 }
 
 impl Want {
+    /// Returns the file to look for. Returns `None` if the name of `shard` cannot be the name of a file.
+    pub fn of(shard: &Shard<'_>) -> Option<Self> {
+        match shard.digest() {
+            // Only zTensor files list digests of their shards.
+            Some(_) => Wanted::from_shard(shard).map(Self::Shard),
+            None => Sibling::new(shard.name()).map(Self::Sibling),
+        }
+    }
+
     /// Parses the text that the [`Display`](fmt::Display) implementation writes.
     pub fn read(text: &str) -> Option<Self> {
         match text.strip_prefix("sibling ") {
