@@ -286,7 +286,7 @@ impl Calls {
             return;
         }
         match error.rule() {
-            Some("front-duplicate-name") => assert!(self.names().len() < self.objects().count()),
+            Some("builder-duplicate-name") => assert!(self.names().len() < self.objects().count()),
             Some("blob-overlap") => assert!(self.overlaps(), "{error}"),
             Some("limit-decoded-total") => assert!(self.overlaps() || self.shares(), "{error}"),
             _ => panic!("{error}"),
