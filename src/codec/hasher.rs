@@ -79,9 +79,6 @@ macro_rules! tables {
 #[cfg(feature = "digest")]
 static CRC32C: Crc = tables!(crc::CRC_32_ISCSI);
 
-#[cfg(feature = "deflate")]
-static CRC32: Crc = tables!(crc::CRC_32_ISO_HDLC);
-
 #[cfg(all(feature = "digest", not(all(target_arch = "wasm32", feature = "std"))))]
 type Crc = crc::Crc<u32, Tables>;
 /// The tables of WebAssembly modules are computed at their first use, because modules are downloaded, and tables do not
@@ -135,7 +132,7 @@ pub(super) struct Hasher {
     sum: Option<(Sum, Digest<'static>)>,
     /// The CRC-32 of another format, and its expected value.
     #[cfg(feature = "deflate")]
-    checksum: Option<(crc::Digest<'static, u32, Tables>, u32)>,
+    checksum: Option<(crc32fast::Hasher, u32)>,
     /// The outcome if no digest is computed.
     without: Verified,
 }
@@ -171,7 +168,7 @@ impl Hasher {
     pub(super) fn with_checksum(mut self, checksum: Option<u32>) -> Self {
         #[cfg(feature = "deflate")]
         {
-            self.checksum = checksum.map(|wanted| (CRC32.digest(), wanted));
+            self.checksum = checksum.map(|wanted| (crc32fast::Hasher::new(), wanted));
         }
         #[cfg(not(feature = "deflate"))]
         if checksum.is_some() {

@@ -12,7 +12,6 @@ mod walk;
 use alloc::vec::Vec;
 use core::cell::Cell;
 
-use crate::archive::{Archive, InMemory};
 use crate::codec::ReadAt;
 use crate::element::ByteOrder;
 use crate::index::Layout;
@@ -28,7 +27,7 @@ use super::error::FormatError;
 use super::kind::Kind;
 use super::limits::{check_length, check_rank};
 use super::rules::Rule;
-use super::zip::{Decoded, Directory, Extents, Member, Window, Writer, damage, defer};
+use super::zip::{Decoded, Directory, Extents, Member, Window, Writer, defer, read_whole};
 
 use globals::{Dtype, Global};
 use pickle::{Pickle, Storage, Value};
@@ -234,23 +233,7 @@ fn read_member(
         );
         return Err(FormatError::violation_at(Rule::LimitHeader, sentence, start));
     }
-    let end = start.saturating_add(packed);
-    let bytes = window.get(start..end, end)?;
-    let components = [member.component(0)];
-    let mut builder = Builder::new(&TORCH, 0..0, packed, options)?;
-    let pushed = builder.push(&RawObject {
-        name: "",
-        shape: &[size],
-        layout: Layout::Dense,
-        layout_name: None,
-        attributes: None,
-        components: &components,
-        source_offset: 0,
-    });
-    pushed.map_err(|error| damage(error, start))?;
-    let archive = Archive::from_parsed(InMemory(bytes), builder.finish()?);
-    let read = archive.tensor("").and_then(|tensor| tensor.dense()?.to_vec::<u8>());
-    read.map_err(|error| damage(error, start))
+    read_whole(member, window)
 }
 
 /// Returns the error for two attributes with the name `key`.

@@ -17,7 +17,7 @@ use super::rules::Rule;
 pub(super) use cursor::Window;
 pub(super) use directory::Directory;
 pub(super) use entry::Entry;
-pub(super) use member::{Content, Member, damage};
+pub(super) use member::{Content, Member, damage, read_whole};
 
 /// The program that writes the archives, which decides the allowed constructs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

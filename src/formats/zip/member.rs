@@ -47,6 +47,24 @@ impl Member {
     }
 }
 
+/// Reads the whole content of `member`, and verifies its length and its checksum. Memory follows the bytes that are read, and not
+/// the size that the directory gives.
+///
+/// # Errors
+/// `zip-deflate`, `zip-length`, `zip-crc`, at the first byte of the member's data; any error of the source.
+pub(crate) fn read_whole(member: Member, window: &mut Window<'_>) -> Result<Vec<u8>, FormatError> {
+    let size = usize::try_from(member.size).map_err(|_| FormatError::memory())?;
+    let (mut bytes, mut decoder) = (Vec::new(), Vec::new());
+    let mut content = Content::new(member, window, &mut decoder)?;
+    content.extend(&mut bytes, size)?;
+    content.check_end(&mut bytes)?;
+    let crc = member.crc.filter(|crc| crc32fast::hash(&bytes) != *crc);
+    match crc {
+        None => Ok(bytes),
+        Some(_) => Err(content.damaged(Rule::ZipCrc)),
+    }
+}
+
 /// Converts the error of reading the whole member whose data begins at offset `start` of the file.
 pub(crate) fn damage(error: Error, start: u64) -> FormatError {
     let rules = [Rule::ZipDeflate, Rule::ZipLength, Rule::ZipCrc];
@@ -100,6 +118,30 @@ impl<'m, 's> Content<'m, 's> {
         let bytes = self.window.get(from..to, start.saturating_add(packed))?;
         read.try_reserve(bytes.len()).map_err(|_| FormatError::memory())?;
         read.extend_from_slice(bytes);
+        Ok(())
+    }
+
+    /// Returns the error of a member whose data breaks `rule`.
+    fn damaged(&self, rule: Rule) -> FormatError {
+        FormatError::violation_at(rule, rule.row().broken(), self.member.start)
+    }
+
+    /// Checks that a compressed member, whose whole content is `read`, ends there: nothing more is decompressed, and the
+    /// compressed data ends with its last byte.
+    fn check_end(&mut self, read: &mut Vec<u8>) -> Result<(), FormatError> {
+        if !self.member.is_deflated {
+            return Ok(());
+        }
+        let size = read.len();
+        // The decoder finds the end of the data when it is asked for one byte more.
+        match self.decompress(read, size.saturating_add(1)) {
+            Ok(()) => return Err(self.damaged(Rule::ZipLength)),
+            Err(error) if error.breaks(Rule::ZipLength) => {}
+            Err(error) => return Err(error),
+        }
+        if self.at < self.member.start.saturating_add(self.member.packed) {
+            return Err(self.damaged(Rule::ZipDeflate));
+        }
         Ok(())
     }
 
