@@ -377,6 +377,14 @@ impl<S: ReadAt> Archive<S> {
     }
 }
 
+#[cfg(feature = "std")]
+impl<S: ReadAt> Archive<S> {
+    /// Returns the number of bytes of all shards that have been found.
+    pub(crate) fn shard_bytes(&self) -> u64 {
+        self.shards.as_ref().map_or(0, |shards| shards.bytes(self.manifest.parts()))
+    }
+}
+
 impl<S: ReadAt> sealed::Sealed for Archive<S> {}
 
 impl<S: ReadAt> Source for Archive<S> {

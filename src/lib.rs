@@ -40,11 +40,12 @@
 //! | --- | --- | --- |
 //! | dense | [`as_slice`](Tensor::as_slice) borrows; [`to_cow`](Tensor::to_cow) borrows or decodes; [`to_vec`](Tensor::to_vec), [`read_into`](Tensor::read_into) and [`reader`](Tensor::reader) decode and verify | [`slice`](Tensor::slice) |
 //! | sparse | [`csr`](Tensor::csr), [`coo`](Tensor::coo) | rows and entries of those |
-//! | quantized | [`quantized`](Tensor::quantized), [`mx`](Tensor::mx): dequantized to `f32` | |
+//! | quantized | [`quantized`](Tensor::quantized), [`mx`](Tensor::mx): codes and scales | |
+//! | of any float dtype or quantized layout | [`to_f32`](Tensor::to_f32) decodes, verifies and dequantizes | |
 //! | any other | [`components`](Tensor::components), each with [`bytes`](Component::bytes), [`read`](Component::read), [`read_into`](Component::read_into), [`reader`](Component::reader) | |
 //!
 //! Shapes are row-major, outermost dimension first. Elements are [`Element`]s: numbers, `bool`, those of [`half`], and
-//! those of [`element`]. `Loader` reads many tensors on several threads.
+//! those of [`element`]. `Archive::load` reads all tensors on several threads, and `Loader` some of them.
 //!
 //! # What is checked, and when
 //!
@@ -154,6 +155,7 @@ pub mod error;
 pub mod escape;
 mod file_name;
 pub mod finding;
+mod floats;
 #[cfg(feature = "detect")]
 pub mod formats;
 /// The module without the feature `detect`: only the parser of zTensor files, which is always needed.
@@ -229,7 +231,7 @@ pub use half;
 pub use index::{Encoding, Layout};
 pub use limits::{Limits, OpenOptions, Tolerance};
 #[cfg(feature = "std")]
-pub use load::Loader;
+pub use load::{LoadedTensor, Loader};
 pub use manifest::{Component, Finding, Manifest, Tensor};
 #[cfg(feature = "ndarray")]
 pub use ndarray;

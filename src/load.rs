@@ -15,11 +15,13 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 use std::vec::Vec;
 
-use crate::codec::ThreadBudget;
-use crate::error::{BareError, Error, OutOfMemory};
+use crate::archive::Archive;
+use crate::codec::{ReadAt, ThreadBudget};
+use crate::element::Element;
+use crate::error::{BareError, Error, Misuse, OutOfMemory};
 use crate::index::Encoding;
-use crate::layout::Decoded;
-use crate::manifest::{Component, Manifest};
+use crate::layout::{Decoded, View};
+use crate::manifest::{Component, Manifest, Tensor};
 use crate::num::u64_from_usize;
 use crate::verify::{decoded_total_error, required};
 
@@ -49,6 +51,80 @@ pub struct Loader {
     /// Bytes that compressed components may still decode to.
     left: AtomicU64,
     total: u64,
+}
+
+/// A tensor whose components have been read into memory: see [`Archive::load`].
+#[derive(Debug)]
+pub struct LoadedTensor<'a> {
+    tensor: Tensor<'a>,
+    /// The components, in the order of the file.
+    components: Vec<Decoded>,
+}
+
+impl<'a> LoadedTensor<'a> {
+    /// Returns the tensor in the archive: its name, shape, dtype, layout and attributes.
+    pub fn tensor(&self) -> Tensor<'a> {
+        self.tensor
+    }
+
+    /// Returns the components with their content, in the order of the file.
+    pub fn components(&self) -> impl Iterator<Item = (Component<'a>, &Decoded)> {
+        self.tensor.components().zip(&self.components)
+    }
+
+    /// Returns the content of the component whose role is `role`, such as `values` of a sparse tensor; `None` if the tensor has
+    /// no such component.
+    pub fn component(&self, role: &str) -> Option<View<'_>> {
+        let mut components = self.components();
+        components
+            .find(|(component, _)| component.role() == role)
+            .map(|(_, content)| content.view())
+    }
+
+    /// Returns the elements of a dense tensor, in row-major order.
+    ///
+    /// # Errors
+    /// [`Misuse::Layout`] if the tensor is not dense; the errors of [`View::as_slice`].
+    pub fn as_slice<T: Element>(&self) -> Result<&[T], Error> {
+        self.tensor.dense()?;
+        self.components.first().ok_or(Misuse::Layout)?.view().as_slice()
+    }
+}
+
+impl<S: ReadAt> Archive<S> {
+    /// Reads all tensors into memory on several threads, decoded and verified, in the order of the file. [`Loader`] reads some
+    /// of them, or into memory of the caller.
+    ///
+    /// ```
+    /// for loaded in zten::open("corpus/accept/1.2.3/dense_all.zt")?.load()? {
+    ///     if loaded.tensor().dtype() == zten::DType::F32 {
+    ///         let elements: &[f32] = loaded.as_slice()?;
+    /// #       assert_eq!(elements.len(), 6);
+    ///     }
+    /// }
+    /// # Ok::<(), zten::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// The errors of [`Loader::read`].
+    pub fn load(&self) -> Result<Vec<LoadedTensor<'_>>, Error> {
+        let loader = Loader::new(self.manifest());
+        let loader = match self.shard_bytes() {
+            0 => loader,
+            bytes => loader.with_shard_bytes(self.manifest(), bytes),
+        };
+        let read = loader.read(self.tensors().flat_map(|tensor| tensor.components()))?;
+        let (mut read, mut loaded) = (read.into_iter(), Vec::new());
+        for tensor in self.tensors() {
+            let count = tensor.components().len();
+            let mut components = Vec::new();
+            components.try_reserve_exact(count).map_err(|_| OutOfMemory)?;
+            components.extend(read.by_ref().take(count));
+            loaded.try_reserve(1).map_err(|_| OutOfMemory)?;
+            loaded.push(LoadedTensor { tensor, components });
+        }
+        Ok(loaded)
+    }
 }
 
 /// Bytes for which another thread is worth starting: below them, starting one takes longer than reading.

@@ -60,7 +60,7 @@ impl Kind {
 
     /// Returns the error of elements that do not have the requested type.
     #[cold]
-    fn mismatch(&self, storage: StorageType, logical: Option<LogicalType>) -> BareError {
+    pub(crate) fn mismatch(&self, storage: StorageType, logical: Option<LogicalType>) -> BareError {
         let held = Described::new(self.storage, self.logical.known, self.logical.unknown);
         let asked = Described::new(storage, logical, false);
         BareError::types(held, asked).at(self.location)

@@ -25,6 +25,7 @@ mod examples;
 mod files;
 #[cfg(all(feature = "std", feature = "write"))]
 mod findings;
+mod floats;
 #[cfg(all(
     feature = "dequantize",
     feature = "numpy",

@@ -1,0 +1,130 @@
+//! Reading a tensor of any float dtype or quantized layout as `f32`.
+
+use alloc::vec::Vec;
+
+use half::{bf16, f16};
+
+use crate::element::{DType, F8E4M3Fn, F8E4M3Fnuz, F8E5M2, F8E5M2Fnuz, F8E8M0, StorageType};
+use crate::error::{BareError, Error, Misuse, OutOfMemory};
+#[cfg(feature = "dequantize")]
+use crate::formats::Block;
+use crate::index::Layout;
+use crate::manifest::{Component, Tensor};
+
+impl Tensor<'_> {
+    /// Returns all elements as `f32`, in row-major order: decoded, verified and dequantized.
+    ///
+    /// | tensor | values |
+    /// | --- | --- |
+    /// | dense `f32`, `f16`, `bf16`, FP8, FP4 | exact |
+    /// | dense `f64` | rounded to the nearest `f32` |
+    /// | `quantized_group` (1.1, 1.2), `zt.mx/1` (2) | as [`Quantized::dequantize`](crate::view::Quantized::dequantize) and [`Mx::dequantize`](crate::view::Mx::dequantize) compute them |
+    /// | blocks of GGUF (feature `dequantize`) | bit-identical to those of the Python package `gguf` |
+    ///
+    /// Memory follows the bytes that are decoded: a block of a few bits takes 4 bytes for each element.
+    ///
+    /// ```
+    /// let archive = zten::open("corpus/other/gguf/accept/two.gguf")?;
+    /// let elements: Vec<f32> = archive.tensor("a")?.to_f32()?;
+    /// # assert_eq!(elements.len() as u64, archive.tensor("a")?.element_count().unwrap());
+    /// # Ok::<(), zten::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Misuse::Layout`] for a tensor of another layout, such as a sparse one; [`Misuse::Type`] for integers, bools and complex
+    /// numbers; the errors of [`reader`](Tensor::reader); [`OutOfMemory`].
+    pub fn to_f32(&self) -> Result<Vec<f32>, Error> {
+        #[cfg(feature = "dequantize")]
+        if let Some(block) = Block::of_layout(self) {
+            return of_blocks(block, self);
+        }
+        match self.layout() {
+            Layout::Dense => of_dense(self),
+            Layout::QuantizedGroup => {
+                let quantized = self.quantized()?;
+                let count = quantized.inputs().checked_mul(quantized.outputs());
+                filled(count.and_then(|count| count.try_into().ok()), |values| {
+                    quantized.dequantize(values)
+                })
+            }
+            _ => {
+                let mx = self.mx()?;
+                filled(Some(mx.len()), |values| mx.dequantize(values))
+            }
+        }
+    }
+}
+
+/// Returns `count` values that `fill` computes; `None` stands for a number that memory cannot hold.
+fn filled(
+    count: Option<usize>,
+    fill: impl FnOnce(&mut [f32]) -> Result<(), Error>,
+) -> Result<Vec<f32>, Error> {
+    let count = count.ok_or(OutOfMemory)?;
+    let mut values = Vec::new();
+    values.try_reserve_exact(count).map_err(|_| OutOfMemory)?;
+    values.resize(count, 0.0);
+    fill(&mut values)?;
+    Ok(values)
+}
+
+/// Reads the elements of a tensor of GGUF blocks.
+#[cfg(feature = "dequantize")]
+fn of_blocks(block: &'static Block, tensor: &Tensor<'_>) -> Result<Vec<f32>, Error> {
+    let data = tensor.component("data").ok_or(Misuse::Layout)?;
+    let (mut reader, mut dequantizer) = (data.reader()?, block.dequantizer());
+    let mut values = Vec::new();
+    while let Some(chunk) = reader.next_chunk()? {
+        dequantizer.chunk(chunk, |elements| {
+            values.try_reserve(elements.len()).map_err(|_| OutOfMemory)?;
+            values.extend_from_slice(elements);
+            Ok::<(), Error>(())
+        })?;
+    }
+    Ok(values)
+}
+
+/// Reads the elements of a dense tensor.
+fn of_dense(tensor: &Tensor<'_>) -> Result<Vec<f32>, Error> {
+    let data = tensor.dense()?;
+    match data.dtype() {
+        DType::F32 => data.to_vec(),
+        // The nearest `f32`, as for any conversion of a float to a narrower one.
+        #[expect(clippy::as_conversions, clippy::cast_possible_truncation, reason = "it rounds")]
+        DType::F64 => converted(&data, |bytes| f64::from_le_bytes(bytes) as f32),
+        DType::F16 => converted(&data, |bytes| f16::from_le_bytes(bytes).to_f32()),
+        DType::BF16 => converted(&data, |bytes| bf16::from_le_bytes(bytes).to_f32()),
+        DType::F8E4M3Fn => converted(&data, |[bits]| F8E4M3Fn::from_bits(bits).to_f32()),
+        DType::F8E5M2 => converted(&data, |[bits]| F8E5M2::from_bits(bits).to_f32()),
+        DType::F8E4M3Fnuz => converted(&data, |[bits]| F8E4M3Fnuz::from_bits(bits).to_f32()),
+        DType::F8E5M2Fnuz => converted(&data, |[bits]| F8E5M2Fnuz::from_bits(bits).to_f32()),
+        DType::F8E8M0 => converted(&data, |[bits]| F8E8M0::from_bits(bits).to_f32()),
+        DType::F4E2M1 => {
+            let count = data.packed_elements().and_then(|count| usize::try_from(count).ok());
+            let decoded = data.read()?;
+            let nibbles = decoded.view().nibbles(count.ok_or(Misuse::Size)?)?;
+            let mut values = Vec::new();
+            values.try_reserve_exact(nibbles.clone().count()).map_err(|_| OutOfMemory)?;
+            values.extend(nibbles.map(|element| element.to_f32()));
+            Ok(values)
+        }
+        _ => Err(data.kind()?.mismatch(StorageType::F32, None).into()),
+    }
+}
+
+/// Reads the elements of `data`, each of `N` bytes, and converts each with `convert`.
+fn converted<const N: usize>(
+    data: &Component<'_>,
+    convert: impl Fn([u8; N]) -> f32,
+) -> Result<Vec<f32>, Error> {
+    let (mut reader, mut values) = (data.reader()?, Vec::new());
+    while let Some(chunk) = reader.next_chunk()? {
+        let (elements, rest) = chunk.as_chunks::<N>();
+        if !rest.is_empty() {
+            return Err(BareError::internal().into());
+        }
+        values.try_reserve(elements.len()).map_err(|_| OutOfMemory)?;
+        values.extend(elements.iter().map(|element| convert(*element)));
+    }
+    Ok(values)
+}

@@ -1,0 +1,102 @@
+//! Reading as `f32`, and loading all tensors at once.
+
+use half::{bf16, f16};
+use zten::error::Misuse;
+use zten::{Archive, DType, Layout, Writer};
+use zten_testkit::{corpus, misuse};
+
+#[test]
+fn every_float_dtype_is_read_as_f32() {
+    let values = [0.0_f32, -1.5, 448.0, f32::INFINITY];
+    let mut writer = Writer::to(Vec::new()).unwrap();
+    writer.add("f32", &[4], &values).unwrap();
+    writer.add("f64", &[4], &values.map(f64::from)).unwrap();
+    writer.add("f16", &[4], &values.map(f16::from_f32)).unwrap();
+    writer.add("bf16", &[4], &values.map(bf16::from_f32)).unwrap();
+    writer.add("i32", &[1], &[1_i32]).unwrap();
+    let archive = Archive::from_bytes(writer.finish().unwrap()).unwrap();
+    for name in ["f32", "f64", "f16", "bf16"] {
+        assert_eq!(archive.tensor(name).unwrap().to_f32().unwrap(), values, "{name}");
+    }
+    assert_eq!(misuse(archive.tensor("i32").unwrap().to_f32().unwrap_err()), Misuse::Type);
+}
+
+/// The elements of every tensor of the corpus that can be read as `f32` are those of the other ways to read them.
+#[test]
+fn values_are_those_of_the_other_ways_to_read() {
+    let (mut dense, mut quantized, mut blocks) = (0, 0, 0);
+    for folder in ["accept/1.2.3", "v2/accept", "other/gguf/accept", "other/safetensors/accept"] {
+        for entry in std::fs::read_dir(corpus().join(folder)).unwrap() {
+            let Ok(archive) = zten::open(entry.unwrap().path()) else { continue };
+            for tensor in &archive {
+                let Ok(values) = tensor.to_f32() else { continue };
+                let bits =
+                    |values: &[f32]| -> Vec<u32> { values.iter().map(|v| v.to_bits()).collect() };
+                assert_eq!(values.len() as u64, tensor.element_count().unwrap(), "{tensor:?}");
+                if tensor.layout() == Layout::QuantizedGroup {
+                    let mut expected = vec![0.0; values.len()];
+                    tensor.quantized().unwrap().dequantize(&mut expected).unwrap();
+                    assert_eq!(bits(&values), bits(&expected));
+                    quantized += 1;
+                } else if tensor.layout() == Layout::Mx {
+                    let mut expected = vec![0.0; values.len()];
+                    tensor.mx().unwrap().dequantize(&mut expected).unwrap();
+                    assert_eq!(bits(&values), bits(&expected));
+                    quantized += 1;
+                } else if let Some(block) = zten::formats::Block::of_layout(&tensor) {
+                    let mut expected = vec![0.0; values.len()];
+                    let data = tensor.component("data").unwrap().read().unwrap();
+                    block.dequantize(&data, &mut expected).unwrap();
+                    assert_eq!(bits(&values), bits(&expected));
+                    blocks += 1;
+                } else if tensor.dtype() == DType::F8E5M2 {
+                    let elements = tensor.to_vec::<zten::element::F8E5M2>().unwrap();
+                    let expected: Vec<f32> =
+                        elements.iter().map(|element| element.to_f32()).collect();
+                    assert_eq!(bits(&values), bits(&expected));
+                    dense += 1;
+                } else if tensor.dtype() == DType::F4E2M1 {
+                    let data = tensor.dense().unwrap().read().unwrap();
+                    let nibbles = data.view().nibbles(values.len()).unwrap();
+                    let expected: Vec<f32> = nibbles.map(|element| element.to_f32()).collect();
+                    assert_eq!(bits(&values), bits(&expected));
+                    dense += 1;
+                }
+            }
+        }
+    }
+    assert!(dense > 2 && quantized > 2 && blocks > 3, "{dense} {quantized} {blocks}");
+}
+
+#[test]
+fn sparse_tensors_have_no_elements_in_a_row() {
+    let archive = zten::open(corpus().join("accept/1.2.3/csr_raw.zt")).unwrap();
+    for tensor in &archive {
+        assert_eq!(misuse(tensor.to_f32().unwrap_err()), Misuse::Layout, "{}", tensor.name());
+    }
+}
+
+#[test]
+fn all_tensors_are_loaded_in_one_call() {
+    for file in ["accept/1.2.3/dense_all.zt", "accept/1.2.3/csr_raw.zt", "v2/shards/dense.zt"] {
+        let archive = zten::open(corpus().join(file)).unwrap();
+        let loaded = archive.load().unwrap();
+        assert_eq!(loaded.len(), archive.len());
+        for (loaded, tensor) in loaded.iter().zip(&archive) {
+            assert_eq!(loaded.tensor().name(), tensor.name());
+            assert_eq!(loaded.components().count(), tensor.components().len());
+            for component in tensor.components() {
+                let content = loaded.component(component.role()).unwrap();
+                assert_eq!(content.as_bytes(), &*component.read().unwrap());
+            }
+            match tensor.layout() {
+                Layout::Dense if tensor.dtype() == DType::F32 => {
+                    assert_eq!(loaded.as_slice::<f32>().unwrap(), tensor.to_vec::<f32>().unwrap());
+                }
+                Layout::Dense => {}
+                _ => assert_eq!(misuse(loaded.as_slice::<f32>().unwrap_err()), Misuse::Layout),
+            }
+            assert!(loaded.component("no such role").is_none());
+        }
+    }
+}
