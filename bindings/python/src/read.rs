@@ -16,6 +16,10 @@ use crate::interrupt::Cancel;
 use crate::source::Open;
 
 /// Validates the whole file, and compares it with the list of digests, if there is one.
+#[expect(
+    clippy::redundant_closure_for_method_calls,
+    reason = "a path to the method does not have the lifetime that `check` needs"
+)]
 pub(crate) fn verify(open: &Open, cancel: &Cancel) -> Result<Summary, Error> {
     check(open, cancel, |report| report.into_result())
 }
