@@ -75,8 +75,7 @@ impl Observer for () {}
 /// decoded bytes than the limit on a whole file; and, unless the observer [lists all](Observer::lists_all), a broken
 /// rule.
 pub fn check<'a>(subject: impl Into<Subject<'a>>, observer: &mut dyn Observer) -> Report<'a> {
-    let check = Check::new(subject, observer);
-    check.all(observer)
+    Check::new(subject, observer).all(observer)
 }
 
 /// Checks a whole file as [`check`] does and with the same report, but several objects at once, on `threads`. An
