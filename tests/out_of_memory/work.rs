@@ -6,7 +6,7 @@ use zten::index::{Blobs, Builder, FileFormat, RawComponent, RawObject, Rules};
 use zten::rules::{Class, Row, Scope, Source};
 use zten::shards::Files;
 use zten::tools::StorageType;
-use zten::verify::{self, Subject, Verifier};
+use zten::verify::{self, Subject};
 use zten::write::{
     Checksum, Copier, Encoded, Level, NewComponent, NewObject, Part, ShardWriter, WriteOptions,
     Writer,
