@@ -293,8 +293,11 @@ fn shards_are_verified_before_the_check() {
     let find = Shards(|_: &str| Some((InMemory(&shard[..]), shard.len())));
     let mut shards = archive.manifest().bind_shards(&find).unwrap();
     let files = Files { root: archive.source(), shards: &shards };
-    let report = check(Subject::with_shards(archive.manifest(), &files), &mut ());
+    let mut listener = Listener::default();
+    let report = check(Subject::with_shards(archive.manifest(), &files), &mut listener);
+    assert_eq!((fault(&report), report.verdict()), (Some(("none", None)), Verdict::Error));
     assert_eq!(report.into_result().unwrap_err().kind(), Misuse::UnverifiedShard);
+    assert!(listener.heard.is_empty());
     shards.verify().unwrap();
     let files = Files { root: archive.source(), shards: &shards };
     let report = check(Subject::with_shards(archive.manifest(), &files), &mut ());
