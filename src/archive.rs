@@ -314,7 +314,7 @@ impl<S: ReadAt> Archive<S> {
 
 impl<'a, S: ReadAt> From<&'a Archive<S>> for Subject<'a> {
     fn from(archive: &'a Archive<S>) -> Self {
-        Subject::of((archive.parts(), archive), archive.source())
+        Subject::of(archive.parts(), archive, archive.source())
     }
 }
 

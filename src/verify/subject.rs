@@ -29,9 +29,11 @@ pub struct Subject<'a> {
 }
 
 impl<'a> Subject<'a> {
-    /// Creates the subject of an archive, whose parts are connected to `source`.
+    /// Creates the subject of an archive with `manifest`, whose components are read from `source`. `root` is the file
+    /// without its shards.
     pub(crate) fn of<S: Source, R: ReadAt>(
-        (manifest, source): (ManifestRef<'a>, &'a S),
+        manifest: ManifestRef<'a>,
+        source: &'a S,
         root: &'a R,
     ) -> Self {
         Self { manifest, source, root }
