@@ -19,7 +19,7 @@ use crate::index::Parsed;
 use crate::limits::{Limits, OpenOptions};
 use crate::manifest::{Component, Finding, Manifest, ManifestRef, Tensor, ValidatedManifest};
 use crate::rules::Generation;
-use crate::verify::{Summary, Verifier, find_shard, finish};
+use crate::verify::{Subject, Summary, check};
 
 /// An open file: its tensors, and their elements.
 ///
@@ -320,7 +320,7 @@ impl<S: ReadAt> Archive<S> {
 
     /// Reads all of the file and validates what opening does not: sizes, compression, digests, bools, indices, and in a
     /// file opened as canonical also the padding. The limits that the file was opened with apply. Memory does not
-    /// depend on the size of the file. [`Verifier`] does the same tensor by tensor.
+    /// depend on the size of the file. [`check`] returns all errors, and passes the content to the caller.
     ///
     /// ```
     /// let verified = zten::open("corpus/accept/1.2.3/csr_raw.zt")?.verify()?;
@@ -332,18 +332,13 @@ impl<S: ReadAt> Archive<S> {
     /// Any rule on content; anything unsupported, such as a digest that cannot be verified or a missing shard; any
     /// error of the source.
     pub fn verify(&self) -> Result<Summary, Error> {
-        let parts = self.parts();
-        #[cfg(feature = "std")]
-        if let Some(shards) = &self.shards {
-            let mut verifier = Verifier::of(parts).with_shard_bytes(shards.bytes(parts));
-            let of_shards = shards.verify(parts)?;
-            let read = verifier.objects(parts)?;
-            return finish(parts, self.source(), read, of_shards);
-        }
-        let mut verifier = Verifier::of(parts);
-        let read = verifier.objects(parts)?;
-        let shards = find_shard(parts).err();
-        finish(parts, self.source(), read, shards)
+        check(self, &mut ()).into_result()
+    }
+}
+
+impl<'a, S: ReadAt> From<&'a Archive<S>> for Subject<'a> {
+    fn from(archive: &'a Archive<S>) -> Self {
+        Subject::of(archive.parts(), archive, archive.source())
     }
 }
 
@@ -394,6 +389,16 @@ impl<S: ReadAt> Source for Archive<S> {
             return shards.locate(self.manifest.parts(), component, name);
         }
         self.source().locate(component)
+    }
+
+    #[cfg(feature = "std")]
+    fn verify_shards(&self) -> Option<Result<(), Error>> {
+        Some(self.shards.as_ref()?.verify(self.manifest.parts()))
+    }
+
+    #[cfg(feature = "std")]
+    fn shard_bytes(&self) -> u64 {
+        self.shards.as_ref().map_or(0, |shards| shards.bytes(self.manifest.parts()))
     }
 }
 

@@ -30,7 +30,7 @@ pub use shard::{BoundShard, Candidate, Files, Find, Located, Shards, Source, Ver
 use alloc::vec::Vec;
 use core::ops::Range;
 
-use crate::error::{BareError, Error, Misuse, OutOfMemory};
+use crate::error::{BareError, Error, Misuse, OutOfMemory, Rank};
 use crate::num::u64_from_usize;
 
 /// A marker of sources that several threads may read at once. With `std`, every source must be.
@@ -161,16 +161,16 @@ impl<R: ReadAt + ?Sized> ReadAt for &R {
     }
 }
 
-/// The error of a file so far: the first error that makes the file invalid, or else the first error that makes it
-/// unsupported. An unsupported file is validated to its end.
+/// The error of an object or of the shards so far: the first error of the lowest [`Rank`]. What follows something
+/// unsupported is validated all the same.
 #[derive(Debug, Default)]
 pub(crate) struct Deferred(Option<BareError>);
 
 impl Deferred {
-    /// Keeps `error`, if it is the first error, or the first invalid after an unsupported one.
+    /// Keeps `error`, if it is the first error, or outranks the error that was kept.
     pub(crate) fn note(&mut self, error: impl Into<Option<BareError>>) {
         let Some(error) = error.into() else { return };
-        if self.0.is_none_or(|first| first.is_unsupported() && !error.is_unsupported()) {
+        if self.0.is_none_or(|first| Rank::from(error.kind) < Rank::from(first.kind)) {
             self.0 = Some(error);
         }
     }

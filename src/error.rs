@@ -143,6 +143,42 @@ impl From<&'static Row> for ErrorKind {
     }
 }
 
+/// The importance of an error for the verdict on a file, from the most important to the least. Of all errors of a file,
+/// the first of the lowest rank decides the verdict.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Rank {
+    /// The file is invalid, or could not be checked: reading failed, the call was wrong, or memory ran out.
+    Decisive,
+    /// The file exceeds a limit. It may be invalid beyond that.
+    Limit,
+    /// The file uses an unsupported feature. The rest of the file may break a rule.
+    Unsupported,
+    /// The caller tolerates the error. No kind of error has this rank by itself.
+    Tolerated,
+    /// The error is a note, which leaves the file valid.
+    Note,
+}
+
+impl From<ErrorKind> for Rank {
+    fn from(kind: ErrorKind) -> Self {
+        match kind {
+            ErrorKind::Limit(_) => Self::Limit,
+            ErrorKind::Unsupported(_) => Self::Unsupported,
+            ErrorKind::Note(_) => Self::Note,
+            // What keeps zten from checking a file must not be hidden by a fault of the part that was checked, except
+            // by a rule that was broken before.
+            ErrorKind::Invalid(_)
+            | ErrorKind::Misuse(_)
+            | ErrorKind::Read
+            | ErrorKind::Write
+            | ErrorKind::NotDurable
+            | ErrorKind::Inexpressible(_)
+            | ErrorKind::OutOfMemory
+            | ErrorKind::Internal => Self::Decisive,
+        }
+    }
+}
+
 impl From<Misuse> for ErrorKind {
     fn from(misuse: Misuse) -> Self {
         Self::Misuse(misuse)

@@ -13,9 +13,9 @@ use core::ops::Range;
 #[cfg(feature = "std")]
 use std::io;
 
-use crate::error::{Error, ErrorKind, Location, Misuse};
+use crate::error::{Error, ErrorKind, Location, Misuse, Rank};
 use crate::escape;
-use crate::manifest::Manifest;
+use crate::manifest::{Finding as Found, Manifest};
 use crate::rules::{Class, Generation, Row, Scope};
 
 pub use clause::clause_of;
@@ -79,6 +79,25 @@ impl From<Class> for Verdict {
             Class::Unsupported => Self::Unsupported,
             Class::Limit => Self::Limit,
             Class::Note => Self::Valid,
+        }
+    }
+}
+
+impl From<ErrorKind> for Verdict {
+    fn from(kind: ErrorKind) -> Self {
+        match kind {
+            ErrorKind::Invalid(_) => Self::Invalid,
+            ErrorKind::Unsupported(_) => Self::Unsupported,
+            ErrorKind::Limit(_) => Self::Limit,
+            ErrorKind::Note(_) => Self::Valid,
+            // These kinds of errors say nothing about the validity of the file.
+            ErrorKind::Misuse(_)
+            | ErrorKind::Read
+            | ErrorKind::Write
+            | ErrorKind::NotDurable
+            | ErrorKind::Inexpressible(_)
+            | ErrorKind::OutOfMemory
+            | ErrorKind::Internal => Self::Error,
         }
     }
 }
@@ -206,20 +225,7 @@ impl Finding {
         if let Some(system) = system_error(error) {
             return Self::io(system);
         }
-        let verdict = match error.kind() {
-            ErrorKind::Invalid(_) => Verdict::Invalid,
-            ErrorKind::Unsupported(_) => Verdict::Unsupported,
-            ErrorKind::Limit(_) => Verdict::Limit,
-            ErrorKind::Note(_) => Verdict::Valid,
-            // These kinds of errors say nothing about the validity of the file.
-            ErrorKind::Misuse(_)
-            | ErrorKind::Read
-            | ErrorKind::Write
-            | ErrorKind::NotDurable
-            | ErrorKind::Inexpressible(_)
-            | ErrorKind::OutOfMemory
-            | ErrorKind::Internal => Verdict::Error,
-        };
+        let verdict = Verdict::from(error.kind());
         let mut finding = Self::new(verdict, error.sentence().to_string());
         // `error.row()` would also name a rule for a tensor that cannot be written, which is not a fault of the file.
         finding.row = error.kind().row();
@@ -248,20 +254,15 @@ impl Finding {
     /// Returns the findings that did not prevent the file from being opened: those that make the file invalid come first, then
     /// exceeded limits, unsupported features and notes.
     pub fn of_open(manifest: &Manifest<impl AsRef<[u8]>>) -> Vec<Self> {
-        let mut findings = Vec::new();
-        for found in manifest.findings() {
-            let mut finding = Self::from_error(found.error());
-            finding.format = Some(format_name(manifest));
-            finding.others = found.more();
-            findings.push(finding);
-        }
-        findings.sort_by_key(|finding: &Self| match finding.verdict {
-            Verdict::Invalid => 0,
-            Verdict::Limit => 1,
-            Verdict::Unsupported => 2,
-            _ => 3,
-        });
-        findings
+        let mut found: Vec<_> = manifest.findings().iter().collect();
+        found.sort_by_key(|found| Rank::from(found.error().kind()));
+        found.into_iter().map(|found| Self::opening(manifest, found)).collect()
+    }
+
+    /// Converts `found`, which did not prevent the file with `manifest` from being opened.
+    pub(crate) fn opening(manifest: &Manifest<impl AsRef<[u8]>>, found: &Found) -> Self {
+        let format = Some(format_name(manifest));
+        Self { format, others: found.more(), ..Self::from_error(found.error()) }
     }
 
     /// Splits the findings about an open file into the first error, which makes the file invalid, over a limit or unsupported,

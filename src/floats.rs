@@ -4,7 +4,9 @@ use alloc::vec::Vec;
 
 use half::{bf16, f16};
 
-use crate::element::{DType, F8E4M3Fn, F8E4M3Fnuz, F8E5M2, F8E5M2Fnuz, F8E8M0, StorageType};
+use crate::element::{
+    DType, F4E2M1, F8E4M3Fn, F8E4M3Fnuz, F8E5M2, F8E5M2Fnuz, F8E8M0, StorageType,
+};
 use crate::error::{BareError, Error, Misuse, OutOfMemory};
 #[cfg(feature = "dequantize")]
 use crate::formats::Block;
@@ -105,7 +107,7 @@ fn of_dense(tensor: &Tensor<'_>) -> Result<Vec<f32>, Error> {
             let nibbles = decoded.view().nibbles(count.ok_or(Misuse::Size)?)?;
             let mut values = Vec::new();
             values.try_reserve_exact(nibbles.clone().count()).map_err(|_| OutOfMemory)?;
-            values.extend(nibbles.map(|element| element.to_f32()));
+            values.extend(nibbles.map(F4E2M1::to_f32));
             Ok(values)
         }
         _ => Err(data.kind()?.mismatch(StorageType::F32, None).into()),

@@ -55,7 +55,7 @@
 //! | borrowing: [`as_slice`](Tensor::as_slice), [`view`](Component::view) | that it can be borrowed; bools are validated | none |
 //! | a sparse view: [`csr`](Tensor::csr), [`coo`](Tensor::coo) | all indices are in range | time in proportion to the indices |
 //! | decoding: [`to_vec`](Tensor::to_vec), [`read`](Component::read), … | the bytes of that component: compression, decoded size, digest, bools | time in proportion to the data |
-//! | verifying: [`Archive::verify`], [`verify::Verifier`] | all of that for every component | time in proportion to the data; 64 KiB, and a zstd window |
+//! | verifying: [`Archive::verify`], [`verify::check`] | all of that for every component | time in proportion to the data; 64 KiB, and a zstd window |
 //!
 //! Borrowed bytes have not been held against their digest: verify first a file that comes from elsewhere.
 //!

@@ -108,18 +108,18 @@ impl<S: ReadAt> Archive<S> {
     /// # Errors
     /// The errors of [`Loader::read`].
     pub fn load(&self) -> Result<Vec<LoadedTensor<'_>>, Error> {
-        let loader = Loader::new(self.manifest());
-        let loader = match self.shard_bytes() {
-            0 => loader,
-            bytes => loader.with_shard_bytes(self.manifest(), bytes),
+        let all = Loader::new(self.manifest());
+        let all = match self.shard_bytes() {
+            0 => all,
+            bytes => all.with_shard_bytes(self.manifest(), bytes),
         };
-        let read = loader.read(self.tensors().flat_map(|tensor| tensor.components()))?;
-        let (mut read, mut loaded) = (read.into_iter(), Vec::new());
+        let read = all.read(self.tensors().flat_map(|tensor| tensor.components()))?;
+        let (mut contents, mut loaded) = (read.into_iter(), Vec::new());
         for tensor in self.tensors() {
             let count = tensor.components().len();
             let mut components = Vec::new();
             components.try_reserve_exact(count).map_err(|_| OutOfMemory)?;
-            components.extend(read.by_ref().take(count));
+            components.extend(contents.by_ref().take(count));
             loaded.try_reserve(1).map_err(|_| OutOfMemory)?;
             loaded.push(LoadedTensor { tensor, components });
         }

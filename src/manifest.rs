@@ -314,6 +314,11 @@ impl<'a> ManifestRef<'a> {
         (!attributes.is_none()).then(|| attributes.of(self.as_bytes()))
     }
 
+    /// Returns the findings that did not keep the file from opening.
+    pub(crate) fn findings(&self) -> &'a [Finding] {
+        &self.validated.findings
+    }
+
     /// Returns the container of a zTensor file, or `None` for other formats.
     pub(crate) fn frame(&self) -> Option<&'a Frame> {
         self.validated.frame.as_ref()

@@ -3,9 +3,13 @@
 
 #[cfg(feature = "digest")]
 mod canonical;
+mod check;
 mod sparse;
+mod subject;
 
-use crate::codec::{Deferred, Files, ReadAt, Reader, Shards};
+#[cfg(feature = "write")]
+use crate::codec::ReadAt;
+use crate::codec::{Deferred, Reader};
 use crate::element::StorageType;
 use crate::error::{BareError, Error, Location, Misuse};
 use crate::index::{Encoding, Layout};
@@ -16,9 +20,16 @@ use crate::num::{divide_exactly, u64_from_usize};
 use crate::rules::{Limit, Rule, Unsupported};
 
 pub use crate::codec::{Mismatch, Verified};
+pub use crate::error::Rank;
 #[cfg(feature = "digest")]
 pub(crate) use canonical::sha256;
+#[cfg(feature = "std")]
+pub use check::check_on;
+pub use check::{Check, Fault, Observer, Report, check};
 pub(crate) use sparse::Sparse;
+pub use subject::Subject;
+#[cfg(feature = "std")]
+pub use subject::Threads;
 
 /// The order in which elements are read.
 #[derive(Clone, Copy, Debug)]
@@ -29,8 +40,8 @@ pub(crate) enum Order {
     Stored,
 }
 
-/// A verifier of the content of objects, which adds up the decoded bytes and compares them with the limits on a whole
-/// file.
+/// A verifier of the content of single objects, which adds up the decoded bytes and compares them with the limits on a
+/// whole file. [`check`] checks all objects, and what concerns the file as a whole.
 ///
 /// Memory does not depend on the size of a component: 64 KiB, and for zstd as much as a [`Reader`] takes. Three kinds
 /// of objects take more memory, at most [`Limits::decoded`] bytes. Column-major elements that are passed to a `tap` are
@@ -149,68 +160,6 @@ impl Verifier {
         }
         deferred.note(object.unknown_layout().or_else(|| object.type_beyond_profile()));
         deferred.finish(())
-    }
-
-    /// Reads and validates all objects of a file, and in a file that was opened as canonical also the padding. After
-    /// something unsupported the rest is still validated, because a broken rule further on says more about the file.
-    ///
-    /// # Errors
-    /// The same as [`object`](Self::object) and [`require_unsharded`](Self::require_unsharded); `canonical-padding`, `canonical-sharing`.
-    pub fn file<R: ReadAt>(
-        &mut self,
-        manifest: &Manifest<impl AsRef<[u8]>>,
-        source: &R,
-    ) -> Result<Summary, Error> {
-        let read = self.objects(manifest.parts().read_from(source))?;
-        finish(manifest.parts(), source, read, find_shard(manifest.parts()).err())
-    }
-
-    /// Validates a file whose shards have been looked for, as [`file`](Self::file) does. Shards that have not been
-    /// verified are verified first.
-    ///
-    /// # Errors
-    /// The same as [`object`](Self::object) and [`Shards::verify`]; `canonical-padding`, `canonical-sharing`.
-    pub fn file_in<R: ReadAt, S: ReadAt>(
-        &mut self,
-        manifest: &Manifest<impl AsRef<[u8]>>,
-        root: &R,
-        shards: &mut Shards<'_, S>,
-    ) -> Result<Summary, Error> {
-        let of_shards = match shards.verify() {
-            // Any other error, such as a lack of memory, leaves shards unverified, so their components could not be
-            // read.
-            Err(error) if error.rule().is_some() => Some(error.bare()),
-            other => other.map(|()| None)?,
-        };
-        let read = self.objects(manifest.parts().read_from(&Files { root, shards }))?;
-        finish(manifest.parts(), root, read, of_shards)
-    }
-
-    /// Validates that a file lists no shards (2), because shards are other files, which have not been read: v2 §7.1. It
-    /// does not matter whether components are in the shards. [`file`](Self::file) calls this after all objects.
-    ///
-    /// # Errors
-    /// `unsupported-shard`, at the first shard.
-    pub fn require_unsharded(&self, manifest: &Manifest<impl AsRef<[u8]>>) -> Result<(), Error> {
-        Ok(find_shard(manifest.parts())?)
-    }
-
-    /// Reads and validates all objects. Returns the summary, and the first error that is still to be reported at the
-    /// end.
-    pub(crate) fn objects(
-        &mut self,
-        manifest: ManifestRef<'_>,
-    ) -> Result<(Summary, Deferred), Error> {
-        let (mut summary, mut deferred) = (Summary::default(), Deferred::default());
-        for object in manifest.tensors() {
-            deferred.pass(self.read(&object, Order::Stored, |_, _| ()))?;
-            for component in object.components() {
-                let digest = u64::from(component.digest().is_some());
-                summary.components = summary.components.saturating_add(1);
-                summary.digests = summary.digests.saturating_add(digest);
-            }
-        }
-        Ok((summary, deferred))
     }
 
     /// Returns the digest of the manifest and the computed digest, if the last call failed with `digest-mismatch`.
@@ -334,38 +283,6 @@ impl Verifier {
 /// The dimensions of a sparse object.
 type Dimensions<'a> = core::iter::Copied<core::slice::Iter<'a, u64>>;
 
-/// Validates the padding of a file opened as canonical, and returns the deferred error, if there is one. `last` is
-/// noted after all other errors.
-pub(crate) fn finish(
-    manifest: ManifestRef<'_>,
-    root: &dyn ReadAt,
-    (summary, mut deferred): (Summary, Deferred),
-    last: Option<BareError>,
-) -> Result<Summary, Error> {
-    let finished = || {
-        #[cfg(feature = "digest")]
-        if manifest.options().is_canonical() {
-            canonical::validate(manifest, root)?;
-        }
-        deferred.note(last);
-        deferred.finish(summary)
-    };
-    finished().map_err(|error| {
-        // Deferred errors, and errors of the padding, have no names yet.
-        let object = error.location().object().and_then(|ordinal| manifest.object(ordinal));
-        match object {
-            Some(object) => object.named(error),
-            None => error,
-        }
-    })
-}
-
-/// Returns the error of the first shard that the file lists: v2 §7.1.
-pub(crate) fn find_shard(manifest: ManifestRef<'_>) -> Result<(), BareError> {
-    let first = manifest.shards().next();
-    first.map_or(Ok(()), |shard| Err(shard.error(Unsupported::Shard)))
-}
-
 /// Returns the number of values of a sparse object. If the manifest does not give the size of a component (zstd in
 /// 1.1), the component is decoded to measure it. The sizes of all components are compared.
 fn nnz(object: &Tensor<'_>) -> Result<Option<u64>, Error> {
@@ -434,6 +351,15 @@ impl Summary {
     /// changed bytes that break no rule are not noticed.
     pub fn digests(&self) -> u64 {
         self.digests
+    }
+
+    /// Counts the components of `object`, which has been verified.
+    fn count(&mut self, object: &Tensor<'_>) {
+        for component in object.components() {
+            let digest = u64::from(component.digest().is_some());
+            self.components = self.components.saturating_add(1);
+            self.digests = self.digests.saturating_add(digest);
+        }
     }
 }
 

@@ -448,13 +448,27 @@ impl<S: ReadAt> Shards<'_, S> {
     /// `shard-digest`; if no shard is invalid, `unsupported-version`, `unsupported-shard` or `unsupported-digest`; any
     /// error of a source. Offsets are those of [`Shard::offset`].
     pub fn verify(&mut self) -> Result<(), Error> {
+        self.bound.iter_mut().for_each(|shard| shard.is_needed = true);
+        self.compare_needed()?;
+        self.verified()
+    }
+
+    /// Returns the outcome of [`verify`](Self::verify), if it has compared all digests.
+    ///
+    /// # Errors
+    /// The same as [`verify`](Self::verify); [`Misuse::UnverifiedShard`] if a digest has not been compared.
+    fn verified(&self) -> Result<(), Error> {
         let mut deferred = Deferred::default();
-        for shard in &mut self.bound {
-            shard.is_needed = true;
-            deferred.note(shard.version);
-        }
+        self.bound.iter().for_each(|bound| deferred.note(bound.version));
         deferred.note(self.missing.map(|missing| missing.error(Unsupported::Shard)));
-        self.verify_needed(deferred)
+        for bound in &self.bound {
+            match bound.digest {
+                Comparison::Failed(error) => deferred.note(error),
+                Comparison::Pending => deferred.note(BareError::misuse(Misuse::UnverifiedShard)),
+                Comparison::Absent | Comparison::Equal(_) => {}
+            }
+        }
+        deferred.finish(())
     }
 
     /// Verifies the shards of those of `components` that have no digest of their own, so that these components may be
@@ -474,14 +488,20 @@ impl<S: ReadAt> Shards<'_, S> {
                 shard.is_needed = true;
             }
         }
-        self.verify_needed(Deferred::default())
+        self.compare_needed()?;
+        let mut deferred = Deferred::default();
+        for bound in self.bound.iter().filter(|bound| bound.is_needed) {
+            if let Comparison::Failed(error) = bound.digest {
+                deferred.note(error);
+            }
+        }
+        deferred.finish(())
     }
 
-    /// Compares the digests of needed shards whose digests have not been compared, and notes in `deferred` which shards
-    /// differ. A shard that differs does not keep the other shards from being verified, so that each of them has an
-    /// outcome.
-    fn verify_needed(&mut self, mut deferred: Deferred) -> Result<(), Error> {
-        let Some(manifest) = self.manifest else { return deferred.finish(()) };
+    /// Compares the digests of needed shards whose digests have not been compared, and keeps the outcome of each. A
+    /// shard that differs does not keep the other shards from being compared.
+    fn compare_needed(&mut self) -> Result<(), Error> {
+        let Some(manifest) = self.manifest else { return Ok(()) };
         let pending = self.bound.iter().enumerate();
         let pending = pending.filter(|(_, bound)| bound.is_needed && bound.is_pending());
         let same = same_blobs(pending.map(|(at, bound)| (at, bound.shard, &bound.source)))?;
@@ -512,12 +532,7 @@ impl<S: ReadAt> Shards<'_, S> {
                 };
             }
         }
-        for bound in self.bound.iter().filter(|bound| bound.is_needed) {
-            if let Comparison::Failed(error) = bound.digest {
-                deferred.note(error);
-            }
-        }
-        deferred.finish(())
+        Ok(())
     }
 }
 
@@ -533,6 +548,19 @@ pub trait Source: ThreadSafe + sealed::Sealed {
     /// has not been [compared](Shards::verify_for), and `shard-digest` if that digest differed.
     #[doc(hidden)]
     fn locate(&self, component: &Component<'_>) -> Result<Located<'_>, Error>;
+
+    /// Validates the shards of the file as a whole, as [`Shards::verify`] does. Returns `None`, the default, if no
+    /// shards have been looked for.
+    #[doc(hidden)]
+    fn verify_shards(&self) -> Option<Result<(), Error>> {
+        None
+    }
+
+    /// Returns the total size in bytes of the shards that were found.
+    #[doc(hidden)]
+    fn shard_bytes(&self) -> u64 {
+        0
+    }
 }
 
 pub(crate) mod sealed {
@@ -591,6 +619,16 @@ impl<R: ReadAt, S: ReadAt> Source for Files<'_, '_, R, S> {
             Comparison::Absent | Comparison::Failed(_) | Comparison::Equal(_) => {}
         }
         Ok(shard.reader())
+    }
+
+    /// Returns the outcome of the last [`Shards::verify`]. Its caller may have had to announce the reads of the shards.
+    fn verify_shards(&self) -> Option<Result<(), Error>> {
+        self.shards.manifest.map(|_| self.shards.verified())
+    }
+
+    fn shard_bytes(&self) -> u64 {
+        let sizes = self.shards.bound.iter().map(|bound| bound.shard.size());
+        sizes.fold(0, u64::saturating_add)
     }
 }
 
@@ -879,9 +917,8 @@ impl<S: ReadAt> OwnShards<S> {
         Ok(Located::shard(&own.source, blocks, &shard))
     }
 
-    /// Validates all shards: v2 §7.3. Returns the first error that does not keep the other shards from being validated:
-    /// a digest that differs, a shard that is not supported, or a shard that was not found.
-    pub(crate) fn verify(&self, manifest: ManifestRef<'_>) -> Result<Option<BareError>, Error> {
+    /// Validates all shards as [`Shards::verify`] does: v2 §7.3.
+    pub(crate) fn verify(&self, manifest: ManifestRef<'_>) -> Result<(), Error> {
         let mut deferred = Deferred::default();
         for own in &self.found {
             let shard = manifest.shard_at(own.position).ok_or(BareError::internal())?;
@@ -899,7 +936,7 @@ impl<S: ReadAt> OwnShards<S> {
             let shard = manifest.shard_at(first);
             deferred.note(shard.map(|shard| shard.error(Unsupported::Shard)));
         }
-        Ok(deferred.0)
+        deferred.finish(())
     }
 
     /// Returns the index in `found` of the shard called `name`. In O(log n).

@@ -12,7 +12,7 @@ use zten::index::{
 use zten::rules::{Class, Row, Scope, Source, Texts};
 use zten::shards::Files;
 use zten::tools::{LogicalType, StorageType};
-use zten::verify::Verifier;
+use zten::verify::{Subject, Verifier, check};
 use zten::{Archive, Encoding, Error, ErrorKind, InMemory, Layout, Limits, OpenOptions, ReadAt};
 use zten_testkit::{Far, Shards};
 
@@ -917,9 +917,8 @@ fn components_may_be_in_other_files() {
     assert!(shards.get("one").unwrap().shard().digest().is_none());
     let files = Files { root: archive.source(), shards: &shards };
     assert_eq!(*component.read_from(&files).to_cow::<f32>().unwrap(), [1.5, -2.0]);
-    let mut verifier = Verifier::new(manifest);
-    let read = verifier.file_in(manifest, archive.source(), &mut shards).unwrap();
-    assert_eq!(read.components(), 2);
+    let report = check(Subject::with_shards(manifest, &files), &mut ());
+    assert_eq!(report.into_result().unwrap().components(), 2);
     let finder = find(&both[..1]);
     let mut shards = manifest.bind_shards(&finder).unwrap();
     assert_eq!(shards.verify().unwrap_err().rule(), Some("unsupported-shard"));

@@ -58,7 +58,7 @@ fn values_are_those_of_the_other_ways_to_read() {
                 } else if tensor.dtype() == DType::F4E2M1 {
                     let data = tensor.dense().unwrap().read().unwrap();
                     let nibbles = data.view().nibbles(values.len()).unwrap();
-                    let expected: Vec<f32> = nibbles.map(|element| element.to_f32()).collect();
+                    let expected: Vec<f32> = nibbles.map(zten::element::F4E2M1::to_f32).collect();
                     assert_eq!(bits(&values), bits(&expected));
                     dense += 1;
                 }

@@ -12,6 +12,8 @@ mod bombs;
 mod builder;
 #[cfg(all(feature = "write", feature = "zstd"))]
 mod canonical;
+#[cfg(all(feature = "std", feature = "zstd"))]
+mod check;
 mod clauses;
 mod content;
 #[cfg(all(feature = "files", feature = "zstd"))]

@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 
 use zten::error::Misuse;
 use zten::shards::{Files, Find};
-use zten::verify::{Summary, Verifier};
+use zten::verify::{self, Subject, Summary, Verifier};
 use zten::{
     Archive, Component, Digest, Error, ErrorKind, InMemory, Limits, Loader, OpenOptions, ReadAt,
     Tensor,
@@ -59,9 +59,12 @@ fn check(path: &Path, options: &OpenOptions) -> Result<Summary, Error> {
     let archive = options.from_bytes(&file)?;
     let manifest = archive.manifest();
     let mut shards = manifest.bind_shards(&sibling_shards(path))?;
-    let bytes = shards.bound().iter().map(|bound| bound.shard().size()).sum();
-    let mut verifier = Verifier::new(manifest).with_shard_bytes(bytes);
-    let summary = verifier.file_in(manifest, archive.source(), &mut shards)?;
+    let verified = shards.verify();
+    let files = Files { root: archive.source(), shards: &shards };
+    let summary = verify::check(Subject::with_shards(manifest, &files), &mut ()).into_result();
+    // An error of the shards is that of the file, unless an object has a more important one.
+    assert!(verified.is_ok() || summary.is_err());
+    let summary = summary?;
     assert!(summary.components() > 0, "{}", path.display());
     Ok(summary)
 }

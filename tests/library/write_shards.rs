@@ -8,7 +8,7 @@ use sha2::Digest as _;
 use zten::error::Misuse;
 use zten::shards::{Files, Find};
 use zten::tools::DigestAlgorithm;
-use zten::verify::Verifier;
+use zten::verify::{Subject, check};
 use zten::write::{
     Checksum, Copier, Encoded, Level, NewComponent, NewObject, ShardRecord, ShardWriter,
     StoredBlob, WriteOptions, Writer,
@@ -39,8 +39,9 @@ fn all_bytes(shards: &[(&str, Vec<u8>)]) -> u64 {
 fn verify(root: &[u8], shards: &[(&str, Vec<u8>)]) -> Result<u64, Error> {
     let archive = Archive::from_bytes(root)?;
     let mut bound = archive.manifest().bind_shards(&given(shards))?;
-    let mut verifier = Verifier::new(archive.manifest()).with_shard_bytes(all_bytes(shards));
-    let found = verifier.file_in(archive.manifest(), archive.source(), &mut bound);
+    let _ = bound.verify();
+    let files = Files { root: archive.source(), shards: &bound };
+    let found = check(Subject::with_shards(archive.manifest(), &files), &mut ()).into_result();
     let owned = Archive::from_bytes(root)?.find_shards(&given(shards))?.verify();
     assert_eq!(owned, found);
     Ok(found?.components())

@@ -6,7 +6,7 @@ use zten::index::{Blobs, Builder, FileFormat, RawComponent, RawObject, Rules};
 use zten::rules::{Class, Row, Scope, Source, Texts};
 use zten::shards::Files;
 use zten::tools::StorageType;
-use zten::verify::Verifier;
+use zten::verify::{self, Subject};
 use zten::write::{
     Checksum, Copier, Encoded, Level, NewComponent, NewObject, Part, ShardWriter, WriteOptions,
     Writer,
@@ -226,9 +226,9 @@ impl<'f> Sharded<'f> {
     pub(crate) fn bind(&self) -> Result<(), Error> {
         let archive = self.options.from_bytes(self.root)?;
         let mut shards = archive.manifest().bind_shards(&self.find())?;
-        let mut verifier = Verifier::new(archive.manifest());
-        verifier.file_in(archive.manifest(), archive.source(), &mut shards)?;
+        shards.verify()?;
         let files = Files { root: archive.source(), shards: &shards };
+        verify::check(Subject::with_shards(archive.manifest(), &files), &mut ()).into_result()?;
         archive.tensors().try_for_each(|tensor| view(&tensor.read_from(&files)))
     }
 

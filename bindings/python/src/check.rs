@@ -12,6 +12,7 @@ use pyo3::types::PyDict;
 use zten::finding::{Finding, Verdict, format_name};
 use zten::network;
 use zten::rules;
+use zten::verify;
 use zten_report::check::{Note, Report, Scope, Valid, summary, with_notes};
 use zten_report::digests::Difference;
 
@@ -130,11 +131,22 @@ impl Plan {
             (opened, _) => opened?,
         };
         let manifest = open.manifest();
-        if self.scope == Scope::All && !manifest.is_data_shard() {
-            read::verify(&open, cancel).map_err(|error| Failure::reading(manifest, error))?;
-        }
-        let (error, notes) = Finding::split(Finding::of_open(manifest));
-        if let Some(error) = error {
+        let (_, notes) = Finding::split(Finding::of_open(manifest));
+        // An error of opening is the finding only if no error of the content is more important.
+        let outcome = |report: verify::Report<'_>| {
+            let fault = report.fault().filter(verify::Fault::is_of_opening);
+            match fault.map(|fault| fault.finding(manifest)) {
+                None => report.into_result().map(|_| None),
+                found => Ok(found),
+            }
+        };
+        let found = if self.scope == Scope::All && !manifest.is_data_shard() {
+            read::check(&open, cancel, outcome)
+        } else {
+            outcome(verify::Report::of_opening(manifest, &()))
+        };
+        let found = found.map_err(|error| Failure::reading(manifest, error))?;
+        if let Some(error) = found {
             return Ok(Report::found(&error, None).with_notes(&notes).into());
         }
         let (verdict, message) = summary(manifest, self.scope, self.canonical, open.length());
@@ -224,15 +236,15 @@ pub(crate) fn size(text: &str) -> PyResult<u64> {
 pub(crate) fn explain<'py>(py: Python<'py>, id: &str) -> PyResult<Option<Bound<'py, PyDict>>> {
     let listed = Difference::ALL.iter().map(|difference| difference.row());
     let mut rows = rules::rows().chain(zten::formats::rules::rows()).chain(listed);
-    let Some(row) = rows.find(|row| row.id == id) else { return Ok(None) };
+    let Some(row) = rows.find(|row| row.id() == id) else { return Ok(None) };
     let facts = PyDict::new(py);
     for (key, text) in [
-        ("id", row.id),
-        ("holds", row.holds),
-        ("message", row.broken),
-        ("clause", row.source.clause()),
-        ("scope", row.scope.as_str()),
-        ("advice", row.advice),
+        ("id", row.id()),
+        ("holds", row.holds()),
+        ("message", row.broken()),
+        ("clause", row.source().clause()),
+        ("scope", row.scope().as_str()),
+        ("advice", row.advice()),
     ] {
         facts.set_item(key, text)?;
     }

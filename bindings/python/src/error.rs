@@ -11,7 +11,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use zten::error::Misuse;
 use zten::finding::{Finding, Verdict};
-use zten::rules::Unsupported;
+use zten::rules::{Row, Unsupported};
 use zten::{Error, ErrorKind, Manifest};
 use zten_report::digests::Mismatch;
 
@@ -158,7 +158,7 @@ pub(crate) fn exception(py: Python<'_>, finding: &Finding, path: Option<&Path>) 
     };
     let make = || {
         let fields = PyDict::new(py);
-        fields.set_item("rule", finding.row.map(|row| row.id))?;
+        fields.set_item("rule", finding.row.map(Row::id))?;
         fields.set_item("clause", finding.clause())?;
         fields.set_item("object", &finding.object)?;
         fields.set_item("component", &finding.component)?;

@@ -7,33 +7,85 @@ use std::ops::Range;
 use zten::error::{Misuse, OutOfMemory};
 use zten::formats::Block;
 use zten::shards::Files;
-use zten::verify::{Summary, Verified, Verifier};
+use zten::verify::{self, Observer, Report, Subject, Summary, Verified, Verifier};
 use zten::view::Decoded;
 use zten::{Component, Encoding, Error, Layout, Loader, Reader, Tensor};
 
-use crate::digests::Sums;
+use crate::digests::{Enforced, Sums};
 use crate::interrupt::Cancel;
 use crate::source::Open;
 
 /// Validates the whole file, and compares it with the list of digests, if there is one.
+#[expect(
+    clippy::redundant_closure_for_method_calls,
+    reason = "a path to the method does not have the lifetime that `check` needs"
+)]
 pub(crate) fn verify(open: &Open, cancel: &Cancel) -> Result<Summary, Error> {
-    let mut shards = open.all_shards(cancel)?;
+    check(open, cancel, |report| report.into_result())
+}
+
+/// Checks the whole file, compares it with the list of digests, if there is one, and calls `outcome` with the report. A
+/// difference from the list is returned only if the file has no error.
+pub(crate) fn check<T>(
+    open: &Open,
+    cancel: &Cancel,
+    outcome: impl FnOnce(Report<'_>) -> Result<T, Error>,
+) -> Result<T, Error> {
+    let shards = open.all_shards(cancel)?;
     open.plan_components(open.manifest().tensors().flat_map(|tensor| tensor.components()))?;
     let root = open.root(cancel);
-    let summary = verifier(open).file_in(open.manifest(), &root, &mut shards)?;
-    if let Some(list) = &open.digests {
-        let mut verifier = verifier(open);
-        let files = Files { root: &root, shards: &shards };
-        for tensor in open.manifest().tensors() {
-            let mut sums = Sums::new(&tensor);
-            verifier.object(&tensor.read_from(&files), |component, chunk| {
-                sums.update(component, chunk);
-            })?;
-            sums.compare(list)?;
+    let files = Files { root: &root, shards: &shards };
+    let subject = Subject::with_shards(open.manifest(), &files);
+    let Some(list) = &open.digests else { return outcome(verify::check(subject, &mut ())) };
+    let mut comparison = Comparison { open, list, sums: None, difference: None };
+    let checked = outcome(verify::check(subject, &mut comparison))?;
+    comparison.difference.map_or(Ok(()), Err)?;
+    list.compare_names(open.manifest())?;
+    Ok(checked)
+}
+
+/// Compares the content of a file with a list of digests while the file is checked.
+struct Comparison<'a> {
+    open: &'a Open,
+    list: &'a Enforced,
+    /// The running hashes of the tensor that is being read, once it has content.
+    sums: Option<Sums<'a>>,
+    /// The first difference from the list.
+    difference: Option<Error>,
+}
+
+impl<'a> Comparison<'a> {
+    /// Returns the running hashes of tensor `ordinal`.
+    fn sums(&mut self, ordinal: u32) -> Result<Sums<'a>, Error> {
+        match self.sums.take() {
+            Some(sums) => Ok(sums),
+            None => Ok(Sums::new(&self.open.tensor(ordinal)?)),
         }
-        list.compare_names(open.manifest())?;
     }
-    Ok(summary)
+}
+
+impl Observer for Comparison<'_> {
+    fn takes_content(&self) -> bool {
+        true
+    }
+
+    fn chunk(&mut self, component: &Component<'_>, chunk: &[u8]) {
+        if let Ok(mut sums) = self.sums(component.tensor().ordinal()) {
+            sums.update(component, chunk);
+            self.sums = Some(sums);
+        }
+    }
+
+    fn checked(&mut self, tensor: &Tensor<'_>, error: Option<&Error>) -> Result<(), Error> {
+        let sums = self.sums(tensor.ordinal())?;
+        if error.is_none()
+            && self.difference.is_none()
+            && let Err(difference) = sums.compare(self.list)
+        {
+            self.difference = Some(difference);
+        }
+        Ok(())
+    }
 }
 
 /// Validates all components of tensor `ordinal`.

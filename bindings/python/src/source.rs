@@ -14,9 +14,9 @@ use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::PyBytes;
 use zten::finding::Finding;
-use zten::shards::{IS_LINK, LINKED, Runs, Sibling, Want};
 use zten::formats::{Begun, Part, Recognition};
 use zten::network::{is_remote, shown};
+use zten::shards::{IS_LINK, LINKED, Runs, Sibling, Want};
 use zten::{Archive, Component, Error, Manifest, ReadAt, Tensor, error::Misuse};
 
 use crate::digests::Enforced;

@@ -1,9 +1,11 @@
 //! The files from which content is read: a file and its shards.
 
 use zten::shards::{Candidate, Files, Find, Shard, Shards};
-use zten::{Component, Error, ErrorKind};
+use zten::verify::{Rank, Subject, Verifier, check};
+use zten::{Component, Error, Tensor};
 
 use crate::file::FileWithShards;
+use crate::objects::threads_for;
 use crate::progress::{Progress, Watched};
 
 /// A file, and the shards of it that were found. The frame and the size of each shard are valid.
@@ -43,6 +45,18 @@ impl<'a> Sources<'a> {
         Files { root: &self.root, shards: &self.shards }
     }
 
+    /// Does `work` on each object, on several threads if that is worth it. Returns the results in the order of the file, up to
+    /// the first error of which `ends` is true.
+    pub(crate) fn results<T: Send + Sync>(
+        &self,
+        work: impl Fn(&mut Verifier, &Tensor<'_>) -> Result<T, Error> + Sync,
+        ends: impl Fn(&Error) -> bool + Sync,
+    ) -> Result<Vec<Result<T, Error>>, Error> {
+        let files = self.all();
+        let subject = Subject::with_shards(self.archive.manifest(), &files);
+        Ok(subject.results(threads_for(self.archive), work, ends)?)
+    }
+
     /// Verifies that all shards were found and match their digests. Later reads of the shards return the verified bytes.
     pub(crate) fn verify(&mut self) -> Result<(), Error> {
         self.archive.plan_whole_shards()?;
@@ -60,12 +74,18 @@ impl<'a> Sources<'a> {
     /// Returns the error to report for `failure`. If `failure` says that a feature is not supported, validates the whole file
     /// first, and returns the error of an invalid part instead, so that every command calls an invalid file invalid.
     pub(crate) fn settle(&mut self, failure: Error) -> Error {
-        if !matches!(failure.kind(), ErrorKind::Unsupported(_)) {
+        if Rank::from(failure.kind()) != Rank::Unsupported {
             return failure;
         }
-        let mut verifier = self.archive.verifier();
-        match verifier.file_in(self.archive.manifest(), &self.root, &mut self.shards) {
-            Err(found) if !found.is_unsupported() => found,
+        match self.shards.verify() {
+            // The report has the errors of shards that break a rule, but not the reason why a shard was not verified.
+            Err(error) if error.rule().is_none() => return error,
+            _ => {}
+        }
+        let files = self.all();
+        let report = check(Subject::with_shards(self.archive.manifest(), &files), &mut ());
+        match report.into_result() {
+            Err(found) if Rank::from(found.kind()) < Rank::Unsupported => found,
             _ => failure,
         }
     }

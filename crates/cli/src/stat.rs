@@ -14,7 +14,6 @@ use crate::args::{Sort, Stat, Unwanted};
 use crate::escape;
 use crate::file::{FileWithShards, counted, stored};
 use crate::ls::kind;
-use crate::objects::Work;
 use crate::progress::{self, Progress};
 use crate::remote::shown;
 use crate::report::{Problem, Verdict};
@@ -106,7 +105,7 @@ fn measure(archive: &FileWithShards, selection: &Selection<'_>) -> Result<Vec<Fo
         Some(true) => object_statistics(verifier, object),
         _ => Ok(Found::Skipped("")),
     };
-    let results = Work { files: &files, passes: is_unknown, validate: one }.run();
+    let results = files.results(one, |error| !is_unknown(error))?;
     let mut found = Vec::new();
     for result in results {
         found.push(match result {

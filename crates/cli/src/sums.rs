@@ -8,7 +8,6 @@ use zten::rules::Unsupported;
 use zten::{Component, Error, Tensor, tools::Normalization, verify::Verifier};
 
 use crate::file::{FileWithShards, stored};
-use crate::objects::Work;
 use crate::progress::Progress;
 use crate::report::{Flaw, More, Problem};
 use crate::sources::Sources;
@@ -45,8 +44,9 @@ pub(crate) fn sums(archive: &FileWithShards, of: Of) -> Result<Sums, Box<Problem
     let failed = |failure| Box::new(Problem::reading(&archive.path, archive, &failure));
     let mut files = Sources::bind(archive, &progress).map_err(failed)?;
     files.require().map_err(failed)?;
-    let validate = |verifier: &mut Verifier, object: &Tensor<'_>| sum(verifier, object, of);
-    let results = Work { files: &files, passes: is_unknown, validate }.run();
+    let results = files
+        .results(|verifier, object| sum(verifier, object, of), |error| !is_unknown(error))
+        .map_err(failed)?;
     let mut objects = Vec::new();
     let mut unread: Option<Box<Problem>> = None;
     let mut more = More::default();

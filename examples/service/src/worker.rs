@@ -13,7 +13,7 @@ use std::process::ExitCode;
 use rustix::fs::{MemfdFlags, memfd_create};
 use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags, sendmsg};
 use zten::finding::{Finding, Verdict, format_name};
-use zten::verify::Verifier;
+use zten::verify::{self, Observer};
 use zten::{Archive, Generation, OpenOptions, Tensor};
 use zten_report::check::{self, Scope};
 use zten_sandbox::{Budget, Role, confine};
@@ -87,44 +87,21 @@ fn input() -> Result<(File, u64), Box<dyn Error>> {
 fn check(file: File, length: u64, order: &mut Order) -> Result<Facts, Box<Finding>> {
     let archive = open(file, length, &order.name)?;
     let manifest = archive.manifest();
-    let to_finding = |error| Box::new(Finding::reading(manifest, &error));
-    let mut verifier = Verifier::new(manifest);
-    let mut objects = Vec::new();
-    // An unsupported tensor is reported only if no other tensor breaks a rule.
-    let mut unsupported = None;
-    for tensor in &archive {
-        let mut facts = (order.want != Want::Verdict).then(|| facts(&tensor));
-        let validated = if let Some((content, facts)) = order.content.as_mut().zip(facts.as_mut()) {
-            facts.components.iter_mut().for_each(|component| component.place = Some((0, 0)));
-            let keep = |component: &zten::Component<'_>, chunk: &[u8]| {
-                let at = component.location().component().and_then(|at| usize::try_from(at).ok());
-                let fact = at.and_then(|at| facts.components.get_mut(at));
-                if let Some(place) = fact.and_then(|fact| fact.place.as_mut()) {
-                    content.append(place, chunk);
-                }
-            };
-            verifier.object(&tensor, keep)
-        } else {
-            verifier.check(&tensor)
-        };
-        match validated {
-            Err(error) if error.is_unsupported() => {
-                unsupported.get_or_insert(error);
-            }
-            other => other.map_err(to_finding)?,
-        }
-        objects.extend(facts);
+    let mut collector = Collector {
+        want: order.want,
+        content: order.content.as_mut(),
+        current: None,
+        objects: Vec::new(),
+    };
+    let report = verify::check(&archive, &mut collector);
+    if let Some(fault) = report.fault() {
+        return Err(Box::new(fault.finding(manifest)));
     }
-    if let Some(error) = unsupported.or(verifier.require_unsharded(manifest).err()) {
-        return Err(to_finding(error));
-    }
+    let objects = collector.objects;
     if let Some(content) = &mut order.content {
         content.seal().map_err(|error| Box::new(Finding::io(&error)))?;
     }
-    let (error, notes) = Finding::split(Finding::of_open(manifest));
-    if let Some(error) = error {
-        return Err(Box::new(error));
-    }
+    let (_, notes) = Finding::split(Finding::of_open(manifest));
     let (_, summary) = check::summary(manifest, Scope::All, false, length);
     let summary = check::with_notes(summary, notes.len());
     Ok(Facts {
@@ -134,6 +111,49 @@ fn check(file: File, length: u64, order: &mut Order) -> Result<Facts, Box<Findin
         notes: notes.into_iter().map(Into::into).collect(),
         objects,
     })
+}
+
+/// Collects the facts about objects and their content while a file is checked.
+struct Collector<'c> {
+    want: Want,
+    /// The memory file for decoded components, if the service asked for content.
+    content: Option<&'c mut Content>,
+    /// The facts about the object that is being read, once it has content.
+    current: Option<answer::Object>,
+    /// The facts about the objects that have been checked.
+    objects: Vec<answer::Object>,
+}
+
+impl Collector<'_> {
+    /// Returns the facts about `tensor`, with empty places in the memory file if there is one.
+    fn facts(&self, tensor: &Tensor<'_>) -> answer::Object {
+        facts(tensor, self.content.is_some().then_some((0, 0)))
+    }
+}
+
+impl Observer for Collector<'_> {
+    fn takes_content(&self) -> bool {
+        self.content.is_some()
+    }
+
+    fn chunk(&mut self, component: &zten::Component<'_>, chunk: &[u8]) {
+        let mut facts = self.current.take().unwrap_or_else(|| self.facts(&component.tensor()));
+        let at = component.location().component().and_then(|at| usize::try_from(at).ok());
+        let fact = at.and_then(|at| facts.components.get_mut(at));
+        let place = fact.and_then(|fact| fact.place.as_mut());
+        if let Some((content, place)) = self.content.as_mut().zip(place) {
+            content.append(place, chunk);
+        }
+        self.current = Some(facts);
+    }
+
+    fn checked(&mut self, tensor: &Tensor<'_>, _: Option<&zten::Error>) -> Result<(), zten::Error> {
+        if self.want != Want::Verdict {
+            let facts = self.current.take().unwrap_or_else(|| self.facts(tensor));
+            self.objects.push(facts);
+        }
+        Ok(())
+    }
 }
 
 /// Opens the `file` of `length` bytes as the command `zten` does. Its bytes decide the format, or its `name` if they do not. A
@@ -158,12 +178,13 @@ fn open(file: File, length: u64, name: &Path) -> Result<Archive, Box<Finding>> {
     }
 }
 
-fn facts(tensor: &Tensor<'_>) -> answer::Object {
+/// Returns the facts that the manifest states about `tensor`. `place` is the place of each component in the memory file.
+fn facts(tensor: &Tensor<'_>, place: Option<(u64, u64)>) -> answer::Object {
     let component = |component: zten::Component<'_>| Component {
         role: component.role().to_owned(),
         dtype: component.type_name().to_owned(),
         stored: component.extent().length(),
-        place: None,
+        place,
     };
     answer::Object {
         name: tensor.name().to_owned(),

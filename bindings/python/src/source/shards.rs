@@ -6,8 +6,8 @@ use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
 use zten::escape;
-use zten::shards::{ShardFinder, Want};
 use zten::shards::{BoundShard, Candidate, Find, Shard, Shards};
+use zten::shards::{ShardFinder, Want};
 use zten::tools::VerifiedBlocks;
 use zten::{Component, Error};
 

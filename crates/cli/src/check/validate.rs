@@ -5,8 +5,9 @@ use std::path::Path;
 
 use zten::finding::{Finding, Verdict, format_name};
 use zten::formats::{EMPTY, Executable, Recognized, recognize};
-use zten::rules::{Class, Limit, Row, Scope, Source, Texts};
-use zten::{Component, Error, ErrorKind, OpenOptions, Tensor, verify::Verifier};
+use zten::rules::{Class, Row, Scope, Source, Texts};
+use zten::verify::{Observer, Rank, Report, Subject, check, check_on};
+use zten::{Error, ErrorKind, OpenOptions, Tensor};
 use zten_report::check::{Scope as Part, summary, with_notes};
 
 use super::entries::is_of_weights;
@@ -14,7 +15,7 @@ use super::policy::Policy;
 use crate::args::Check;
 use crate::file::{FileWithShards, Opened, Origin, stored};
 use crate::kind::{Outcome, Valid};
-use crate::objects::Work;
+use crate::objects::threads_for;
 use crate::progress::Progress;
 use crate::report::{Flaw, More, Problem};
 use crate::sources::Sources;
@@ -121,108 +122,110 @@ fn validate_content(
 ) -> Outcome {
     let manifest = archive.manifest();
     let (scope, policy) = (args.scope(), args.policy.as_deref());
-    let mut findings = Finding::of_open(manifest);
-    // Findings that the policy tolerates come last, so that they do not hide others.
-    let flaw = |finding: &Finding| Flaw::of(finding.verdict, finding.row, policy);
-    findings.sort_by_key(flaw);
-    let (error, notes) = Finding::split(findings);
+    let (_, notes) = Finding::split(Finding::of_open(manifest));
     policy.map_or(Ok(()), |policy| policy.check(path, archive))?;
-    let read = if scope == Part::All && !manifest.is_data_shard() {
-        read(path, archive, (origin, args))
+    let mut criteria = Criteria::new(archive, (origin, args));
+    let checked = if scope == Part::All && !manifest.is_data_shard() {
+        check_content(path, archive, &mut criteria)
     } else {
-        Ok(())
+        to_outcome(path, archive, (&Report::of_opening(manifest, &criteria), &criteria))
     };
-    let problem = match (read, error) {
-        (Ok(()), None) => {
-            let (verdict, summary) = summary(manifest, scope, args.canonical, archive.file_len());
-            let summary = with_notes(summary, notes.len());
-            return Ok(Valid { verdict, summary, format: format_name(manifest), notes });
-        }
-        (Err(problem), Some(error))
-            if problem.finding().verdict == Verdict::Error
-                || flaw(problem.finding()) <= flaw(&error) =>
-        {
-            problem
-        }
-        (Err(problem), None) => problem,
-        (_, Some(error)) => Box::new(Problem::found(path, error)),
-    };
-    Err(Box::new(problem.with_notes(notes)))
+    if let Err(problem) = checked {
+        return Err(Box::new(problem.with_notes(notes)));
+    }
+    let (verdict, summary) = summary(manifest, scope, args.canonical, archive.file_len());
+    let summary = with_notes(summary, notes.len());
+    Ok(Valid { verdict, summary, format: format_name(manifest), notes })
 }
 
-/// Reads and validates all content. An error in one object does not stop the validation of the others: the first error of the
-/// most important kind (invalid, then unsupported, then tolerated) is reported, and the other objects with errors are counted.
-/// Padding is checked last, if the command line asks for it.
-///
-/// The files that an index names are checked themselves if all files of the folder are. The content of these files is then not
-/// read a second time for the index.
-fn read(
+/// What the command line and the policy say about the check of a file.
+struct Criteria<'a> {
+    policy: Option<&'a Policy>,
+    /// The names of the files that an index names, if all files of the folder are checked. The content of these files is then
+    /// not read a second time for the index.
+    checked_files: HashSet<&'a str>,
+}
+
+impl<'a> Criteria<'a> {
+    fn new(archive: &'a FileWithShards, (origin, args): (Origin, &'a Check)) -> Self {
+        let are_siblings_checked = matches!(origin, Origin::Folder { is_whole: true, .. });
+        let siblings = archive.manifest().shards().filter(|shard| shard.digest().is_none());
+        let siblings = siblings.filter(|_| are_siblings_checked).map(|shard| shard.name());
+        Self { policy: args.policy.as_deref(), checked_files: siblings.collect() }
+    }
+}
+
+impl Observer for Criteria<'_> {
+    fn includes(&self, object: &Tensor<'_>) -> bool {
+        let is_checked = |name| self.checked_files.contains(name);
+        self.checked_files.is_empty()
+            || !object.components().all(|component| component.shard().is_some_and(is_checked))
+    }
+
+    /// Errors that the policy tolerates come last, so that they do not hide others.
+    fn rank(&self, kind: ErrorKind) -> Rank {
+        match self.policy {
+            Some(policy) if policy.tolerates(kind.row()) => Rank::Tolerated,
+            _ => kind.into(),
+        }
+    }
+
+    /// The other objects with errors are counted.
+    fn lists_all(&self) -> bool {
+        true
+    }
+}
+
+/// Reads and validates all content, on several threads if that is worth it.
+fn check_content(
     path: &Path,
     archive: &FileWithShards,
-    (origin, args): (Origin, &Check),
+    criteria: &mut Criteria<'_>,
 ) -> Result<(), Box<Problem>> {
-    let are_siblings_checked = matches!(origin, Origin::Folder { is_whole: true, .. });
     let progress = Progress::new(stored(archive.manifest()));
     let failed = |failure: &Error| Box::new(Problem::reading(path, archive, failure));
     let mut files = Sources::bind(archive, &progress).map_err(|error| failed(&error))?;
-    let whole = match files.verify() {
-        Err(error) if error.rule().is_some() => Some(error),
-        other => other.map(|()| None).map_err(|error| failed(&error))?,
-    };
-    let siblings = archive.manifest().shards().filter(|shard| shard.digest().is_none());
-    let siblings: HashSet<_> = siblings.map(|shard| shard.name()).collect();
-    let is_checked = |component: Component<'_>| {
-        are_siblings_checked && component.shard().is_some_and(|name| siblings.contains(name))
-    };
-    let validate = |verifier: &mut Verifier, object: &Tensor<'_>| {
-        if object.components().all(is_checked) { Ok(()) } else { verifier.check(object) }
-    };
-    let results = Work { files: &files, passes, validate }.run();
-    let flaw = |failure: &Error| {
-        let verdict =
-            if failure.is_unsupported() { Verdict::Unsupported } else { Verdict::Invalid };
-        Flaw::of(verdict, failure.kind().row(), args.policy.as_deref())
-    };
-    let failures = || {
-        results
-            .iter()
-            .zip(archive.tensors())
-            .filter_map(|(result, object)| result.as_ref().err().map(|failure| (object, failure)))
-    };
-    let of_objects = failures().enumerate().min_by_key(|(_, (_, failure))| flaw(failure));
-    let least = of_objects.map(|(_, (_, failure))| flaw(failure));
-    let whole = whole.filter(|failure| least.is_none_or(|least| flaw(failure) < least));
-    let worst = whole.as_ref().map(flaw).or(least);
-    if args.canonical && worst.is_none_or(|worst| worst == Flaw::Tolerated) {
-        let padding = archive.verifier().padding(archive.manifest(), &files.root);
-        padding.map_err(|failure| failed(&failure))?;
+    match files.verify() {
+        // The report has the errors of shards that break a rule, but not the reason why a shard was not verified.
+        Err(error) if error.rule().is_none() => return Err(failed(&error)),
+        _ => {}
     }
-    if let Some(failure) = whole {
-        return Err(failed(&failure));
+    let files = files.all();
+    let subject = Subject::with_shards(archive.manifest(), &files);
+    let report = match threads_for(archive) {
+        Some(threads) => check_on(threads, subject, criteria),
+        None => check(subject, criteria),
+    };
+    to_outcome(path, archive, (&report, criteria))
+}
+
+/// Returns the problem that decides the verdict of `report`, with the names of the other objects that have errors.
+fn to_outcome(
+    path: &Path,
+    archive: &FileWithShards,
+    (report, criteria): (&Report<'_>, &Criteria<'_>),
+) -> Result<(), Box<Problem>> {
+    let Some(fault) = report.fault() else { return Ok(()) };
+    if fault.is_of_opening() {
+        return Err(Box::new(Problem::found(path, fault.finding(archive.manifest()))));
     }
-    let Some((blamed, (_, failure))) = of_objects else { return Ok(()) };
+    let problem = Problem::reading(path, archive, fault.error());
+    let Some(blamed) = fault.object() else { return Err(Box::new(problem)) };
     let mut more = More::default();
-    for (place, (object, failure)) in failures().enumerate() {
-        if place != blamed {
-            more.add(object.name(), flaw(failure));
-        }
+    for (ordinal, error) in report.objects().filter(|(ordinal, _)| *ordinal != blamed) {
+        let object = archive.manifest().tensor_at(ordinal);
+        let name = object.map_or("", |object| object.name());
+        more.add(name, criteria.rank(error.kind()).into());
     }
-    Err(Box::new(failed(failure).and_more(more)))
+    Err(Box::new(problem.and_more(more)))
 }
 
-impl Flaw {
-    /// Returns the kind of problem for a finding with `verdict` of the rule `row`.
-    fn of(verdict: Verdict, row: Option<&Row>, policy: Option<&Policy>) -> Self {
-        match verdict {
-            _ if policy.is_some_and(|policy| policy.tolerates(row)) => Self::Tolerated,
-            Verdict::Unsupported => Self::Unsupported,
-            _ => Self::Invalid,
+impl From<Rank> for Flaw {
+    fn from(rank: Rank) -> Self {
+        match rank {
+            Rank::Decisive | Rank::Limit => Self::Invalid,
+            Rank::Unsupported => Self::Unsupported,
+            Rank::Tolerated | Rank::Note => Self::Tolerated,
         }
     }
-}
-
-/// Returns whether validation continues with other objects after `failure`: not if the file cannot be read, or the limit on
-/// decoded bytes of the file is reached.
-fn passes(failure: &Error) -> bool {
-    failure.kind() != ErrorKind::Read && failure.kind() != Limit::DecodedTotal
 }

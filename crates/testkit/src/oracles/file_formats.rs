@@ -11,8 +11,8 @@ use zten::element::ByteOrder;
 use zten::finding::Finding;
 use zten::formats::{Begun, Block, Detected, Format, Part, START, by_name, by_start};
 use zten::open::{Opening, Step};
-use zten::shards::{Candidate, Find, Shard};
-use zten::verify::Verifier;
+use zten::shards::{self, Candidate, Find, Shard};
+use zten::verify::{Subject, check};
 use zten::{Archive, Encoding, Error, ReadAt, Tensor};
 
 use super::open::objects;
@@ -378,9 +378,9 @@ fn read_several(files: &Files) -> bool {
         .collect();
     assert_eq!(manifest.shards().len(), alone.len());
     let mut shards = manifest.bind_shards(&files).expect("files that are there");
-    let of_shards = alone.values().map(Archive::file_len).sum();
-    let mut verifier = Verifier::new(manifest).with_shard_bytes(of_shards);
-    let summary = verifier.file_in(manifest, archive.source(), &mut shards);
+    shards.verify().expect("shards without digests");
+    let content = shards::Files { root: archive.source(), shards: &shards };
+    let summary = check(Subject::with_shards(manifest, &content), &mut ()).into_result();
     let mut tensors: usize = alone.values().map(Archive::len).sum();
     for object in archive.tensors() {
         let here = object.component("data").expect("data");

@@ -1,0 +1,391 @@
+//! The check of a whole archive: all objects, its shards, the padding of a canonical file, and what opening has found.
+
+use alloc::vec::Vec;
+use core::ops::ControlFlow;
+#[cfg(feature = "std")]
+use std::sync::OnceLock;
+
+use super::{Order, Subject, Summary, Verifier};
+use crate::error::{BareError, Error, ErrorKind, OutOfMemory, Rank};
+use crate::finding::{self, Verdict};
+use crate::manifest::{Component, Finding, Manifest, ManifestRef, Tensor};
+use crate::rules::{Limit, Unsupported};
+
+/// What a caller of [`check`] decides and hears. Every method has a default, and `()` has all of them.
+pub trait Observer {
+    /// Returns whether `object` is checked. The default is true.
+    fn includes(&self, object: &Tensor<'_>) -> bool {
+        let _ = object;
+        true
+    }
+
+    /// Returns whether [`chunk`](Self::chunk) is called. The default is false, which saves the memory for column-major
+    /// elements: see [`Verifier::check`].
+    fn takes_content(&self) -> bool {
+        false
+    }
+
+    /// Receives the next decoded, little-endian bytes of `component`, if
+    /// [`takes_content`](Self::takes_content) is true. Each byte comes once, and the components come in the order of
+    /// the file. The bytes are trustworthy only when [`checked`](Self::checked) is called without an error.
+    fn chunk(&mut self, component: &Component<'_>, chunk: &[u8]) {
+        let _ = (component, chunk);
+    }
+
+    /// Hears that `object` has been checked: its content is valid, or has `error`. Objects come in the order of the
+    /// file.
+    ///
+    /// # Errors
+    /// Any error, which ends the check and becomes an error of the file.
+    fn checked(&mut self, object: &Tensor<'_>, error: Option<&Error>) -> Result<(), Error> {
+        let _ = (object, error);
+        Ok(())
+    }
+
+    /// Returns the importance of errors of this `kind`. A caller that tolerates a rule returns [`Rank::Tolerated`].
+    fn rank(&self, kind: ErrorKind) -> Rank {
+        kind.into()
+    }
+
+    /// Returns whether the report lists the errors of all objects. The default is false: the check ends at the first
+    /// decisive error, which decides the verdict, and the report lists only errors that outrank those before them.
+    fn lists_all(&self) -> bool {
+        false
+    }
+}
+
+impl Observer for () {}
+
+/// Checks a whole file: reads and validates the content of all objects in the order of the file, validates that its
+/// shards were found and match their digests, and validates the padding if the file was opened as canonical. The report
+/// also has what opening has found. `subject` is an [`Archive`](crate::Archive), or a manifest with its files.
+///
+/// ```
+/// use zten::verify::check;
+///
+/// let archive = zten::open("corpus/accept/1.2.3/csr_raw.zt")?;
+/// let report = check(&archive, &mut ());
+/// assert_eq!(report.verdict(), zten::finding::Verdict::Valid);
+/// assert_eq!(report.summary().components(), 18);
+/// # Ok::<(), zten::Error>(())
+/// ```
+///
+/// An object with an error does not keep the others from being checked, because a broken rule further on says more
+/// about the file than a limit or an unsupported feature. Three errors end the check: an error of a source; more
+/// decoded bytes than the limit on a whole file; and, unless the observer [lists all](Observer::lists_all), a broken
+/// rule.
+pub fn check<'a>(subject: impl Into<Subject<'a>>, observer: &mut dyn Observer) -> Report<'a> {
+    Check::new(subject, observer).all(observer)
+}
+
+/// Checks a whole file as [`check`] does and with the same report, but several objects at once, on `threads`. An
+/// observer that [takes content](Observer::takes_content) is served on the calling thread, one object after another.
+#[cfg(feature = "std")]
+pub fn check_on<'a>(
+    threads: &dyn super::Threads,
+    subject: impl Into<Subject<'a>>,
+    observer: &mut (dyn Observer + Sync),
+) -> Report<'a> {
+    let mut check = Check::new(subject, observer);
+    if !check.has_ended && !observer.takes_content() {
+        let shared = &*observer;
+        let validate = |verifier: &mut Verifier, object: &Tensor<'_>| {
+            if shared.includes(object) { verifier.check(object).map(|()| true) } else { Ok(false) }
+        };
+        let ends = |error: &Error| is_last(shared, error);
+        let subject = check.subject;
+        if let Some(results) = subject.in_parallel(threads, &validate, &ends) {
+            let results = results.into_iter().filter_map(OnceLock::into_inner);
+            for (object, result) in subject.manifest.tensors().zip(results) {
+                if matches!(result, Ok(false)) {
+                    continue;
+                }
+                if check.note(&object, result.map(drop), observer).is_break() {
+                    break;
+                }
+            }
+            return check.finish(observer);
+        }
+    }
+    check.all(observer)
+}
+
+/// A check of which the caller drives each step, for hosts that have to fetch the bytes of an object before it is
+/// checked. [`check`] does all steps.
+pub struct Check<'a> {
+    subject: Subject<'a>,
+    verifier: Verifier,
+    /// The outcome of verifying the shards. Errors of objects are reported before it.
+    shards: Option<Error>,
+    report: Report<'a>,
+    has_ended: bool,
+}
+
+impl<'a> Check<'a> {
+    /// Begins to check `subject`: verifies its shards, unless they have been verified.
+    pub fn new(subject: impl Into<Subject<'a>>, observer: &dyn Observer) -> Self {
+        let subject = subject.into();
+        let shards = match subject.source.verify_shards() {
+            Some(verified) => verified.err(),
+            None => find_shard(subject.manifest).err().map(Error::from),
+        };
+        // Any error without a rule, such as a lack of memory, leaves shards unverified, so their components could not
+        // be read.
+        let has_ended = shards.as_ref().is_some_and(|error| error.rule().is_none());
+        let report = Report::new(subject.manifest.findings(), observer);
+        Self { subject, verifier: subject.verifier(), shards, report, has_ended }
+    }
+
+    /// Validates the content of object `ordinal`. Returns `Break` if the check has ended, because no other object can
+    /// change the verdict. Does nothing if the check ended before, or the file has no such object.
+    pub fn object(&mut self, ordinal: u32, observer: &mut dyn Observer) -> ControlFlow<()> {
+        if self.has_ended {
+            return ControlFlow::Break(());
+        }
+        let Some(object) = self.subject.manifest.object(ordinal) else {
+            return ControlFlow::Continue(());
+        };
+        if !observer.includes(&object) {
+            return ControlFlow::Continue(());
+        }
+        let takes_content = observer.takes_content();
+        let order = if takes_content { Order::Rows } else { Order::Stored };
+        let result = self.verifier.read(&object, order, |component, chunk| {
+            if takes_content {
+                observer.chunk(component, chunk);
+            }
+        });
+        self.note(&object, result, observer)
+    }
+
+    /// Validates the padding, adds the error of the shards, and returns the report. Objects that were not checked are
+    /// not in the report.
+    pub fn finish(mut self, observer: &dyn Observer) -> Report<'a> {
+        if let Some(error) = self.shards.take() {
+            self.report.add(None, error, observer);
+        }
+        // Padding can only add a broken rule, and reading on after a read error would only fail again.
+        #[cfg(feature = "digest")]
+        if !self.has_ended
+            && !self.report.is_decided()
+            && self.subject.manifest.options().is_canonical()
+            && let Err(error) = super::canonical::validate(self.subject.manifest, self.subject.root)
+        {
+            let object = error.location().object();
+            let object = object.and_then(|ordinal| self.subject.manifest.object(ordinal));
+            let error = match object {
+                Some(object) => object.named(error),
+                None => error,
+            };
+            self.report.add(None, error, observer);
+        }
+        self.report
+    }
+
+    /// Checks all objects in the order of the file, and finishes.
+    fn all(mut self, observer: &mut dyn Observer) -> Report<'a> {
+        for ordinal in 0..self.subject.manifest.len() {
+            if self.object(ordinal, observer).is_break() {
+                break;
+            }
+        }
+        self.finish(observer)
+    }
+
+    /// Adds the `result` of `object` to the report. Returns `Break` if the check has ended.
+    fn note(
+        &mut self,
+        object: &Tensor<'_>,
+        result: Result<(), Error>,
+        observer: &mut dyn Observer,
+    ) -> ControlFlow<()> {
+        let heard = observer.checked(object, result.as_ref().err());
+        match result {
+            Ok(()) => self.report.summary.count(object),
+            Err(error) => {
+                self.has_ended |= is_last(observer, &error);
+                self.report.add(Some(object.ordinal()), error, observer);
+            }
+        }
+        if let Err(error) = heard {
+            self.has_ended = true;
+            self.report.add(None, error, observer);
+        }
+        self.has_ended |= self.report.unlisted.is_some();
+        if self.has_ended { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    }
+}
+
+/// Returns whether the check ends with `error` of an object.
+fn is_last(observer: &(impl Observer + ?Sized), error: &Error) -> bool {
+    let kind = error.kind();
+    kind == ErrorKind::Read
+        || kind == Limit::DecodedTotal
+        || (!observer.lists_all() && observer.rank(kind) == Rank::Decisive)
+}
+
+/// Returns the error of the first shard that the file lists, if no shards were looked for. It does not matter whether
+/// components are in the shards, because shards are other files, which have not been read: v2 §7.1.
+fn find_shard(manifest: ManifestRef<'_>) -> Result<(), BareError> {
+    let first = manifest.shards().next();
+    first.map_or(Ok(()), |shard| Err(shard.error(Unsupported::Shard)))
+}
+
+/// The report on a checked file: its errors, and what was read.
+#[derive(Debug)]
+pub struct Report<'a> {
+    /// The errors of objects in the order of the file, then those of the file as a whole.
+    errors: Vec<Ranked>,
+    /// The error that memory ran out for `errors`.
+    unlisted: Option<Ranked>,
+    /// The first finding of the lowest rank of opening that is not a note.
+    opening: Option<(Rank, &'a Finding)>,
+    summary: Summary,
+}
+
+/// An error of the content of an object, or of the file as a whole.
+#[derive(Debug)]
+struct Ranked {
+    rank: Rank,
+    /// The ordinal of the object; `None` for an error of the file as a whole.
+    object: Option<u32>,
+    error: Error,
+}
+
+/// The error that decides the verdict on a file.
+#[derive(Clone, Copy, Debug)]
+pub struct Fault<'r> {
+    rank: Rank,
+    origin: Origin<'r>,
+}
+
+/// How an error was found.
+#[derive(Clone, Copy, Debug)]
+enum Origin<'r> {
+    /// By reading content.
+    Content(&'r Ranked),
+    /// By opening the file.
+    Opening(&'r Finding),
+}
+
+/// Returns the first of `faults` whose rank is the lowest: what decides the verdict on a file.
+fn decisive<T>(faults: impl Iterator<Item = T>, rank: impl Fn(&T) -> Rank) -> Option<T> {
+    faults.min_by_key(rank)
+}
+
+impl<'a> Report<'a> {
+    fn new(opening: &'a [Finding], observer: &dyn Observer) -> Self {
+        let found = opening.iter().filter_map(|found| {
+            let kind = found.error().kind();
+            (!matches!(kind, ErrorKind::Note(_))).then(|| (observer.rank(kind), found))
+        });
+        let opening = decisive(found, |(rank, _)| *rank);
+        Self { errors: Vec::new(), unlisted: None, opening, summary: Summary::default() }
+    }
+
+    /// Creates the report on a file with `manifest` whose content is not read: only what opening has found.
+    pub fn of_opening(manifest: &'a Manifest<impl AsRef<[u8]>>, observer: &dyn Observer) -> Self {
+        Self::new(manifest.findings(), observer)
+    }
+
+    /// Adds `error` of the object with the ordinal `object`, or of the file as a whole.
+    fn add(&mut self, object: Option<u32>, error: Error, observer: &dyn Observer) {
+        let rank = observer.rank(error.kind());
+        // A file may have millions of unsupported objects. Errors that can never be reported take no memory.
+        if !observer.lists_all() && self.errors.iter().any(|other| other.rank <= rank) {
+            return;
+        }
+        if self.errors.try_reserve(1).is_err() {
+            let rank = Rank::Decisive;
+            self.unlisted = Some(Ranked { rank, object: None, error: OutOfMemory.into() });
+            return;
+        }
+        self.errors.push(Ranked { rank, object, error });
+    }
+
+    /// Returns whether no further error of the content can change the verdict.
+    fn is_decided(&self) -> bool {
+        self.unlisted.is_some() || self.errors.iter().any(|error| error.rank == Rank::Decisive)
+    }
+
+    /// Returns the error that decides the verdict, or `None` if the file is valid: the first of the lowest [`Rank`],
+    /// that is an invalid one before an exceeded limit, and a limit before something unsupported. Errors of objects
+    /// come before those of shards and padding, and errors of the content before those of opening.
+    pub fn fault(&self) -> Option<Fault<'_>> {
+        let content = self.errors.iter().chain(&self.unlisted);
+        let content =
+            content.map(|error| Fault { rank: error.rank, origin: Origin::Content(error) });
+        let opening =
+            self.opening.map(|(rank, found)| Fault { rank, origin: Origin::Opening(found) });
+        decisive(content.chain(opening), |fault| fault.rank)
+    }
+
+    /// Returns the verdict on the file.
+    pub fn verdict(&self) -> Verdict {
+        self.fault().map_or(Verdict::Valid, |fault| fault.verdict())
+    }
+
+    /// Returns the errors of objects with the ordinals of the objects, in the order of the file. They are all errors
+    /// only if the observer [lists all](Observer::lists_all).
+    pub fn objects(&self) -> impl Iterator<Item = (u32, &Error)> {
+        self.errors.iter().filter_map(|error| Some((error.object?, &error.error)))
+    }
+
+    /// Returns the number of components and digests of the objects that were checked and have no error.
+    pub fn summary(&self) -> Summary {
+        self.summary
+    }
+
+    /// Returns the summary, or the error that decides the verdict on the content. What opening has found is not an
+    /// error here.
+    ///
+    /// # Errors
+    /// The errors of [`Archive::verify`](crate::Archive::verify).
+    pub fn into_result(self) -> Result<Summary, Error> {
+        let errors = self.errors.into_iter().chain(self.unlisted);
+        match decisive(errors, |error| error.rank) {
+            Some(Ranked { error, .. }) => Err(error),
+            None => Ok(self.summary),
+        }
+    }
+}
+
+impl<'r> Fault<'r> {
+    /// Returns the error.
+    pub fn error(&self) -> &'r Error {
+        match self.origin {
+            Origin::Content(content) => &content.error,
+            Origin::Opening(found) => found.error(),
+        }
+    }
+
+    /// Returns the ordinal of the object whose content has the error. `None` is for an error of the file as a whole, or
+    /// of opening.
+    pub fn object(&self) -> Option<u32> {
+        match self.origin {
+            Origin::Content(content) => content.object,
+            Origin::Opening(_) => None,
+        }
+    }
+
+    /// Returns whether opening has found the error, so that the content may be valid.
+    pub fn is_of_opening(&self) -> bool {
+        matches!(self.origin, Origin::Opening(_))
+    }
+
+    /// Returns the verdict on the file.
+    pub fn verdict(&self) -> Verdict {
+        match self.rank {
+            Rank::Tolerated => Verdict::Tolerated,
+            _ => self.error().kind().into(),
+        }
+    }
+
+    /// Converts the error to a finding about the file, whose manifest is `manifest`.
+    pub fn finding(&self, manifest: &Manifest<impl AsRef<[u8]>>) -> finding::Finding {
+        match self.origin {
+            Origin::Content(content) => finding::Finding::reading(manifest, &content.error),
+            Origin::Opening(found) => finding::Finding::opening(manifest, found),
+        }
+    }
+}
