@@ -302,7 +302,7 @@ impl<S: ReadAt> Archive<S> {
     /// ```
     ///
     /// # Errors
-    /// [`Misuse::NoTensor`]. At most 65,536 names, of at most 128 bytes each, are compared with `name`.
+    /// [`Misuse::NoTensor`](crate::error::Misuse::NoTensor). At most 65,536 names, of at most 128 bytes each, are compared with `name`.
     #[inline]
     pub fn tensor(&self, name: &str) -> Result<Tensor<'_>, Error> {
         self.parts().require(name)

@@ -1,7 +1,7 @@
 //! What a file is, and what is special to formats other than zTensor: safetensors and its index, GGUF, `.npy`, `.npz` and
 //! checkpoints of PyTorch.
 //!
-//! [`zten::open`](crate::open()), [`Archive::from_bytes`](crate::Archive::from_bytes) and [`OpenOptions`](crate::OpenOptions) open files
+//! [`zten::open`](crate::open()), [`Archive::from_bytes`](crate::Archive::from_bytes) and [`OpenOptions`] open files
 //! of all these formats. This module has the rest:
 //!
 //! | item | for |
