@@ -148,20 +148,6 @@ pub fn is_named_ztensor<'n>(name: impl Into<FileName<'n>>) -> bool {
 }
 
 impl OpenOptions {
-    /// Opens a file of `length` bytes from any source, as [`open_source`](Self::open_source) does. If the bytes do not tell the
-    /// format, `name` does. The array of an `.npy` file is named after the file.
-    ///
-    /// # Errors
-    /// The errors of [`open_source`](Self::open_source).
-    pub fn open_named<'n, S: ReadAt>(
-        &self,
-        source: S,
-        length: u64,
-        name: impl Into<FileName<'n>>,
-    ) -> Result<Archive<S>, Error> {
-        self.begin(source, length, name)?.require_unsharded(self)
-    }
-
     /// Parses the header of a file of `length` bytes from any source. The result is an archive, or a root that names sibling
     /// files which the caller opens. If the bytes do not tell the format, `name` does.
     ///

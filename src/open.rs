@@ -56,10 +56,26 @@ impl OpenOptions {
     /// zten does not read files of this format. `index-file` or `gguf-split-file` for a file that names sibling files: a source
     /// has no folder in which they lie.
     pub fn open_source<S: ReadAt>(&self, source: S, length: u64) -> Result<Archive<S>, Error> {
+        self.open_named(source, length, FileName::default())
+    }
+
+    /// Opens a file of `length` bytes from any source, as [`open_source`](Self::open_source) does. If the bytes do not tell the
+    /// format, `name` does. The array of an `.npy` file is named after the file.
+    ///
+    /// # Errors
+    /// The errors of [`open_source`](Self::open_source).
+    pub fn open_named<'n, S: ReadAt>(
+        &self,
+        source: S,
+        length: u64,
+        name: impl Into<FileName<'n>>,
+    ) -> Result<Archive<S>, Error> {
         #[cfg(feature = "detect")]
-        return self.open_named(source, length, FileName::default());
+        return self.begin(source, length, name)?.require_unsharded(self);
         #[cfg(not(feature = "detect"))]
         {
+            // The name decides nothing, because every file is taken for a zTensor file.
+            let _: FileName<'n> = name.into();
             let frame = frame(&source, length, self)?;
             Archive::of_frame(&frame, source, self)
         }

@@ -276,11 +276,11 @@ fn content() -> Vec<Generator> {
     use Call::{Check, CheckCanonical, Copy, Open};
     vec![
         kind("components of no bytes", content::empty)
-            .call(Open, 45)
+            .call(Open, 55)
             .call(Check, 135)
             .call(Copy, 1260),
         kind("components of one byte", content::tiny)
-            .call(Open, 15)
+            .call(Open, 19)
             .call(Check, 50)
             .call(Copy, 450),
         kind("bools", content::bools).call(Check, 11).call(Copy, 125),
@@ -342,7 +342,7 @@ fn packed() -> Vec<Generator> {
         .call(Check, 11680),
         zstd("zstd: corrupt at the end", packed::corrupt).rejected(Check, "zstd-corrupt", 2800),
         kind("zstd: tiny components", packed::components)
-            .call(Open, 13)
+            .call(Open, 17)
             .call(Check, 105)
             .call(Copy, 410),
         kind("zstd: tiny csr without sizes in 1.1", packed::unsized_csr)
