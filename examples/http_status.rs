@@ -27,8 +27,8 @@ fn status(error: &Error) -> u16 {
         ErrorKind::Unsupported(_) => 415, // Unsupported Media Type
         ErrorKind::Limit(_) => 413,       // Content Too Large
         ErrorKind::OutOfMemory => 503,    // Service Unavailable: memory may be free later
-        // The system, this program or the library is at fault. The last two kinds are no errors of a reader: a note rejects
-        // nothing, and only a writer finds that a file is inexpressible.
+        // The system, this program or the library is at fault. Reading never returns the last two kinds: a note does not
+        // reject a file, and only a writer reports data that a format cannot express.
         ErrorKind::Read
         | ErrorKind::Write
         | ErrorKind::NotDurable

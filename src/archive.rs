@@ -95,8 +95,8 @@ impl<B: AsRef<[u8]>> ReadAt for InMemory<B> {
     }
 }
 
-/// The source of a file, as the holder of the bytes that [`Manifest`] reads texts from: the whole file if the source has it in
-/// memory, only the header if the source has only that, and otherwise nothing.
+/// The source of a file. It gives [`Manifest`] the bytes from which names and attributes are borrowed: the whole file if the
+/// source has the file in memory, the header if the source has only the header in memory, and otherwise an empty slice.
 struct Held<S> {
     source: S,
     length: u64,
@@ -140,7 +140,7 @@ impl OpenOptions {
     }
 }
 
-/// Reads the footer of a zTensor file of `length` bytes from `source`, and returns the container. `start` holds the first bytes
+/// Reads the footer of a zTensor file of `length` bytes from `source`, and returns where the manifest lies. `start` holds the first bytes
 /// of the file: the header, or the whole file if it is shorter.
 ///
 /// # Errors
@@ -176,7 +176,7 @@ where
 }
 
 impl<S: ReadAt> Archive<S> {
-    /// Opens the zTensor file whose container is `frame`. The manifest of an immutable source is not copied.
+    /// Opens the zTensor file whose manifest lies where `frame` says. The manifest of an immutable source is not copied.
     pub(crate) fn of_frame(frame: &Frame, source: S, options: &OpenOptions) -> Result<Self, Error> {
         let (range, length) = (&frame.manifest, frame.file_len());
         let section = usize::try_from(range.start).ok().zip(usize::try_from(range.end).ok());
@@ -302,7 +302,8 @@ impl<S: ReadAt> Archive<S> {
     /// ```
     ///
     /// # Errors
-    /// [`Misuse::NoTensor`](crate::error::Misuse::NoTensor). At most 65,536 names, of at most 128 bytes each, are compared with `name`.
+    /// [`Misuse::NoTensor`](crate::error::Misuse::NoTensor). The most similar name is searched for among at most 65,536 names of
+    /// at most 128 bytes each.
     #[inline]
     pub fn tensor(&self, name: &str) -> Result<Tensor<'_>, Error> {
         self.parts().require(name)

@@ -64,8 +64,8 @@ pub trait ReadAt: ThreadSafe {
         None
     }
 
-    /// Returns whether [`bytes_at`](Self::bytes_at) returns the same bytes at every call, as memory does that nobody else
-    /// changes. The header of such a file is not copied when the file is opened. The default is false.
+    /// Returns whether [`bytes_at`](Self::bytes_at) returns the same bytes at every call, which is true of memory that
+    /// nobody else changes. The header of an immutable source is not copied when the file is opened. The default is false.
     fn is_immutable(&self) -> bool {
         false
     }
@@ -161,8 +161,8 @@ impl<R: ReadAt + ?Sized> ReadAt for &R {
     }
 }
 
-/// The error of an object or of the shards so far: the first error of the lowest [`Rank`]. What follows something
-/// unsupported is validated all the same.
+/// The most important error found so far in an object or in the shards: see [`Rank`]. Verification goes on after an unsupported
+/// feature, because a broken rule may follow and outranks it.
 #[derive(Debug, Default)]
 pub(crate) struct Deferred(Option<BareError>);
 

@@ -95,7 +95,7 @@ pub enum ErrorKind {
     Unsupported(&'static Row),
     /// The file exceeds a limit.
     Limit(&'static Row),
-    /// The file is valid, but a known loader may fail on it, or some of its content was left out. Only a
+    /// The file is valid, but a known loader may fail on it, or zten did not read some of its content. Only a
     /// [`Finding`](crate::Finding) is of this kind.
     Note(&'static Row),
     /// The call was wrong.
@@ -143,13 +143,13 @@ impl From<&'static Row> for ErrorKind {
     }
 }
 
-/// The importance of an error for the verdict on a file, from the most important to the least. Of all errors of a file,
-/// the first of the lowest rank decides the verdict.
+/// The importance of an error for the verdict on a file. The variants are ordered from the most important to the least
+/// important. Of all errors of a file, the first of the most important rank decides the verdict.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Rank {
     /// The file is invalid, or could not be checked: reading failed, the call was wrong, or memory ran out.
     Decisive,
-    /// The file exceeds a limit. It may be invalid beyond that.
+    /// The file exceeds a limit. The part that was not checked may break a rule.
     Limit,
     /// The file uses an unsupported feature. The rest of the file may break a rule.
     Unsupported,
@@ -165,8 +165,8 @@ impl From<ErrorKind> for Rank {
             ErrorKind::Limit(_) => Self::Limit,
             ErrorKind::Unsupported(_) => Self::Unsupported,
             ErrorKind::Note(_) => Self::Note,
-            // What keeps zten from checking a file must not be hidden by a fault of the part that was checked, except
-            // by a rule that was broken before.
+            // The caller must learn that the file could not be checked completely, so these errors are as important as
+            // broken rules: only a rule that was broken before comes first.
             ErrorKind::Invalid(_)
             | ErrorKind::Misuse(_)
             | ErrorKind::Read
@@ -191,8 +191,8 @@ impl PartialEq<Misuse> for ErrorKind {
     }
 }
 
-/// Implements the conversion of an entry of a catalog, which is of class `$class`, into the kind of an error, and the
-/// comparison of a kind with such an entry.
+/// Implements the conversion of a rule of a catalog, whose rules are all of class `$class`, into the kind of an error, and the
+/// comparison of a kind with such a rule.
 macro_rules! kinds {
     ($($catalog:ident => $class:ident;)+) => { $(
         impl From<$catalog> for ErrorKind {

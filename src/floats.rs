@@ -23,7 +23,8 @@ impl Tensor<'_> {
     /// | `quantized_group` (1.1, 1.2), `zt.mx/1` (2) | as [`Quantized::dequantize`](crate::view::Quantized::dequantize) and [`Mx::dequantize`](crate::view::Mx::dequantize) compute them |
     /// | blocks of GGUF (feature `dequantize`) | bit-identical to those of the Python package `gguf` |
     ///
-    /// Memory follows the bytes that are decoded: a block of a few bits takes 4 bytes for each element.
+    /// The result takes 4 bytes for each element, which is several times the stored size of a quantized tensor. Memory grows as
+    /// bytes are decoded, so a shape that the file merely claims takes no memory.
     ///
     /// ```
     /// let archive = zten::open("corpus/other/gguf/accept/two.gguf")?;
@@ -57,7 +58,7 @@ impl Tensor<'_> {
     }
 }
 
-/// Returns `count` values that `fill` computes; `None` stands for a number that memory cannot hold.
+/// Returns `count` values that `fill` computes. `count` is `None` if the number of elements exceeds `usize`.
 fn filled(
     count: Option<usize>,
     fill: impl FnOnce(&mut [f32]) -> Result<(), Error>,

@@ -1,12 +1,12 @@
-//! What a file is, and what is special to formats other than zTensor: safetensors and its index, GGUF, `.npy`, `.npz` and
-//! checkpoints of PyTorch.
+//! Recognizing file formats, and support for single formats other than zTensor: safetensors and its index, GGUF, `.npy`, `.npz`
+//! and checkpoints of PyTorch.
 //!
 //! [`zten::open`](crate::open()), [`Archive::from_bytes`](crate::Archive::from_bytes) and [`OpenOptions`] open files
 //! of all these formats. This module has the rest:
 //!
 //! | item | for |
 //! | --- | --- |
-//! | [`recognize`] | telling what a file is by its content, whatever its name: also formats that zten only names, programs and documents |
+//! | [`recognize`] | recognizing a file by its content, whatever its name, including formats that zten does not read, programs and documents |
 //! | [`Root`], `find_model` | models in several files: the names of sibling files; the only model in a folder |
 //! | [`rules`] | the catalog of the rules of these formats |
 //! | [`Block`], `dequantize` | GGUF blocks, and their elements as `f32`, bit-identical to those of the Python package `gguf` for every ggml type except `Q8_1` |

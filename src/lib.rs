@@ -55,7 +55,7 @@
 //! | borrowing: [`as_slice`](Tensor::as_slice), [`view`](Component::view) | that it can be borrowed; bools are validated | none |
 //! | a sparse view: [`csr`](Tensor::csr), [`coo`](Tensor::coo) | all indices are in range | time in proportion to the indices |
 //! | decoding: [`to_vec`](Tensor::to_vec), [`read`](Component::read), … | the bytes of that component: compression, decoded size, digest, bools | time in proportion to the data |
-//! | verifying: [`Archive::verify`], [`verify::check`] | all of that for every component | time in proportion to the data; 64 KiB, and a zstd window |
+//! | verifying: [`Archive::verify`], [`verify::check`] | all of the above for every component | time in proportion to the data; 64 KiB, and a zstd window |
 //!
 //! Borrowed bytes have not been held against their digest: verify first a file that comes from elsewhere.
 //!
@@ -63,7 +63,7 @@
 //!
 //! Every function returns the one [`Error`]. Its [`kind`](Error::kind) names the cause: the file is invalid
 //! ([`ErrorKind::Invalid`]), exceeds a limit or is not supported; the call is wrong ([`error::Misuse`]); the system failed,
-//! whose own error is the source; or memory ran out. [`rule`](Error::rule) returns the stable id of the broken rule, which
+//! and [`source`](core::error::Error::source) returns its error; or memory ran out. [`rule`](Error::rule) returns the stable id of the broken rule, which
 //! [`rules`] describes; [`offset`](Error::offset) is the offset in the file; with `std`, `tensor()` and `component()` return
 //! names. Without `std`, the error is small and `Copy`.
 //!

@@ -82,7 +82,7 @@ impl OpenOptions {
     }
 }
 
-/// Reads the container of a zTensor file of `length` bytes from `source`.
+/// Reads the header and footer of a zTensor file of `length` bytes from `source`.
 #[cfg(not(feature = "detect"))]
 fn frame(source: &dyn ReadAt, length: u64, options: &OpenOptions) -> Result<Frame, Error> {
     let mut start = Vec::new();
@@ -97,8 +97,8 @@ where
     /// Opens a file of any format whose bytes are in memory: `&[u8]`, `Vec<u8>`, `Arc<[u8]>`, or a memory map of the caller.
     ///
     /// If `B` returns other bytes at a later call, as a memory map does whose file another process changes, results are
-    /// unspecified. Such calls do not panic, except for debug assertions in builds that have them, and for sorting
-    /// names of equal hashes that change meanwhile.
+    /// unspecified. zten does not panic then, with two exceptions: debug assertions, and sorting the names of tensors, which may
+    /// panic if names of equal hashes change while they are sorted.
     ///
     /// ```
     /// let file = std::fs::read("corpus/other/safetensors/accept/types.safetensors").unwrap();
@@ -201,13 +201,13 @@ impl Opening {
     /// pass a source to [`Tensor::read_from`](crate::Tensor::read_from) to read a tensor.
     ///
     /// # Errors
-    /// The errors of [`zten::open`](crate::open()); `limit-manifest` if the session would have to keep more bytes of the file than the
+    /// The errors of [`zten::open`](crate::open()); `limit-manifest` if this value would have to keep more bytes of the file than the
     /// limit allows.
     pub fn step(&mut self) -> Result<Step, Error> {
         self.step_for(InMemory([]))
     }
 
-    /// The same as [`step`](Self::step), for an archive that is read from `source`.
+    /// Does the same as [`step`](Self::step), but the archive is read from `source`.
     ///
     /// # Errors
     /// The errors of [`step`](Self::step).
@@ -358,7 +358,7 @@ impl Held {
         let mut total = held;
         for Range { start, end } in wanted {
             let end = end.max(start.saturating_add(least)).min(self.length);
-            // All bytes before `at` have been supplied or are in `gaps`.
+            // All bytes of the range before `at` have been supplied or are in `gaps`.
             let mut at = start.max(gaps.last().map_or(0, |last| last.end));
             while at < end {
                 if let Some(held) = self.from(at) {
@@ -409,8 +409,8 @@ impl Held {
         Ok(bytes)
     }
 
-    /// Returns whether all bytes of `range` have been supplied. If not, the first missing byte and all that follow it are
-    /// recorded as missing.
+    /// Returns whether all bytes of `range` have been supplied. If not, records the range from its first missing byte to its end
+    /// as missing.
     fn has(&self, range: &Range<u64>) -> Result<bool, Error> {
         let mut at = range.start;
         while at < range.end {

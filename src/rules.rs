@@ -82,7 +82,7 @@ pub enum Class {
     Unsupported,
     /// The file exceeds a limit of the caller or of this library.
     Limit,
-    /// The file is valid, but a known loader may fail on it, or some of its content was left out.
+    /// The file is valid, but a known loader may fail on it, or zten did not read some of its content.
     Note,
 }
 
@@ -162,7 +162,8 @@ impl Row {
         self.texts().broken
     }
 
-    /// Returns the source of the rule.
+    /// Returns where the rule comes from: clauses of a specification, a contradiction, a decision of zten, or published faults of
+    /// loaders.
     pub fn source(&self) -> Source {
         self.texts().source
     }

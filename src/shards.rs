@@ -1,10 +1,11 @@
 //! Files that hold tensors of another file: the shards of a zTensor file (v2 §7), the files that an index of safetensors files
 //! names, and the other files of a split GGUF model.
 //!
-//! A shard of the zTensor file `STEM.zt` lies in the same folder as `STEM-NAME.zt`, or below `blobs` by its digest,
-//! `blobs/ALGORITHM/DIGITS`. Other files lie in the folder by their names. [`ShardFinder`] finds both on a file system. It opens
-//! no file outside the folder and follows no link, except links in the cache of a hub, which lead to the `blobs` of the same
-//! repository. [`ShardPath`] gives the same places for files that are read over the network. A caller with a [`Find`] of its own
+//! A shard of the zTensor file `STEM.zt` is the file `STEM-NAME.zt` in the same folder, or the file `blobs/ALGORITHM/DIGITS`, which
+//! is named by its digest. Sibling files of other formats are in the same folder under their names. [`ShardFinder`] finds both on a
+//! file system. It opens no file outside the folder and follows no link, except links in the cache of a hub, such as that of
+//! Hugging Face, which lead to the `blobs` of the same repository. [`ShardPath`] gives the same paths for files that are read over
+//! the network. A caller with a [`Find`] of its own
 //! can take shards from anywhere.
 
 #[cfg(feature = "std")]

@@ -549,7 +549,7 @@ pub trait Source: ThreadSafe + sealed::Sealed {
     #[doc(hidden)]
     fn locate(&self, component: &Component<'_>) -> Result<Located<'_>, Error>;
 
-    /// Validates the shards of the file as a whole, as [`Shards::verify`] does. Returns `None`, the default, if no
+    /// Verifies the shards of the file as a whole, as [`Shards::verify`] does. Returns `None`, the default, if no
     /// shards have been looked for.
     #[doc(hidden)]
     fn verify_shards(&self) -> Option<Result<(), Error>> {
@@ -621,7 +621,8 @@ impl<R: ReadAt, S: ReadAt> Source for Files<'_, '_, R, S> {
         Ok(shard.reader())
     }
 
-    /// Returns the outcome of the last [`Shards::verify`]. Its caller may have had to announce the reads of the shards.
+    /// Returns the kept outcome of the last [`Shards::verify`]. Shards are not read again here, because the caller may have to
+    /// announce reads of remote shards before it verifies them.
     fn verify_shards(&self) -> Option<Result<(), Error>> {
         self.shards.manifest.map(|_| self.shards.verified())
     }
@@ -917,7 +918,7 @@ impl<S: ReadAt> OwnShards<S> {
         Ok(Located::shard(&own.source, blocks, &shard))
     }
 
-    /// Validates all shards as [`Shards::verify`] does: v2 §7.3.
+    /// Verifies all shards as [`Shards::verify`] does: v2 §7.3.
     pub(crate) fn verify(&self, manifest: ManifestRef<'_>) -> Result<(), Error> {
         let mut deferred = Deferred::default();
         for own in &self.found {

@@ -28,7 +28,7 @@ use crate::shards::IS_LINK;
 
 /// The parsed header of a file.
 pub(crate) enum Header {
-    /// The container of a zTensor file, whose manifest has not been read.
+    /// A zTensor file whose header and footer have been read, but not its manifest.
     #[cfg(feature = "ztensor")]
     ZTensor(Frame),
     /// The header of a GGUF file, which may be the first file of a split model.

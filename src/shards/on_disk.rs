@@ -30,7 +30,7 @@ pub struct ShardFile {
     pub length: u64,
 }
 
-/// A finder of the shards and sibling files of the file at a path, in the folder of that file.
+/// A finder that looks for the shards and sibling files of a file in the folder of that file.
 #[derive(Clone, Copy, Debug)]
 pub struct ShardFinder<'p> {
     root: &'p Path,
@@ -38,12 +38,13 @@ pub struct ShardFinder<'p> {
 }
 
 impl<'p> ShardFinder<'p> {
-    /// Creates a finder for the file at the path `root`, which follows only links in the cache of a hub.
+    /// Creates a finder for the file at the path `root`. The finder follows no links, except inside the cache of a hub, such as
+    /// that of Hugging Face.
     pub fn of(root: &'p Path) -> Self {
         Self { root, links: Links::OfHub }
     }
 
-    /// Returns the same finder, which follows the given `links`.
+    /// Sets which links the finder follows.
     #[must_use]
     pub fn links(self, links: Links) -> Self {
         Self { links, ..self }

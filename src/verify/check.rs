@@ -1,4 +1,4 @@
-//! The check of a whole archive: all objects, its shards, the padding of a canonical file, and what opening has found.
+//! The check of a whole archive: all objects, its shards, the padding of a canonical file, and the findings from opening.
 
 use alloc::vec::Vec;
 use core::ops::ControlFlow;
@@ -11,7 +11,7 @@ use crate::finding::{self, Verdict};
 use crate::manifest::{Component, Finding, Manifest, ManifestRef, Tensor};
 use crate::rules::{Limit, Unsupported};
 
-/// What a caller of [`check`] decides and hears. Every method has a default, and `()` has all of them.
+/// The options and callbacks of a caller of [`check`]. Every method has a default, and `()` uses all defaults.
 pub trait Observer {
     /// Returns whether `object` is checked. The default is true.
     fn includes(&self, object: &Tensor<'_>) -> bool {
@@ -32,11 +32,10 @@ pub trait Observer {
         let _ = (component, chunk);
     }
 
-    /// Hears that `object` has been checked: its content is valid, or has `error`. Objects come in the order of the
-    /// file.
+    /// Receives the result of `object`: `error` is `None` if its content is valid. Objects come in the order of the file.
     ///
     /// # Errors
-    /// Any error, which ends the check and becomes an error of the file.
+    /// The observer may return any error. It ends the check, and is reported as an error of the file.
     fn checked(&mut self, object: &Tensor<'_>, error: Option<&Error>) -> Result<(), Error> {
         let _ = (object, error);
         Ok(())
@@ -56,9 +55,9 @@ pub trait Observer {
 
 impl Observer for () {}
 
-/// Checks a whole file: reads and validates the content of all objects in the order of the file, validates that its
+/// Checks a whole file: verifies the content of all objects in the order of the file, verifies that its
 /// shards were found and match their digests, and validates the padding if the file was opened as canonical. The report
-/// also has what opening has found. `subject` is an [`Archive`](crate::Archive), or a manifest with its files.
+/// also has the findings from opening. `subject` is an [`Archive`](crate::Archive), or a manifest with its files.
 ///
 /// ```
 /// use zten::verify::check;
@@ -110,8 +109,8 @@ pub fn check_on<'a>(
     check.all(observer)
 }
 
-/// A check of which the caller drives each step, for hosts that have to fetch the bytes of an object before it is
-/// checked. [`check`] does all steps.
+/// A check that the caller drives step by step, for hosts that have to fetch the bytes of an object before it is checked.
+/// [`check`] does all steps.
 pub struct Check<'a> {
     subject: Subject<'a>,
     verifier: Verifier,
@@ -136,7 +135,7 @@ impl<'a> Check<'a> {
         Self { subject, verifier: subject.verifier(), shards, report, has_ended }
     }
 
-    /// Validates the content of object `ordinal`. Returns `Break` if the check has ended, because no other object can
+    /// Verifies the content of object `ordinal`. Returns `Break` if the check has ended, because no other object can
     /// change the verdict. Does nothing if the check ended before, or the file has no such object.
     pub fn object(&mut self, ordinal: u32, observer: &mut dyn Observer) -> ControlFlow<()> {
         if self.has_ended {
@@ -224,8 +223,8 @@ fn is_last(observer: &(impl Observer + ?Sized), error: &Error) -> bool {
         || (!observer.lists_all() && observer.rank(kind) == Rank::Decisive)
 }
 
-/// Returns the error of the first shard that the file lists, if no shards were looked for. It does not matter whether
-/// components are in the shards, because shards are other files, which have not been read: v2 §7.1.
+/// Returns `unsupported-shard` for the first shard that the file lists, if nobody has looked for shards. A shard without
+/// components counts, too, because it is another file that has not been read: v2 §7.1.
 fn find_shard(manifest: ManifestRef<'_>) -> Result<(), BareError> {
     let first = manifest.shards().next();
     first.map_or(Ok(()), |shard| Err(shard.error(Unsupported::Shard)))
@@ -236,9 +235,9 @@ fn find_shard(manifest: ManifestRef<'_>) -> Result<(), BareError> {
 pub struct Report<'a> {
     /// The errors of objects in the order of the file, then those of the file as a whole.
     errors: Vec<Ranked>,
-    /// The error that memory ran out for `errors`.
+    /// The `OutOfMemory` error of adding an error to `errors`.
     unlisted: Option<Ranked>,
-    /// The first finding of the lowest rank of opening that is not a note.
+    /// The most important finding from opening the file, with its rank. Notes do not count.
     opening: Option<(Rank, &'a Finding)>,
     summary: Summary,
 }
@@ -268,7 +267,7 @@ enum Origin<'r> {
     Opening(&'r Finding),
 }
 
-/// Returns the first of `faults` whose rank is the lowest: what decides the verdict on a file.
+/// Returns the first of `faults` whose rank is the most important: it decides the verdict on a file.
 fn decisive<T>(faults: impl Iterator<Item = T>, rank: impl Fn(&T) -> Rank) -> Option<T> {
     faults.min_by_key(rank)
 }
@@ -283,7 +282,7 @@ impl<'a> Report<'a> {
         Self { errors: Vec::new(), unlisted: None, opening, summary: Summary::default() }
     }
 
-    /// Creates the report on a file with `manifest` whose content is not read: only what opening has found.
+    /// Creates the report on a file with `manifest` whose content is not read: only the findings from opening.
     pub fn of_opening(manifest: &'a Manifest<impl AsRef<[u8]>>, observer: &dyn Observer) -> Self {
         Self::new(manifest.findings(), observer)
     }
@@ -308,9 +307,10 @@ impl<'a> Report<'a> {
         self.unlisted.is_some() || self.errors.iter().any(|error| error.rank == Rank::Decisive)
     }
 
-    /// Returns the error that decides the verdict, or `None` if the file is valid: the first of the lowest [`Rank`],
-    /// that is an invalid one before an exceeded limit, and a limit before something unsupported. Errors of objects
-    /// come before those of shards and padding, and errors of the content before those of opening.
+    /// Returns the error that decides the verdict, or `None` if the file is valid: the first of the most
+    /// important [`Rank`]. A broken rule and an error of reading come before an exceeded limit, and an exceeded limit before
+    /// an unsupported feature. Errors of objects come before those of shards and padding, and errors of the content before
+    /// findings from opening.
     pub fn fault(&self) -> Option<Fault<'_>> {
         let content = self.errors.iter().chain(&self.unlisted);
         let content =
@@ -325,8 +325,8 @@ impl<'a> Report<'a> {
         self.fault().map_or(Verdict::Valid, |fault| fault.verdict())
     }
 
-    /// Returns the errors of objects with the ordinals of the objects, in the order of the file. They are all errors
-    /// only if the observer [lists all](Observer::lists_all).
+    /// Returns the errors of objects with the ordinals of the objects, in the order of the file. The list is
+    /// complete only if the observer [lists all](Observer::lists_all).
     pub fn objects(&self) -> impl Iterator<Item = (u32, &Error)> {
         self.errors.iter().filter_map(|error| Some((error.object?, &error.error)))
     }
@@ -336,8 +336,8 @@ impl<'a> Report<'a> {
         self.summary
     }
 
-    /// Returns the summary, or the error that decides the verdict on the content. What opening has found is not an
-    /// error here.
+    /// Returns the summary, or the error that decides the verdict on the content. Findings from opening are
+    /// ignored.
     ///
     /// # Errors
     /// The errors of [`Archive::verify`](crate::Archive::verify).

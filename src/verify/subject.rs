@@ -1,4 +1,5 @@
-//! The files that are checked, and work on all objects of them, one after another or on several threads.
+//! The file that is checked and its shards, and functions that do work on each of its objects, one after another or on several
+//! threads.
 
 #[cfg(feature = "std")]
 use alloc::vec::Vec;
@@ -20,7 +21,7 @@ use crate::num::usize_from_u32;
 /// A file whose content is checked: its manifest, and the sources of its bytes and of its shards.
 #[derive(Clone, Copy)]
 pub struct Subject<'a> {
-    /// The manifest, connected to `source`.
+    /// The manifest, whose tensors are read from `source`.
     pub(super) manifest: ManifestRef<'a>,
     /// The source of components, wherever they are.
     pub(super) source: &'a dyn Source,
@@ -60,8 +61,8 @@ impl<'a> Subject<'a> {
         Verifier::of(self.manifest).with_shard_bytes(self.source.shard_bytes())
     }
 
-    /// Does `work` on each object, on `threads` if they are given, and returns the results in the order of the file, up
-    /// to the first error of which `ends` is true. The results do not depend on the threads. `work` gets a verifier,
+    /// Does `work` on each object, on `threads` if they are given, and returns the results in the order of the file.
+    /// The last result is the first error for which `ends` returns true, if there is such an error. The results do not depend on the threads. `work` gets a verifier,
     /// with which it reads the object.
     ///
     /// # Errors
@@ -92,8 +93,8 @@ impl<'a> Subject<'a> {
     }
 
     /// Does `work` on each object on `threads`, and returns the results as [`results`](Self::results) does. Returns
-    /// `None` if the outcome could differ from that of one object after another: all together decode to more bytes than
-    /// the limit on the whole file, or `threads` has left out an object.
+    /// `None` if work in order could have another outcome: the objects together decode to more bytes than the limit on the
+    /// whole file, or `threads` has skipped an object.
     #[cfg(feature = "std")]
     pub(super) fn in_parallel<T: Send + Sync>(
         &self,

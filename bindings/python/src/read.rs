@@ -48,14 +48,14 @@ pub(crate) fn check<T>(
 struct Comparison<'a> {
     open: &'a Open,
     list: &'a Enforced,
-    /// The running hashes of the tensor that is being read, once it has content.
+    /// The running hashes of the tensor that is being read; `None` until its first bytes have arrived.
     sums: Option<Sums<'a>>,
     /// The first difference from the list.
     difference: Option<Error>,
 }
 
 impl<'a> Comparison<'a> {
-    /// Returns the running hashes of tensor `ordinal`.
+    /// Takes the running hashes of tensor `ordinal` out of this value, or creates them before the first bytes.
     fn sums(&mut self, ordinal: u32) -> Result<Sums<'a>, Error> {
         match self.sums.take() {
             Some(sums) => Ok(sums),

@@ -54,8 +54,8 @@ impl Given {
         Self { source: Arc::new(source), length, name }
     }
 
-    /// Recognizes the format of the file. Returns the recognition, and the finding of a file whose name is that of another
-    /// format.
+    /// Recognizes the format of the file. Returns the recognition, and a finding if the name of the file is the name of
+    /// another format.
     pub(crate) fn recognize(
         &self,
         cancel: &Cancel,

@@ -9,7 +9,7 @@ use crate::threads;
 /// The stored bytes of a file from which several threads are faster than one, in spite of their start.
 pub(crate) const WORTH_IT: u64 = 1 << 20;
 
-/// The threads of this process.
+/// Work on the threads that rayon has started in this process.
 struct Pool;
 
 impl Threads for Pool {

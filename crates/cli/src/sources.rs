@@ -45,8 +45,8 @@ impl<'a> Sources<'a> {
         Files { root: &self.root, shards: &self.shards }
     }
 
-    /// Does `work` on each object, on several threads if that is worth it. Returns the results in the order of the file, up to
-    /// the first error of which `ends` is true.
+    /// Does `work` on each object, on several threads if the file is large and local. Returns the results in the order of the
+    /// file. The last result is the first error for which `ends` returns true, if there is such an error.
     pub(crate) fn results<T: Send + Sync>(
         &self,
         work: impl Fn(&mut Verifier, &Tensor<'_>) -> Result<T, Error> + Sync,
@@ -78,7 +78,7 @@ impl<'a> Sources<'a> {
             return failure;
         }
         match self.shards.verify() {
-            // The report has the errors of shards that break a rule, but not the reason why a shard was not verified.
+            // An error with a rule is in the report. An error without a rule says why a shard could not be verified.
             Err(error) if error.rule().is_none() => return error,
             _ => {}
         }

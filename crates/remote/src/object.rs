@@ -108,7 +108,7 @@ impl RemoteObject {
         Ok(bytes)
     }
 
-    /// Reads and validates the header of a file of any format; of a zTensor file, in at most two requests. The archive has no
+    /// Reads and validates the header of a file of any format. A zTensor file takes at most two requests. The archive has no
     /// source: pass one to [`Tensor::read_from`](zten::Tensor::read_from) to read a tensor.
     ///
     /// # Errors

@@ -293,7 +293,8 @@ impl From<Mismatch> for zten::Error {
     }
 }
 
-/// Returns the texts of a rule on lists of digests.
+/// Returns the texts of a rule on lists of digests: `holds` says what a file that matches its list does, and `broken` what
+/// another file does.
 const fn texts(holds: &'static str, broken: &'static str) -> Texts {
     Texts {
         holds,

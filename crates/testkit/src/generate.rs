@@ -16,7 +16,7 @@ pub struct File {
 }
 
 impl File {
-    /// Opens the file.
+    /// Opens this generated file. Its manifest is read from memory, and its data is never read.
     ///
     /// # Errors
     /// The faults of the manifest.
@@ -27,7 +27,7 @@ impl File {
     }
 }
 
-/// A file of which only the header, the manifest and the footer of generation 1 exist.
+/// A file of generation 1 that has only its header, manifest and footer in memory.
 pub struct ManifestInMemory<'m> {
     manifest: &'m [u8],
     /// The offset of the manifest in the file.

@@ -21,7 +21,7 @@ pub fn slice(file: &[u8], range: Range<u64>) -> &[u8] {
     &file[start..end]
 }
 
-/// Opens `file`, which is called `x.zt` and in memory.
+/// Opens `file` from memory, under the name `x.zt`.
 ///
 /// # Errors
 /// Any error in the file, except in its data.

@@ -1,4 +1,4 @@
-//! The network outside the address space: opened and read in pieces from a flash behind a bus.
+//! Runs the neural network from flash memory that is not in the address space: the file is opened and read in pieces over SPI.
 #![cfg_attr(target_os = "none", no_std, no_main)]
 
 #[cfg(target_os = "none")]

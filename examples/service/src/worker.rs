@@ -118,14 +118,14 @@ struct Collector<'c> {
     want: Want,
     /// The memory file for decoded components, if the service asked for content.
     content: Option<&'c mut Content>,
-    /// The facts about the object that is being read, once it has content.
+    /// The facts about the object that is being read; `None` until its first content has arrived.
     current: Option<answer::Object>,
     /// The facts about the objects that have been checked.
     objects: Vec<answer::Object>,
 }
 
 impl Collector<'_> {
-    /// Returns the facts about `tensor`, with empty places in the memory file if there is one.
+    /// Returns the facts about `tensor`. If there is a memory file, each component begins with an empty range of it.
     fn facts(&self, tensor: &Tensor<'_>) -> answer::Object {
         facts(tensor, self.content.is_some().then_some((0, 0)))
     }
@@ -178,7 +178,8 @@ fn open(file: File, length: u64, name: &Path) -> Result<Archive, Box<Finding>> {
     }
 }
 
-/// Returns the facts that the manifest states about `tensor`. `place` is the place of each component in the memory file.
+/// Returns the facts that the manifest states about `tensor`. `place` is the offset and length in the memory file that every
+/// component begins with.
 fn facts(tensor: &Tensor<'_>, place: Option<(u64, u64)>) -> answer::Object {
     let component = |component: zten::Component<'_>| Component {
         role: component.role().to_owned(),

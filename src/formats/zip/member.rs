@@ -47,8 +47,8 @@ impl Member {
     }
 }
 
-/// Reads the whole content of `member`, and verifies its length and its checksum. Memory follows the bytes that are read, and not
-/// the size that the directory gives.
+/// Reads the whole content of `member`, and verifies its length and its checksum. Memory grows with the bytes that are read, so a
+/// false size in the directory takes no memory.
 ///
 /// # Errors
 /// `zip-deflate`, `zip-length`, `zip-crc`, at the first byte of the member's data; any error of the source.
@@ -126,8 +126,8 @@ impl<'m, 's> Content<'m, 's> {
         FormatError::violation_at(rule, rule.row().broken(), self.member.start)
     }
 
-    /// Checks that a compressed member, whose whole content is `read`, ends there: nothing more is decompressed, and the
-    /// compressed data ends with its last byte.
+    /// Checks that a compressed member ends after `read`, which holds its whole content: the decoder returns no further byte, and
+    /// has consumed all compressed bytes.
     fn check_end(&mut self, read: &mut Vec<u8>) -> Result<(), FormatError> {
         if !self.member.is_deflated {
             return Ok(());

@@ -18,7 +18,7 @@ pub enum Session {
     /// No file.
     #[default]
     Empty,
-    /// A file of which the host has to supply further bytes.
+    /// A file that is being opened. The host has to supply more bytes.
     Opening(Box<Progress>),
     /// An open file. It is leaked, so that a reader can borrow it from call to call.
     Open(&'static File),
@@ -37,17 +37,17 @@ pub struct Progress {
 }
 
 impl Progress {
-    /// Begins a file of `length` bytes. `name` is empty if it is unknown, and ignored if it is not UTF-8.
+    /// Begins to open a file of `length` bytes. `name` is empty if it is unknown, and ignored if it is not UTF-8.
     fn new(name: Vec<u8>, length: u64) -> Self {
         let name = String::from_utf8(name).unwrap_or_default();
         let opening = Opening::new(name.as_str(), length, &OpenOptions::default());
-        // The format is recognized by the first bytes, of which most formats need only these few.
+        // These first bytes tell most formats.
         let range = 0..length.min(u64::try_from(START).unwrap_or(u64::MAX));
         Self { opening, name, format: None, wanted: [Wanted { file: None, range }].into() }
     }
 
-    /// Takes the `bytes` of the first range that is wanted, and returns the open file, or `None` if it needs further bytes. The
-    /// open file is read from `source`.
+    /// Takes the `bytes` of the first wanted range. Returns the open file, which reads from `source`, or `None` if opening
+    /// needs more bytes.
     fn supply(
         &mut self,
         bytes: Vec<u8>,
@@ -99,7 +99,7 @@ impl Progress {
 pub type File = Archive<&'static dyn ReadAt>;
 
 impl Session {
-    /// Begins a file of `length` bytes, whose `name` is empty if it is unknown.
+    /// Begins to open a file of `length` bytes, whose `name` is empty if it is unknown.
     pub fn begin(&mut self, name: Vec<u8>, length: u64) {
         *self = Self::Opening(Box::new(Progress::new(name, length)));
     }

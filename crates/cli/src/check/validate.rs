@@ -138,7 +138,7 @@ fn validate_content(
     Ok(Valid { verdict, summary, format: format_name(manifest), notes })
 }
 
-/// What the command line and the policy say about the check of a file.
+/// The options of the command line and of the policy that decide how a file is checked.
 struct Criteria<'a> {
     policy: Option<&'a Policy>,
     /// The names of the files that an index names, if all files of the folder are checked. The content of these files is then
@@ -162,7 +162,7 @@ impl Observer for Criteria<'_> {
             || !object.components().all(|component| component.shard().is_some_and(is_checked))
     }
 
-    /// Errors that the policy tolerates come last, so that they do not hide others.
+    /// Returns the rank of errors of this `kind`. Errors that the policy tolerates come last, so that they do not hide others.
     fn rank(&self, kind: ErrorKind) -> Rank {
         match self.policy {
             Some(policy) if policy.tolerates(kind.row()) => Rank::Tolerated,
@@ -170,13 +170,13 @@ impl Observer for Criteria<'_> {
         }
     }
 
-    /// The other objects with errors are counted.
+    /// Returns true, because the message counts all objects with errors.
     fn lists_all(&self) -> bool {
         true
     }
 }
 
-/// Reads and validates all content, on several threads if that is worth it.
+/// Verifies all content, on several threads if the file is large and local.
 fn check_content(
     path: &Path,
     archive: &FileWithShards,
@@ -186,7 +186,7 @@ fn check_content(
     let failed = |failure: &Error| Box::new(Problem::reading(path, archive, failure));
     let mut files = Sources::bind(archive, &progress).map_err(|error| failed(&error))?;
     match files.verify() {
-        // The report has the errors of shards that break a rule, but not the reason why a shard was not verified.
+        // An error with a rule is in the report. An error without a rule says why a shard could not be verified.
         Err(error) if error.rule().is_none() => return Err(failed(&error)),
         _ => {}
     }

@@ -12,7 +12,7 @@ use zten::json;
 use zten::verify::{Check, Subject};
 use zten_report::check::{Report, Scope, Valid, summary, with_notes};
 
-/// The check that [`begin`] has begun, until [`end`].
+/// The check in progress: set by [`begin`], removed by [`end`].
 static CHECK: Mutex<Option<Check<'static>>> = Mutex::new(None);
 
 /// Begins to validate `file`. If its name has the suffix of another format, writes the finding to `out`, and does not begin.
@@ -23,13 +23,13 @@ pub(crate) fn begin(file: &'static File, out: &mut Answer) -> io::Result<()> {
     let Ok(mut check) = CHECK.try_lock() else {
         return Err(io::ErrorKind::WouldBlock.into());
     };
-    // No host has shards, and the code of an archive that has shards would make the modules larger.
+    // The host passes one file and never its shards. Code for an archive with shards would make the modules larger.
     let subject = Subject::alone(file.manifest(), file.source());
     *check = Some(Check::new(subject, &()));
     Ok(())
 }
 
-/// Validates object `ordinal` of `file`. Writes the finding to `out` if no other object can change the verdict.
+/// Verifies the content of object `ordinal` of `file`. Writes the finding to `out` if no other object can change the verdict.
 pub(crate) fn object(file: &'static File, ordinal: u32, out: &mut Answer) -> io::Result<()> {
     let Ok(mut checking) = CHECK.try_lock() else {
         return Err(io::ErrorKind::WouldBlock.into());
