@@ -184,6 +184,16 @@ impl OpenOptions {
     }
 }
 
+/// Whether this build reads files of another format than zTensor. If not, every file is taken for a zTensor file, so that a
+/// program does not get the code that tells formats apart.
+pub(crate) const READS_OTHERS: bool = cfg!(any(
+    feature = "gguf",
+    feature = "numpy",
+    feature = "parts",
+    feature = "safetensors",
+    feature = "torch"
+));
+
 /// Parses the header of a source of `length` bytes. If the bytes do not tell the format, `name` does.
 pub(crate) fn parse(
     source: &dyn ReadAt,
@@ -193,7 +203,7 @@ pub(crate) fn parse(
 ) -> Result<Header, FormatError> {
     let start = start(source, length)?;
     #[cfg(feature = "ztensor")]
-    if is_ztensor(&start) {
+    if is_ztensor(&start) || !READS_OTHERS {
         return Ok(Header::ZTensor(read_frame(source, length, &start, options.limit())?));
     }
     match by_start(&start, name) {
@@ -252,9 +262,9 @@ fn parse_as(
         Format::Safetensors if cfg!(feature = "safetensors") => {
             Header::Other(safetensors::open(source, length, start, options)?)
         }
-        Format::Gguf if cfg!(feature = "gguf") => {
-            Header::Gguf(gguf::open(source, length, start, options)?)
-        }
+        #[cfg(feature = "gguf")]
+        Format::Gguf => Header::Gguf(gguf::open(source, length, start, options)?),
+        #[cfg(feature = "parts")]
         Format::Index => Header::Index(Index::read(source, length, options.limit())?),
         Format::Npy if cfg!(feature = "numpy") => {
             Header::Other(npy::open(source, length, start, name, options)?)
@@ -266,9 +276,11 @@ fn parse_as(
             Header::Other(torch::open(source, length, options)?)
         }
         // The feature of the detected format is off.
-        Format::Safetensors | Format::Gguf | Format::Npy | Format::Npz | Format::Torch => {
-            return Err(not_read());
-        }
+        #[cfg(not(feature = "gguf"))]
+        Format::Gguf => return Err(not_read()),
+        #[cfg(not(feature = "parts"))]
+        Format::Index => return Err(not_read()),
+        Format::Safetensors | Format::Npy | Format::Npz | Format::Torch => return Err(not_read()),
     })
 }
 

@@ -120,6 +120,8 @@
         dead_code,
         unused_imports,
         unused_variables,
+        clippy::large_enum_variant,
+        clippy::match_wildcard_for_single_variants,
         clippy::unnecessary_wraps,
         clippy::unused_self,
         clippy::allow_attributes,

@@ -21,7 +21,7 @@ use crate::codec::ReadAt;
 use crate::error::{BareError, Error, Misuse, OutOfMemory, text};
 use crate::formats::ztensor::frame::Frame;
 #[cfg(feature = "detect")]
-use crate::formats::{Begun, Detected, Header, Part, detect, parse};
+use crate::formats::{Begun, Detected, Header, Part, READS_OTHERS, detect, parse};
 use crate::limits::{Limits, OpenOptions};
 use crate::lock::Lock;
 use crate::manifest::Manifest;
@@ -278,6 +278,10 @@ impl Opening {
             Header::ZTensor(frame) => return self.open_ztensor(&frame, source),
             header => header,
         };
+        if !READS_OTHERS {
+            // No other header exists. Without this line, a program would get the code for models in several files.
+            return Err(BareError::internal().into());
+        }
         let Self { name, has_query, options, siblings, .. } = self;
         let name = FileName::from_parts(name, *has_query);
         let root = match header.begin(source, name, options)? {
@@ -396,10 +400,11 @@ impl Held {
     fn take(&mut self, range: &Range<u64>) -> Result<Vec<u8>, Error> {
         let length = usize::try_from(range.end.saturating_sub(range.start));
         let length = length.map_err(|_| OutOfMemory)?;
-        if let Some(run) = self.runs.get(&range.start)
+        if let Some(run) = self.runs.get_mut(&range.start)
             && run.len() == length
         {
-            return Ok(self.runs.remove(&range.start).unwrap_or_default());
+            // An empty run stays behind, because code that removes it would make small programs larger.
+            return Ok(core::mem::take(run));
         }
         if !self.has(range)? {
             return Err(BareError::pending().into());

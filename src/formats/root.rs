@@ -32,8 +32,10 @@ pub(crate) enum Header {
     #[cfg(feature = "ztensor")]
     ZTensor(Frame),
     /// The header of a GGUF file, which may be the first file of a split model.
+    #[cfg(feature = "gguf")]
     Gguf(Parsed),
     /// An index of safetensors files.
+    #[cfg(feature = "parts")]
     Index(Index),
     /// The header of a file of any other format.
     Other(Parsed),
@@ -50,6 +52,7 @@ impl Header {
         Ok(Begun::Archive(match self {
             #[cfg(feature = "ztensor")]
             Self::ZTensor(frame) => Archive::of_frame(&frame, source, options)?,
+            #[cfg(feature = "gguf")]
             Self::Gguf(parsed) => {
                 let archive = Archive::from_parsed(source, parsed);
                 match Split::of(&archive.attributes(), name, options.limit())? {
@@ -60,6 +63,7 @@ impl Header {
                     }
                 }
             }
+            #[cfg(feature = "parts")]
             Self::Index(index) => return Ok(Begun::Root(Root(Kind::Index { index, source }))),
             Self::Other(parsed) => Archive::from_parsed(source, parsed),
         }))

@@ -3,20 +3,20 @@
 use alloc::borrow::ToOwned as _;
 use alloc::format;
 use alloc::string::String;
-use alloc::vec::Vec;
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io;
 use std::path::Path;
 
 use crate::codec::{Candidate, Find};
-use crate::error::Error;
+use crate::digest::Digest;
+use crate::error::{Error, OutOfMemory, text};
 use crate::escape;
 use crate::manifest::Shard;
 use crate::source::{open_below, open_regular};
 
-use super::shard_path::ShardPath;
 use super::want::{Sibling, Want};
+use super::wanted::BLOBS;
 use super::{IS_LINK, Links};
 
 /// An open regular file that may be a shard of another file. No byte of the file has been read.
@@ -55,13 +55,69 @@ impl<'p> ShardFinder<'p> {
     /// # Errors
     /// The folder cannot be searched, an existing file cannot be opened, or a sibling file is a link that is not followed.
     pub fn open(&self, want: &Want) -> io::Result<Option<ShardFile>> {
-        let opened = first(self.root, &want.places(), want.name(), self.links)?;
-        if let (None, Want::Sibling(Sibling(name))) = (&opened, want)
-            && let Some(target) = link_target(parent(self.root), name)
-        {
-            return Err(io::Error::other(format!("{IS_LINK}{target}")));
+        let opened = match want {
+            Want::Shard(wanted) => {
+                self.open_shard(&wanted.name, Some((&wanted.algorithm, &wanted.digits)))?
+            }
+            Want::Sibling(Sibling(name)) => self.open_sibling(name)?,
+        };
+        let name = want.name().to_owned();
+        Ok(opened.map(|(file, length)| ShardFile { name, file, length }))
+    }
+
+    /// Opens the shard `name` of a zTensor file: `STEM-NAME.zt`, or the file that `digest`, an algorithm and its digits, names
+    /// below `blobs`. Memory that runs out is an error.
+    fn open_shard(
+        &self,
+        name: &str,
+        digest: Option<(&str, &str)>,
+    ) -> Result<Option<(File, u64)>, Error> {
+        let stem = self.root.file_stem().unwrap_or_default();
+        let parts = [stem, OsStr::new("-"), OsStr::new(name), OsStr::new(".zt")];
+        let length = parts.iter().fold(0, |sum: usize, part| sum.saturating_add(part.len()));
+        let mut beside = OsString::new();
+        beside.try_reserve_exact(length).map_err(|_| OutOfMemory)?;
+        for part in parts {
+            beside.push(part);
         }
-        Ok(opened)
+        if let Some(found) = self.open_steps(&[&beside])? {
+            return Ok(Some(found));
+        }
+        match digest {
+            Some((algorithm, digits)) => {
+                Ok(self.open_steps(&[BLOBS, algorithm, digits].map(OsStr::new))?)
+            }
+            None => Ok(None),
+        }
+    }
+
+    /// Opens the sibling file `name`.
+    fn open_sibling(&self, name: &str) -> io::Result<Option<(File, u64)>> {
+        let opened = self.open_steps(&[OsStr::new(name)])?;
+        match &opened {
+            None => match link_target(parent(self.root), name) {
+                Some(target) => Err(io::Error::other(format!("{IS_LINK}{target}"))),
+                None => Ok(None),
+            },
+            Some(_) => Ok(opened),
+        }
+    }
+
+    /// Opens the regular file at the path of `steps` from the folder of the root. Returns `None` if there is no such file, or if
+    /// a link on the way is not followed.
+    fn open_steps(&self, steps: &[&OsStr]) -> io::Result<Option<(File, u64)>> {
+        let folder = parent(self.root);
+        match self.links {
+            Links::OfHub => open_below(folder, steps),
+            Links::All => {
+                let path = steps.iter().fold(folder.to_owned(), |path, step| path.join(step));
+                match open_regular(&path) {
+                    Ok(opened) => Ok(Some(opened)),
+                    Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+                    Err(error) => Err(error),
+                }
+            }
+        }
     }
 }
 
@@ -69,9 +125,17 @@ impl Find for ShardFinder<'_> {
     type Source = File;
 
     fn find(&self, shard: &Shard<'_>) -> Result<Option<Candidate<File>>, Error> {
-        let Some(want) = Want::of(shard) else { return Ok(None) };
-        let found = self.open(&want)?;
-        Ok(found.map(|found| Candidate { source: found.file, length: found.length }))
+        let found = match shard.digest() {
+            // Only zTensor files list digests of their shards. No file is named by a digest that zten cannot compute.
+            Some(Digest::Unverifiable(_)) => self.open_shard(shard.name(), None)?,
+            Some(digest) => {
+                let digest = text(format_args!("{digest}"))?;
+                self.open_shard(shard.name(), digest.split_once(':'))?
+            }
+            None if Sibling::is_name(shard.name()) => self.open_sibling(shard.name())?,
+            None => None,
+        };
+        Ok(found.map(|(source, length)| Candidate { source, length }))
     }
 }
 
@@ -81,62 +145,12 @@ fn link_target(folder: &Path, name: &str) -> Option<String> {
     Some(escape::path(&target))
 }
 
-/// Opens the first regular file at one of `places`, which are relative to the file at the path `root`. `name` is the name of
-/// the shard or sibling file.
-fn first(
-    root: &Path,
-    places: &[ShardPath<'_>],
-    name: &str,
-    links: Links,
-) -> io::Result<Option<ShardFile>> {
-    let folder = parent(root);
-    for place in places {
-        let file = match place {
-            ShardPath::Sibling(end) => {
-                let mut sibling = root.file_stem().unwrap_or_default().to_owned();
-                sibling.push(end);
-                regular(folder, &[&sibling], name, links)?
-            }
-            ShardPath::Below(steps) => {
-                let steps: Vec<&OsStr> = steps.iter().map(OsStr::new).collect();
-                regular(folder, &steps, name, links)?
-            }
-        };
-        if file.is_some() {
-            return Ok(file);
-        }
-    }
-    Ok(None)
-}
-
 /// Returns the folder that contains `file`, which is `.` for a bare name.
 fn parent(file: &Path) -> &Path {
     match file.parent() {
         Some(folder) if !folder.as_os_str().is_empty() => folder,
         _ => Path::new("."),
     }
-}
-
-/// Opens the regular file at the path of `steps` below `folder`. `name` is the name of the shard or sibling file. Returns
-/// `None` if there is no such file, or if `links` forbids a link on the way.
-fn regular(
-    folder: &Path,
-    steps: &[&OsStr],
-    name: &str,
-    links: Links,
-) -> io::Result<Option<ShardFile>> {
-    let opened = match links {
-        Links::OfHub => open_below(folder, steps)?,
-        Links::All => {
-            let path = steps.iter().fold(folder.to_owned(), |path, step| path.join(step));
-            match open_regular(&path) {
-                Ok(opened) => Some(opened),
-                Err(error) if error.kind() == io::ErrorKind::NotFound => None,
-                Err(error) => return Err(error),
-            }
-        }
-    };
-    Ok(opened.map(|(file, length)| ShardFile { name: name.to_owned(), file, length }))
 }
 
 #[cfg(test)]

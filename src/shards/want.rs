@@ -6,8 +6,6 @@ use alloc::vec;
 use alloc::vec::Vec;
 use core::fmt;
 
-use crate::manifest::Shard;
-
 use super::shard_path::ShardPath;
 use super::wanted::{NAME, Wanted};
 
@@ -28,25 +26,20 @@ impl Sibling {
     /// Checks `name`. Returns `None` if the name leads out of the folder, contains control characters, which URL parsers drop,
     /// is too long, or does not end in `.safetensors` or `.gguf`.
     pub fn new(name: &str) -> Option<Self> {
-        let is_name = name.len() <= NAME
+        Self::is_name(name).then(|| Self(name.to_owned()))
+    }
+
+    /// Returns whether `name` passes the checks of [`new`](Self::new).
+    pub(super) fn is_name(name: &str) -> bool {
+        name.len() <= NAME
             && !name.starts_with('.')
             && [".safetensors", ".gguf"].iter().any(|suffix| name.ends_with(suffix))
             && !name.contains(['/', '\\', ':'])
-            && !name.contains(char::is_control);
-        is_name.then(|| Self(name.to_owned()))
+            && !name.contains(char::is_control)
     }
 }
 
 impl Want {
-    /// Returns the file to look for. Returns `None` if the name of `shard` cannot be the name of a file.
-    pub fn of(shard: &Shard<'_>) -> Option<Self> {
-        match shard.digest() {
-            // Only zTensor files list digests of their shards.
-            Some(_) => Wanted::from_shard(shard).map(Self::Shard),
-            None => Sibling::new(shard.name()).map(Self::Sibling),
-        }
-    }
-
     /// Parses the text that the [`Display`](fmt::Display) implementation writes.
     pub fn read(text: &str) -> Option<Self> {
         match text.strip_prefix("sibling ") {
