@@ -140,8 +140,8 @@ impl OpenOptions {
     }
 }
 
-/// Reads the footer of a zTensor file of `length` bytes from `source`, and returns where the manifest lies. `start` holds the first bytes
-/// of the file: the header, or the whole file if it is shorter.
+/// Reads the footer of a zTensor file of `length` bytes from `source`, and returns where the manifest lies. `start` holds the first
+/// bytes of the file: at least the 8 bytes of the magic, or the whole file if it is shorter.
 ///
 /// # Errors
 /// `file-size`, `header-magic`, `footer-magic`, `manifest-cap`, `manifest-bounds`, `limit-manifest`; any error of the source.
@@ -370,14 +370,6 @@ impl<S: ReadAt> Archive<S> {
     pub fn find_shards<F: Find<Source = S>>(mut self, finder: &F) -> Result<Self, Error> {
         self.shards = Some(OwnShards::find(&self.manifest, finder)?);
         Ok(self)
-    }
-}
-
-#[cfg(feature = "std")]
-impl<S: ReadAt> Archive<S> {
-    /// Returns the number of bytes of all shards that have been found.
-    pub(crate) fn shard_bytes(&self) -> u64 {
-        self.shards.as_ref().map_or(0, |shards| shards.bytes(self.manifest.parts()))
     }
 }
 

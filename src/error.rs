@@ -191,8 +191,8 @@ impl PartialEq<Misuse> for ErrorKind {
     }
 }
 
-/// Implements the conversion of a rule of a catalog, whose rules are all of class `$class`, into the kind of an error, and the
-/// comparison of a kind with such a rule.
+/// Implements `From<$catalog> for ErrorKind` and `PartialEq<$catalog> for ErrorKind`. All rules of `$catalog` are of class
+/// `$class`.
 macro_rules! kinds {
     ($($catalog:ident => $class:ident;)+) => { $(
         impl From<$catalog> for ErrorKind {

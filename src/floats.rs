@@ -11,6 +11,7 @@ use crate::error::{BareError, Error, Misuse, OutOfMemory};
 #[cfg(feature = "dequantize")]
 use crate::formats::Block;
 use crate::index::Layout;
+use crate::layout::View;
 use crate::manifest::{Component, Tensor};
 
 impl Tensor<'_> {
@@ -45,6 +46,9 @@ impl Tensor<'_> {
             Layout::Dense => of_dense(self),
             Layout::QuantizedGroup => {
                 let quantized = self.quantized()?;
+                let views =
+                    [Some(quantized.packed_weight()), Some(quantized.scales()), quantized.zeros()];
+                verify_borrowed(self, views.into_iter().flatten())?;
                 let count = quantized.inputs().checked_mul(quantized.outputs());
                 filled(count.and_then(|count| count.try_into().ok()), |values| {
                     quantized.dequantize(values)
@@ -52,10 +56,27 @@ impl Tensor<'_> {
             }
             _ => {
                 let mx = self.mx()?;
+                verify_borrowed(self, [mx.data(), mx.scales()].into_iter())?;
                 filled(Some(mx.len()), |values| mx.dequantize(values))
             }
         }
     }
+}
+
+/// Verifies the components of `tensor` if one of `views`, which are views of these components, borrows its bytes: digests are
+/// compared only while a component is decoded.
+fn verify_borrowed<'v>(
+    tensor: &Tensor<'_>,
+    mut views: impl Iterator<Item = View<'v>>,
+) -> Result<(), Error> {
+    if views.all(|view| view.verified().is_some()) {
+        return Ok(());
+    }
+    for component in tensor.components() {
+        let mut reader = component.reader()?;
+        while reader.next_chunk()?.is_some() {}
+    }
+    Ok(())
 }
 
 /// Returns `count` values that `fill` computes. `count` is `None` if the number of elements exceeds `usize`.
@@ -71,7 +92,7 @@ fn filled(
     Ok(values)
 }
 
-/// Reads the elements of a tensor of GGUF blocks.
+/// Reads the elements of a tensor whose data are blocks of the GGUF type `block`.
 #[cfg(feature = "dequantize")]
 fn of_blocks(block: &'static Block, tensor: &Tensor<'_>) -> Result<Vec<f32>, Error> {
     let data = tensor.component("data").ok_or(Misuse::Layout)?;

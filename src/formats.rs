@@ -241,11 +241,11 @@ fn parse_recognized(
     parse_as(format, source, File { length, start, name }, options)
 }
 
-/// A file whose header is to be parsed.
+/// A file whose format is known, and whose header is about to be parsed.
 struct File<'n> {
     /// The number of bytes of the file.
     length: u64,
-    /// The first bytes of the file, as many as have been read.
+    /// The bytes from the start of the file that were read to detect its format: 8 bytes to 4 KiB.
     start: Vec<u8>,
     name: FileName<'n>,
 }

@@ -16,7 +16,7 @@ use std::thread;
 use std::vec::Vec;
 
 use crate::archive::Archive;
-use crate::codec::{ReadAt, ThreadBudget};
+use crate::codec::{ReadAt, Source as _, ThreadBudget};
 use crate::element::Element;
 use crate::error::{BareError, Error, Misuse, OutOfMemory};
 use crate::index::Encoding;
@@ -108,11 +108,8 @@ impl<S: ReadAt> Archive<S> {
     /// # Errors
     /// The errors of [`Loader::read`].
     pub fn load(&self) -> Result<Vec<LoadedTensor<'_>>, Error> {
-        let all = Loader::new(self.manifest());
-        let all = match self.shard_bytes() {
-            0 => all,
-            bytes => all.with_shard_bytes(self.manifest(), bytes),
-        };
+        let all =
+            Loader::new(self.manifest()).with_shard_bytes(self.manifest(), self.shard_bytes());
         let read = all.read(self.tensors().flat_map(|tensor| tensor.components()))?;
         let (mut contents, mut loaded) = (read.into_iter(), Vec::new());
         for tensor in self.tensors() {

@@ -1,11 +1,12 @@
 //! Opening files of any format: from memory, from any source of bytes, and without I/O.
 //!
-//! [`Opening`] says which bytes of which files it needs, and the caller supplies them: a slice, a file, an object store, a
-//! browser's `Blob` and flash memory differ only in how bytes are read. The requested ranges have been checked against the
-//! length of the file and the limits.
+//! [`OpenOptions::open_source`] and [`OpenOptions::from_bytes`] read the bytes that they need. [`Opening`] reads nothing: it returns
+//! the ranges of the file and of its sibling files that it needs, and the caller reads them and supplies their bytes, for
+//! example by asynchronous requests. Each range lies within its file, and all ranges together are within the limits.
 //!
-//! All supplied bytes are kept, and the header is parsed again after each supply. Each pass asks for at least twice as many
-//! bytes as the pass before, so most headers take a constant number of passes, and every header takes a logarithmic number.
+//! `Opening` keeps all supplied bytes, and parses the header from its first byte after each supply. Each time it requests at
+//! least twice as many bytes as the time before, so it parses most headers a few times, and every header a number of times that
+//! grows with the logarithm of its length.
 
 use alloc::borrow::ToOwned as _;
 use alloc::boxed::Box;
@@ -19,9 +20,14 @@ use crate::archive::read_frame;
 use crate::archive::{Archive, InMemory};
 use crate::codec::ReadAt;
 use crate::error::{BareError, Error, Misuse, OutOfMemory, text};
+#[cfg(feature = "detect")]
+use crate::finding::ZTENSOR;
 use crate::formats::ztensor::frame::Frame;
 #[cfg(feature = "detect")]
-use crate::formats::{Begun, Detected, Header, Part, READS_OTHERS, detect, parse};
+use crate::formats::{
+    Begun, Detected, Header, Part, READS_OTHERS, START, by_name, by_start, detect,
+    is_named_ztensor, is_ztensor, parse,
+};
 use crate::limits::{Limits, OpenOptions};
 use crate::lock::Lock;
 use crate::manifest::Manifest;
@@ -53,8 +59,8 @@ impl OpenOptions {
     ///
     /// # Errors
     /// Any error of the source; any rule of the file's format, except rules that need data; a rule that names the format, if
-    /// zten does not read files of this format. `index-file` or `gguf-split-file` for a file that names sibling files: a source
-    /// has no folder in which they lie.
+    /// zten does not read files of this format. `index-file` or `gguf-split-file` for a file that names sibling files, because they
+    /// cannot be found beside a source.
     pub fn open_source<S: ReadAt>(&self, source: S, length: u64) -> Result<Archive<S>, Error> {
         self.open_named(source, length, FileName::default())
     }
@@ -232,16 +238,23 @@ impl Opening {
         Ok(Step::Read(wanted))
     }
 
-    /// Returns the name of the file's format, as in JSON output, according to the supplied bytes. Returns `by_first_bytes`, the
-    /// caller's answer from the first bytes alone, if recognizing the format needs more bytes than were supplied.
+    /// Returns the name of the file's format, as in JSON output, or `None` if zten does not know the format. The supplied bytes
+    /// decide, and then the name. If recognizing the format needs bytes that were not supplied, the first bytes decide alone.
     #[cfg(feature = "detect")]
-    pub fn format_or(&self, by_first_bytes: Option<&'static str>) -> Option<&'static str> {
-        if !cfg!(feature = "torch") {
-            return by_first_bytes;
+    pub fn format(&self) -> Option<&'static str> {
+        let (name, start) = (self.name(), self.file.from(0).unwrap_or_default());
+        if !READS_OTHERS || is_ztensor(start) {
+            return Some(ZTENSOR);
         }
-        match detect(&self.file, self.file.length, self.name()) {
-            Ok(detected) => detected.and_then(Detected::name),
-            Err(_) => by_first_bytes,
+        if cfg!(feature = "torch")
+            && let Ok(detected) = detect(&self.file, self.file.length, name)
+        {
+            return detected.map_or(Some(ZTENSOR), Detected::name);
+        }
+        let start = start.get(..START).unwrap_or(start);
+        match by_start(start, name).or_else(|| by_name(name)) {
+            Some(detected) => detected.name(),
+            None => is_named_ztensor(name).then_some(ZTENSOR),
         }
     }
 

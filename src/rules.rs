@@ -101,7 +101,7 @@ pub struct Row {
 pub struct Texts {
     /// A sentence that says what every valid file does. Empty without `std`.
     pub holds: &'static str,
-    /// A sentence that says what the invalid file does; `{}` stands for the number that was found.
+    /// A sentence that says what a file does that breaks the rule. Messages have the number that was found in place of `{}`.
     pub broken: &'static str,
     /// The source of the rule.
     pub source: Source,
@@ -157,7 +157,8 @@ impl Row {
         self.texts().holds
     }
 
-    /// Returns a sentence that says what the invalid file does; `{}` stands for the number that was found.
+    /// Returns a sentence that says what a file does that breaks the rule. Messages have the number that was found in place of
+    /// `{}`.
     pub fn broken(&self) -> &'static str {
         self.texts().broken
     }

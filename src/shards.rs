@@ -5,8 +5,7 @@
 //! is named by its digest. Sibling files of other formats are in the same folder under their names. [`ShardFinder`] finds both on a
 //! file system. It opens no file outside the folder and follows no link, except links in the cache of a hub, such as that of
 //! Hugging Face, which lead to the `blobs` of the same repository. [`ShardPath`] gives the same paths for files that are read over
-//! the network. A caller with a [`Find`] of its own
-//! can take shards from anywhere.
+//! the network. A caller that implements [`Find`] can take shards from anywhere.
 
 #[cfg(feature = "std")]
 mod on_disk;

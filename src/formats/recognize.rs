@@ -178,7 +178,8 @@ pub struct Recognition {
     kind: Recognized,
     /// The number of bytes of the file.
     length: u64,
-    /// The first bytes of the file, as many as were read.
+    /// The bytes from the start of the file that were read to recognize it: at most 4 KiB. The parser of the header begins with
+    /// them, so that they are not read again.
     start: Vec<u8>,
     /// The sentence for the user, if it differs from the sentence of the rule.
     sentence: Option<String>,
@@ -228,7 +229,7 @@ impl Recognition {
         self.length
     }
 
-    /// Returns the first bytes of the file, as many as were read to recognize it.
+    /// Returns the bytes from the start of the file that were read to recognize it: at most 4 KiB.
     pub(super) fn into_start(self) -> Vec<u8> {
         self.start
     }

@@ -29,10 +29,10 @@ impl Sibling {
         Self::is_name(name).then(|| Self(name.to_owned()))
     }
 
-    /// Returns whether `name` passes the checks of [`new`](Self::new).
-    pub(super) fn is_name(name: &str) -> bool {
+    /// Returns whether `name` passes the checks of [`new`](Self::new). A name that begins with a dot is a hidden file, and stays in
+    /// the folder because of its suffix.
+    pub(crate) fn is_name(name: &str) -> bool {
         name.len() <= NAME
-            && !name.starts_with('.')
             && [".safetensors", ".gguf"].iter().any(|suffix| name.ends_with(suffix))
             && !name.contains(['/', '\\', ':'])
             && !name.contains(char::is_control)
@@ -82,11 +82,11 @@ mod tests {
 
     #[test]
     fn names_that_lead_out_of_the_folder_are_rejected() {
-        assert!(Sibling::new("model-00001-of-00002.safetensors").is_some());
+        for name in ["model-00001-of-00002.safetensors", ".hidden.safetensors", "a..gguf"] {
+            assert!(Sibling::new(name).is_some(), "{name}");
+        }
         let long = format!("{}.safetensors", "x".repeat(NAME));
-        for name in
-            ["", ".safetensors", "../a.safetensors", "/a.safetensors", "a/b.safetensors", &long]
-        {
+        for name in ["", "..", "../a.safetensors", "/a.safetensors", "a/b.safetensors", &long] {
             assert!(Sibling::new(name).is_none(), "{name}");
         }
         for name in

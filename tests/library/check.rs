@@ -24,7 +24,7 @@ use zten_testkit::{Shards, reads};
 enum Kind {
     /// 16 bytes without an error.
     Good,
-    /// Bools, the third of which is 2.
+    /// Three bools, of which the third has the invalid value 2.
     BadBool,
     /// 16 bytes with a digest of an unknown algorithm.
     Unknown,

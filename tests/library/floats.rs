@@ -1,7 +1,11 @@
 //! Reading as `f32`, and loading all tensors at once.
 
+use std::collections::BTreeMap;
+
 use half::{bf16, f16};
 use zten::error::Misuse;
+use zten::rules::Rule;
+use zten::write::Part;
 use zten::{Archive, DType, Layout, Writer};
 use zten_testkit::{corpus, misuse};
 
@@ -66,6 +70,31 @@ fn values_are_those_of_the_other_ways_to_read() {
         }
     }
     assert!(dense > 2 && quantized > 2 && blocks > 3, "{dense} {quantized} {blocks}");
+}
+
+/// Views of quantized tensors borrow bytes in memory, which does not compare digests.
+#[test]
+fn a_changed_byte_of_a_quantized_tensor_is_found() {
+    let attributes = BTreeMap::from([("bits", 4), ("group_size", 16)]);
+    let (words, scales, zeros) = ([0x1234_i32; 2], [1.0_f32], [0.0_f32]);
+    let parts: [(&str, Part<'_>); 3] = [
+        ("packed_weight", (&words).into()),
+        ("scales", (&scales).into()),
+        ("zeros", (&zeros).into()),
+    ];
+    let mut writer = Writer::to(Vec::new()).unwrap();
+    writer.add_quantized("q", &[16, 1], &attributes, &parts).unwrap();
+    let file = writer.finish().unwrap();
+    let values = |file: &[u8]| Archive::from_bytes(file).unwrap().tensor("q").unwrap().to_f32();
+    assert_eq!(values(&file).unwrap()[..4], [4.0, 3.0, 2.0, 1.0]);
+    let archive = Archive::from_bytes(&file).unwrap();
+    for component in archive.tensor("q").unwrap().components() {
+        assert!(component.digest().is_some());
+        let mut changed = file.clone();
+        changed[usize::try_from(component.extent().offset()).unwrap()] ^= 1;
+        let error = values(&changed).unwrap_err();
+        assert_eq!(error.kind(), Rule::DigestMismatch, "{}", component.role());
+    }
 }
 
 #[test]

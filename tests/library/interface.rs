@@ -7,7 +7,8 @@ use std::fmt::Display;
 use std::fs::File;
 use std::io::{Read as _, Write as _};
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
 
 use serde::{Deserialize, Serialize};
 use zten::error::Misuse;
@@ -18,7 +19,7 @@ use zten::{
     Archive, DType, Digest, Encoding, Error, ErrorKind, Generation, InMemory, Layout, Limits,
     OpenOptions, ReadAt, Tensor, Tolerance, Writer,
 };
-use zten_testkit::{corpus, misuse, open_in_steps, placed, read_accepted, reject_index};
+use zten_testkit::{corpus, misuse, open_in_steps, placed, read_accepted, reads, reject_index};
 
 fn accepted(name: &str) -> PathBuf {
     corpus().join("accept").join(name)
@@ -335,6 +336,76 @@ fn the_system_is_a_source_of_errors() {
     assert!(
         io.get_ref().unwrap().downcast_ref::<Error>().unwrap().rule() == Some("blob-alignment")
     );
+}
+
+#[test]
+fn an_index_may_name_hidden_files() {
+    let from = corpus().join("other/index/accept");
+    let folder = tempfile::tempdir().unwrap();
+    let index = std::fs::read_to_string(from.join("two.index.json")).unwrap();
+    let index = index.replace("\"a.safetensors\"", "\".a.safetensors\"");
+    assert!(index.contains(".a.safetensors"));
+    std::fs::write(folder.path().join("two.index.json"), index).unwrap();
+    std::fs::copy(from.join("a.safetensors"), folder.path().join(".a.safetensors")).unwrap();
+    std::fs::copy(from.join("b.safetensors"), folder.path().join("b.safetensors")).unwrap();
+    let archive = zten::open(folder.path().join("two.index.json")).unwrap();
+    assert!(archive.names().eq(zten::open(from.join("two.index.json")).unwrap().names()));
+    archive.verify().unwrap();
+}
+
+/// A source that lends its bytes, and lends others once it is `changed`.
+struct Changing {
+    before: Vec<u8>,
+    after: Vec<u8>,
+    changed: AtomicBool,
+}
+
+impl Changing {
+    fn bytes(&self) -> &[u8] {
+        if self.changed.load(Ordering::Relaxed) { &self.after } else { &self.before }
+    }
+}
+
+impl ReadAt for Changing {
+    fn read_at(&self, offset: u64, buffer: &mut [u8]) -> Result<(), Error> {
+        self.bytes().read_at(offset, buffer)
+    }
+
+    fn bytes_at(&self, offset: u64, length: usize) -> Option<&[u8]> {
+        self.bytes().bytes_at(offset, length)
+    }
+}
+
+#[test]
+fn the_manifest_of_a_source_that_may_change_is_copied() {
+    let before = read_accepted("1.2.3/dense_all.zt");
+    let length = before.len() as u64;
+    let source = Changing { after: vec![0; before.len()], before, changed: AtomicBool::new(false) };
+    let archive = OpenOptions::default().open_source(source, length).unwrap();
+    let names: Vec<String> = archive.names().map(str::to_owned).collect();
+    archive.source().changed.store(true, Ordering::Relaxed);
+    assert!(archive.names().eq(names));
+    assert!(archive.tensor("t_f32").is_ok());
+}
+
+#[test]
+fn a_recognized_file_is_opened_without_reading_its_first_bytes_again() {
+    let file = corpus().join("other/safetensors/accept/types.safetensors");
+    let file = std::fs::read(file).unwrap();
+    let counts = Mutex::new(vec![0; file.len()]);
+    let source = reads(|offset, buffer| {
+        let start = usize::try_from(offset).unwrap();
+        counts.lock().unwrap()[start..start + buffer.len()]
+            .iter_mut()
+            .for_each(|count| *count += 1);
+        file.read_at(offset, buffer)
+    });
+    let recognition = zten::formats::recognize(&source, file.len() as u64, "x").unwrap();
+    counts.lock().unwrap().fill(0);
+    let begun = OpenOptions::default().begin_recognized(&source, recognition, "x").unwrap();
+    assert!(matches!(begun, zten::formats::Begun::Archive(archive) if archive.len() == 18));
+    // The file is shorter than what is read to recognize it.
+    assert_eq!(counts.lock().unwrap().iter().sum::<u32>(), 0);
 }
 
 #[test]

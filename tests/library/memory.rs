@@ -5,7 +5,7 @@ mod v2;
 
 use zten::OpenOptions;
 use zten_testkit::generate::{self, File};
-use zten_testkit::{Far, heap_bound};
+use zten_testkit::{Far, heap_bound, open_in_steps};
 
 /// The most heap that was in use at once, in bytes.
 fn peak<T>(run: impl FnOnce() -> T) -> (u64, T) {
@@ -234,4 +234,18 @@ fn binding_takes_no_heap() {
     });
     assert!(sum.is_finite());
     assert_eq!(peak, 0);
+}
+
+/// The manifest that was supplied is moved into the archive and not copied.
+#[test]
+fn opening_without_io_holds_the_manifest_once() {
+    let file = generate::dense(&generate::names(100_000), true, false);
+    let manifest = file.manifest.len() as u64;
+    let (opened, ()) = peak(|| file.open().map(drop).unwrap());
+    let (in_steps, ()) = peak(|| {
+        let length = usize::try_from(file.data).unwrap() + file.manifest.len() + 16;
+        open_in_steps("x.zt", (&file.source(), length), &OpenOptions::default()).map(drop).unwrap();
+    });
+    let most = opened + manifest + (64 << 10);
+    assert!(in_steps <= most, "{in_steps} bytes of heap for {manifest} of manifest, of {most}");
 }

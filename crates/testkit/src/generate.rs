@@ -22,8 +22,12 @@ impl File {
     /// The faults of the manifest.
     pub fn open(&self) -> Result<Archive<ManifestInMemory<'_>>, Error> {
         let length = self.manifest.len() as u64;
-        let source = ManifestInMemory { manifest: &self.manifest, start: self.data };
-        OpenOptions::default().open_source(source, self.data + length + 16)
+        OpenOptions::default().open_source(self.source(), self.data + length + 16)
+    }
+
+    /// Returns the source of the file's bytes.
+    pub fn source(&self) -> ManifestInMemory<'_> {
+        ManifestInMemory { manifest: &self.manifest, start: self.data }
     }
 }
 
@@ -39,14 +43,18 @@ impl ReadAt for ManifestInMemory<'_> {
         const MAGIC: &[u8; 8] = b"ZTEN1000";
         let size = (self.manifest.len() as u64).to_le_bytes();
         let footer = self.start + self.manifest.len() as u64;
-        let from = if offset == 0 {
-            &MAGIC[..]
-        } else if offset >= footer {
-            &[&size[..], MAGIC].concat()[usize::try_from(offset - footer).unwrap()..]
-        } else {
-            &self.manifest[usize::try_from(offset - self.start).unwrap()..]
-        };
-        buffer.copy_from_slice(&from[..buffer.len()]);
+        // The data, which is not in memory, is zero.
+        buffer.fill(0);
+        let parts: [(u64, &[u8]); 4] =
+            [(0, MAGIC), (self.start, self.manifest), (footer, &size), (footer + 8, MAGIC)];
+        for (start, part) in parts {
+            let (skipped, at) = (offset.saturating_sub(start), start.saturating_sub(offset));
+            let [skipped, at] = [skipped, at].map(|number| usize::try_from(number).unwrap());
+            let (from, to) = (part.get(skipped..), buffer.get_mut(at..));
+            for (from, to) in from.unwrap_or_default().iter().zip(to.unwrap_or_default()) {
+                *to = *from;
+            }
+        }
         Ok(())
     }
 

@@ -20,6 +20,7 @@ use crate::formats::rules::Rule;
 use crate::limits::Limits;
 use crate::num::u64_from_usize;
 use crate::rules::Limit;
+use crate::shards::Sibling;
 
 /// The suffix of the files that an index names.
 pub(crate) const PARTS: &str = ".safetensors";
@@ -149,10 +150,7 @@ impl Weights {
 
     /// Adds the file `file`, and returns its number.
     fn push_file(&mut self, file: &str, limits: &Limits) -> Result<usize, FormatError> {
-        // URL parsers drop control characters, so a name that contains one would lead to another file.
-        let is_name = file.ends_with(PARTS)
-            && !file.contains(['/', '\\', ':'])
-            && !file.contains(char::is_control);
+        let is_name = file.ends_with(PARTS) && Sibling::is_name(file);
         let is_torch = [".bin", ".pt", ".pth"].iter().any(|suffix| file.ends_with(suffix));
         if is_torch {
             let rule = Rule::FormatTorchIndex;

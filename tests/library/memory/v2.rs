@@ -31,7 +31,7 @@ fn bounded(manifest: &[u8], what: &str) -> (f64, Result<(), Error>) {
 /// The length of the file in bytes.
 const LENGTH: u64 = 1 << 62;
 
-/// A file of which only the header, the manifest at 4096 and the footer exist.
+/// A file of generation 2 that has only its header, its manifest at offset 4096 and its footer in memory.
 struct Sparse<'m> {
     manifest: &'m [u8],
     footer: &'m [u8],

@@ -6,7 +6,7 @@ use std::mem;
 use std::ops::Range;
 
 use zten::finding::{Finding, ZTENSOR};
-use zten::formats::{START, by_name, by_start, is_named_ztensor, is_ztensor};
+use zten::formats::START;
 use zten::open::{Opening, Step, Wanted};
 use zten::{Archive, Component, Error, OpenOptions, ReadAt, Tensor, error::Misuse};
 
@@ -28,10 +28,6 @@ pub enum Session {
 #[derive(Debug)]
 pub struct Progress {
     opening: Opening,
-    /// The name of the file; empty if it is unknown or not UTF-8.
-    name: String,
-    /// The name of the format, if the first bytes or the name of the file tell it.
-    format: Option<&'static str>,
     /// The ranges that the host has to supply, in this order.
     wanted: VecDeque<Wanted>,
 }
@@ -43,7 +39,7 @@ impl Progress {
         let opening = Opening::new(name.as_str(), length, &OpenOptions::default());
         // These first bytes tell most formats.
         let range = 0..length.min(u64::try_from(START).unwrap_or(u64::MAX));
-        Self { opening, name, format: None, wanted: [Wanted { file: None, range }].into() }
+        Self { opening, wanted: [Wanted { file: None, range }].into() }
     }
 
     /// Takes the `bytes` of the first wanted range. Returns the open file, which reads from `source`, or `None` if opening
@@ -54,9 +50,6 @@ impl Progress {
         source: &'static dyn ReadAt,
     ) -> Result<Option<File>, Rejection> {
         let wanted = self.wanted.pop_front().ok_or(Error::from(Misuse::Supply))?;
-        if wanted.range.start == 0 && self.format.is_none() {
-            self.format = self.recognize(&bytes);
-        }
         self.opening.supply(&wanted, bytes)?;
         while self.wanted.is_empty() {
             match self.opening.step_for(source).map_err(|error| self.rejected(&error))? {
@@ -73,24 +66,12 @@ impl Progress {
         Ok(None)
     }
 
-    /// Returns the name of the format of a file that begins with `start`, if these bytes or the name of the file tell it.
-    fn recognize(&self, start: &[u8]) -> Option<&'static str> {
-        let name = self.name.as_str();
-        // The host loads a module without other formats only for zTensor files.
-        if !cfg!(feature = "formats") || is_ztensor(start) {
-            return Some(ZTENSOR);
-        }
-        match by_start(start, name).or_else(|| by_name(name)) {
-            Some(detected) => detected.name(),
-            None => is_named_ztensor(name).then_some(ZTENSOR),
-        }
-    }
-
     /// Returns the rejection of the file for `error`, with the name of its format.
     fn rejected(&self, error: &Error) -> Rejection {
         let mut finding = Finding::from_error(error);
-        if self.format != Some(ZTENSOR) {
-            finding.format = self.opening.format_or(self.format);
+        let format = self.opening.format();
+        if format != Some(ZTENSOR) {
+            finding.format = format;
         }
         Rejection { finding: Box::new(finding), manifest: error.manifest_range() }
     }
