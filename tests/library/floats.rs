@@ -1,8 +1,7 @@
 //! Reading as `f32`, and loading all tensors at once.
 
-use std::collections::BTreeMap;
-
 use half::{bf16, f16};
+use serde::Serialize;
 use zten::error::Misuse;
 use zten::rules::Rule;
 use zten::write::Part;
@@ -75,7 +74,13 @@ fn values_are_those_of_the_other_ways_to_read() {
 /// Views of quantized tensors borrow bytes in memory, which does not compare digests.
 #[test]
 fn a_changed_byte_of_a_quantized_tensor_is_found() {
-    let attributes = BTreeMap::from([("bits", 4), ("group_size", 16)]);
+    #[derive(Serialize)]
+    struct Attributes {
+        bits: u8,
+        group_size: u8,
+        packing: &'static str,
+    }
+    let attributes = Attributes { bits: 4, group_size: 16, packing: "8_per_i32" };
     let (words, scales, zeros) = ([0x1234_i32; 2], [1.0_f32], [0.0_f32]);
     let parts: [(&str, Part<'_>); 3] = [
         ("packed_weight", (&words).into()),
