@@ -27,7 +27,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let length = file.metadata()?.len();
     // A file can claim a manifest as long as the limit, and memory for the manifest is allocated. So lower the limit.
     let options = OpenOptions::default().limits(Limits::default().with_manifest(64 << 20));
-    // Opening a zTensor file makes three requests: header, footer and manifest. For asynchronous requests,
+    // Opening a zTensor file makes three requests: its first 8 bytes, its footer and its manifest. For asynchronous requests,
     // `zten::open::Opening` returns the ranges to fetch.
     let archive = options.open_source(Remote { file, requests }, length)?;
     let row: Vec<f32> = archive.tensor(name)?.slice(0..1)?.to_vec()?;

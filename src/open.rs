@@ -58,9 +58,9 @@ impl OpenOptions {
     /// Without the feature `detect`, the file must be a zTensor file.
     ///
     /// # Errors
-    /// Any error of the source; any rule of the file's format, except rules that need data; a rule that names the format, if
-    /// zten does not read files of this format. `index-file` or `gguf-split-file` for a file that names sibling files, because they
-    /// cannot be found beside a source.
+    /// Any error of the source; any rule of the file's format, except rules that need data. If zten does not read files of this
+    /// format, the error has a rule that says which format it is. If the file names sibling files, the error is `index-file` or
+    /// `gguf-split-file`, because a source has no folder in which to look for them.
     pub fn open_source<S: ReadAt>(&self, source: S, length: u64) -> Result<Archive<S>, Error> {
         self.open_named(source, length, FileName::default())
     }
@@ -180,7 +180,7 @@ pub enum Step<S: ReadAt = InMemory<[u8; 0]>> {
 pub struct Wanted {
     /// The name of the sibling file to read; `None` for the file itself.
     pub file: Option<String>,
-    /// The byte range in that file: not empty, and within the file.
+    /// The range of bytes to read from `file`: not empty, and within the length of that file.
     pub range: Range<u64>,
 }
 
@@ -409,7 +409,11 @@ impl Held {
 }
 
 impl Held {
-    /// Takes the bytes of `range`. The run that has exactly these bytes is moved and not copied.
+    /// Takes the bytes of `range` out of the supplied bytes. If they were supplied in one piece, that piece is moved and not
+    /// copied.
+    ///
+    /// # Errors
+    /// The pending error, if not all bytes of `range` were supplied.
     fn take(&mut self, range: &Range<u64>) -> Result<Vec<u8>, Error> {
         let length = usize::try_from(range.end.saturating_sub(range.start));
         let length = length.map_err(|_| OutOfMemory)?;

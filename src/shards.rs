@@ -3,8 +3,8 @@
 //!
 //! A shard of the zTensor file `STEM.zt` is the file `STEM-NAME.zt` in the same folder, or the file `blobs/ALGORITHM/DIGITS`, which
 //! is named by its digest. Sibling files of other formats are in the same folder under their names. [`ShardFinder`] finds both on a
-//! file system. It opens no file outside the folder and follows no link, except links in the cache of a hub, such as that of
-//! Hugging Face, which lead to the `blobs` of the same repository. [`ShardPath`] gives the same paths for files that are read over
+//! file system. By default, it opens only files in the folder, and follows no links. The one exception is the cache of a hub, such
+//! as that of Hugging Face, where a link may lead to the folder `blobs` of the same repository. [`ShardPath`] gives the same paths for files that are read over
 //! the network. A caller that implements [`Find`] can take shards from anywhere.
 
 #[cfg(feature = "std")]

@@ -621,8 +621,8 @@ impl<R: ReadAt, S: ReadAt> Source for Files<'_, '_, R, S> {
         Ok(shard.reader())
     }
 
-    /// Returns the kept outcome of the last [`Shards::verify`]. Shards are not read again here, because the caller may have to
-    /// announce reads of remote shards before it verifies them.
+    /// Returns the stored outcome of [`Shards::verify`], or `None` if no shards have been looked for. The shards are not verified
+    /// here, because that reads them whole, and the caller of a remote file plans its requests before they are read.
     fn verify_shards(&self) -> Option<Result<(), Error>> {
         self.shards.manifest.map(|_| self.shards.verified())
     }

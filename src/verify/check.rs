@@ -242,7 +242,7 @@ pub struct Report<'a> {
     summary: Summary,
 }
 
-/// An error of the content of an object, or of the file as a whole.
+/// An error of the content of an object, or of the file as a whole, with the rank that decides which error is reported.
 #[derive(Debug)]
 struct Ranked {
     rank: Rank,

@@ -23,7 +23,7 @@ use crate::num::usize_from_u32;
 pub struct Subject<'a> {
     /// The manifest, whose tensors are read from `source`.
     pub(super) manifest: ManifestRef<'a>,
-    /// The source of components, wherever they are.
+    /// The source of the bytes of components, which are in the file itself or in a shard.
     pub(super) source: &'a dyn Source,
     /// The file itself, without shards.
     pub(super) root: &'a dyn ReadAt,
@@ -92,9 +92,9 @@ impl<'a> Subject<'a> {
         Ok(results)
     }
 
-    /// Does `work` on each object on `threads`, and returns the results as [`results`](Self::results) does. Returns
-    /// `None` if work in order could have another outcome: the objects together decode to more bytes than the limit on the
-    /// whole file, or `threads` has skipped an object.
+    /// Does `work` on each object on `threads`, and returns the results in the order of the file, up to the first error for
+    /// which `ends` returns true. Returns `None` if one object after another could have another outcome: the objects
+    /// together decode to more bytes than the limit on the whole file, or `threads` has skipped an object.
     #[cfg(feature = "std")]
     pub(super) fn in_parallel<T: Send + Sync>(
         &self,
@@ -139,7 +139,7 @@ impl<'a> Subject<'a> {
 #[cfg(feature = "std")]
 pub(super) type Slots<T> = Vec<OnceLock<Result<T, Error>>>;
 
-/// Threads of the caller, on which several objects are checked at once. zten starts none for a check, because a
+/// Threads of the caller, on which several objects are checked at once. zten starts no threads for a check, because a
 /// confined process may not be allowed to.
 #[cfg(feature = "std")]
 pub trait Threads {

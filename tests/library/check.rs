@@ -19,10 +19,10 @@ use zten_corpus::base::{component, dense_object, v1, zstd_component, zstd_frame}
 use zten_corpus::cbor::{fields, text, uint};
 use zten_testkit::{Shards, reads};
 
-/// A kind of object in a file of 1.2.
+/// The content of an object in a zTensor file of 1.2 that [`file`] makes: valid, or with one error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
-    /// 16 bytes without an error.
+    /// 16 valid bytes.
     Good,
     /// Three bools, of which the third has the invalid value 2.
     BadBool,

@@ -18,7 +18,7 @@ fn all_accepted() -> impl Iterator<Item = (bool, Accepted)> {
     accepted().map(|file| (false, file)).chain(accepted_v2().map(|file| (true, file)))
 }
 
-/// Opens a file without I/O.
+/// Opens `file` with `Opening`, and drops the archive.
 fn steps(file: &[u8], options: &OpenOptions) -> Result<(), Error> {
     open_in_steps("x.zt", (&file, file.len()), options).map(drop)
 }

@@ -55,7 +55,7 @@ struct Comparison<'a> {
 }
 
 impl<'a> Comparison<'a> {
-    /// Takes the running hashes of tensor `ordinal` out of this value, or creates them before the first bytes.
+    /// Removes and returns the running hashes of tensor `ordinal`, or creates new ones if no byte of the tensor has arrived.
     fn sums(&mut self, ordinal: u32) -> Result<Sums<'a>, Error> {
         match self.sums.take() {
             Some(sums) => Ok(sums),

@@ -119,8 +119,8 @@ impl Opened {
         self.archive_of(recognition, options)
     }
 
-    /// Parses the header of the file, which the caller has recognized, so that its first bytes are read and looked at only once.
-    /// Opens the sibling files as [`archive`](Self::archive) does.
+    /// Parses the header of the file as the format that `recognition`, the caller's result, says. The first bytes are not read and
+    /// recognized a second time. Opens the sibling files as [`archive`](Self::archive) does.
     pub(crate) fn archive_of(
         self,
         recognition: Recognition,

@@ -9,7 +9,7 @@ use crate::threads;
 /// The stored bytes of a file from which several threads are faster than one, in spite of their start.
 pub(crate) const WORTH_IT: u64 = 1 << 20;
 
-/// Work on the threads that rayon has started in this process.
+/// The threads of rayon in this process, on which a check reads several objects at once.
 struct Pool;
 
 impl Threads for Pool {

@@ -293,8 +293,8 @@ impl From<Mismatch> for zten::Error {
     }
 }
 
-/// Returns the texts of a rule on lists of digests: `holds` says what a file that matches its list does, and `broken` what
-/// another file does.
+/// Returns the texts of a rule on lists of digests. `holds` is a sentence about every file that matches its list, and `broken`
+/// is the message for a file that does not.
 const fn texts(holds: &'static str, broken: &'static str) -> Texts {
     Texts {
         holds,

@@ -37,7 +37,8 @@ where
 /// An archive whose data cannot be read, because it has no source.
 pub type Header = Archive<InMemory<[u8; 0]>>;
 
-/// Opens the file `name` without I/O: `source` reads the ranges that opening requests. Every sibling file is missing.
+/// Opens the file `name` with [`Opening`], and reads each range that it requests from `source`. Every sibling file is reported as
+/// missing.
 ///
 /// # Errors
 /// Any error in the file, except in its data; any error of `source`.

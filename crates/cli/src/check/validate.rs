@@ -141,8 +141,8 @@ fn validate_content(
 /// The options of the command line and of the policy that decide how a file is checked.
 struct Criteria<'a> {
     policy: Option<&'a Policy>,
-    /// The names of the files that an index names, if all files of the folder are checked. The content of these files is then
-    /// not read a second time for the index.
+    /// The names of the files that the checked index lists, if the command checks all files of the folder of the index, and
+    /// otherwise empty. These files are checked themselves, so their content is not read a second time for the index.
     checked_files: HashSet<&'a str>,
 }
 
@@ -170,7 +170,7 @@ impl Observer for Criteria<'_> {
         }
     }
 
-    /// Returns true, because the message counts all objects with errors.
+    /// Returns true: the check goes on after the first error, because the message to the user counts all objects with errors.
     fn lists_all(&self) -> bool {
         true
     }

@@ -61,7 +61,7 @@ fn manifest(bytes: &[u8], options: &OpenOptions) -> u64 {
         bytes.read_at(offset, buffer)
     });
     drop(options.open_source(source, bytes.len() as u64));
-    // The header and the footer are read first. A long manifest is read in pieces.
+    // The first two reads are of the magic and of the footer. All others are of the manifest, which is read in pieces if it is long.
     let manifest = requests.into_inner().unwrap().into_iter().skip(2);
     manifest.map(|range| range.end - range.start).sum()
 }
