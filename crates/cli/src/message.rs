@@ -189,7 +189,6 @@ mod tests {
             "shard %2e%2e xxh3 00",
             "sibling ../a.safetensors",
             "sibling /a.safetensors",
-            "sibling .safetensors",
             "file:///etc/hostname",
             "",
         ] {

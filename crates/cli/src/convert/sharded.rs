@@ -101,7 +101,7 @@ pub(super) fn check_names(args: &Convert) -> Result<(), &'static str> {
     let is_tensors = WrittenFormat::from_path(&args.output) == Some(WrittenFormat::ZTensor);
     if !is_tensors && Sibling::new(&shard).is_none() {
         return Err(
-            "--shard-size requires an OUT whose name does not begin with a dot, and has no colon, backslash or control character: an index names the shards after it",
+            "--shard-size requires an OUT whose name has no colon, backslash or control character: an index names the shards after it",
         );
     }
     Ok(())
