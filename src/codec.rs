@@ -8,6 +8,7 @@ mod deflate;
 mod hasher;
 #[cfg(all(feature = "zstd", feature = "std"))]
 mod parallel;
+mod records;
 #[cfg(feature = "zstd")]
 mod seekable;
 mod shard;

@@ -9,6 +9,7 @@ mod normal;
 mod quantized;
 mod slice;
 mod sparse;
+mod state;
 mod view;
 
 pub use blocks::{GgufBlocks, Mx, MxBlocks, MxDequantizer, QuantGroup};
@@ -19,4 +20,5 @@ pub use normal::Normalization;
 pub use quantized::{Packing, Quantization, Quantized};
 pub use slice::{Cut, Ranges, Slice, SliceRanges};
 pub use sparse::{ByRow, Coo, Coordinate, Csr, Row};
+pub use state::State;
 pub use view::View;

@@ -231,6 +231,7 @@ pub use element::{DType, Element};
 pub use error::{Error, ErrorKind, Result};
 pub use half;
 pub use index::{Encoding, Layout};
+pub use layout::State;
 pub use limits::{Limits, OpenOptions, Tolerance};
 #[cfg(feature = "std")]
 pub use load::{LoadedTensor, Loader};

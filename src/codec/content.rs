@@ -7,6 +7,7 @@ use core::ops::Range;
 #[cfg(feature = "deflate")]
 use super::deflate::Inflate;
 use super::hasher::{Hasher, Mismatch, Verified};
+use super::records::{RECORDS, Records};
 #[cfg(feature = "zstd")]
 use super::seekable::Seekable;
 use super::strided::{Elements, Picked, Strided};
@@ -108,6 +109,8 @@ pub(super) struct Reading<'a> {
     failed: Option<BareError>,
     /// Whether bools are checked to be 0 or 1. False for bytes between elements, and after a wrong bool was found.
     validates_bools: bool,
+    /// The records whose fields are read; `None` if the component holds nothing but elements.
+    records: Option<Records>,
 }
 
 /// The stored bytes of a component, and the decoder of its encoding.
@@ -143,7 +146,7 @@ impl Stored {
             }
             #[cfg(feature = "deflate")]
             Encoding::Deflate => {
-                let declared = component.decoded_length().ok_or(BareError::internal())?;
+                let declared = component.content_length().ok_or(BareError::internal())?;
                 if declared > limits.decoded() {
                     let over = BareError::new(Limit::Decoded, extent.offset());
                     return Err(over.found(declared).into());
@@ -189,10 +192,16 @@ impl<'a> Component<'a> {
 
     /// Creates a reader of the elements in row-major order. A shared checksum is not verified.
     fn row_reader(&self) -> Result<Reader<'a>, Error> {
-        if self.is_strided() && self.decoded_length() != Some(0) {
-            return self.rows();
+        match self.field() {
+            Some(field) => {
+                let mut reader = self.stored_reader()?;
+                let records = Records::new(field).map_err(|error| error.at(self.location()))?;
+                reader.reading.records = Some(records);
+                Ok(reader)
+            }
+            None if self.is_strided() && self.decoded_length() != Some(0) => self.rows(),
+            None => self.stored_reader(),
         }
-        self.stored_reader()
     }
 
     /// Creates a reader of the elements in the order in which they are stored. A shared checksum is not verified.
@@ -207,7 +216,7 @@ impl<'a> Component<'a> {
     pub(crate) fn uninterpreted_reader(&self) -> Result<Option<Reader<'a>>, Error> {
         let digests_stored = !self.facts().digests_decoded;
         let has_sum = match self.encoding() {
-            Encoding::Raw => self.digest().is_some(),
+            Encoding::Raw => self.digest().is_some() || self.has_checksum(),
             Encoding::Unknown => self.digest().is_some() && digests_stored,
             // Decoding compressed frames finds damage even without a digest.
             _ => true,
@@ -297,7 +306,7 @@ impl<'a> Component<'a> {
 
     /// Verifies the checksum that the component shares with others, if it has one, over the range that surrounds the
     /// component. A range that has been verified since the file was opened is not read again.
-    fn verify_surrounding(&self) -> Result<(), Error> {
+    pub(crate) fn verify_surrounding(&self) -> Result<(), Error> {
         let verify = || {
             let Some((range, wanted)) = self.surrounding() else { return Ok(()) };
             let start = range.start;
@@ -317,8 +326,12 @@ impl<'a> Component<'a> {
         verify().map_err(|error: Error| self.tensor().named(error.at(self.location())))
     }
 
-    /// Reads `range` of the component's file, and returns its checksum if that differs from `wanted`.
+    /// Reads `range` of the component's file, and returns its checksum if that differs from `wanted`. The checksum of a
+    /// deflated range is that of the decoded bytes.
     fn wrong_checksum(&self, range: &Range<u64>, wanted: u32) -> Result<Option<u32>, Error> {
+        if self.encoding() == Encoding::Deflate {
+            return self.wrong_decoded_checksum(wanted);
+        }
         let (source, mut hasher) = (self.located()?, Hasher::new(None).with_checksum(Some(wanted)));
         let (mut at, mut buffer) = (range.start, Vec::new());
         while at < range.end {
@@ -334,6 +347,19 @@ impl<'a> Component<'a> {
             at = at.saturating_add(left);
         }
         Ok(hasher.wrong_checksum())
+    }
+
+    /// Decodes the whole content with its prefix, and returns the checksum of the decoded bytes if that differs from
+    /// `wanted`.
+    fn wrong_decoded_checksum(&self, wanted: u32) -> Result<Option<u32>, Error> {
+        let mut reader = self.stored_reader()?;
+        // The rest of the content is hashed, too, when no bytes of a field are left.
+        reader.reading.hasher = Some(Hasher::new(None).with_checksum(Some(wanted)));
+        let (source, reading) = (&reader.source, &mut reader.reading);
+        let mut buffer = Vec::new();
+        extend(&mut buffer, reading.chunk.min(RECORDS))?;
+        while reading.decode(source, 0, &mut buffer)? > 0 {}
+        Ok(reading.hasher.as_ref().and_then(Hasher::wrong_checksum))
     }
 
     /// Creates a reader at the start of the content.
@@ -357,6 +383,7 @@ impl<'a> Component<'a> {
             mismatch: None,
             failed: None,
             validates_bools: true,
+            records: None,
         };
         Reader { source, reading, buffer: Vec::new(), held: Held::default() }
     }
@@ -483,6 +510,7 @@ impl Reader<'_> {
     pub(crate) fn seeks(&mut self) -> bool {
         let is_stream =
             matches!(self.reading.component.encoding(), Encoding::Zstd | Encoding::Deflate);
+        let is_stream = is_stream || self.reading.records.is_some();
         let seeks = !is_stream || matches!(self.reading.stored, Stored::Strided(_));
         if seeks {
             self.reading.hasher = Some(Hasher::new(None));
@@ -568,7 +596,7 @@ impl Reading<'_> {
 
     /// Returns the total number of decoded bytes, if the file gives it.
     fn length(&self) -> Option<u64> {
-        if let Stored::Raw(extent) = &self.stored {
+        if let (Stored::Raw(extent), None) = (&self.stored, &self.records) {
             return Some(extent.length());
         }
         self.component.decoded_length()
@@ -577,7 +605,8 @@ impl Reading<'_> {
     /// Returns the size of the next chunk in bytes, or 0 at the end. For compressed content of which all declared bytes
     /// have come the size is 1, because only room for another byte shows that the stream ends there.
     fn wanted(&self) -> usize {
-        let least = u64::from(!matches!(self.stored, Stored::Raw(_) | Stored::Strided(_)));
+        let is_exact = matches!(self.stored, Stored::Raw(_) | Stored::Strided(_));
+        let least = u64::from(!is_exact && self.records.is_none());
         let left = match self.length() {
             _ if self.hasher.is_none() => 0,
             Some(length) => length.saturating_sub(self.position).max(least),
@@ -588,7 +617,8 @@ impl Reading<'_> {
 
     /// Returns the next chunk if the source lends it: uncompressed little-endian content that the source has in memory.
     fn lent<'c, R: ReadAt>(&mut self, source: &'c R) -> Result<Option<&'c [u8]>, BareError> {
-        let (Stored::Raw(extent), ByteOrder::Little) = (&self.stored, self.component.byte_order())
+        let (Stored::Raw(extent), ByteOrder::Little, None) =
+            (&self.stored, self.component.byte_order(), &self.records)
         else {
             return Ok(None);
         };
@@ -640,7 +670,15 @@ impl Reading<'_> {
             // 0 is a valid bool, so if decoding fails, `first_error` does not take bytes that were not decoded for wrong bools.
             room.fill(0);
         }
-        let length = match self.decode(source, room) {
+        let decoded = match self.records.take() {
+            Some(mut records) => {
+                let decoded = records.read(room, |at, room| self.decode(source, at, room));
+                self.records = Some(records);
+                decoded
+            }
+            None => self.decode(source, self.position, room),
+        };
+        let length = match decoded {
             Ok(length) => length,
             Err(error) if is_decoded => return Err(self.first_error(room, error)),
             Err(error) => return Err(error),
@@ -672,13 +710,22 @@ impl Reading<'_> {
         self.pass(room).map_or_else(Error::from, |()| error)
     }
 
-    /// Decodes the next bytes to the front of `room`, and returns their number.
-    fn decode<R: ReadAt>(&mut self, source: &R, room: &mut [u8]) -> Result<usize, Error> {
-        let (hasher, wanted) = (self.hasher.as_mut().ok_or(BareError::internal())?, room.len());
+    /// Decodes the next bytes to the front of `room`, and returns their number: 0 at the end. `position` is the number of
+    /// bytes that have been decoded before.
+    fn decode<R: ReadAt>(
+        &mut self,
+        source: &R,
+        position: u64,
+        room: &mut [u8],
+    ) -> Result<usize, Error> {
+        let hasher = self.hasher.as_mut().ok_or(BareError::internal())?;
         match &mut self.stored {
             Stored::Raw(extent) => {
+                let left = extent.length().saturating_sub(position);
+                let wanted = usize::try_from(left).unwrap_or(usize::MAX).min(room.len());
+                let room = room.get_mut(..wanted).ok_or(BareError::internal())?;
                 if wanted > 0 {
-                    let at = extent.offset().saturating_add(self.position);
+                    let at = extent.offset().saturating_add(position);
                     source.read_at(at, room)?;
                     hasher.update(room);
                 }
@@ -696,8 +743,8 @@ impl Reading<'_> {
             #[cfg(feature = "deflate")]
             Stored::Deflate(stream) => stream.read(source, room, |bytes| hasher.update(bytes)),
             Stored::Strided(strided) => {
-                strided.read(self.position, room)?;
-                Ok(wanted)
+                strided.read(position, room)?;
+                Ok(room.len())
             }
         }
     }

@@ -1,6 +1,7 @@
 //! Reading of NumPy files, and of NumPy arrays that are members of an archive.
 
 mod header;
+mod records;
 mod types;
 
 use alloc::string::String;
@@ -10,17 +11,23 @@ use crate::codec::ReadAt;
 use crate::element::ByteOrder;
 use crate::error::ErrorKind;
 use crate::index::Layout;
-use crate::index::{Blobs, Builder, FileFormat, Parsed, RawComponent, RawObject, Rules};
+use crate::index::{
+    Blobs, Builder, Encoding, FileFormat, Parsed, RawComponent, RawElements, RawObject,
+    RecordField, Rules,
+};
 use crate::limits::{Limits, OpenOptions};
 use crate::num::u64_from_usize;
+use crate::tools::StorageType;
 
 use super::builder_error::{self, format_error};
-use super::error::{FormatError, follow};
-use super::limits::check_length;
+use super::error::{FormatError, copied, follow};
+use super::limits::{check_length, check_rank};
 use super::rules::{APPENDED, DAMAGED, Rule, SECOND_ARRAY};
 use crate::file_name::FileName;
 
-use types::Type;
+use header::Descr;
+use records::NumberField;
+use types::{Number, Type};
 
 /// The first bytes of NumPy files.
 pub(super) const MAGIC: &[u8] = b"\x93NUMPY";
@@ -49,11 +56,24 @@ pub(super) struct Header {
     /// The length of the header in bytes.
     pub(super) length: u64,
     elements: Type,
+    /// The dtype as the header spells it; empty for numbers.
+    type_name: String,
+    /// The fields of numbers, if the elements are records.
+    fields: Vec<NumberField>,
     /// Whether the array is in column-major (Fortran) order.
     columns_first: bool,
     shape: Vec<u64>,
-    /// The length of all elements in bytes.
-    pub(super) bytes: u64,
+    /// The length of all elements in bytes; `None` for Python objects and elements of an unknown size.
+    bytes: Option<u64>,
+}
+
+/// The place and the encoding of an array in its file.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Stored {
+    /// The component of the array, with the storage type `u8` in place of its type.
+    pub(super) component: RawComponent<'static>,
+    /// The range of the file with the bytes that the checksum of the component covers, deflated or not.
+    pub(super) range: Option<[u64; 2]>,
 }
 
 impl Header {
@@ -116,14 +136,28 @@ impl Header {
                 ));
             }
         };
-        let literal = header::parse(text, is_old, limits)?;
-        let elements = Type::parse(literal.descr)?;
-        let shape = literal.shape;
+        let header::Literal { descr, columns_first, shape } = header::parse(text, is_old, limits)?;
+        let (elements, fields, spelled) = match descr {
+            Descr::Name(name) => (Type::parse(name), Vec::new(), name),
+            Descr::Records(records, text) => {
+                let elements = match records.size {
+                    _ if records.has_objects => Type::Objects,
+                    Some(size) => Type::Opaque(size),
+                    None => Type::Unknown,
+                };
+                (elements, records.fields, text)
+            }
+        };
+        let (width, is_number) = match elements {
+            Type::Known(number) => (Some(number.width()), true),
+            Type::Opaque(size) => (Some(size), false),
+            Type::Objects | Type::Unknown => (None, false),
+        };
         // NumPy computes the size in signed 64-bit integers, and skips dimensions that are 0.
         let most = shape
             .iter()
             .filter(|dimension| **dimension > 0)
-            .try_fold(elements.width(), |bytes, dimension| bytes.checked_mul(*dimension))
+            .try_fold(width.unwrap_or(1), |bytes, dimension| bytes.checked_mul(*dimension))
             .filter(|bytes| i64::try_from(*bytes).is_ok());
         let Some(most) = most else {
             return Err(FormatError::violation(
@@ -131,43 +165,127 @@ impl Header {
                 "the bytes of the array cannot be counted",
             ));
         };
-        let bytes = if shape.contains(&0) { 0 } else { most };
-        Ok(Self { length, elements, columns_first: literal.columns_first, shape, bytes })
+        let bytes = width.map(|_| if shape.contains(&0) { 0 } else { most });
+        let type_name = if is_number { String::new() } else { copied(spelled)? };
+        Ok(Self { length, elements, type_name, fields, columns_first, shape, bytes })
     }
 
-    /// Returns the component of the array, whose elements begin at `offset` in the file.
-    pub(super) fn component(&self, offset: u64) -> RawComponent<'static> {
-        let Type { storage, logical, is_big } = self.elements;
-        RawComponent {
-            logical,
-            byte_order: if is_big { ByteOrder::Big } else { ByteOrder::Little },
-            column_major: self.columns_first,
-            ..RawComponent::raw(storage, offset, self.bytes)
+    /// Returns whether the array is one of records with fields of numbers.
+    pub(super) fn has_fields(&self) -> bool {
+        !self.fields.is_empty()
+    }
+
+    /// Checks that `found`, the number of bytes behind the header, is the length of all elements.
+    pub(super) fn check_length(&self, found: u64) -> Result<(), FormatError> {
+        match self.bytes {
+            Some(needed) if needed != found => Err(wrong_length(needed, found)),
+            _ => Ok(()),
         }
     }
 
-    /// Returns the array as a tensor called `name`, whose description begins at `source_offset` of the header of the file.
-    pub(super) fn object<'a>(
-        &'a self,
-        name: &'a str,
-        components: &'a [RawComponent<'a>],
-        source_offset: u32,
-    ) -> RawObject<'a> {
-        RawObject {
+    /// Adds the array at `stored` to `builder` as a tensor called `name`, and each field of its records that `with_fields`
+    /// asks for. `source_offset` is the offset of the array's description in the header of the file.
+    pub(super) fn push(
+        &self,
+        builder: &mut Builder<'_>,
+        stored: &Stored,
+        (name, source_offset): (&str, u32),
+        with_fields: bool,
+    ) -> Result<(), FormatError> {
+        let plain = RawComponent { column_major: self.columns_first, ..stored.component };
+        let type_name = &*self.type_name;
+        let component = match self.elements {
+            Type::Known(number) => of_number(number, plain),
+            Type::Opaque(size) => {
+                RawComponent { elements: RawElements::Opaque { type_name, size }, ..plain }
+            }
+            Type::Objects | Type::Unknown => {
+                let is_objects = self.elements == Type::Objects;
+                let rule = if is_objects { Rule::NpyObjects } else { Rule::NpyDtype };
+                RawComponent {
+                    elements: RawElements::Unread { type_name, reason: rule.row() },
+                    column_major: false,
+                    ..plain
+                }
+            }
+        };
+        let object = RawObject {
             name,
             shape: &self.shape,
             layout: Layout::Dense,
             layout_name: None,
             attributes: None,
-            components,
+            components: &[component],
             source_offset,
+        };
+        builder.push(&object).map_err(format_error)?;
+        // The records of a column-major array are not in the order of their elements.
+        let is_in_order = !self.columns_first || self.shape.len() < 2;
+        let Type::Opaque(record) = self.elements else { return Ok(()) };
+        for field in self.fields.iter().filter(|_| with_fields && is_in_order) {
+            field.push(builder, stored, &object, record)?;
         }
+        Ok(())
+    }
+}
+
+impl NumberField {
+    /// Adds the field of the records at `stored` to `builder`. `records` is the tensor of the records, of which each has
+    /// `record` bytes. Bools are left out: NumPy takes any byte for one. Fields with more dimensions than the limit are left
+    /// out, too.
+    fn push(
+        &self,
+        builder: &mut Builder<'_>,
+        stored: &Stored,
+        records: &RawObject<'_>,
+        record: u64,
+    ) -> Result<(), FormatError> {
+        let rank = records.shape.len().saturating_add(self.shape.len());
+        let size = self
+            .shape
+            .iter()
+            .try_fold(self.number.width(), |bytes, dimension| bytes.checked_mul(*dimension));
+        let size = size.ok_or_else(|| FormatError::internal("a field exceeds its record"))?;
+        if check_rank(rank, builder.limits(), "the field").is_err()
+            || self.number.storage == StorageType::Bool
+            || size == 0
+        {
+            return Ok(());
+        }
+        let mut shape = Vec::new();
+        shape.try_reserve_exact(rank).map_err(|_| FormatError::memory())?;
+        shape.extend(records.shape);
+        shape.extend(&self.shape);
+        let name = copied(format_args!("{}[\"{}\"]", records.name, self.name))?;
+        let component = RawComponent {
+            field: Some(RecordField { record, offset: self.offset, size }),
+            checksum_range: stored.range,
+            // The range of a member that is not compressed has the bytes in front of the elements.
+            prefix: match stored.component.encoding {
+                Encoding::Raw => 0,
+                _ => stored.component.prefix,
+            },
+            ..of_number(self.number, stored.component)
+        };
+        let field = RawObject { name: &name, shape: &shape, components: &[component], ..*records };
+        builder.push(&field).map_err(format_error)
+    }
+}
+
+/// Returns `component` with elements of the type `number`.
+fn of_number<'a>(number: Number, component: RawComponent<'a>) -> RawComponent<'a> {
+    let Number { storage, logical, is_big } = number;
+    RawComponent {
+        storage,
+        logical,
+        byte_order: if is_big { ByteOrder::Big } else { ByteOrder::Little },
+        ..component
     }
 }
 
 /// Returns the error for an array with `found` bytes of data whose shape and dtype need `needed` bytes.
 #[cold]
-pub(super) fn wrong_length(needed: u64, found: u64) -> FormatError {
+fn wrong_length(needed: u64, found: u64) -> FormatError {
     if let Some(more) = found.checked_sub(needed) {
         FormatError::violation(Rule::NpySize, follow(more, "the array")).advising(APPENDED)
     } else {
@@ -222,13 +340,13 @@ pub(super) fn open(
     })
     .map_err(|error| error.or_at(0))?;
     let data = length.saturating_sub(header.length);
-    if data != header.bytes {
-        let end = header.length.saturating_add(header.bytes);
+    if let Err(error) = header.check_length(data) {
+        let end = header.length.saturating_add(header.bytes.unwrap_or(data));
         let error = if is_array_at(source, end, length)? {
             let sentence = "a second array follows the first";
             FormatError::violation(Rule::NpySize, sentence).advising(SECOND_ARRAY)
         } else {
-            wrong_length(header.bytes, data)
+            error
         };
         return Err(error.or_at(header.length));
     }
@@ -240,7 +358,7 @@ pub(super) fn open(
     })?;
     let mut builder =
         Builder::new(&NPY, 0..header.length, length, options).map_err(format_error)?;
-    let component = header.component(header.length);
-    builder.push(&header.object(name, &[component], 0)).map_err(format_error)?;
+    let component = RawComponent::raw(StorageType::U8, header.length, data);
+    header.push(&mut builder, &Stored { component, range: None }, (name, 0), true)?;
     builder_error::finish(builder, Rule::NpzDuplicateName)
 }

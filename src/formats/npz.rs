@@ -13,15 +13,16 @@ use crate::codec::ReadAt;
 use crate::error::ErrorKind;
 use crate::escape::Short;
 use crate::index::{
-    Blobs, Builder, FileFormat, Parsed, RawComponent, RawObject, Rules, StreamRules,
+    Blobs, Builder, Encoding, FileFormat, Layout, Parsed, RawComponent, RawObject, Rules,
+    StreamRules,
 };
-use crate::index::{Encoding, Layout};
 use crate::limits::OpenOptions;
+use crate::tools::StorageType;
 use crate::verify::Verifier;
 
 use super::builder_error::{self, format_error};
 use super::error::FormatError;
-use super::npy::{Header, wrong_length};
+use super::npy::{Header, MAGIC, Stored};
 use super::rules::Rule;
 use super::zip::{
     Content, Decoded, Directory, Entry, Extents, Member, Window, Writer, damage, defer,
@@ -58,6 +59,7 @@ pub(super) fn open(
     let mut arrays = Arrays::new(source, length, options);
     let (mut extents, mut decoded) = (Extents::new(directory.range.start), Decoded::default());
     let mut may_collide = false;
+    let mut names_fields = None;
     // Missing bytes do not end the loop, so that the missing bytes of all members can be requested in one pass.
     let mut pending = None;
     for entry in directory.entries() {
@@ -67,11 +69,26 @@ pub(super) fn open(
         let located = entry.find(&mut arrays.window, directory.range.start).map_err(about);
         let Some(located) = defer(located, &mut pending)? else { continue };
         extents.add(located.start, located.end)?;
+        if !entry.name.ends_with(SUFFIX) {
+            may_collide = true;
+            let is_array = arrays.is_array(&located.member).map_err(about);
+            match defer(is_array, &mut pending)? {
+                Some(true) => {}
+                Some(false) => {
+                    let what = if entry.is_folder() { "is a folder" } else { "is no array" };
+                    let note = about(FormatError::predicate(Rule::NpzName, what));
+                    builder.found(note.or_at(entry.at).into());
+                    continue;
+                }
+                None => continue,
+            }
+        }
         let header = arrays.header(&located.member).map_err(about);
         let Some(header) = defer(header, &mut pending)? else { continue };
-        let components = [component(&header, &located.member)];
-        let object = header.object(tensor(&entry), &components, directory.position(&entry));
-        builder.push(&object).map_err(format_error)?;
+        let place = (tensor(&entry), directory.position(&entry));
+        let with_fields = header.has_fields()
+            && !*names_fields.get_or_insert_with(|| has_names_of_fields(&directory));
+        header.push(&mut builder, &stored(&header, &located.member), place, with_fields)?;
         may_collide |= tensor(&entry).ends_with(SUFFIX);
     }
     if let Some(pending) = pending {
@@ -90,23 +107,35 @@ fn tensor<'d>(entry: &Entry<'d>) -> &'d str {
     entry.name.strip_suffix(SUFFIX).unwrap_or(entry.name)
 }
 
-/// Returns the component of an array whose header is `header` in the archive member `member`.
-fn component(header: &Header, member: &Member) -> RawComponent<'static> {
+/// Returns the place of the array whose header is `header` in the archive member `member`.
+fn stored(header: &Header, member: &Member) -> Stored {
+    let bytes = member.size.saturating_sub(header.length);
+    let offset = member.start.saturating_add(header.length);
     let component = RawComponent {
         prefix: header.length,
         checksum: member.crc,
-        ..header.component(member.start.saturating_add(header.length))
+        ..RawComponent::raw(StorageType::U8, offset, bytes)
     };
-    if !member.is_deflated {
-        return component;
-    }
-    RawComponent {
-        offset: member.start,
-        stored_length: member.packed,
-        decoded_length: Some(header.bytes),
-        encoding: Encoding::Deflate,
-        ..component
-    }
+    let component = if member.is_deflated {
+        RawComponent {
+            offset: member.start,
+            stored_length: member.packed,
+            decoded_length: Some(bytes),
+            encoding: Encoding::Deflate,
+            ..component
+        }
+    } else {
+        component
+    };
+    let end = member.start.saturating_add(member.packed);
+    Stored { component, range: Some([member.start, end]) }
+}
+
+/// Returns whether some member is named like a field of records, as in `a["x"]`. The fields of records do not become
+/// tensors then, because two tensors might get one name.
+fn has_names_of_fields(directory: &Directory) -> bool {
+    let mut entries = directory.entries().map_while(Result::ok);
+    entries.any(|entry| tensor(&entry).ends_with("\"]"))
 }
 
 /// Checks that no tensor has the same name as a member, such as `a.npy` if the members are `a.npy` and `a.npy.npy`: NumPy looks
@@ -120,7 +149,7 @@ fn check_suffixes(directory: &Directory) -> Result<(), FormatError> {
     names.sort_unstable();
     for entry in directory.entries() {
         let entry = entry?;
-        if names.binary_search(&tensor(&entry)).is_ok() {
+        if entry.name.ends_with(SUFFIX) && names.binary_search(&tensor(&entry)).is_ok() {
             let (name, member) = (Short(entry.name), Short(tensor(&entry)));
             let sentence = format_args!(
                 "without its suffix, the member {name} has the name of the member {member}"
@@ -161,16 +190,22 @@ impl<'s> Arrays<'s> {
         })
     }
 
+    /// Returns whether `member` begins as an array does. NumPy reads such a member, whatever its name is.
+    fn is_array(&mut self, member: &Member) -> Result<bool, FormatError> {
+        let Self { window, start, decoder, .. } = self;
+        start.clear();
+        let length = usize::try_from(member.size).unwrap_or(usize::MAX).min(MAGIC.len());
+        Content::new(*member, window, decoder)?.extend(start, length)?;
+        Ok(start == MAGIC)
+    }
+
     /// Parses the header of the array in `member`, and checks the length of the array.
     fn parse(&mut self, member: &Member) -> Result<Header, FormatError> {
         let Self { window, start, decoder, options, .. } = self;
         start.clear();
         let mut content = Content::new(*member, window, decoder)?;
         let header = Header::read(start, options.limit(), |start, end| content.extend(start, end))?;
-        if header.length.checked_add(header.bytes) != Some(member.size) {
-            let data = member.size.saturating_sub(header.length);
-            return Err(wrong_length(header.bytes, data));
-        }
+        header.check_length(member.size.saturating_sub(header.length))?;
         Ok(header)
     }
 

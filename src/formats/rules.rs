@@ -78,7 +78,6 @@ pub(crate) const NO_HEADER: &str =
     "The file has another format than its name says, or its first bytes are damaged.";
 pub(crate) const SECOND_ARRAY: &str = "`numpy.save` was called again on the same open file. Save each array to its own file, or all with `numpy.savez`.";
 pub(crate) const NUMPY_SCALAR: &str = "A program wrote the header with the `repr` of NumPy 2. Save the array again with `numpy.save`.";
-pub(crate) const OBJECTS: &str = "NumPy pickles arrays of Python objects, and unpickling can run code. Save numbers or text instead.";
 pub(crate) const WRITER: &str =
     "Write the file again with a program that follows the specification of the format.";
 /// Advice for an ambiguous file, from which two programs may read different tensors.
@@ -124,16 +123,8 @@ const LFS: &str =
 const PAGE: &str = "The download did not get the file: look at the page for the reason (a login, a license or a wrong address), and fetch the file again.";
 
 /// The advice texts that replace the advice of a rule for a particular cause.
-pub const CAUSES: [&str; 8] = [
-    DAMAGED,
-    APPENDED,
-    NO_HEADER,
-    SECOND_ARRAY,
-    NUMPY_SCALAR,
-    OBJECTS,
-    WRITER,
-    crate::shards::LINKED,
-];
+pub const CAUSES: [&str; 7] =
+    [DAMAGED, APPENDED, NO_HEADER, SECOND_ARRAY, NUMPY_SCALAR, WRITER, crate::shards::LINKED];
 
 catalog! {
     // Safetensors.
@@ -272,9 +263,11 @@ catalog! {
     NpyHeader "npy-header", Invalid, Spec("NEP 1: Format Specification"), NPY,
         "The header is a Python literal: a dictionary of `descr`, `fortran_order` and `shape`, each once.",
         "invalid NumPy header", WRITER;
-    NpyDtype "npy-dtype", Unsupported, Policy("zTensor has no such elements; objects are pickled"), NPY,
-        "The dtype is one of numbers or bools, with its byte order.", "unsupported dtype",
-        TYPE;
+    NpyDtype "npy-dtype", Unsupported, Policy("the size of an element is not known"), NPY,
+        "The dtype is one that NumPy writes.", "the array has a dtype that is not known", TYPE;
+    NpyObjects "npy-objects", Unsupported, Policy("objects are pickled, and unpickling can run code"), NPY,
+        "The elements of an array are no Python objects.", "the array holds Python objects, which are pickled",
+        "NumPy pickles arrays of Python objects, and unpickling can run code. Save numbers or text instead.";
     NpyShape "npy-shape", Invalid, Implied("no file is so long"), NPY,
         "The bytes of the array can be counted.", "the bytes of the array cannot be counted", COUNTED;
     NpySize "npy-size", Invalid, Spec("NEP 1: Format Specification"), NPY,
@@ -317,8 +310,8 @@ catalog! {
         "the attributes are not those of a regular file", AMBIGUOUS;
     ZipName "zip-name", Invalid, Implied("readers differ on which name it is"), ZIP,
         "The name of each member is UTF-8 without a zero in it.", "the name is not UTF-8, or has a zero in it", AMBIGUOUS;
-    NpzName "npz-name", Invalid, Policy("a member that is no array is none of a tensor file"), NPZ,
-        "The name of each member ends in `.npy`.", "a member is not a NumPy array", "NumPy reads arrays alone. Take the other members out of the archive.";
+    NpzName "npz-name", Note, Policy("NumPy reads the arrays of such an archive"), NPZ,
+        "Each member is an array.", "a member is no array", "Its other members are not read. Take them out of the archive if it should hold arrays alone.";
     NpzDuplicateName "npz-duplicate-name", Invalid, Implied("readers differ on which of them counts"), NPZ,
         "No two members have one name, with or without their suffix.", "duplicate member name", AMBIGUOUS;
     ZipEncrypted "zip-encrypted", Invalid, Policy("what cannot be read cannot be checked"), ZIP,

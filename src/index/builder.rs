@@ -163,7 +163,7 @@ impl IndexBuilder {
         self.names_are_sorted &= ascends;
         let components = self.components.get(usize_from_u32(record.first)..).unwrap_or_default();
         for component in components {
-            if !component.in_shard() {
+            if !component.in_shard() && !component.shares_records() {
                 self.order.note(component.extent);
             }
         }
@@ -222,7 +222,8 @@ impl IndexBuilder {
     ) -> Result<(Names, SharedSums), IndexFault> {
         if !self.order.holds() {
             let of_header = |component: usize| {
-                let record = self.components.get(component).filter(|record| !record.in_shard());
+                let record = self.components.get(component);
+                let record = record.filter(|record| !record.in_shard() && !record.shares_records());
                 record.map(|_| len_u32(component))
             };
             let of_file = OfFile(self.components.len(), &of_header);
@@ -293,7 +294,10 @@ impl IndexBuilder {
     /// Checks the extents of blobs in other files, without opening these files. The blobs of each file may overlap only
     /// as the format allows: v2 §7.1. `limits` bound the bytes of shared blobs.
     fn check_shards(&self, limits: &Limits) -> Result<(), IndexFault> {
-        let in_shards = || (0..).zip(&self.components).filter(|(_, record)| record.in_shard());
+        let in_shards = || {
+            let all = (0..).zip(&self.components);
+            all.filter(|(_, record)| record.in_shard() && !record.shares_records())
+        };
         let mut entries = Vec::new();
         // Each entry has the ordinal of the shard in its upper half and the ordinal of the component in its lower half,
         // so that sorting groups components by shard and keeps their order.

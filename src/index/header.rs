@@ -11,15 +11,15 @@ use core::ops::Range;
 use super::{
     Arrangement, Candidate, ComponentRecord, Details, ElementOrder, Encoding, Extent, FaultyObject,
     FileFormat, Finding, FormatFacts, Index, IndexBuilder, Layout, Logical, ObjectRecord, Product,
-    RawComponent, RawObject, Role, ShapeSpan, ShardRecord, Span, reserve,
+    RawComponent, RawElements, RawObject, RecordField, Role, ShapeSpan, ShardRecord, Span, reserve,
 };
 use crate::cbor::{fault, pass_attributes};
-use crate::element::{ByteOrder, LogicalType};
+use crate::element::{ByteOrder, LogicalType, StorageType};
 use crate::error::{BareError, Error, ErrorKind, Location, Misuse, OutOfMemory, text};
-use crate::limits::OpenOptions;
+use crate::limits::{Limits, OpenOptions};
 use crate::names::by_length;
 use crate::num::{len_u32, u64_from_usize, usize_from_u32};
-use crate::rules::{Limit, Rule};
+use crate::rules::{Limit, Row, Rule};
 
 /// A builder of the index, which takes the tensors of a header one by one.
 ///
@@ -193,6 +193,11 @@ impl<'o> Builder<'o> {
         self.index.reserve(tensors)?;
         reserve(&mut self.index.components, tensors)?;
         Ok(self.texts.try_reserve(text).map_err(|_| OutOfMemory)?)
+    }
+
+    /// Returns the limits that the file is opened with.
+    pub fn limits(&self) -> &Limits {
+        self.options.limit()
     }
 
     /// Sets the offset in the file from which every [`source_offset`](RawObject::source_offset) is counted. The default is
@@ -476,6 +481,7 @@ impl<'o> Builder<'o> {
     ) -> Result<(), BareError> {
         let RawComponent { offset, stored_length, storage, encoding, prefix, .. } = *raw;
         let arrangement = arrangement(object.shape, raw)?;
+        let known = known_elements(object, raw)?;
         let is_packed = raw.logical == Some(LogicalType::F4E2M1);
         if arrangement != Arrangement::RowMajor && (object.layout != Layout::Dense || is_packed) {
             return Err(BareError::misuse(Misuse::Layout));
@@ -492,12 +498,14 @@ impl<'o> Builder<'o> {
             // Formats other than zTensor may use raw, zstd and deflate only.
             _ => return Err(BareError::misuse(Misuse::Settings)),
         }
-        // The size of the elements in row-major order, if they are strided.
+        // The size of the elements in row-major order, if the blob has other bytes between them.
         let listed = match arrangement {
             Arrangement::Strided => Some(self.strided(object.shape, raw)?),
+            Arrangement::InRecords => Some(in_records(raw)?),
             Arrangement::RowMajor | Arrangement::ColumnMajor => None,
         };
-        let is_streamed = prefix > 0 || raw.checksum.is_some() || listed.is_some();
+        let is_strided = arrangement == Arrangement::Strided;
+        let is_streamed = prefix > 0 || raw.checksum.is_some() || is_strided;
         if is_streamed && (encoding == Encoding::Zstd || stream.is_none()) {
             return Err(BareError::misuse(Misuse::Settings));
         }
@@ -509,9 +517,12 @@ impl<'o> Builder<'o> {
             has_decoded: decoded.is_some(),
             file: raw.file.unwrap_or(ComponentRecord::FILE_OF_HEADER),
             role,
-            storage: Some(storage),
-            logical: raw.logical.map_or(Logical::NONE, Logical::known),
-            has_type: raw.logical.is_some(),
+            storage: known.is_read.then_some(storage),
+            logical: match known.type_name {
+                Some(_) => Logical { known: None, unknown: true },
+                None => raw.logical.map_or(Logical::NONE, Logical::known),
+            },
+            has_type: raw.logical.is_some() || known.type_name.is_some(),
             encoding,
             order: ElementOrder::new(is_big, arrangement),
             source_offset: object.source_offset,
@@ -526,10 +537,19 @@ impl<'o> Builder<'o> {
         if start > end || end > file_len {
             return Err(BareError::nowhere(Rule::BlobBounds).found(end));
         }
-        let details = if is_streamed || role.is_none() {
-            let strides = raw.strides.filter(|_| listed.is_some()).unwrap_or_default();
+        let has_details =
+            is_streamed || role.is_none() || raw.field.is_some() || known.type_name.is_some();
+        let details = if has_details {
+            let strides = raw.strides.filter(|_| is_strided).unwrap_or_default();
             Some(Details {
                 role: if role.is_none() { self.text(raw.role.as_bytes())? } else { Span::NONE },
+                type_name: match known.type_name {
+                    Some(name) => self.text(name.as_bytes())?,
+                    None => Span::NONE,
+                },
+                element_size: known.size,
+                unread: known.reason,
+                field: raw.field,
                 strides: self.shape(strides)?,
                 prefix,
                 checksum: raw.checksum,
@@ -577,8 +597,79 @@ impl<'o> Builder<'o> {
     }
 }
 
+/// The parts of [`RawElements`] that the records of a component hold.
+struct KnownElements<'a> {
+    /// The name of the type, unless the elements are known.
+    type_name: Option<&'a str>,
+    /// The size of an opaque element in bytes.
+    size: Option<u64>,
+    /// The rule that says why the component is not read.
+    reason: Option<&'static Row>,
+    /// Whether the bytes are handed out.
+    is_read: bool,
+}
+
+/// Checks what `raw`, a component of `object`, claims about its elements. Opaque elements take as many bytes as the shape
+/// needs.
+fn known_elements<'a>(
+    object: &RawObject<'_>,
+    raw: &RawComponent<'a>,
+) -> Result<KnownElements<'a>, BareError> {
+    let known = KnownElements { type_name: None, size: None, reason: None, is_read: true };
+    match raw.elements {
+        RawElements::Known => Ok(known),
+        RawElements::Unread { type_name, reason } => Ok(KnownElements {
+            type_name: Some(type_name),
+            reason: Some(reason),
+            is_read: false,
+            ..known
+        }),
+        RawElements::Opaque { type_name, size } => {
+            if object.layout != Layout::Dense
+                || (raw.storage, raw.logical) != (StorageType::U8, None)
+                || raw.field.is_some()
+                || raw.strides.is_some()
+            {
+                return Err(BareError::misuse(Misuse::Layout));
+            }
+            let elements = Product::of(object.shape).elements();
+            let bytes = elements.and_then(|elements| elements.checked_mul(size));
+            let bytes = bytes.ok_or(BareError::nowhere(Rule::ShapeOverflow))?;
+            let held = raw.decoded_length.unwrap_or(raw.stored_length);
+            if bytes != held {
+                return Err(BareError::nowhere(Rule::DenseSize).found(held));
+            }
+            Ok(KnownElements { type_name: Some(type_name), size: Some(size), ..known })
+        }
+    }
+}
+
+/// Checks that a component whose elements are a field of records holds whole records, and returns the size of the
+/// elements in bytes.
+fn in_records(raw: &RawComponent<'_>) -> Result<u64, BareError> {
+    let RecordField { record, offset, size } = raw.field.ok_or(BareError::internal())?;
+    let lies_in = offset.checked_add(size).is_some_and(|end| end <= record);
+    let has_layout = matches!(raw.elements, RawElements::Known)
+        && raw.storage != StorageType::Bool
+        && raw.strides.is_none()
+        && !raw.column_major
+        && matches!(raw.encoding, Encoding::Raw | Encoding::Deflate);
+    if !has_layout || !lies_in || size == 0 {
+        return Err(BareError::misuse(Misuse::Layout));
+    }
+    let held = raw.decoded_length.unwrap_or(raw.stored_length);
+    match (held.checked_rem(record), held.checked_div(record)) {
+        // The product is at most `held`, because a field is no longer than a record.
+        (Some(0), Some(count)) => Ok(count.wrapping_mul(size)),
+        _ => Err(BareError::nowhere(Rule::DenseSize).found(held)),
+    }
+}
+
 /// Returns the arrangement of the elements of a component.
 fn arrangement(shape: &[u64], raw: &RawComponent<'_>) -> Result<Arrangement, BareError> {
+    if raw.field.is_some() {
+        return Ok(Arrangement::InRecords);
+    }
     let Some(strides) = raw.strides else {
         // A vector is both row-major and column-major.
         let is_column_major = raw.column_major && shape.len() > 1;

@@ -79,6 +79,40 @@ pub struct RawObject<'a> {
     pub source_offset: u32,
 }
 
+/// What zten knows of the elements of a component.
+#[derive(Clone, Copy, Debug)]
+pub enum RawElements<'a> {
+    /// The elements have the storage type and the logical type of the component.
+    Known,
+    /// Each element takes `size` bytes, whose meaning zten does not interpret. The bytes are handed out as stored. The
+    /// storage type of the component must be `u8`, without a logical type.
+    Opaque {
+        /// The name of the type, as messages and listings show it.
+        type_name: &'a str,
+        /// The size of an element in bytes.
+        size: u64,
+    },
+    /// The bytes are not handed out.
+    Unread {
+        /// The name of the type, as messages and listings show it.
+        type_name: &'a str,
+        /// The rule that says why the bytes are not handed out.
+        reason: &'static Row,
+    },
+}
+
+/// The place of the elements of a component in records: each record has the same field, which holds one element or a
+/// row-major array of elements.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RecordField {
+    /// The size of a record in bytes.
+    pub record: u64,
+    /// The offset of the field in each record, in bytes.
+    pub offset: u64,
+    /// The size of the field in bytes.
+    pub size: u64,
+}
+
 /// One component, as a header claims it.
 #[derive(Clone, Copy, Debug)]
 pub struct RawComponent<'a> {
@@ -94,12 +128,19 @@ pub struct RawComponent<'a> {
     /// the component is deflated, these bytes are deflated with the elements, and otherwise they lie in front of the
     /// blob.
     pub prefix: u64,
-    /// The size of the decoded elements in bytes; `None` if it is the size of the blob.
+    /// The size of the decoded elements in bytes, or of the decoded records if the elements are a
+    /// [field](Self::field); `None` if it is the size of the blob.
     pub decoded_length: Option<u64>,
     /// The storage type of the elements.
     pub storage: StorageType,
     /// The logical type of the elements, whose storage type must be `storage`; `None` if the storage type says all.
     pub logical: Option<LogicalType>,
+    /// What zten knows of the elements.
+    pub elements: RawElements<'a>,
+    /// The place of the elements in the records that the blob holds; `None` if the blob holds nothing but elements. Only
+    /// for dense tensors whose elements take whole bytes and are no bools. Another component must hold all of the
+    /// records: blobs of fields take no part in the checks of overlaps.
+    pub field: Option<RecordField>,
     /// The byte order of the elements.
     pub byte_order: ByteOrder,
     /// Whether the elements are stored in column-major order. Only for dense tensors whose elements take whole bytes.
@@ -132,6 +173,8 @@ impl RawComponent<'_> {
             decoded_length: None,
             storage,
             logical: None,
+            elements: RawElements::Known,
+            field: None,
             byte_order: ByteOrder::Little,
             column_major: false,
             strides: None,

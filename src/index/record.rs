@@ -2,10 +2,10 @@
 
 use core::num::NonZeroU8;
 
-use super::{Encoding, Facts, Layout, Role, ShapeSpan, Span};
+use super::{Encoding, Facts, Layout, RecordField, Role, ShapeSpan, Span};
 use crate::element::{LogicalType, StorageType};
 use crate::error::{Described, ErrorKind};
-use crate::rules::Rule;
+use crate::rules::{Row, Rule};
 
 /// The record of an object.
 #[derive(Clone, Copy, Debug)]
@@ -82,6 +82,17 @@ pub(crate) enum Arrangement {
     ColumnMajor,
     /// Elements are placed by strides, which are among the [`Details`] of the component.
     Strided,
+    /// Elements are a [`RecordField`] of records, which is among the [`Details`] of the component.
+    InRecords,
+}
+
+impl Arrangement {
+    /// Returns whether the blob may have other bytes than those of the elements, so that its size does not tell the
+    /// size of the elements.
+    #[inline]
+    pub(crate) fn has_gaps(self) -> bool {
+        matches!(self, Self::Strided | Self::InRecords)
+    }
 }
 
 /// The byte order and the arrangement of elements, packed into one byte, because records of components have no second
@@ -93,6 +104,7 @@ impl ElementOrder {
     const BIG: u8 = 1;
     const COLUMN_MAJOR: u8 = 2;
     const STRIDED: u8 = 4;
+    const IN_RECORDS: u8 = 8;
 
     #[inline]
     pub(crate) const fn new(is_big: bool, arrangement: Arrangement) -> Self {
@@ -101,6 +113,7 @@ impl ElementOrder {
             Arrangement::RowMajor => big,
             Arrangement::ColumnMajor => big | Self::COLUMN_MAJOR,
             Arrangement::Strided => big | Self::STRIDED,
+            Arrangement::InRecords => big | Self::IN_RECORDS,
         })
     }
 
@@ -114,7 +127,8 @@ impl ElementOrder {
         match self.0 & !Self::BIG {
             0 => Arrangement::RowMajor,
             Self::COLUMN_MAJOR => Arrangement::ColumnMajor,
-            _ => Arrangement::Strided,
+            Self::STRIDED => Arrangement::Strided,
+            _ => Arrangement::InRecords,
         }
     }
 }
@@ -153,6 +167,12 @@ pub(crate) struct Details {
     pub(crate) role: Span,
     /// The name of an unknown type: of the dtype if the storage type is unknown, and otherwise of the `type`.
     pub(crate) type_name: Span,
+    /// The size in bytes of an element of an unknown type, if the file gives it.
+    pub(crate) element_size: Option<u64>,
+    /// The rule that says why the component is not read, if the format's parser knows one.
+    pub(crate) unread: Option<&'static Row>,
+    /// The place of the elements in records, if the blob holds records.
+    pub(crate) field: Option<RecordField>,
     /// The name of an unknown encoding.
     pub(crate) encoding_name: Span,
     /// The strides in elements, outermost dimension first, of strided elements.
@@ -171,6 +191,9 @@ impl Details {
     pub(crate) const NONE: Self = Self {
         role: Span::NONE,
         type_name: Span::NONE,
+        element_size: None,
+        unread: None,
+        field: None,
         encoding_name: Span::NONE,
         strides: ShapeSpan::EMPTY,
         prefix: 0,
@@ -268,7 +291,7 @@ impl ComponentRecord {
         match self.encoding {
             Encoding::Raw
                 if self.has_decoded
-                    && self.order.arrangement() != Arrangement::Strided
+                    && !self.order.arrangement().has_gaps()
                     && self.decoded != length =>
             {
                 return Err(broken(Rule::DecodedLengthRaw, Site::Decoded, self.decoded));
@@ -320,10 +343,17 @@ impl ComponentRecord {
         self.file != Self::FILE_OF_HEADER
     }
 
+    /// Returns whether the component is a field of records, whose blob another component holds as a whole. Such a blob
+    /// takes no part in the checks of overlaps.
+    #[inline]
+    pub(crate) fn shares_records(&self) -> bool {
+        self.order.arrangement() == Arrangement::InRecords
+    }
+
     /// Returns the decoded size in bytes, if the header gives it.
     #[inline]
     pub(crate) fn size(&self) -> Option<u64> {
-        if self.encoding == Encoding::Raw && self.order.arrangement() != Arrangement::Strided {
+        if self.encoding == Encoding::Raw && !self.order.arrangement().has_gaps() {
             return Some(self.extent.length());
         }
         self.has_decoded.then_some(self.decoded)

@@ -12,6 +12,7 @@ use super::blocks::{GgufBlocks, Mx, MxBlocks, QuantGroup};
 use super::buffer::{Data, Decoded, Lines};
 use super::quantized::{Quantization, Quantized};
 use super::sparse::{Coo, Csr};
+use super::state::State;
 use super::view::{Kind, View};
 use crate::codec::{ReadAt as _, Reader, ThreadBudget, Verified, grow};
 use crate::element::{ByteOrder, Element, StorageType};
@@ -214,6 +215,19 @@ impl<'a> Tensor<'a> {
         Some(part.error(Unsupported::LogicalType))
     }
 
+    /// Returns whether the tensor can be read, and whether zten interprets its elements.
+    pub fn state(&self) -> State {
+        let states = self.components().map(|component| component.state());
+        let whole = self.unknown_layout().or_else(|| self.type_beyond_profile());
+        let is_opaque = self.layout() == Layout::Unknown;
+        let whole = match whole {
+            Some(error) => State::Unread(error.kind),
+            None if is_opaque => State::Opaque,
+            None => State::Readable,
+        };
+        states.fold(whole, State::or_worse)
+    }
+
     /// Borrows a dense object as an array with its shape, in row-major order, without copying.
     ///
     /// ```
@@ -321,7 +335,7 @@ impl<'a> Component<'a> {
         if self.is_in_shard() {
             return Err(self.error(Unsupported::Shard));
         }
-        let storage = self.stored_and_known().map_err(|why| self.error(why))?;
+        let storage = self.stored_and_known().map_err(|why| self.unread(why))?;
         let extent = self.extent();
         let length = usize::try_from(extent.length()).ok();
         let blob = length.and_then(|length| file.bytes_at(extent.offset(), length));
@@ -355,7 +369,7 @@ impl<'a> Component<'a> {
 
     /// Returns the type and byte order of the stored elements.
     pub(crate) fn kind(&self) -> Result<Kind, BareError> {
-        let storage = self.stored_and_known().map_err(|why| self.error(why))?;
+        let storage = self.stored_and_known().map_err(|why| self.unread(why))?;
         Ok(self.kind_of(storage, self.extent()))
     }
 
@@ -380,7 +394,7 @@ impl<'a> Component<'a> {
     pub fn readable(&self) -> Result<StorageType, Error> {
         match self.stored_and_known() {
             Ok(storage) => Ok(storage),
-            Err(why) => Err(self.tensor().named(self.error(why))),
+            Err(why) => Err(self.tensor().named(self.unread(why))),
         }
     }
 
@@ -397,7 +411,30 @@ impl<'a> Component<'a> {
     /// Returns the storage type of the elements. Unlike [`readable`](Self::readable), does not fail for an unknown
     /// logical type.
     pub(crate) fn stored(&self) -> Result<StorageType, BareError> {
-        self.stored_or_why().map_err(|why| self.error(why))
+        self.stored_or_why().map_err(|why| self.unread(why))
+    }
+
+    /// Returns the error of a component that cannot be read because of `why`. A rule that the format's parser has given
+    /// as the reason replaces `why`.
+    #[cold]
+    fn unread(self, why: Unsupported) -> BareError {
+        self.error(self.reason(why))
+    }
+
+    /// Returns the kind of the error that [`unread`](Self::unread) returns.
+    fn reason(&self, why: Unsupported) -> ErrorKind {
+        let own = self.details().and_then(|details| details.unread);
+        own.filter(|_| why == Unsupported::Dtype).map_or(why.into(), ErrorKind::Unsupported)
+    }
+
+    /// Returns the state of the component.
+    pub(crate) fn state(&self) -> State {
+        // Whether a shard was found is no property of the component.
+        match self.stored_and_known() {
+            Err(why) if why != Unsupported::Shard => State::Unread(self.reason(why)),
+            _ if self.logical().unknown => State::Opaque,
+            _ => State::Readable,
+        }
     }
 
     /// Returns the storage type as [`stored`](Self::stored) does, or the reason why the elements cannot be read.
@@ -639,7 +676,8 @@ impl<'a> Component<'a> {
         &self,
         mut take: impl FnMut(ChunksExact<'_, u8>) -> Result<(), BareError>,
     ) -> Result<(), Error> {
-        self.kind()?.is_of::<T>().map_err(|error| self.tensor().named(error))?;
+        let kind = self.kind().and_then(|kind| kind.is_of::<T>());
+        kind.map_err(|error| self.tensor().named(error))?;
         let mut reader = self.reader()?;
         while let Some(chunk) = reader.next_chunk()? {
             let pieces = chunk.chunks_exact(size_of::<T>());

@@ -13,7 +13,7 @@ use crate::error::{BareError, Described, Error, Location, Misuse, Named};
 use crate::formats::ztensor::{Dialect, Field};
 use crate::index::{
     Arrangement, ComponentRecord, Details, Encoding, Extent, FormatFacts, Layout, Logical,
-    ObjectRecord, Product, Role, SharedSum, Span,
+    ObjectRecord, Product, RecordField, Role, SharedSum, Span,
 };
 use crate::limits::Limits;
 #[cfg(feature = "std")]
@@ -273,7 +273,9 @@ pub enum ElementType<'a> {
     UnknownLogical(&'a str, StorageType),
     /// An unknown logical type on a dtype of 1.1 that itself stands for a logical type, whose elements can be read.
     UnknownOnLogical(&'a str, LogicalType),
-    /// An unknown dtype of 0.1: v0.1 §8.
+    /// Opaque elements: the name of their type, and the size of an element in bytes.
+    Opaque(&'a str, u64),
+    /// A type whose elements are not read, such as an unknown dtype of 0.1: v0.1 §8.
     Unknown(&'a str),
 }
 
@@ -285,16 +287,17 @@ impl<'a> ElementType<'a> {
             Self::Logical(logical) => logical.name(),
             Self::UnknownLogical(name, _)
             | Self::UnknownOnLogical(name, _)
+            | Self::Opaque(name, _)
             | Self::Unknown(name) => name,
         }
     }
 
-    /// Returns the storage type, if it is known.
+    /// Returns the storage type, if it is known. Opaque elements have none.
     pub fn storage(&self) -> Option<StorageType> {
         match self {
             Self::Plain(storage) | Self::UnknownLogical(_, storage) => Some(*storage),
             Self::Logical(logical) | Self::UnknownOnLogical(_, logical) => Some(logical.storage()),
-            Self::Unknown(_) => None,
+            Self::Opaque(..) | Self::Unknown(_) => None,
         }
     }
 }
@@ -311,6 +314,9 @@ impl core::fmt::Debug for ElementType<'_> {
             }
             Self::UnknownOnLogical(name, on) => {
                 f.debug_tuple("UnknownOnLogical").field(&Start(name)).field(on).finish()
+            }
+            Self::Opaque(name, size) => {
+                f.debug_tuple("Opaque").field(&Start(name)).field(size).finish()
             }
             Self::Unknown(name) => f.debug_tuple("Unknown").field(&Start(name)).finish(),
         }
@@ -367,7 +373,7 @@ impl<'a> Component<'a> {
     }
 
     /// Returns the details of the component, if the component has any.
-    fn details(&self) -> Option<&'a Details> {
+    pub(crate) fn details(&self) -> Option<&'a Details> {
         self.parts.index().details(self.record)
     }
 
@@ -413,6 +419,9 @@ impl<'a> Component<'a> {
     pub fn element_type(&self) -> ElementType<'a> {
         let Logical { known, unknown } = self.record.logical;
         let name = || self.details().map_or("", |details| self.text(details.type_name));
+        if let Some(Details { element_size: Some(size), .. }) = self.details() {
+            return ElementType::Opaque(name(), *size);
+        }
         match (self.record.storage, known) {
             (None, _) => ElementType::Unknown(name()),
             (_, Some(dtype)) if unknown => ElementType::UnknownOnLogical(name(), dtype),
@@ -522,9 +531,12 @@ impl<'a> Component<'a> {
     }
 
     /// Returns the size in bytes of a logical element: the width of the storage type times the ratio of the logical
-    /// type. Returns `None` for unknown types, and for `f4_e2m1`, of which two elements share a byte.
+    /// type, or the size of an opaque element. Returns `None` for other unknown types, and for `f4_e2m1`, of which two elements share a byte.
     pub fn element_size(&self) -> Option<u64> {
-        Some(self.record.element_size()?.get().into())
+        match self.record.element_size() {
+            Some(size) => Some(size.get().into()),
+            None => self.details()?.element_size,
+        }
     }
 
     /// Returns the unit in bytes of which a component of 1.x holds a whole number: a logical element, or an element of
@@ -578,6 +590,23 @@ impl<'a> Component<'a> {
         let is_listed = self.record.order.arrangement() == Arrangement::Strided;
         let details = self.details().filter(|_| is_listed)?;
         Some(self.parts.index().shapes.get(details.strides))
+    }
+
+    /// Returns the place of the elements in records, if the blob holds records.
+    pub(crate) fn field(&self) -> Option<RecordField> {
+        self.details().filter(|_| self.record.shares_records())?.field
+    }
+
+    /// Returns the decoded size in bytes of all that the blob holds: of the records if the elements are a field of
+    /// records, and otherwise of the elements.
+    pub(crate) fn content_length(&self) -> Option<u64> {
+        let decoded = self.decoded_length()?;
+        match self.field() {
+            Some(RecordField { record, size, .. }) => {
+                decoded.checked_div(size)?.checked_mul(record)
+            }
+            None => Some(decoded),
+        }
     }
 
     /// Returns whether the blob holds the elements uncompressed, one after the other in row-major order.

@@ -179,7 +179,9 @@ impl<'a> NewComponent<'a> {
                 (storage, Logical { known: None, unknown: true }, Some(name))
             }
             // Generations that are written do not have these dtypes of 0.1 and 1.1.
-            ElementType::Unknown(_) | ElementType::UnknownOnLogical(..) => {
+            ElementType::Unknown(_)
+            | ElementType::UnknownOnLogical(..)
+            | ElementType::Opaque(..) => {
                 return Err(BareError::nowhere(Unsupported::Dtype));
             }
         };

@@ -524,7 +524,7 @@ fn described<'py>(
     let read_as = match element {
         ElementType::UnknownLogical(_, storage) => Some(storage.name()),
         ElementType::UnknownOnLogical(_, logical) => Some(logical.name()),
-        ElementType::Unknown(_) => None,
+        ElementType::Opaque(..) | ElementType::Unknown(_) => None,
         known => Some(known.name()),
     };
     let (extent, digest) = (component.extent(), notation::digest(component));

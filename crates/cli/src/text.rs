@@ -26,6 +26,7 @@ pub(crate) fn element(element: ElementType<'_>) -> String {
         ElementType::UnknownOnLogical(name, dtype) => {
             format!("{} ({})", word(name, false), dtype.name())
         }
+        ElementType::Opaque(name, _) => word(name, true),
         ElementType::Unknown(name) => word(name, false),
         known => known.name().to_owned(),
     }

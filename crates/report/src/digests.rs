@@ -69,7 +69,7 @@ pub fn kind(tensor: &Tensor<'_>, component: &Component<'_>) -> String {
     let element = match component.element_type() {
         ElementType::UnknownLogical(name, storage) => format!("{}:{}", word(name), storage.name()),
         ElementType::UnknownOnLogical(name, on) => format!("{}:{}", word(name), on.name()),
-        ElementType::Unknown(name) => word(name),
+        ElementType::Opaque(name, _) | ElementType::Unknown(name) => word(name),
         known => known.name().to_owned(),
     };
     let shape: Vec<_> = tensor.shape().iter().map(ToString::to_string).collect();

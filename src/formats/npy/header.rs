@@ -16,16 +16,30 @@ use crate::formats::limits::check_rank;
 use crate::formats::rules::{DAMAGED, NUMPY_SCALAR, Rule};
 use crate::limits::Limits;
 
+use super::records::{self, Records};
+
 /// The three entries of the dictionary.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Literal<'h> {
-    /// The dtype of the elements, as NumPy writes it.
-    pub(super) descr: &'h str,
+    /// The dtype of the elements.
+    pub(super) descr: Descr<'h>,
     /// Whether the array is in column-major (Fortran) order.
     pub(super) columns_first: bool,
     /// The dimensions.
     pub(super) shape: Vec<u64>,
 }
+
+/// The dtype in a literal.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Descr<'h> {
+    /// The name of a dtype, such as `<f4`.
+    Name(&'h str),
+    /// The dtype of records, and the text that spells it.
+    Records(Records, &'h str),
+}
+
+/// The result of a parser of a part of a header.
+pub(super) type Parse<'h, T> = IResult<&'h str, T>;
 
 /// Parses a literal, which only white space may follow. `has_long` allows the suffix `L` after a number: Python 2 wrote it in
 /// headers before version 3.0.
@@ -74,7 +88,7 @@ fn header_error(sentence: impl fmt::Display) -> FormatError {
 
 /// The entries that have been parsed so far.
 struct Entries<'h> {
-    descr: Option<&'h str>,
+    descr: Option<Descr<'h>>,
     columns_first: Option<bool>,
     shape: Option<Vec<u64>>,
     has_long: bool,
@@ -93,12 +107,7 @@ impl<'h> Entries<'h> {
             let (after, key) = terminated(string, token(':')).parse(rest)?;
             let (after, again) = match key {
                 "descr" => {
-                    // The dtype of records is a list, and the dtype of subarrays is a tuple.
-                    if after.starts_with(['[', '(']) {
-                        let sentence = "unsupported dtype of records";
-                        self.fault = Some(FormatError::violation(Rule::NpyDtype, sentence));
-                    }
-                    let (after, descr) = string(after)?;
+                    let (after, descr) = self.descr(after)?;
                     (after, self.descr.replace(descr).is_some())
                 }
                 "fortran_order" => {
@@ -129,6 +138,26 @@ impl<'h> Entries<'h> {
             }
             rest = after;
         }
+    }
+
+    /// Parses a dtype: its name, or the list of the fields of records.
+    fn descr(&mut self, input: &'h str) -> Parse<'h, Descr<'h>> {
+        if !input.starts_with('[') {
+            let (after, name) = string(input)?;
+            return Ok((after, Descr::Name(name)));
+        }
+        let (after, records) = records::parse(input, self.has_long)?;
+        let length = input.len().saturating_sub(after.len());
+        let text = input.get(..length).unwrap_or_default().trim_end();
+        let Some(records) = records else {
+            self.fault = Some(FormatError::memory());
+            return failed(after);
+        };
+        if records.has_duplicates {
+            self.fault = Some(header_error("two fields of the records have the same name"));
+            return failed(after);
+        }
+        Ok((after, Descr::Records(records, text)))
     }
 
     /// Parses a tuple of numbers. A single number must be followed by a comma, since `(5)` is a number in Python.
@@ -168,12 +197,12 @@ impl<'h> Entries<'h> {
     }
 }
 
-fn failed<T>(input: &str) -> IResult<&str, T> {
+pub(super) fn failed<T>(input: &str) -> IResult<&str, T> {
     Err(nom::Err::Failure(nom::error::Error::new(input, nom::error::ErrorKind::Verify)))
 }
 
 /// Returns a parser for the character `c` with optional white space around it.
-fn token<'h>(
+pub(super) fn token<'h>(
     c: char,
 ) -> impl nom::Parser<&'h str, Output = char, Error = nom::error::Error<&'h str>> {
     delimited(multispace0, char(c), multispace0)
@@ -191,7 +220,7 @@ fn boolean(input: &str) -> IResult<&str, bool> {
 }
 
 /// Parses a decimal number without leading zeros. `has_long` allows the suffix `L` of a long integer of Python 2.
-fn number(input: &str, has_long: bool) -> IResult<&str, u64> {
+pub(super) fn number(input: &str, has_long: bool) -> IResult<&str, u64> {
     let (rest, digits) = digit1(input)?;
     let rest = rest.strip_prefix('L').filter(|_| has_long).unwrap_or(rest);
     match digits.parse() {
@@ -222,7 +251,7 @@ mod tests {
 
     #[test]
     fn any_order_and_either_quotes() {
-        let wanted = Literal { descr: "<f4", columns_first: true, shape: vec![2, 3] };
+        let wanted = Literal { descr: Descr::Name("<f4"), columns_first: true, shape: vec![2, 3] };
         for text in [
             "{'descr': '<f4', 'fortran_order': True, 'shape': (2, 3), }          \n",
             "{\"shape\":(2,3),\"fortran_order\":True,\"descr\":\"<f4\"}",
@@ -267,8 +296,8 @@ mod tests {
             ("{'descr': '<f4', 'fortran_order': False}", "lacks \"shape\""),
             ("{'descr': '<f4', 'descr': '<f8'}", "duplicate key"),
             ("{'descr': '<f4', 'more': 1}", "unknown key"),
-            ("{'descr': [('a', '<f4')], 'fortran_order': False, 'shape': ()}", "records"),
-            ("{'descr': ('<f4', (2,)), 'fortran_order': False, 'shape': ()}", "records"),
+            ("{'descr': ('<f4', (2,)), 'fortran_order': False, 'shape': ()}", "invalid NumPy"),
+            ("{'descr': [('a', '<f4'], 'fortran_order': False, 'shape': ()}", "invalid NumPy"),
             ("{'descr': '<f4' 'fortran_order': False, 'shape': ()}", "invalid NumPy header at "),
             ("{'descr': '<f4', 'fortran_order': false, 'shape': ()}", "invalid NumPy header at "),
             (

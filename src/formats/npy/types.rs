@@ -1,13 +1,23 @@
 //! Parsing the names of NumPy dtypes.
 
-use crate::escape::Short;
-use crate::formats::error::FormatError;
-use crate::formats::rules::{OBJECTS, Rule};
 use crate::tools::{LogicalType, StorageType};
 
-/// An element type and its byte order.
+/// A dtype, as far as zten interprets it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Type {
+pub(super) enum Type {
+    /// Numbers or bools.
+    Known(Number),
+    /// Elements of this size in bytes that zten does not interpret: text, bytes, dates, or numbers of other widths.
+    Opaque(u64),
+    /// Python objects, which are pickled.
+    Objects,
+    /// A name that NumPy does not write. The size of an element is not known.
+    Unknown,
+}
+
+/// The type of numbers or bools, and their byte order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Number {
     pub(super) storage: StorageType,
     pub(super) logical: Option<LogicalType>,
     pub(super) is_big: bool,
@@ -32,93 +42,142 @@ const TYPES: [(&str, StorageType, Option<LogicalType>); 15] = [
     ("c16", StorageType::F64, Some(LogicalType::Complex128)),
 ];
 
+/// The long doubles of the machines that NumPy runs on: their names and sizes in bytes.
+const LONG_DOUBLES: [(&str, u64); 6] =
+    [("f10", 10), ("f12", 12), ("f16", 16), ("c20", 20), ("c24", 24), ("c32", 32)];
+
+/// The units of dates and durations.
+const UNITS: [&str; 14] =
+    ["Y", "M", "W", "D", "h", "m", "s", "ms", "us", "μs", "ns", "ps", "fs", "as"];
+
 impl Type {
     /// Parses the name `descr` of a dtype, such as `<f4`.
-    pub(super) fn parse(descr: &str) -> Result<Self, FormatError> {
+    pub(super) fn parse(descr: &str) -> Self {
         let (order, name) = match descr.chars().next() {
             Some(order @ ('<' | '>' | '|')) => (Some(order), descr.get(1..).unwrap_or_default()),
             _ => (None, descr),
         };
-        let quoted = Short(descr);
-        let Some((_, storage, logical)) = TYPES.iter().find(|(known, ..)| *known == name) else {
-            let what = unsupported(name);
-            let sentence = format_args!("unsupported dtype {quoted}: {what}");
-            let error = FormatError::violation(Rule::NpyDtype, sentence);
-            // The advice about pickles fits objects only.
-            return Err(if name == "O" { error.advising(OBJECTS) } else { error });
-        };
-        if order == Some('|') && storage.width() > 1 {
-            let sentence = format_args!("dtype {quoted} without a byte order");
-            return Err(FormatError::violation(Rule::NpyDtype, sentence));
+        if let Some((_, storage, logical)) = TYPES.iter().find(|(known, ..)| *known == name) {
+            if order == Some('|') && storage.width() > 1 {
+                return Self::Unknown;
+            }
+            let is_big = order == Some('>');
+            return Self::Known(Number { storage: *storage, logical: *logical, is_big });
         }
-        Ok(Self { storage: *storage, logical: *logical, is_big: order == Some('>') })
+        if let Some((_, size)) = LONG_DOUBLES.iter().find(|(known, _)| *known == name) {
+            return Self::Opaque(*size);
+        }
+        let (letter, rest) = match name.chars().next() {
+            Some(letter) => (letter, name.get(letter.len_utf8()..).unwrap_or_default()),
+            None => return Self::Unknown,
+        };
+        let size = match letter {
+            'O' => return Self::Objects,
+            // Bytes that end at the first zero, and bytes without a type.
+            'S' | 'a' | 'V' => number(rest),
+            // Characters of four bytes each.
+            'U' => number(rest).and_then(|characters| characters.checked_mul(4)),
+            'M' | 'm' => is_unit(rest).then_some(8),
+            _ => None,
+        };
+        size.map_or(Self::Unknown, Self::Opaque)
     }
+}
 
-    /// The width of an element in bytes.
+impl Number {
+    /// Returns the size of an element in bytes.
     pub(super) fn width(self) -> u64 {
         let parts = self.logical.map_or(1, LogicalType::ratio);
         u64::from(self.storage.width()).saturating_mul(parts.into())
     }
 }
 
-/// Describes the unsupported dtype `name`, which has no byte order, for an error.
-fn unsupported(name: &str) -> &'static str {
-    let rest = name.get(1..).unwrap_or_default();
-    match name.chars().next() {
-        Some('O') => "Python objects",
-        Some('V') => "bytes without a type",
-        Some('S' | 'U' | 'a') => "text",
-        Some('M' | 'm') => "times",
-        Some('f' | 'c') if matches!(rest, "10" | "12" | "16" | "20" | "24" | "32") => {
-            "long doubles"
-        }
-        _ => "not supported",
+/// Parses a decimal number without a sign. An empty text is 0, as for NumPy.
+fn number(digits: &str) -> Option<u64> {
+    let is_number = digits.bytes().all(|byte| byte.is_ascii_digit());
+    match digits {
+        "" => Some(0),
+        _ if is_number => digits.parse().ok(),
+        _ => None,
     }
+}
+
+/// Returns whether `rest` is what follows the letter of a date or duration: 8, and the unit in brackets, which may have a
+/// factor, as in `8[25us]`.
+fn is_unit(rest: &str) -> bool {
+    let Some(unit) = rest.strip_prefix('8') else { return false };
+    let Some(unit) = unit.strip_prefix('[').and_then(|unit| unit.strip_suffix(']')) else {
+        return unit.is_empty();
+    };
+    let unit = unit.trim_start_matches(|letter: char| letter.is_ascii_digit());
+    unit == "generic" || UNITS.contains(&unit)
 }
 
 #[cfg(test)]
 mod tests {
-    use crate::formats::tests::brief;
-
     use super::*;
     use alloc::format;
 
     #[test]
-    fn every_type() {
+    fn every_number() {
         for (name, storage, logical) in TYPES {
             for order in ["<", ">", ""] {
-                let this = Type::parse(&format!("{order}{name}")).unwrap();
-                assert_eq!(this, Type { storage, logical, is_big: order == ">" });
+                let Type::Known(this) = Type::parse(&format!("{order}{name}")) else {
+                    panic!("{order}{name}")
+                };
+                assert_eq!(this, Number { storage, logical, is_big: order == ">" });
                 assert!(logical.is_none_or(|logical| logical.storage() == storage));
                 let digits = name.trim_start_matches(|letter: char| !letter.is_ascii_digit());
                 assert_eq!(this.width(), digits.parse().unwrap_or(1), "{name}");
             }
-            let bare = Type::parse(&format!("|{name}"));
-            assert_eq!(bare.is_ok(), matches!(name, "?" | "b1" | "i1" | "u1"), "{name}");
+            let is_known = matches!(Type::parse(&format!("|{name}")), Type::Known(_));
+            assert_eq!(is_known, matches!(name, "?" | "b1" | "i1" | "u1"), "{name}");
         }
     }
 
     #[test]
-    fn rejected_by_name() {
-        for (descr, why) in [
-            ("|O", "objects"),
-            ("|V2", "without a type"),
-            ("<U7", ": text"),
-            ("|S3", ": text"),
-            ("<M8[ns]", "times"),
-            ("<m8[s]", "times"),
-            ("<f16", "long doubles"),
-            ("<c32", "long doubles"),
-            ("=f4", "not supported"),
-            ("<f3", "not supported"),
-            ("<", "not supported"),
-            ("", "not supported"),
-            ("é", "not supported"),
-            ("<f4 ", "not supported"),
-            ("|f4", "without a byte order"),
+    fn every_other_type() {
+        for (descr, size) in [
+            ("|V2", 2),
+            ("|V0", 0),
+            ("<V1", 1),
+            ("<U7", 28),
+            (">U1", 4),
+            ("<U0", 0),
+            ("|S3", 3),
+            ("|S", 0),
+            ("|a5", 5),
+            ("<M8[ns]", 8),
+            (">M8[25us]", 8),
+            ("<m8[s]", 8),
+            ("<m8", 8),
+            ("<m8[generic]", 8),
+            ("<f16", 16),
+            ("<f12", 12),
+            ("<c32", 32),
         ] {
-            let sentence = brief(&Type::parse(descr).unwrap_err().into());
-            assert!(sentence.contains(why), "{descr}: {sentence}");
+            assert_eq!(Type::parse(descr), Type::Opaque(size), "{descr}");
+        }
+        assert_eq!(Type::parse("|O"), Type::Objects);
+        assert_eq!(Type::parse("|O8"), Type::Objects);
+        for descr in [
+            "=f4",
+            "<f3",
+            "<",
+            "",
+            "é",
+            "<f4 ",
+            "|f4",
+            "<U-1",
+            "<U+1",
+            "<U99999999999999999999",
+            "<U9999999999999999999",
+            "<M8[x]",
+            "<M8[ns",
+            "<M4[ns]",
+            "<m8[2]",
+        ] {
+            assert_eq!(Type::parse(descr), Type::Unknown, "{descr}");
         }
     }
 }

@@ -18,9 +18,10 @@ use crate::formats::Block;
 use crate::formats::cbor::Map;
 use crate::formats::error::FormatError;
 use crate::index::Encoding;
+use crate::layout::State;
 use crate::limits::OpenOptions;
 use crate::manifest::Tensor;
-use crate::tools::ElementType;
+use crate::tools::{ElementType, StorageType};
 
 use super::batter::Content;
 use super::{Kind, Read};
@@ -80,6 +81,9 @@ pub(super) fn read(name: &str, bytes: &[u8]) -> Result<Content, Error> {
     assert!(["safetensors", "GGUF", ".npy", ".npz", "PyTorch"].contains(&archive.format()));
     assert_eq!(archive.generation(), None);
     let mut tensors = Vec::new();
+    if source.tensors().any(|tensor| matches!(tensor.state(), State::Unread(_))) {
+        return Err(source.verify().unwrap_err());
+    }
     for (read, borrowed) in source.tensors().zip(archive.tensors()) {
         assert_eq!(source.tensor(read.name()).unwrap().ordinal(), read.ordinal());
         tensors.push(tensor(&read, &borrowed, bytes)?);
@@ -105,6 +109,8 @@ pub(super) fn facts(tensor: &Tensor<'_>) -> (String, (Vec<u64>, Kind, std::ops::
     let kind = match data.element_type() {
         ElementType::Plain(storage) => Kind::Plain(storage),
         ElementType::Logical(logical) => Kind::Logical(logical),
+        // Elements that are not interpreted are bytes.
+        ElementType::Opaque(..) | ElementType::Unknown(_) => Kind::Plain(StorageType::U8),
         other => panic!("{other:?}"),
     };
     (tensor.name().to_owned(), (tensor.shape().to_vec(), kind, data.extent().range()))
@@ -131,7 +137,12 @@ fn tensor(read: &Tensor<'_>, borrowed: &Tensor<'_>, file: &[u8]) -> Result<Read,
         assert_eq!((attributes.count(), ggml_type.get::<&str>().unwrap()), (3, block.name));
         return Ok((name, shape, kind, bytes));
     }
-    assert_eq!(kind.bytes(&shape), Some(length));
+    match component.element_type() {
+        ElementType::Opaque(_, size) => {
+            assert_eq!(shape.iter().product::<u64>() * size, length);
+        }
+        _ => assert_eq!(kind.bytes(&shape), Some(length)),
+    }
     let view = borrowed.dense().unwrap().view();
     assert_eq!(view.is_ok(), is_raw);
     if is_raw && component.byte_order() == ByteOrder::Little {

@@ -3,7 +3,11 @@ use alloc::format;
 use alloc::vec;
 use alloc::vec::Vec;
 
-use crate::limits::Limits;
+use crate::archive::{Archive, InMemory};
+use crate::formats::rules::Rule;
+use crate::layout::State;
+use crate::limits::{Limits, OpenOptions};
+use crate::manifest::Component;
 use crate::tools::{LogicalType, StorageType};
 
 use super::{Kind, open_with, read, rejection, single};
@@ -13,6 +17,16 @@ pub(super) use zten_corpus::other::npy::{file, versioned};
 /// Numbers that count up, so many bytes of them.
 fn counting(bytes: usize) -> Vec<u8> {
     (0..bytes).map(|at| u8::try_from(at % 256).unwrap()).collect()
+}
+
+/// Returns the decoded bytes of `component`.
+fn content(component: &Component<'_>) -> Vec<u8> {
+    let mut reader = component.reader().unwrap();
+    let mut bytes = Vec::new();
+    while let Some(chunk) = reader.next_chunk().unwrap() {
+        bytes.extend_from_slice(chunk);
+    }
+    bytes
 }
 
 #[test]
@@ -111,25 +125,156 @@ fn data_is_as_long_as_the_shape_asks() {
     assert!(single("x.npy", &bytes).3.is_empty());
 }
 
+/// Opens the `.npy` file `bytes` called `x.npy`.
+fn opened(bytes: Vec<u8>) -> Archive<InMemory<Vec<u8>>> {
+    let length = bytes.len().try_into().unwrap();
+    OpenOptions::default().open_named(InMemory(bytes), length, "x.npy").unwrap()
+}
+
 #[test]
-fn types_are_rejected_by_name() {
-    for descr in ["|O", "|V2", "<U4", "|S1", "<M8[s]", "<f16", "<c32", "<q9"] {
-        assert!(rejection("x.npy", &file(descr, false, "()", &[0; 32])).contains(descr));
+fn opaque_elements_are_bytes() {
+    for (descr, size) in
+        [("|V2", 2), ("<U4", 16), ("|S1", 1), (">M8[s]", 8), ("<f16", 16), ("<c32", 32)]
+    {
+        for columns_first in [false, true] {
+            let data = counting(6 * size);
+            let archive = opened(file(descr, columns_first, "(2, 3)", &data));
+            let tensor = archive.tensor("x").unwrap();
+            assert_eq!((tensor.state(), tensor.shape()), (State::Opaque, &[2, 3][..]));
+            let data = tensor.component("data").unwrap();
+            assert_eq!(data.type_name(), descr);
+            assert_eq!(data.element_size(), u64::try_from(size).ok());
+            let bytes = counting(6 * size);
+            let elements: Vec<_> = bytes.chunks(size).collect();
+            let wanted = if columns_first {
+                [0, 2, 4, 1, 3, 5].map(|at| elements[at]).concat()
+            } else {
+                bytes.clone()
+            };
+            assert_eq!(content(&data), wanted, "{descr}");
+            assert!(tensor.to_vec::<f32>().is_err());
+            archive.verify().unwrap();
+        }
     }
-    let records = "{'descr': [('a', '<f4')], 'fortran_order': False, 'shape': (1,), }\n";
-    assert!(rejection("x.npy", &versioned(1, records, &[0; 4])).contains("records"));
+    // The file has to have as many bytes as the shape needs.
+    assert!(rejection("x.npy", &file("<U4", false, "(2,)", &[0; 31])).contains("found 31"));
+    // An empty text takes no bytes.
+    assert_eq!(opened(file("<U0", false, "(5,)", &[])).tensor("x").unwrap().shape(), [5]);
+}
+
+#[test]
+fn objects_and_unknown_types_are_unread() {
+    for (descr, rule) in
+        [("|O", Rule::NpyObjects), ("<q9", Rule::NpyDtype), ("=f4", Rule::NpyDtype)]
+    {
+        let archive = opened(file(descr, false, "(3,)", b"pickle"));
+        let tensor = archive.tensor("x").unwrap();
+        assert_eq!(tensor.state(), State::Unread(rule.into()));
+        assert_eq!(tensor.shape(), [3]);
+        let data = tensor.component("data").unwrap();
+        assert_eq!(data.type_name(), descr);
+        for error in [data.reader().unwrap_err(), tensor.to_vec::<u8>().unwrap_err()] {
+            assert_eq!((error.kind(), error.tensor()), (rule.into(), Some("x")));
+        }
+        assert_eq!(archive.verify().unwrap_err().kind(), rule);
+    }
+    let archive = opened(file("\u{1b}[31m", false, "()", &[]));
+    assert_eq!(archive.tensor("x").unwrap().component("data").unwrap().type_name(), "\u{1b}[31m");
+}
+
+/// Returns a file of records, of version `version`.
+fn records(version: u8, descr: &str, shape: &str, data: &[u8]) -> Vec<u8> {
+    let literal = format!("{{'descr': {descr}, 'fortran_order': False, 'shape': {shape}, }}\n");
+    versioned(version, &literal, data)
+}
+
+#[test]
+fn fields_of_records_are_tensors() {
+    let descr = "[('a', '|i1'), ('x', '>f4'), (('title', 'p'), '<u2', (2,)), ('', '|V1'), ('b', '|b1'), ('in', [('y', '<f8'), ('s', '|S3')])]";
+    let mut data = Vec::new();
+    for row in 0..1000_u16 {
+        data.push(u8::try_from(row % 100).unwrap());
+        data.extend((f32::from(row) / 2.0).to_be_bytes());
+        data.extend(row.to_le_bytes());
+        data.extend((row + 1).to_le_bytes());
+        data.extend([0xff, 7]);
+        data.extend(f64::from(row).to_le_bytes());
+        data.extend(b"abc");
+    }
+    let archive = opened(records(1, descr, "(10, 100)", &data));
+    let names: Vec<_> = archive.tensors().map(|tensor| tensor.name()).collect();
+    assert_eq!(names, ["x", "x[\"a\"]", "x[\"x\"]", "x[\"p\"]"]);
+    let whole = archive.tensor("x").unwrap();
+    assert_eq!(whole.state(), State::Opaque);
+    assert_eq!(whole.component("data").unwrap().type_name(), descr);
+    assert_eq!(content(&whole.component("data").unwrap()), data);
+    let floats = archive.tensor("x[\"x\"]").unwrap();
+    assert_eq!((floats.shape(), floats.state()), (&[10, 100][..], State::Readable));
+    let wanted: Vec<_> = (0..1000_u16).map(|row| f32::from(row) / 2.0).collect();
+    assert_eq!(floats.to_vec::<f32>().unwrap(), wanted);
+    assert!(floats.as_slice::<f32>().is_err());
+    let part = floats.slice((3..5, 10..12)).unwrap().to_vec::<f32>().unwrap();
+    assert_eq!(part, [155.0, 155.5, 205.0, 205.5]);
+    let pairs = archive.tensor("x[\"p\"]").unwrap();
+    assert_eq!(pairs.shape(), [10, 100, 2]);
+    let wanted: Vec<_> = (0..1000_u16).flat_map(|row| [row, row + 1]).collect();
+    assert_eq!(pairs.to_vec::<u16>().unwrap(), wanted);
+    archive.verify().unwrap();
+    // Fields of a column-major matrix are in another order than its records.
+    let literal = "{'descr': [('a', '|i1')], 'fortran_order': True, 'shape': (2, 2), }\n";
+    assert_eq!(opened(versioned(1, literal, &[0; 4])).len(), 1);
+    assert_eq!(opened(records(1, "[('a', '|i1')]", "(0,)", &[])).len(), 2);
+    assert_eq!(opened(records(1, "[]", "(3,)", &[])).len(), 1);
+}
+
+#[test]
+fn dtypes_of_records() {
+    // Records of objects are unread, and so are those of an unknown type.
+    for (descr, rule) in [
+        ("[('a', '<f4'), ('o', '|O')]", Rule::NpyObjects),
+        ("[('a', [('o', '|O')], (2,))]", Rule::NpyObjects),
+        ("[('a', '<q9')]", Rule::NpyDtype),
+        ("[('a', '<f8', (4294967296, 4294967296))]", Rule::NpyDtype),
+    ] {
+        let archive = opened(records(1, descr, "(1,)", &[0; 4]));
+        assert_eq!(archive.tensor("x").unwrap().state(), State::Unread(rule.into()), "{descr}");
+    }
+    for descr in [
+        "[('a' '<f4')]",
+        "[('a', '<f4']",
+        "[('a', '<f4'), 5]",
+        "[('a',)]",
+        "[('a', '<f4', )",
+        "[[('a', '<f4')]]",
+        "[('a', '<f4', (2, x))]",
+        "[('a', ('<f4', (2,)))]",
+        "(('a', '<f4'),)",
+    ] {
+        assert!(
+            rejection("x.npy", &records(1, descr, "(1,)", &[0; 4])).contains("header"),
+            "{descr}"
+        );
+    }
+    // Two fields of one name, which NumPy rejects.
+    let twice = "[('a', '|i1'), ('a', '|i1')]";
+    assert!(rejection("x.npy", &records(1, twice, "(1,)", &[0; 2])).contains("same name"));
+    // Names with escapes are not decoded, so their fields are no tensors.
+    assert_eq!(opened(records(1, "[('a\\'b', '|i1')]", "(1,)", &[0])).len(), 1);
+    // Nesting is no recursion.
+    let deep = format!("{}[('x', '|i1')]{}", "[('a', ".repeat(3000), ")]".repeat(3000));
+    assert_eq!(opened(records(1, &deep, "(1,)", &[0])).len(), 1);
     // Names of fields are Latin-1 before version 3.0.
-    let latin = records.replace("'a'", "'\u{e9}'");
-    assert!(rejection("x.npy", &versioned(3, &latin, &[0; 4])).contains("records"));
     for version in [1, 2, 3] {
-        let mut bytes = versioned(version, &latin.replace('\u{e9}', "?"), &[0; 4]);
+        let mut bytes = records(version, "[('?', '<f4')]", "(1,)", &[0; 4]);
         let place = bytes.iter().position(|byte| *byte == b'?').unwrap();
         bytes[place] = 0xe9;
-        let why = if version == 3 { "is not text" } else { "records" };
-        assert!(rejection("x.npy", &bytes).contains(why));
+        if version == 3 {
+            assert!(rejection("x.npy", &bytes).contains("is not text"));
+        } else {
+            assert!(opened(bytes).tensor("x[\"é\"]").is_ok());
+        }
     }
-    let sentence = rejection("x.npy", &file("\u{1b}[31m", false, "()", &[]));
-    assert!(sentence.contains("\\u{1b}[31m"), "{sentence}");
+    assert!(opened(records(3, "[('é', '<f4')]", "(1,)", &[0; 4])).tensor("x[\"é\"]").is_ok());
 }
 
 #[test]

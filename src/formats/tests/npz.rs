@@ -6,10 +6,12 @@ use std::io::{Cursor, Write as _};
 use zip::write::SimpleFileOptions;
 use zip::{CompressionMethod, ZipWriter};
 
+use crate::layout::State;
 use crate::limits::{Limits, OpenOptions};
 
 use super::archive::Noted;
-use super::{npy, open_with, read, rejection};
+use super::{brief, npy, open_with, read, rejection};
+use crate::formats::rules::Rule;
 
 /// An archive of members, deflated or not.
 pub(super) fn archive(members: &[(&str, Vec<u8>)], deflated: bool) -> Vec<u8> {
@@ -83,16 +85,37 @@ fn chunks_do_not_divide_elements() {
 }
 
 #[test]
-fn other_members_are_rejected_by_name() {
-    for (name, why) in [
-        ("notes.txt", "\"notes.txt\" is not a NumPy array"),
-        ("a.npy/", "\"a.npy/\" is not a NumPy array"),
-        ("a.NPY", "\"a.NPY\" is not a NumPy array"),
-        ("a.npy", "\"a.npy\": the NumPy header is cut off"),
-    ] {
-        let sentence = rejection("x", &archive(&[("b.npy", array(&[1])), (name, vec![])], false));
-        assert_eq!(sentence, why);
+fn other_members_are_notes() {
+    for deflated in [false, true] {
+        for (name, content, why) in [
+            ("notes.txt", &b"notes"[..], "\"notes.txt\" is no array"),
+            ("folder/a.npy.txt", b"\x93NUMP", "\"folder/a.npy.txt\" is no array"),
+            ("a.NPY", b"", "\"a.NPY\" is no array"),
+            ("folder/", b"", "\"folder/\" is a folder"),
+            ("a.npy/", b"", "\"a.npy/\" is a folder"),
+        ] {
+            if name.ends_with('/') && deflated {
+                continue;
+            }
+            let bytes = archive(&[("b.npy", array(&[1])), (name, content.to_vec())], deflated);
+            let opened = OpenOptions::default().from_bytes(&*bytes).unwrap();
+            assert_eq!(opened.tensors().map(|tensor| tensor.name()).collect::<Vec<_>>(), ["b"]);
+            opened.verify().unwrap();
+            let [finding] = opened.findings() else { panic!("{name}") };
+            assert_eq!(finding.error().kind(), Rule::NpzName);
+            assert!(brief(finding.error()).starts_with(why), "{}", brief(finding.error()));
+        }
     }
+    // NumPy reads an array whatever the name of its member is.
+    let bytes = archive(&[("b.bin", array(&[1])), ("c", array(&[2]))], true);
+    let (_, tensors) = read("x", &bytes).unwrap();
+    assert_eq!(tensors.iter().map(|(name, ..)| &**name).collect::<Vec<_>>(), ["b.bin", "c"]);
+    // `a` would be the text, and not the array.
+    let sentence =
+        rejection("x", &archive(&[("a", b"text".to_vec()), ("a.npy", array(&[1]))], false));
+    assert!(sentence.contains("has the name of the member"), "{sentence}");
+    let sentence = rejection("x", &archive(&[("a.npy", vec![])], false));
+    assert_eq!(sentence, "\"a.npy\": the NumPy header is cut off");
     let empty = archive(&[("a.npy", vec![])], true);
     assert_eq!(rejection("x", &empty), "\"a.npy\": the NumPy header is cut off");
     let text = b"just some text, as long as a header is".to_vec();
@@ -100,6 +123,69 @@ fn other_members_are_rejected_by_name() {
         rejection("x", &archive(&[("a.npy", text)], true)),
         "\"a.npy\": missing NumPy array"
     );
+}
+
+/// An array of text, records or objects does not keep the others from being read.
+#[test]
+fn what_is_not_interpreted_hides_nothing() {
+    let fields =
+        "{'descr': [('a', '<u2'), ('t', '|S1')], 'fortran_order': False, 'shape': (2,), }\n";
+    let mut pickled = npy::file("|O", false, "(1,)", b"");
+    pickled.extend(b"\x80\x03]q\0.");
+    for deflated in [false, true] {
+        let bytes = archive(
+            &[
+                ("t.npy", npy::file("<U1", false, "(2,)", &[65, 0, 0, 0, 66, 0, 0, 0])),
+                ("r.npy", npy::versioned(1, fields, &[1, 2, 65, 3, 4, 66])),
+                ("o.npy", pickled.clone()),
+                ("n.npy", array(&[1, 2])),
+            ],
+            deflated,
+        );
+        let opened = OpenOptions::default().from_bytes(&*bytes).unwrap();
+        let listed: Vec<_> =
+            opened.tensors().map(|tensor| (tensor.name(), tensor.state())).collect();
+        assert_eq!(
+            listed,
+            [
+                ("t", State::Opaque),
+                ("r", State::Opaque),
+                ("r[\"a\"]", State::Readable),
+                ("o", State::Unread(Rule::NpyObjects.into())),
+                ("n", State::Readable),
+            ]
+        );
+        assert_eq!(opened.tensor("r[\"a\"]").unwrap().to_vec::<u16>().unwrap(), [0x201, 0x403]);
+        assert_eq!(opened.tensor("n").unwrap().to_vec::<u8>().unwrap(), [1, 2]);
+        assert_eq!(opened.verify().unwrap_err().kind(), Rule::NpyObjects);
+        // One damaged byte of any array is found by reading it, and by reading a field of it.
+        for (name, member, of) in
+            [("t", 0, "t"), ("r", 1, "r"), ("r[\"a\"]", 1, "r"), ("n", 3, "n"), ("o", 2, "o")]
+        {
+            let mut damaged = bytes.clone();
+            let start = damaged
+                .windows(4)
+                .enumerate()
+                .filter(|(_, bytes)| bytes == b"PK\x03\x04")
+                .map(|(at, _)| at)
+                .nth(member + 1)
+                .unwrap_or_else(|| find(&damaged, b"PK\x01\x02"));
+            damaged[start - 1] ^= 1;
+            let opened = OpenOptions::default().from_bytes(&*damaged);
+            let Ok(opened) = opened else {
+                // The damaged byte is the last one of the deflated header.
+                assert!(deflated, "{name}");
+                continue;
+            };
+            let tensor = opened.tensor(name).unwrap();
+            let read = tensor.component("data").unwrap().read().map(drop);
+            let error = if name == "o" { opened.verify().unwrap_err() } else { read.unwrap_err() };
+            let broken = [Rule::ZipCrc, Rule::ZipDeflate, Rule::ZipLength];
+            assert!(broken.iter().any(|rule| error.kind() == *rule), "{name}: {error}");
+            let error = opened.verify().unwrap_err();
+            assert!(broken.iter().any(|rule| error.kind() == *rule), "{of}: {error}");
+        }
+    }
 }
 
 #[test]
@@ -300,7 +386,7 @@ fn members_that_overlap_are_not_read_on_and_on() {
     let source = Noted::new(&bytes);
     let length = u64::try_from(bytes.len()).unwrap();
     let error = crate::formats::npz::open(&source, length, &OpenOptions::default()).unwrap_err();
-    assert!(super::brief(&error.into()).contains("does not begin where the one before it ends"));
+    assert!(brief(&error.into()).contains("does not begin where the one before it ends"));
     let read = source.ranges.lock().unwrap().len();
     assert!(read < 10, "{read} reads");
 }
@@ -317,7 +403,7 @@ fn what_is_decompressed_is_limited() {
     let bytes = archive(&members, true);
     assert!(open_with("x", &bytes, &limits(size, 2 * size)).is_ok());
     for (decoded, total) in [(size - 1, u64::MAX), (u64::MAX, 2 * size - 1)] {
-        let sentence = super::brief(&open_with("x", &bytes, &limits(decoded, total)).unwrap_err());
+        let sentence = brief(&open_with("x", &bytes, &limits(decoded, total)).unwrap_err());
         assert!(sentence.contains("exceeds the limit"), "{sentence}");
     }
     // What is not compressed is not.

@@ -38,14 +38,18 @@ const TEXT: u16 = 1;
 /// The external attributes of entries that are no regular files: a volume label, a directory, a device, a Windows link. Readers
 /// skip such a member, or make a folder or link of it, even if the entry claims to come from Unix.
 const NO_FILE: u32 = 0x08 | 0x10 | 0x40 | 0x400;
-/// The allowed Unix file types in the upper half of the external attributes: unset, and a regular file.
-const FILE_KINDS: [u32; 2] = [0, 8];
+/// The external attribute of a directory.
+const DIRECTORY_BIT: u32 = 0x10;
+/// The Unix file types in the upper half of the external attributes, which may also be unset (0): a regular file, and a
+/// directory.
+const REGULAR_KIND: u32 = 8;
+const FOLDER_KIND: u32 = 4;
+/// The last byte of the name of a folder.
+const FOLDER: &[u8] = b"/";
 /// The length in bytes of the local header up to the name.
 const FIXED: u64 = 30;
 /// The length in bytes of the longest data descriptor.
 const BEHIND_MOST: u64 = 24;
-/// The suffix of the names of members that NumPy reads.
-const SUFFIX: &[u8] = b".npy";
 
 /// The fields that are both in the directory and in the local header.
 struct Header {
@@ -136,11 +140,19 @@ impl<'d> Entry<'d> {
             let sentence = "has a comment, or lies in another part of the archive";
             return Err(about(FormatError::predicate(Rule::ZipDirectory, sentence)));
         }
+        // All readers take a member for a folder if its name ends in a slash, whatever its attributes are.
+        let is_folder = writer == Writer::NumPy && name.ends_with(FOLDER);
+        let (bits, kind) = if is_folder { (DIRECTORY_BIT, FOLDER_KIND) } else { (0, REGULAR_KIND) };
         if internal & !TEXT != 0
-            || external & NO_FILE != 0
-            || !FILE_KINDS.contains(&(external >> 28))
+            || external & NO_FILE & !bits != 0
+            || ![0, REGULAR_KIND, kind].contains(&(external >> 28))
         {
-            let sentence = "has attributes other than those of a regular file";
+            let what = if is_folder { "a folder" } else { "a regular file" };
+            let sentence = format_args!("has attributes other than those of {what}");
+            return Err(about(FormatError::predicate(Rule::ZipAttributes, sentence).or_at(at)));
+        }
+        if is_folder && (header.size, header.packed, header.method) != (0, 0, STORED) {
+            let sentence = "has content, but the name of a folder";
             return Err(about(FormatError::predicate(Rule::ZipAttributes, sentence).or_at(at)));
         }
         let has_large = extra.large.is_some();
@@ -154,8 +166,13 @@ impl<'d> Entry<'d> {
             let sentence = "has an extra field for large files with other numbers than are missing";
             return Err(about(FormatError::predicate(Rule::ZipExtra, sentence)));
         };
-        let name = validate(&header, name, packed == size, writer).map_err(about)?;
+        let name = validate(&header, name, packed == size).map_err(about)?;
         Ok(Self { at, header, has_large, name, writer, start, packed, size })
+    }
+
+    /// Returns whether the member is a folder.
+    pub(crate) fn is_folder(&self) -> bool {
+        self.name.as_bytes().ends_with(FOLDER)
     }
 
     /// The number of bytes to which the member decompresses, if the member is compressed.
@@ -295,21 +312,17 @@ fn local_sizes(
     }
 }
 
-/// Checks that all zip readers, and the reader of the `writer`'s format, read the member in the same way, and returns its name.
+/// Checks that all zip readers read the member in the same way, and returns its name.
 /// `is_of_one_size` says that the size and packed size are equal.
 fn validate<'d>(
     header: &Header,
     name: &'d [u8],
     is_of_one_size: bool,
-    writer: Writer,
 ) -> Result<&'d str, FormatError> {
     let Header { version, flags, method, .. } = *header;
     // Without the flag, zip readers decode names with different code pages.
     let text = str::from_utf8(name).ok().filter(|text| text.is_ascii() || flags & UTF8 != 0);
     let (rule, sentence) = match (method, text) {
-        _ if writer == Writer::NumPy && !name.ends_with(SUFFIX) => {
-            (Rule::NpzName, "is not a NumPy array")
-        }
         _ if flags & ENCRYPTED != 0 => (Rule::ZipEncrypted, "is encrypted"),
         _ if flags & !FLAGS != 0 || version > VERSION64 => {
             (Rule::ZipFeature, "needs a feature of zip that is not supported")

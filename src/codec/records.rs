@@ -1,0 +1,87 @@
+//! Reading one field of records.
+
+use alloc::vec::Vec;
+
+use super::extend;
+use crate::error::{BareError, Error, OutOfMemory};
+use crate::index::RecordField;
+use crate::num::u64_from_usize;
+
+/// The largest number of bytes of records that are held in memory, if a record is not larger than this.
+pub(super) const RECORDS: usize = 64 << 10;
+
+/// The field of records that is read, and the bytes of records that have been decoded.
+pub(super) struct Records {
+    /// The size of a record in bytes.
+    record: u64,
+    /// The offset and the size of the field in each record, in bytes.
+    offset: u64,
+    size: u64,
+    /// Decoded bytes of records. The first of them is byte `start` of the content.
+    bytes: Vec<u8>,
+    start: u64,
+    /// The number of bytes of the field that have been handed out.
+    taken: u64,
+}
+
+impl Records {
+    /// Prepares to read `field` from the first record on.
+    pub(super) fn new(field: RecordField) -> Result<Self, BareError> {
+        let RecordField { record, offset, size } = field;
+        let mut bytes = Vec::new();
+        bytes.try_reserve_exact(RECORDS).map_err(|_| OutOfMemory)?;
+        Ok(Self { record, offset, size, bytes, start: 0, taken: 0 })
+    }
+
+    /// Fills `room` with the next bytes of the field, and returns their number. If `room` is empty, decodes all that
+    /// follows the last byte of the field, so that its checksum is computed, and returns 0. `decode` decodes the next
+    /// bytes of the content to the front of a buffer, and returns their number. Its first argument is the number of
+    /// bytes that it has decoded before.
+    pub(super) fn read(
+        &mut self,
+        room: &mut [u8],
+        mut decode: impl FnMut(u64, &mut [u8]) -> Result<usize, Error>,
+    ) -> Result<usize, Error> {
+        let internal = BareError::internal();
+        if room.is_empty() {
+            while self.decode(&mut decode)? > 0 {}
+            return Ok(0);
+        }
+        let mut rest = &mut *room;
+        while !rest.is_empty() {
+            let record = self.taken.checked_div(self.size).ok_or(internal)?;
+            let within = self.taken.checked_rem(self.size).ok_or(internal)?;
+            let first = record.checked_mul(self.record).ok_or(internal)?;
+            let at = first.saturating_add(self.offset).saturating_add(within);
+            let held = at.checked_sub(self.start).and_then(|skipped| {
+                let skipped = usize::try_from(skipped).ok()?;
+                self.bytes.get(skipped..).filter(|held| !held.is_empty())
+            });
+            let Some(held) = held else {
+                if self.decode(&mut decode)? == 0 {
+                    return Err(internal.into());
+                }
+                continue;
+            };
+            let left = usize::try_from(self.size.saturating_sub(within)).unwrap_or(usize::MAX);
+            let length = held.len().min(left).min(rest.len());
+            let (filled, more) = rest.split_at_mut_checked(length).ok_or(internal)?;
+            filled.copy_from_slice(held.get(..length).ok_or(internal)?);
+            self.taken = self.taken.saturating_add(u64_from_usize(length));
+            rest = more;
+        }
+        Ok(room.len())
+    }
+
+    /// Replaces the decoded bytes with the next bytes of the content, and returns their number.
+    fn decode(
+        &mut self,
+        decode: &mut impl FnMut(u64, &mut [u8]) -> Result<usize, Error>,
+    ) -> Result<usize, Error> {
+        self.start = self.start.saturating_add(u64_from_usize(self.bytes.len()));
+        extend(&mut self.bytes, RECORDS)?;
+        let length = decode(self.start, &mut self.bytes)?;
+        self.bytes.truncate(length);
+        Ok(length)
+    }
+}

@@ -1,0 +1,183 @@
+//! Parsing the dtype of records: a Python list of tuples, each the name of a field, its dtype, and perhaps the shape of an
+//! array in the field.
+
+use alloc::borrow::ToOwned as _;
+use alloc::string::String;
+use alloc::vec::Vec;
+
+use nom::Parser as _;
+use nom::branch::alt;
+use nom::bytes::complete::take_while;
+use nom::character::complete::{anychar, char};
+use nom::combinator::{opt, recognize};
+use nom::multi::many0_count;
+use nom::sequence::{delimited, preceded, terminated};
+
+use crate::num::sort_by;
+
+use super::header::{Parse, failed, number, token};
+use super::types::{Number, Type};
+
+/// The largest number of fields that become tensors of their own.
+const FIELDS: usize = 256;
+
+/// The dtype of records.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Records {
+    /// The size of a record in bytes; `None` if it is not known, or exceeds 64 bits.
+    pub(super) size: Option<u64>,
+    /// Whether two fields have the same name. Names in records in records are not compared.
+    pub(super) has_duplicates: bool,
+    /// Whether some field holds Python objects.
+    pub(super) has_objects: bool,
+    /// The fields of numbers, at most [`FIELDS`]. Fields of records in records are not among them.
+    pub(super) fields: Vec<NumberField>,
+}
+
+/// A field of numbers in records.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct NumberField {
+    /// The name, as the header spells it.
+    pub(super) name: String,
+    pub(super) number: Number,
+    /// The offset in the record in bytes.
+    pub(super) offset: u64,
+    /// The shape of the array in the field; empty for a single number.
+    pub(super) shape: Vec<u64>,
+}
+
+/// A list of fields that has been begun.
+#[derive(Default)]
+struct List<'h> {
+    /// The size in bytes of the fields so far; `None` if it is not known.
+    size: Option<u64>,
+    /// The name of the field whose dtype is the list that follows.
+    name: &'h str,
+}
+
+/// Parses a list of fields. A list of fields may be the dtype of a field, and so on; a list of open lists takes the place of
+/// recursion. `has_long` allows the suffix `L` after a number. Returns `None` in place of an item if memory is out.
+pub(super) fn parse(input: &str, has_long: bool) -> Parse<'_, Option<Records>> {
+    let mut records = Records::default();
+    let mut open: Vec<List<'_>> = Vec::new();
+    let mut list = List { size: Some(0), name: "" };
+    let mut names = Vec::new();
+    let (mut rest, _) = token('[').parse(input)?;
+    loop {
+        let (after, end) = opt(token(']')).parse(rest)?;
+        rest = after;
+        // The size in bytes of the dtype of the current field, and the number that it is.
+        let (size, number) = if end.is_some() {
+            let Some(outer) = open.pop() else {
+                records.size = list.size;
+                sort_by(&mut names, Ord::cmp);
+                records.has_duplicates =
+                    names.windows(2).any(|pair| matches!(pair, [one, other] if one == other));
+                return Ok((rest, Some(records)));
+            };
+            let size = core::mem::replace(&mut list, outer).size;
+            (size, None)
+        } else {
+            let (after, name) = preceded(token('('), name).parse(rest)?;
+            let (after, _) = token(',').parse(after)?;
+            list.name = name;
+            // A field without a name is padding.
+            if open.is_empty() && !name.is_empty() {
+                if names.try_reserve(1).is_err() {
+                    return Ok((after, None));
+                }
+                names.push(name);
+            }
+            if let (after, Some(_)) = opt(token('[')).parse(after)? {
+                if open.try_reserve(1).is_err() {
+                    return Ok((after, None));
+                }
+                let outer = core::mem::replace(&mut list, List { size: Some(0), name: "" });
+                open.push(outer);
+                rest = after;
+                continue;
+            }
+            let (after, descr) = string(after)?;
+            rest = after;
+            match Type::parse(descr) {
+                Type::Known(number) => (Some(number.width()), Some(number)),
+                Type::Opaque(size) => (Some(size), None),
+                Type::Objects => {
+                    records.has_objects = true;
+                    (None, None)
+                }
+                Type::Unknown => (None, None),
+            }
+        };
+        let (after, shape) = opt(preceded(token(','), |rest| tuple(rest, has_long))).parse(rest)?;
+        // A comma may follow the last item.
+        let (after, _) = terminated(opt(token(',')), token(')')).parse(after)?;
+        let (after, comma) = opt(token(',')).parse(after)?;
+        if comma.is_none() && !after.starts_with(']') {
+            return failed(after);
+        }
+        rest = after;
+        let Some(shape) = shape.unwrap_or(Some(Vec::new())) else { return Ok((rest, None)) };
+        let factor = shape.iter().try_fold(1_u64, |product, next| product.checked_mul(*next));
+        let bytes = size.zip(factor).and_then(|(size, factor)| size.checked_mul(factor));
+        let offset = list.size;
+        list.size = offset.zip(bytes).and_then(|(offset, bytes)| offset.checked_add(bytes));
+        let is_plain = !list.name.is_empty() && !list.name.contains('\\');
+        if let (Some(number), Some(offset), true) = (number, offset, open.is_empty() && is_plain) {
+            if records.fields.len() >= FIELDS {
+                continue;
+            }
+            if records.fields.try_reserve(1).is_err() {
+                return Ok((rest, None));
+            }
+            let name = list.name.to_owned();
+            records.fields.push(NumberField { name, number, offset, shape });
+        }
+    }
+}
+
+/// Parses the name of a field, or a tuple of its title and its name.
+fn name(input: &str) -> Parse<'_, &str> {
+    let titled = delimited(token('('), preceded((string, token(',')), string), token(')'));
+    alt((string, titled)).parse(input)
+}
+
+/// Parses a string in single or double quotes, and returns the text between them as it is spelled, with its escapes.
+fn string(input: &str) -> Parse<'_, &str> {
+    let inside = |quote: char| {
+        let plain = take_while(move |c| c != quote && c != '\\' && c != '\n');
+        let escape = preceded(char('\\'), anychar);
+        recognize((
+            plain,
+            many0_count((escape, take_while(move |c| c != quote && c != '\\' && c != '\n'))),
+        ))
+    };
+    let quoted = |quote: char| delimited(char(quote), inside(quote), char(quote));
+    alt((quoted('\''), quoted('"'))).parse(input)
+}
+
+/// Parses the shape of the array in a field: a tuple of numbers, or one number. Returns `None` if memory is out.
+fn tuple(input: &str, has_long: bool) -> Parse<'_, Option<Vec<u64>>> {
+    let mut numbers = Vec::new();
+    let (mut rest, begins) = opt(token('(')).parse(input)?;
+    loop {
+        if begins.is_some()
+            && let (after, Some(_)) = opt(token(')')).parse(rest)?
+        {
+            return Ok((after, Some(numbers)));
+        }
+        let (after, next) = number(rest, has_long)?;
+        if numbers.try_reserve(1).is_err() {
+            return Ok((after, None));
+        }
+        numbers.push(next);
+        if begins.is_none() {
+            return Ok((after, Some(numbers)));
+        }
+        let (after, comma) = opt(token(',')).parse(after)?;
+        if comma.is_none() && !after.trim_start().starts_with(')') {
+            return failed(after);
+        }
+        rest = after;
+    }
+}
