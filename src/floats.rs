@@ -112,7 +112,7 @@ fn of_blocks(block: &'static Block, tensor: &Tensor<'_>) -> Result<Vec<f32>, Err
 fn of_dense(tensor: &Tensor<'_>) -> Result<Vec<f32>, Error> {
     let data = tensor.dense()?;
     match data.dtype() {
-        DType::F32 => data.to_vec(),
+        DType::F32 => tensor.to_vec(),
         // The nearest `f32`, as for any conversion of a float to a narrower one.
         #[expect(clippy::as_conversions, clippy::cast_possible_truncation, reason = "it rounds")]
         DType::F64 => converted(&data, |bytes| f64::from_le_bytes(bytes) as f32),

@@ -13,7 +13,7 @@ mod state;
 mod view;
 
 pub use blocks::{GgufBlocks, Mx, MxBlocks, MxDequantizer, QuantGroup};
-pub use buffer::{Data, Decoded};
+pub use buffer::Decoded;
 pub use elements::{Elements, Widened};
 pub(crate) use index::{BadIndex, Below, Coords, Indptr};
 pub use normal::Normalization;

@@ -210,7 +210,7 @@ pub mod attributes {
 /// Tensors of each layout, and their elements: borrowed where they lie, read one by one, or decoded.
 pub mod view {
     pub use crate::layout::{
-        ByRow, Coo, Coordinate, Csr, Data, Decoded, Elements, GgufBlocks, Mx, MxBlocks, Packing,
+        ByRow, Coo, Coordinate, Csr, Decoded, Elements, GgufBlocks, Mx, MxBlocks, Packing,
         QuantGroup, Quantization, Quantized, Ranges, Row, Slice, View, Widened,
     };
 }

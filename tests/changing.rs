@@ -42,7 +42,7 @@ fn bytes_that_change_are_survived() {
             let _ = (tensor.attributes(), tensor.fields().map(Iterator::count));
             for component in tensor.components() {
                 let _ = (component.role(), component.type_name(), component.digest());
-                let _ = (component.view(), component.to_cow::<f32>(), component.decoded_length());
+                let _ = (component.view(), component.read(), component.decoded_length());
                 read += 1;
             }
             let _ = (tensor.to_cow::<u8>(), tensor.to_vec::<f32>());

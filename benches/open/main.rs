@@ -89,7 +89,6 @@ fn main() {
     let nested = generate::nested(100_000);
     let small = small(&sorted);
     let archive = Archive::from_bytes(&small).unwrap();
-    let manifest = archive.manifest();
     let same = zten_testkit::safetensors::file(
         sorted.iter().map(|name| (name, "F32", [4, 4], 64)),
         &vec![0; OBJECTS * 64],
@@ -121,10 +120,6 @@ fn main() {
         Case::open("1 M as small as can be", &smallest),
         Case::open("4,096 attributes x 100", &attributes),
         Case::open("100,000 nested arrays", &nested),
-        Case::each("get, dense, bind", &shuffled, |name| {
-            let data = manifest.get(name).unwrap().dense().unwrap();
-            black_box(data.bind(&small).unwrap());
-        }),
         Case::each("get, dense, view", &shuffled, |name| {
             black_box(archive.get(name).unwrap().dense().unwrap().view().unwrap());
         }),

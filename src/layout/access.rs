@@ -56,13 +56,21 @@ impl<'a> Tensor<'a> {
     /// ```
     ///
     /// # Errors
-    /// The errors of [`dense`](Self::dense) and [`Component::as_slice`].
+    /// The errors of [`dense`](Self::dense), [`Component::view`] and [`View::as_slice`]: elements that are compressed, not
+    /// aligned, or (0.1) in the other byte order cannot be borrowed. [`to_cow`](Self::to_cow) decodes such elements.
     #[inline]
     pub fn as_slice<T: Element>(&self) -> Result<&'a [T], Error> {
-        self.dense()?.as_slice()
+        let data = self.dense()?;
+        // The tensor of the error is created here, so that no address of `self` is passed: see `Component::view_in`.
+        data.view()?.as_slice().map_err(|error| data.tensor().named(error))
     }
 
-    /// Borrows or decodes all elements of a dense object.
+    /// Returns all elements of a dense object in this machine's byte order. They are borrowed if they lie raw in memory,
+    /// aligned and in this byte order, and otherwise decoded into owned memory within the limits that the file was opened
+    /// with.
+    ///
+    /// Elements that are decoded or copied have been verified by the digest of the component. Borrowed elements have
+    /// not been verified: [`Archive::verify`](crate::Archive::verify) verifies all of a file.
     ///
     /// ```
     /// let archive = zten::open("corpus/accept/1.2.3/dense_all.zt")?;
@@ -72,25 +80,76 @@ impl<'a> Tensor<'a> {
     /// ```
     ///
     /// # Errors
-    /// The errors of [`dense`](Self::dense) and [`Component::to_cow`].
+    /// [`Misuse::Type`] if the elements are not of type `T`; `bool-value` if a 1.x bool is neither 0 nor 1;
+    /// [`Misuse::NoFile`] if the tensor comes from a manifest without its file; the errors of [`to_vec`](Self::to_vec).
     pub fn to_cow<T: Element>(&self) -> Result<Cow<'a, [T]>, Error> {
-        self.dense()?.to_cow()
+        let data = self.dense()?;
+        if data.is_raw()
+            && let Some(view) = data.view_in_memory()?
+        {
+            match view.as_slice() {
+                Ok(elements) => return Ok(Cow::Borrowed(elements)),
+                Err(error) => match error.kind() {
+                    // Elements that cannot be borrowed for these reasons can still be read one by one.
+                    ErrorKind::Misuse(
+                        Misuse::Alignment | Misuse::ByteOrder | Misuse::BoolBytes,
+                    ) => {}
+                    _ => return Err(self.named(error)),
+                },
+            }
+        }
+        self.to_vec().map(Cow::Owned)
     }
 
-    /// Returns a decoded and verified copy of all elements of a dense object.
+    /// Returns a decoded and verified copy of all elements of a dense object in this machine's byte order. Memory grows
+    /// with the bytes that are read, whatever the file claims.
     ///
     /// # Errors
-    /// The errors of [`dense`](Self::dense) and [`Component::to_vec`].
+    /// The errors of [`dense`](Self::dense); [`Misuse::Type`] if the elements are not of type `T`; the errors of
+    /// [`reader`](Self::reader) and [`Reader::next_chunk`]; [`Misuse::Size`] if a 0.1 entry of unknown layout holds part
+    /// of an element; [`OutOfMemory`](crate::error::OutOfMemory).
     pub fn to_vec<T: Element>(&self) -> Result<Vec<T>, Error> {
-        self.dense()?.to_vec()
+        let data = self.dense()?;
+        let most = data.decoded_length().map(|bytes| bytes / NonZeroU64::from(T::DTYPE.divisor()));
+        let most = most.and_then(|count| usize::try_from(count).ok()).unwrap_or(usize::MAX);
+        let mut elements = Vec::new();
+        data.each_chunk::<T>(|pieces| {
+            let needed = elements.len().saturating_add(pieces.len());
+            grow(&mut elements, needed, most)?;
+            elements.extend(pieces.filter_map(|piece| T::read(piece, ByteOrder::Little)));
+            Ok(())
+        })?;
+        Ok(elements)
     }
 
-    /// Fills `elements` with all elements of a dense object, decoded and verified.
+    /// Fills `elements` with all elements of a dense object, decoded and verified, in this machine's byte order. After
+    /// an error the content of `elements` is unspecified.
     ///
     /// # Errors
-    /// The errors of [`dense`](Self::dense) and [`Component::read_elements`].
+    /// The errors of [`to_vec`](Self::to_vec); [`Misuse::Buffer`] if the number of elements is not the length of
+    /// `elements`.
     pub fn read_into<T: Element>(&self, elements: &mut [T]) -> Result<(), Error> {
-        self.dense()?.read_elements(elements)
+        let data = self.dense()?;
+        let bytes = u64_from_usize(size_of_val(elements));
+        if data.decoded_length().is_some_and(|length| length != bytes) {
+            data.kind()?.is_of::<T>().map_err(|error| self.named(error))?;
+            return Err(data.misuse(Misuse::Buffer));
+        }
+        if let Some(bytes) = T::as_mut_bytes(elements) {
+            data.kind()?.is_of::<T>().map_err(|error| self.named(error))?;
+            return data.read_into(bytes).map(drop);
+        }
+        let mut rest = &mut *elements;
+        data.each_chunk::<T>(|pieces| {
+            let (room, behind) = core::mem::take(&mut rest)
+                .split_at_mut_checked(pieces.len())
+                .ok_or(BareError::misuse(Misuse::Buffer))?;
+            let read = pieces.filter_map(|piece| T::read(piece, ByteOrder::Little));
+            room.iter_mut().zip(read).for_each(|(slot, element)| *slot = element);
+            rest = behind;
+            Ok(())
+        })?;
+        if rest.is_empty() { Ok(()) } else { Err(data.misuse(Misuse::Buffer)) }
     }
 
     /// Creates a reader of a dense object, which returns its elements piece by piece.
@@ -105,7 +164,7 @@ impl<'a> Tensor<'a> {
     /// borrowed, and other components are decoded.
     ///
     /// # Errors
-    /// [`Misuse::Layout`] if the object has another layout; the errors of [`Component::data`]; `csr-indptr-start`,
+    /// [`Misuse::Layout`] if the object has another layout; the errors of [`Component::read`]; `csr-indptr-start`,
     /// `csr-indptr-order`, `csr-indptr-end`, `index-range`; `csr-nnz`, `csr-indptr-size` if the manifest does not give
     /// the sizes (zstd in 1.1).
     pub fn csr(&self) -> Result<Csr<'a>, Error> {
@@ -116,7 +175,7 @@ impl<'a> Tensor<'a> {
     /// other components are decoded.
     ///
     /// # Errors
-    /// [`Misuse::Layout`] if the object has another layout; the errors of [`Component::data`]; `index-range`; `coo-nnz`
+    /// [`Misuse::Layout`] if the object has another layout; the errors of [`Component::read`]; `index-range`; `coo-nnz`
     /// if the manifest does not give the sizes (zstd in 1.1).
     pub fn coo(&self) -> Result<Coo<'a>, Error> {
         self.read_as(Layout::SparseCoo, Coo::of)
@@ -127,7 +186,7 @@ impl<'a> Tensor<'a> {
     ///
     /// # Errors
     /// [`Misuse::Layout`] if the object has another layout; the errors of [`quantization`](Self::quantization) and
-    /// [`Component::data`]; [`Misuse::Quantization`] at the object if its rank is not 2, and at a component whose type
+    /// [`Component::read`]; [`Misuse::Quantization`] at the object if its rank is not 2, and at a component whose type
     /// or number of elements does not match the shape and the attributes.
     pub fn quantized(&self) -> Result<Quantized<'a>, Error> {
         self.read_as(Layout::QuantizedGroup, Quantized::of)
@@ -148,7 +207,7 @@ impl<'a> Tensor<'a> {
     /// borrowed, and other components are decoded. The elements are not converted.
     ///
     /// # Errors
-    /// [`Misuse::Layout`] if the object has another layout; the errors of [`Component::data`]; `nibble-value`;
+    /// [`Misuse::Layout`] if the object has another layout; the errors of [`Component::read`]; `nibble-value`;
     /// `unsupported-type` if the `type` of its elements is unknown.
     pub fn mx(&self) -> Result<Mx<'a>, Error> {
         self.read_as(Layout::Mx, Mx::of)
@@ -267,7 +326,8 @@ impl<'a> Component<'a> {
     ///
     /// # Errors
     /// [`Misuse::NoFile`] if the component comes from a manifest without its file; [`Misuse::NotInMemory`] if the file
-    /// is not in memory; the errors of [`bind`](Self::bind).
+    /// is not in memory; [`Misuse::Compressed`] if the component is not raw; `unsupported-dtype`, `unsupported-encoding`
+    /// in 0.1.
     pub fn view(&self) -> Result<View<'a>, Error> {
         self.view_in_memory()?.ok_or_else(|| self.misuse(Misuse::NotInMemory))
     }
@@ -276,7 +336,7 @@ impl<'a> Component<'a> {
     #[inline]
     fn view_in_memory(&self) -> Result<Option<View<'a>>, Error> {
         match self.file() {
-            Some(file) if !self.is_in_shard() => self.bind(file).map(Some),
+            Some(file) if !self.is_in_shard() => self.view_in(file).map(Some),
             _ => self.lent().map_err(|error| self.tensor().named(error)),
         }
     }
@@ -303,19 +363,7 @@ impl<'a> Component<'a> {
         Ok(self.view()?.as_bytes())
     }
 
-    /// Borrows the elements as native elements.
-    ///
-    /// # Errors
-    /// The errors of [`view`](Self::view) and [`View::as_slice`]: bytes that are compressed, not aligned, or (0.1) in
-    /// the other byte order cannot be borrowed. [`to_cow`](Self::to_cow) decodes such bytes.
-    #[inline]
-    pub fn as_slice<T: Element>(&self) -> Result<&'a [T], Error> {
-        self.view()?.as_slice().map_err(|error| self.tensor().named(error))
-    }
-
-    /// Creates a view of the component in `file`, all bytes of the file that the component is in. This is for callers
-    /// that have opened a manifest separately, and who must pass the file of this manifest. Components of an
-    /// [`Archive`](crate::Archive) have a [`view`](Self::view).
+    /// Creates a view of the component in `file`, all bytes of the file that the component is in.
     ///
     /// # Errors
     /// [`Misuse::Compressed`] if the component is not raw; [`Misuse::Size`] if `file` is shorter than the file that was
@@ -323,7 +371,7 @@ impl<'a> Component<'a> {
     // Inlined, as `get` and `dense` are: a struct whose address is passed stays in memory, and loading 16 bytes of it
     // where two stores of 8 have just been stalls the processor. Looking up would take nearly twice as long.
     #[inline]
-    pub fn bind<'d>(&self, file: &'d [u8]) -> Result<View<'d>, Error> {
+    fn view_in<'d>(&self, file: &'d [u8]) -> Result<View<'d>, Error> {
         match self.bound_in(file) {
             Ok(view) => Ok(view),
             Err(error) => Err(self.tensor().named(error)),
@@ -343,17 +391,20 @@ impl<'a> Component<'a> {
         self.bound(blob, self.kind_of(storage, extent))
     }
 
-    /// Creates a view of the component in `blob`, the bytes of the file at [`extent`](Self::extent).
+    /// Creates a view of the component in `blob`, the bytes of its file at [`extent`](Self::extent). This is for callers
+    /// that have opened a manifest separately and read the blob themselves. Components of an
+    /// [`Archive`](crate::Archive) have a [`view`](Self::view).
     ///
     /// # Errors
-    /// The errors of [`bind`](Self::bind); [`Misuse::Size`] if the length of `blob` is not that of the extent.
-    pub fn bind_blob<'d>(&self, blob: &'d [u8]) -> Result<View<'d>, Error> {
+    /// [`Misuse::Compressed`] if the component is not raw; [`Misuse::Size`] if the length of `blob` is not that of the
+    /// extent; `unsupported-dtype`, `unsupported-encoding` in 0.1.
+    pub fn bind<'d>(&self, blob: &'d [u8]) -> Result<View<'d>, Error> {
         let storage = self.readable()?;
         let extent = self.extent();
-        let bound = self.bound(blob, self.kind_of(storage, extent))?;
+        let bound = self.bound(blob, self.kind_of(storage, extent));
+        let bound = bound.map_err(|error| self.tensor().named(error))?;
         if u64_from_usize(blob.len()) != extent.length() {
-            let error = BareError::misuse(Misuse::Size).at(self.location());
-            return Err(self.tensor().named(error));
+            return Err(self.misuse(Misuse::Size));
         }
         Ok(bound)
     }
@@ -461,7 +512,7 @@ impl<'a> Component<'a> {
     ///
     /// # Errors
     /// The errors of [`view`](Self::view) and [`read`](Self::read).
-    pub fn data(&self) -> Result<Data<'a>, Error> {
+    pub(super) fn data(&self) -> Result<Data<'a>, Error> {
         if self.is_raw()
             && let Some(view) = self.view_in_memory()?
         {
@@ -592,83 +643,6 @@ impl<'a> Component<'a> {
     /// Returns the type of the decoded elements, whose byte order is little-endian.
     pub(crate) fn decoded_kind(&self) -> Result<Kind, Error> {
         Ok(Kind { order: ByteOrder::Little, ..self.kind()? })
-    }
-
-    /// Returns all elements in this machine's byte order. They are borrowed if they lie raw in memory, aligned and in
-    /// this byte order, and otherwise decoded into owned memory within the limits that the file was opened with.
-    ///
-    /// Elements that are decoded or copied have been verified by the digest of the component. Borrowed elements have
-    /// not been verified: [`Archive::verify`](crate::Archive::verify) verifies all of a file.
-    ///
-    /// # Errors
-    /// [`Misuse::Type`] if the elements are not of type `T`; `bool-value` if a 1.x bool is neither 0 nor 1;
-    /// [`Misuse::NoFile`] if the component comes from a manifest without its file; the errors of
-    /// [`to_vec`](Self::to_vec).
-    pub fn to_cow<T: Element>(&self) -> Result<Cow<'a, [T]>, Error> {
-        if self.is_raw()
-            && let Some(view) = self.view_in_memory()?
-        {
-            match view.as_slice() {
-                Ok(elements) => return Ok(Cow::Borrowed(elements)),
-                Err(error) => match error.kind() {
-                    // Elements that cannot be borrowed for these reasons can still be read one by one.
-                    ErrorKind::Misuse(
-                        Misuse::Alignment | Misuse::ByteOrder | Misuse::BoolBytes,
-                    ) => {}
-                    _ => return Err(self.tensor().named(error)),
-                },
-            }
-        }
-        self.to_vec().map(Cow::Owned)
-    }
-
-    /// Returns a decoded and verified copy of all elements in this machine's byte order. Memory grows with the bytes
-    /// that are read, whatever the file claims.
-    ///
-    /// # Errors
-    /// [`Misuse::Type`] if the elements are not of type `T`; the errors of [`reader`](Self::reader) and
-    /// [`Reader::next_chunk`]; [`Misuse::Size`] if a 0.1 entry of unknown layout holds part of an element;
-    /// [`OutOfMemory`](crate::error::OutOfMemory).
-    pub fn to_vec<T: Element>(&self) -> Result<Vec<T>, Error> {
-        let most = self.decoded_length().map(|bytes| bytes / NonZeroU64::from(T::DTYPE.divisor()));
-        let most = most.and_then(|count| usize::try_from(count).ok()).unwrap_or(usize::MAX);
-        let mut elements = Vec::new();
-        self.each_chunk::<T>(|pieces| {
-            let needed = elements.len().saturating_add(pieces.len());
-            grow(&mut elements, needed, most)?;
-            elements.extend(pieces.filter_map(|piece| T::read(piece, ByteOrder::Little)));
-            Ok(())
-        })?;
-        Ok(elements)
-    }
-
-    /// Fills `elements` with all elements, decoded and verified, in this machine's byte order. After an error the
-    /// content of `elements` is unspecified.
-    ///
-    /// # Errors
-    /// The errors of [`to_vec`](Self::to_vec); [`Misuse::Buffer`] if the number of elements is not the length of
-    /// `elements`.
-    pub fn read_elements<T: Element>(&self, elements: &mut [T]) -> Result<(), Error> {
-        let bytes = u64_from_usize(size_of_val(elements));
-        if self.decoded_length().is_some_and(|length| length != bytes) {
-            self.kind()?.is_of::<T>().map_err(|error| self.tensor().named(error))?;
-            return Err(self.misuse(Misuse::Buffer));
-        }
-        if let Some(bytes) = T::as_mut_bytes(elements) {
-            self.kind()?.is_of::<T>().map_err(|error| self.tensor().named(error))?;
-            return self.read_into(bytes).map(drop);
-        }
-        let mut rest = &mut *elements;
-        self.each_chunk::<T>(|pieces| {
-            let (room, behind) = core::mem::take(&mut rest)
-                .split_at_mut_checked(pieces.len())
-                .ok_or(BareError::misuse(Misuse::Buffer))?;
-            let read = pieces.filter_map(|piece| T::read(piece, ByteOrder::Little));
-            room.iter_mut().zip(read).for_each(|(slot, element)| *slot = element);
-            rest = behind;
-            Ok(())
-        })?;
-        if rest.is_empty() { Ok(()) } else { Err(self.misuse(Misuse::Buffer)) }
     }
 
     /// Calls `take` with the bytes of the elements, chunk by chunk.

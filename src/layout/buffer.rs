@@ -63,7 +63,7 @@ impl Deref for Decoded {
 
 /// The content of a component: borrowed from memory, or decoded. Dereferences to the bytes.
 #[derive(Debug)]
-pub enum Data<'a> {
+pub(super) enum Data<'a> {
     /// Raw bytes in memory, which have not been read, and whose digest has not been compared.
     Borrowed(View<'a>),
     /// A decoded and verified copy.
@@ -72,7 +72,7 @@ pub enum Data<'a> {
 
 impl Data<'_> {
     /// Returns the elements.
-    pub fn view(&self) -> View<'_> {
+    pub(super) fn view(&self) -> View<'_> {
         match self {
             Self::Borrowed(view) => *view,
             Self::Decoded(decoded) => decoded.view(),

@@ -674,7 +674,7 @@ fn checksums_of_more_than_a_blob() {
                 archive.verify().unwrap_err(),
                 component.read().unwrap_err(),
                 component.read_into(&mut bytes).unwrap_err(),
-                component.to_vec::<u8>().unwrap_err(),
+                tensor.to_vec::<u8>().unwrap_err(),
                 component.reader().unwrap_err(),
                 loader.read([component]).unwrap_err(),
             ] {
@@ -916,7 +916,7 @@ fn components_may_be_in_other_files() {
     assert_eq!((component.shard(), shards.bound().len()), (Some("other"), 2));
     assert!(shards.get("one").unwrap().shard().digest().is_none());
     let files = Files { root: archive.source(), shards: &shards };
-    assert_eq!(*component.read_from(&files).to_cow::<f32>().unwrap(), [1.5, -2.0]);
+    assert_eq!(*component.tensor().read_from(&files).to_cow::<f32>().unwrap(), [1.5, -2.0]);
     let report = check(Subject::with_shards(manifest, &files), &mut ());
     assert_eq!(report.into_result().unwrap().components(), 2);
     let finder = find(&both[..1]);

@@ -55,7 +55,7 @@ fn little_of_a_file_is_shown() {
         for component in object.components() {
             shown(&component);
             shown(&component.element_type());
-            let view = component.bind(&file).unwrap();
+            let view = component.view().unwrap();
             shown(&view);
             shown(&view.elements::<u8>().unwrap());
             shown(&component.reader().unwrap());
@@ -70,7 +70,7 @@ fn little_of_a_file_is_shown() {
     let long = "x".repeat(MANY);
     for error in [
         archive.get(&long).unwrap().dense().unwrap_err(),
-        archive.get(&long).unwrap().component(&long).unwrap().to_vec::<f64>().unwrap_err(),
+        archive.get(&long).unwrap().component(&long).unwrap().read_into(&mut []).unwrap_err(),
         archive.tensor(&long[1..]).unwrap_err(),
     ] {
         shown(&error);
@@ -104,7 +104,7 @@ fn what_is_shown_says_how_much_there_is() {
     let Value::Array(numbers) = pair.nth(1).unwrap().value() else { panic!() };
     assert_eq!(shown(&numbers), "Array { items: Some(10000), .. }");
     let component = archive.get("dense").unwrap().component("data").unwrap();
-    let view = component.bind(&bytes).unwrap();
+    let view = component.view().unwrap();
     assert!(shown(&view.elements::<u8>().unwrap()).contains("10000 bytes"));
     let decoded = component.read().unwrap();
     assert!(shown(&decoded).contains("10000 bytes"), "{decoded:?}");

@@ -169,7 +169,7 @@ fn attributes_of_profiles_can_be_asked_for() {
     let archive = Archive::from_bytes(&file).unwrap();
     let blocks = archive.get("w").unwrap().gguf_blocks().unwrap();
     assert_eq!((blocks.elements_per_block, blocks.block_bytes), (32, 34));
-    assert_eq!(blocks.data.as_slice::<u8>().unwrap(), [7; 68]);
+    assert_eq!(blocks.data.bytes().unwrap(), [7; 68]);
 }
 
 #[test]

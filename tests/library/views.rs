@@ -2,11 +2,12 @@
 
 use half::{bf16, f16};
 use zten::{Archive, Element, attributes::Value, element::ByteOrder, error::Misuse, view::View};
-use zten_testkit::{borrows, misuse, placed, read_accepted as read};
+use zten_testkit::{borrows, misuse, placed, read_accepted as read, slice};
 
 fn view<'d>(file: &'d [u8], name: &str) -> View<'d> {
     let archive = Archive::from_bytes(file).unwrap();
-    archive.tensor(name).unwrap().dense().unwrap().bind(file).unwrap()
+    let data = archive.tensor(name).unwrap().dense().unwrap();
+    data.bind(slice(file, data.extent().range())).unwrap()
 }
 
 /// Borrowed and unaligned elements are the same, and the same as when the file lies elsewhere.
@@ -103,16 +104,15 @@ fn what_is_in_the_way() {
     let file = read("1.2.3/dense_all.zt");
     let archive = Archive::from_bytes(&file).unwrap();
     let data = archive.tensor("t_f32").unwrap().component("data").unwrap();
-    assert_eq!(misuse(data.bind(&file[..70]).unwrap_err()), Misuse::Size);
-    assert_eq!(misuse(data.bind_blob(&file[..23]).unwrap_err()), Misuse::Size);
-    let view = data.bind(&file).unwrap();
+    assert_eq!(misuse(data.bind(&file[..23]).unwrap_err()), Misuse::Size);
+    let view = data.view().unwrap();
     assert_eq!(misuse(view.as_slice::<i32>().unwrap_err()), Misuse::Type);
     assert_eq!(misuse(view.elements::<u8>().unwrap_err()), Misuse::Type);
 
     let zstd = read("1.2.3/zstd.zt");
     let archive = Archive::from_bytes(&zstd).unwrap();
     let compressed = archive.tensors().next().unwrap().components().next().unwrap();
-    assert_eq!(misuse(compressed.bind(&zstd).unwrap_err()), Misuse::Compressed);
+    assert_eq!(misuse(compressed.view().unwrap_err()), Misuse::Compressed);
 
     let sparse = read("1.2.3/csr_raw.zt");
     let archive = Archive::from_bytes(&sparse).unwrap();
@@ -131,7 +131,7 @@ fn nothing_is_aligned_everywhere_and_part_of_an_element_nowhere() {
     let file = read("unsupported-layout--v01-any-size.zt");
     let archive = Archive::from_bytes(&file).unwrap();
     let entry = archive.tensors().next().unwrap().components().next().unwrap();
-    let view = entry.bind(&file).unwrap();
+    let view = entry.view().unwrap();
     assert_eq!(view.as_bytes().len(), 15);
     let native = view.byte_order() == ByteOrder::NATIVE;
     let why = if native { Misuse::Size } else { Misuse::ByteOrder };
@@ -154,7 +154,7 @@ fn bools_of_0_1_are_any_byte() {
     let file = read("v01-bool-2-first.zt");
     let archive = Archive::from_bytes(&file).unwrap();
     let entry = archive.tensors().next().unwrap().components().next().unwrap();
-    let view = entry.bind(&file).unwrap();
+    let view = entry.view().unwrap();
     assert_eq!(misuse(view.as_slice::<bool>().unwrap_err()), Misuse::BoolBytes);
     assert_eq!(view.elements::<bool>().unwrap().next(), Some(true));
 }

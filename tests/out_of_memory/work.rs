@@ -149,7 +149,6 @@ fn decode_one(part: &Component<'_>) -> Result<(), Error> {
     let decoded = part.read()?;
     if decoded.view().storage_type() == StorageType::U8 {
         decoded.view().to_vec::<u8>()?;
-        part.to_vec::<u8>()?;
     }
     Ok(())
 }
@@ -172,7 +171,7 @@ fn view(tensor: &Tensor<'_>) -> Result<(), Error> {
                 Some(StorageType::U8) => dense::<u8>(tensor)?,
                 _ => {}
             }
-            tensor.dense()?.data()?;
+            tensor.dense()?.read()?;
         }
         Layout::SparseCsr => {
             tensor.csr()?.has_duplicates()?;

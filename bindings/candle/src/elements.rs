@@ -4,7 +4,7 @@ use candle_core::{Device, Error, Result, Tensor, WithDType};
 use float8::F8E4M3;
 use half::{bf16, f16};
 use zten::element::{Element, F8E4M3Fn};
-use zten::{Component, Encoding};
+use zten::Encoding;
 
 /// A dimension.
 fn length(dimension: u64) -> Result<usize> {
@@ -25,8 +25,8 @@ pub(crate) fn dims(shape: &[u64]) -> Result<Vec<usize>> {
 pub(crate) fn tensor(tensor: &zten::Tensor<'_>, device: &Device) -> Result<Tensor> {
     use zten::DType as Own;
     let layout = |_| Error::msg(format!("it is {}, and not dense", tensor.layout_name()));
-    let data = &tensor.dense().map_err(layout)?;
-    let read: fn(&Component<'_>, Vec<usize>, &Device) -> Result<Tensor> = match data.dtype() {
+    let data = tensor.dense().map_err(layout)?;
+    let read: fn(&zten::Tensor<'_>, Vec<usize>, &Device) -> Result<Tensor> = match data.dtype() {
         Own::F64 => read_as::<f64>,
         Own::F32 => read_as::<f32>,
         Own::F16 => read_as::<f16>,
@@ -42,35 +42,36 @@ pub(crate) fn tensor(tensor: &zten::Tensor<'_>, device: &Device) -> Result<Tenso
             return Err(Error::msg(format!("candle has no elements of type {name}")));
         }
     };
-    read(data, dims(tensor.shape())?, device)
+    read(tensor, dims(tensor.shape())?, device)
 }
 
 fn read_as<T: Element + WithDType + Default>(
-    data: &Component<'_>,
+    tensor: &zten::Tensor<'_>,
     shape: Vec<usize>,
     device: &Device,
 ) -> Result<Tensor> {
-    Tensor::from_vec(read::<T>(data)?, shape, device)
+    Tensor::from_vec(read::<T>(tensor)?, shape, device)
 }
 
-fn read_f8(data: &Component<'_>, shape: Vec<usize>, device: &Device) -> Result<Tensor> {
+fn read_f8(tensor: &zten::Tensor<'_>, shape: Vec<usize>, device: &Device) -> Result<Tensor> {
     // In the same memory.
-    let elements = read::<F8E4M3Fn>(data)?.into_iter().map(|own| F8E4M3::from_bits(own.to_bits()));
+    let elements = read::<F8E4M3Fn>(tensor)?.into_iter().map(|own| F8E4M3::from_bits(own.to_bits()));
     Tensor::from_vec(elements.collect::<Vec<_>>(), shape, device)
 }
 
-/// All elements, in memory of their own.
-fn read<T: Element + Default>(data: &Component<'_>) -> Result<Vec<T>> {
+/// Returns a copy of all elements of the dense `tensor`.
+fn read<T: Element + Default>(tensor: &zten::Tensor<'_>) -> Result<Vec<T>> {
+    let data = tensor.dense().map_err(Error::wrap)?;
     if data.encoding() != Encoding::Raw || data.is_strided() {
         // Memory grows as bytes are decoded, for the file may claim any number of them. Strided elements are held as
         // they lie before they are put into rows.
-        return data.to_vec().map_err(Error::wrap);
+        return tensor.to_vec().map_err(Error::wrap);
     }
     // As many bytes are in the file.
     let count = length(data.extent().length())?.checked_div(size_of::<T>()).unwrap_or(0);
     let mut elements = Vec::new();
     elements.try_reserve_exact(count).map_err(Error::wrap)?;
     elements.resize(count, T::default());
-    data.read_elements(&mut elements).map_err(Error::wrap)?;
+    tensor.read_into(&mut elements).map_err(Error::wrap)?;
     Ok(elements)
 }

@@ -17,8 +17,7 @@ use super::{FEW, slices};
 pub(crate) fn read([object, other]: [&Tensor<'_>; 2], file: &[u8], work: &mut Work) {
     let dense = object.dense();
     assert_eq!(dense.is_ok(), object.layout() == Layout::Dense);
-    if let Ok(dense) = dense {
-        assert_eq!(dense.view().is_ok(), dense.bind(file).is_ok());
+    if dense.is_ok() {
         slices::cut(object, file);
     }
     if work.is_left() {
