@@ -22,6 +22,7 @@ impl Tensor<'_> {
     /// | dense `f32`, `f16`, `bf16`, FP8, FP4 | exact |
     /// | dense `f64` | rounded to the nearest `f32` |
     /// | `quantized_group` (1.1, 1.2), `zt.mx/1` (2) | as [`Quantized::dequantize`](crate::view::Quantized::dequantize) and [`Mx::dequantize`](crate::view::Mx::dequantize) compute them |
+    /// | `zt.quant_group/1` (2) | as [`QuantGroup`](crate::view::QuantGroup) says, rounded to the nearest `f32` |
     /// | blocks of GGUF (feature `dequantize`) | bit-identical to those of the Python package `gguf` |
     ///
     /// The result takes 4 bytes for each element, which is several times the stored size of a quantized tensor. Memory grows as
@@ -44,6 +45,7 @@ impl Tensor<'_> {
         }
         match self.layout() {
             Layout::Dense => of_dense(self),
+            Layout::QuantGroup => self.quant_group()?.weights(),
             Layout::QuantizedGroup => {
                 let quantized = self.quantized()?;
                 let views =

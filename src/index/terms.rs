@@ -46,8 +46,7 @@ pub enum Layout with
     QuantizedGroup = "quantized_group",
     /// Blocks of elements, with a scale for each: `zt.mx/1` of generation 2.
     Mx = "zt.mx/1",
-    /// Codes in words, with scales and zero points: `zt.quant_group/1` of generation 2. Such objects can be listed, and
-    /// their components can be read.
+    /// Codes in words, with scales and zero points: `zt.quant_group/1` of generation 2.
     QuantGroup = "zt.quant_group/1",
     /// Blocks of a GGUF type, as bytes: `gguf.NAME/1` of generation 2.
     GgufBlocks = "gguf",

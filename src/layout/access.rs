@@ -8,8 +8,9 @@ use core::slice::ChunksExact;
 #[cfg(feature = "ndarray")]
 use ndarray::{ArrayViewD, IxDyn};
 
-use super::blocks::{GgufBlocks, Mx, MxBlocks, QuantGroup};
+use super::blocks::{GgufBlocks, Mx, MxBlocks};
 use super::buffer::{Data, Decoded, Lines};
+use super::groups::QuantGroup;
 use super::quantized::{Quantization, Quantized};
 use super::sparse::{Coo, Csr};
 use super::state::State;
@@ -222,7 +223,7 @@ impl<'a> Tensor<'a> {
         self.read_as(Layout::Mx, MxBlocks::of)
     }
 
-    /// Returns the object as groups of codes (2).
+    /// Returns the object as groups of codes (2). [`to_f32`](Self::to_f32) computes its weights.
     ///
     /// # Errors
     /// [`Misuse::Layout`] if the object has another layout; `unsupported-type` if a component other than scales that

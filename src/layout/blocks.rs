@@ -1,11 +1,11 @@
-//! Profiles of 2 whose elements come in blocks: `zt.mx/1`, `zt.quant_group/1` and `gguf.NAME/1`. v2 §5.2.
+//! Profiles of 2 whose elements come in blocks: `zt.mx/1` and `gguf.NAME/1`. v2 §5.2.
 
 use super::buffer::Data;
 use super::elements::Elements;
 use super::view::{Kind, View};
 use crate::element::{ByteOrder, Element, F4E2M1, F8E4M3Fn, F8E5M2, F8E8M0, LogicalType};
 use crate::error::{BareError, Error, Misuse};
-use crate::formats::ztensor::v2::{GgufKey, MxKey, QuantKey};
+use crate::formats::ztensor::v2::{GgufKey, MxKey};
 use crate::manifest::{Component, Tensor};
 use crate::num::{len_u32, u64_from_usize};
 
@@ -310,45 +310,6 @@ fn elements<T: Element>(bytes: &[u8]) -> Elements<'_, T> {
 
 fn fill(values: &mut [f32], elements: impl Iterator<Item = f32>) {
     values.iter_mut().zip(elements).for_each(|(value, element)| *value = element);
-}
-
-/// A `zt.quant_group/1` object: its components and attributes.
-///
-/// Opening validates the types and sizes of its components. This library does not read the weights, because the
-/// specification contradicts itself about the number of scales if `group_size` is 0.
-#[derive(Clone, Copy, Debug)]
-#[non_exhaustive]
-pub struct QuantGroup<'a> {
-    /// The component `data`: words of codes.
-    pub data: Component<'a>,
-    /// The component `scales`.
-    pub scales: Component<'a>,
-    /// The component `zeros`, if zero points are stored as a tensor.
-    pub zeros: Option<Component<'a>>,
-    /// The attribute `bits`: the number of bits of a code, 2, 4 or 8.
-    pub bits: u8,
-    /// The attribute `group_size`: the number of weights along the axis with the same scale; 0 if all weights of a lane
-    /// have the same scale.
-    pub group_size: u64,
-    /// The attribute `axis`: the dimension along which groups lie; 0 is the outermost.
-    pub axis: u32,
-}
-
-impl<'a> QuantGroup<'a> {
-    pub(super) fn of(object: &Tensor<'a>) -> Result<Self, Error> {
-        Self::read(object).ok_or_else(|| BareError::internal().at(object.location()).into())
-    }
-
-    fn read(object: &Tensor<'a>) -> Option<Self> {
-        Some(Self {
-            data: object.component("data")?,
-            scales: object.component("scales")?,
-            zeros: object.component("zeros"),
-            bits: u8::try_from(object.number(QuantKey::bits.field())?).ok()?,
-            group_size: object.number(QuantKey::group_size.field())?,
-            axis: u32::try_from(object.number(QuantKey::axis.field())?).ok()?,
-        })
-    }
 }
 
 /// An object of the layout `gguf.NAME/1`, where NAME is a type of GGUF. Its content is blocks of that type, as bytes.

@@ -6,6 +6,9 @@ use zten::error::Misuse;
 use zten::rules::Rule;
 use zten::write::Part;
 use zten::{Archive, DType, Layout, Writer};
+use zten_corpus::cbor::{text, uint, uints};
+use zten_corpus::v2::{FileV2, part, quant_group};
+
 use zten_testkit::{corpus, misuse};
 
 #[test]
@@ -27,7 +30,7 @@ fn every_float_dtype_is_read_as_f32() {
 /// The elements of every tensor of the corpus that can be read as `f32` are those of the other ways to read them.
 #[test]
 fn values_are_those_of_the_other_ways_to_read() {
-    let (mut dense, mut quantized, mut blocks) = (0, 0, 0);
+    let (mut dense, mut quantized, mut groups, mut blocks) = (0, 0, 0, 0);
     for folder in ["accept/1.2.3", "v2/accept", "other/gguf/accept", "other/safetensors/accept"] {
         for entry in std::fs::read_dir(corpus().join(folder)).unwrap() {
             let Ok(archive) = zten::open(entry.unwrap().path()) else { continue };
@@ -41,6 +44,8 @@ fn values_are_those_of_the_other_ways_to_read() {
                     tensor.quantized().unwrap().dequantize(&mut expected).unwrap();
                     assert_eq!(bits(&values), bits(&expected));
                     quantized += 1;
+                } else if tensor.layout() == Layout::QuantGroup {
+                    groups += 1;
                 } else if tensor.layout() == Layout::Mx {
                     let mut expected = vec![0.0; values.len()];
                     tensor.mx().unwrap().dequantize(&mut expected).unwrap();
@@ -69,6 +74,67 @@ fn values_are_those_of_the_other_ways_to_read() {
         }
     }
     assert!(dense > 2 && quantized > 2 && blocks > 3, "{dense} {quantized} {blocks}");
+    assert!(groups > 10, "{groups}");
+}
+
+/// Codes 0 to 7 of 4 bits, whose scales and zero points differ from group to group.
+#[test]
+fn groups_of_codes_are_read_by_axis_order_and_form() {
+    let values = |file: FileV2| {
+        let archive = Archive::from_bytes(file.bytes()).unwrap();
+        archive.tensor("w").unwrap().to_f32().unwrap()
+    };
+    let at = |field: &str| format!("w:/attributes/{field}");
+    // Scales 1, 2, 3 and 4 as `f16`, and zero points 1, 2, 3 and 4 as codes.
+    let rows = || {
+        let scales = [0, 0x3c, 0, 0x40, 0, 0x42, 0, 0x44];
+        quant_group().blob(12288, &scales).blob(8192, &[0x21, 0x43])
+    };
+    // Along the rows of [4, 2], and along the columns of [2, 4].
+    assert_eq!(values(rows()), [-1.0, -2.0, 1.0, 2.0, 3.0, 4.0, 9.0, 12.0]);
+    let columns = || rows().set("w:/shape", uints(&[2, 4])).set(&at("axis"), uint(1));
+    assert_eq!(values(columns()), [-1.0, 0.0, 0.0, 2.0, 3.0, 6.0, 8.0, 12.0]);
+    // Along the middle of [2, 2, 2].
+    let middle = rows().set("w:/shape", uints(&[2, 2, 2])).set(&at("axis"), uint(1));
+    assert_eq!(values(middle), [-1.0, -2.0, 1.0, 2.0, 3.0, 4.0, 9.0, 12.0]);
+    // Codes 1 0 3 2 5 4 7 6, and zero points 2, 1, 4 and 3.
+    let order = at("packing/order");
+    let highest = columns().set(&order, text("msb_first"));
+    assert_eq!(values(highest), [-1.0, -2.0, 4.0, 2.0, 3.0, 0.0, 16.0, 12.0]);
+    // Words of 16 bits: codes 3 2 1 0 7 6 5 4, and zero points 4, 3, 2 and 1.
+    let wide = columns().set(&order, text("msb_first")).set(&at("packing/word"), text("u16"));
+    let wide = wide.set(&at("packing/per_word"), uint(4)).set("w:data", part("u16", 4096, 4));
+    let wide = wide.set("w:zeros", part("u16", 8192, 2));
+    assert_eq!(values(wide), [-1.0, -2.0, -4.0, -6.0, 15.0, 12.0, 16.0, 12.0]);
+    // Zero points 1.5 and -1 as `f16`, and no zero point.
+    let plain =
+        rows().set("w:zeros", part("f16", 8192, 8)).set(&at("zero_point/packing"), text("plain"));
+    let plain = plain.blob(8192, &[0, 0x3e, 0, 0xbc, 0, 0x3e, 0, 0xbc]);
+    assert_eq!(values(plain), [-1.5, 4.0, 0.5, 8.0, 7.5, 24.0, 13.5, 32.0]);
+    let none = || rows().without("w:zeros").set(&at("zero_point/form"), text("none"));
+    assert_eq!(values(none()), [0.0, 2.0, 2.0, 6.0, 12.0, 20.0, 18.0, 28.0]);
+    // One scale for each lane, and one for each weight.
+    let lanes = none().set(&at("group_size"), uint(0)).set("w:scales", part("f16", 12288, 4));
+    assert_eq!(values(lanes), [0.0, 2.0, 2.0, 6.0, 4.0, 10.0, 6.0, 14.0]);
+    let each = none().set(&at("group_size"), uint(0)).set("w:scales", part("f16", 12288, 16));
+    let ones = [[0, 0x3c].repeat(7), vec![0, 0x40]].concat();
+    assert_eq!(values(each.blob(12288, &ones)), [0.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 14.0]);
+
+    let read = |name: &str| {
+        let archive = zten::open(corpus().join("v2/accept").join(name)).unwrap();
+        archive.tensor("w").unwrap().to_f32().unwrap()
+    };
+    assert_eq!(read("quant-group.zt"), [-8.0, -14.0, -6.0, -10.0, -4.0, -6.0, -2.0, -2.0]);
+    // The zero point is -8.
+    assert_eq!(read("quant-implied.zt"), [8.0, 18.0, 10.0, 22.0, 12.0, 26.0, 14.0, 30.0]);
+    // Exponents 0, 3C, 0 and 40 of 2, from which 127 is subtracted.
+    let scales = [0, 0x3c, 0, 0x40].map(|bits| zten::element::F8E8M0::from_bits(bits).to_f32());
+    let [a, b, c, d] = scales;
+    let expected = [-8.0 * a, -7.0 * b, -6.0 * a, -5.0 * b, -4.0 * c, -3.0 * d, -2.0 * c, -d];
+    assert_eq!(read("quant-exponents.zt"), expected);
+    let archive = zten::open(corpus().join("v2/accept/quant-typed.zt")).unwrap();
+    let error = archive.tensor("w").unwrap().to_f32().unwrap_err();
+    assert_eq!(error.rule(), Some("unsupported-type"));
 }
 
 /// Views of quantized tensors borrow bytes in memory, which does not compare digests.
