@@ -11,13 +11,13 @@ use std::path::Path;
 use crate::cbor::Attributes;
 #[cfg(feature = "std")]
 use crate::codec::{Find, OwnShards};
-use crate::codec::{Located, ReadAt, Source, sealed};
 use crate::debug_summary::Bytes;
 use crate::error::{BareError, Error};
 use crate::formats::ztensor::frame::{Container, Frame};
 use crate::index::Parsed;
 use crate::limits::{Limits, OpenOptions};
-use crate::manifest::{Component, Finding, Manifest, ManifestRef, Tensor, ValidatedManifest};
+use crate::manifest::{Finding, Manifest, ManifestRef, Tensor, ValidatedManifest};
+use crate::read_at::{BlobRef, Located, ReadAt, Sealed, Source};
 use crate::rules::Generation;
 use crate::verify::{Subject, Summary, check};
 
@@ -373,15 +373,15 @@ impl<S: ReadAt> Archive<S> {
     }
 }
 
-impl<S: ReadAt> sealed::Sealed for Archive<S> {}
+impl<S: ReadAt> Sealed for Archive<S> {}
 
 impl<S: ReadAt> Source for Archive<S> {
-    fn locate(&self, component: &Component<'_>) -> Result<Located<'_>, Error> {
+    fn locate(&self, blob: &BlobRef<'_>) -> Result<Located<'_>, Error> {
         #[cfg(feature = "std")]
-        if let (Some(name), Some(shards)) = (component.shard(), &self.shards) {
-            return shards.locate(self.manifest.parts(), component, name);
+        if let (Some(name), Some(shards)) = (blob.shard, &self.shards) {
+            return shards.locate(self.manifest.parts(), blob, name);
         }
-        self.source().locate(component)
+        self.source().locate(blob)
     }
 
     #[cfg(feature = "std")]

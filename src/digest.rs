@@ -1,5 +1,10 @@
 //! The form of digests over stored bytes (in 2, over decoded bytes): v0.1 §4, v1.1 II.3, v1.2 §1, v2 §3.4.
 
+mod hasher;
+
+pub(crate) use hasher::{Hasher, Sum};
+pub use hasher::{Mismatch, Verified};
+
 use crate::debug_summary::Start;
 
 /// A digest of a component's stored bytes (in 2, of its decoded bytes), as the manifest gives it.

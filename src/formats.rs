@@ -59,11 +59,11 @@ use std::path::Path;
 use crate::archive::Archive;
 #[cfg(feature = "ztensor")]
 use crate::archive::read_frame;
-use crate::codec::ReadAt;
 use crate::error::Error;
 use crate::file_name::FileName;
 use crate::limits::OpenOptions;
 use crate::num::u64_from_usize;
+use crate::read_at::ReadAt;
 #[cfg(feature = "std")]
 use crate::shards::{IS_LINK, LINKED, ShardFinder, Sibling, Want};
 #[cfg(feature = "std")]

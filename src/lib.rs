@@ -187,6 +187,7 @@ pub mod number;
 pub mod open;
 #[cfg(feature = "std")]
 mod open_file;
+mod read_at;
 pub mod rules;
 pub mod shards;
 #[cfg(feature = "std")]
@@ -218,14 +219,15 @@ pub mod view {
 /// Tools for the command and the bindings, beside the public interface. Unstable.
 #[doc(hidden)]
 pub mod tools {
-    pub use crate::codec::{DigestAlgorithm, NoContentDigest, VerifiedBlocks};
+    pub use crate::codec::{DigestAlgorithm, NoContentDigest};
     pub use crate::element::{LogicalType, StorageType};
     pub use crate::layout::{Cut, MxDequantizer, Normalization, SliceRanges};
     pub use crate::manifest::ElementType;
+    pub use crate::read_at::VerifiedBlocks;
 }
 
 pub use archive::{Archive, InMemory, Tensors};
-pub use codec::{ReadAt, Reader};
+pub use codec::Reader;
 pub use digest::Digest;
 pub use element::{DType, Element};
 pub use error::{Error, ErrorKind, Result};
@@ -240,6 +242,7 @@ pub use manifest::{Component, Finding, Manifest, Tensor};
 pub use ndarray;
 #[cfg(feature = "std")]
 pub use open_file::open;
+pub use read_at::ReadAt;
 pub use rules::Generation;
 #[cfg(feature = "write")]
 pub use write::Writer;

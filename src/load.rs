@@ -16,13 +16,14 @@ use std::thread;
 use std::vec::Vec;
 
 use crate::archive::Archive;
-use crate::codec::{ReadAt, Source as _, ThreadBudget};
+use crate::codec::ThreadBudget;
 use crate::element::Element;
 use crate::error::{BareError, Error, Misuse, OutOfMemory};
 use crate::index::Encoding;
 use crate::layout::{Decoded, View};
 use crate::manifest::{Component, Manifest, Tensor};
 use crate::num::u64_from_usize;
+use crate::read_at::{ReadAt, Source as _};
 use crate::verify::{decoded_total_error, required};
 
 /// Reads whole components of one file into memory on several threads: decoded, little-endian, and

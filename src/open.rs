@@ -18,7 +18,6 @@ use core::ops::Range;
 #[cfg(not(feature = "detect"))]
 use crate::archive::read_frame;
 use crate::archive::{Archive, InMemory};
-use crate::codec::ReadAt;
 use crate::error::{BareError, Error, Misuse, OutOfMemory, text};
 #[cfg(feature = "detect")]
 use crate::finding::ZTENSOR;
@@ -32,6 +31,7 @@ use crate::limits::{Limits, OpenOptions};
 use crate::lock::Lock;
 use crate::manifest::Manifest;
 use crate::num::{sort_by, u64_from_usize};
+use crate::read_at::ReadAt;
 use crate::rules::Limit;
 
 pub use crate::file_name::FileName;

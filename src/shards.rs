@@ -20,8 +20,9 @@ use alloc::vec::Vec;
 use crate::manifest::Manifest;
 use crate::num::usize_from_u32;
 
-pub use crate::codec::{BoundShard, Candidate, Files, Find, Located, Shards, Source};
+pub use crate::codec::{BoundShard, Candidate, Files, Find, Shards};
 pub use crate::manifest::Shard;
+pub use crate::read_at::{Located, Source};
 #[cfg(feature = "std")]
 pub use on_disk::{ShardFile, ShardFinder};
 #[cfg(feature = "std")]

@@ -8,8 +8,8 @@ use std::io;
 use std::iter;
 use std::path::{Component, Path, PathBuf};
 
-use crate::codec::ReadAt;
 use crate::error::Error;
+use crate::read_at::ReadAt;
 
 /// The folder of files whose names are their digests, in a store of shards and in the cache of a hub.
 const BLOBS: &str = "blobs";

@@ -7,8 +7,6 @@ mod check;
 mod sparse;
 mod subject;
 
-#[cfg(feature = "write")]
-use crate::codec::ReadAt;
 use crate::codec::{Deferred, Reader};
 use crate::element::StorageType;
 use crate::error::{BareError, Error, Location, Misuse};
@@ -17,9 +15,11 @@ use crate::layout::BadIndex;
 use crate::limits::Limits;
 use crate::manifest::{Component, Manifest, ManifestRef, Tensor};
 use crate::num::{divide_exactly, u64_from_usize};
+#[cfg(feature = "write")]
+use crate::read_at::ReadAt;
 use crate::rules::{Limit, Rule, Unsupported};
 
-pub use crate::codec::{Mismatch, Verified};
+pub use crate::digest::{Mismatch, Verified};
 pub use crate::error::Rank;
 #[cfg(feature = "digest")]
 pub(crate) use canonical::sha256;

@@ -6,19 +6,20 @@ use core::ops::Range;
 
 #[cfg(feature = "deflate")]
 use super::deflate::Inflate;
-use super::hasher::{Hasher, Mismatch, Verified};
+use super::grow;
 use super::records::{RECORDS, Records};
 #[cfg(feature = "zstd")]
 use super::seekable::Seekable;
 use super::strided::{Elements, Picked, Strided};
 #[cfg(feature = "zstd")]
 use super::zstd::Frames;
-use super::{Located, ReadAt, extend, grow};
+use crate::digest::{Hasher, Mismatch, Verified};
 use crate::element::{ByteOrder, StorageType};
 use crate::error::{BareError, Error, ErrorKind, Misuse, OutOfMemory};
 use crate::index::Encoding;
 use crate::manifest::{Component, Extent};
 use crate::num::{u64_from_usize, usize_from_u32};
+use crate::read_at::{Located, ReadAt, extend};
 use crate::rules::{Limit, Rule, Unsupported};
 
 /// A reader of one component, which returns decoded little-endian chunks and verifies the content as it reads.

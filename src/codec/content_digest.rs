@@ -2,8 +2,8 @@
 
 use core::fmt;
 
-use super::hasher::Sum;
 use crate::digest::Digest;
+use crate::digest::Sum;
 use crate::error::Location;
 use crate::formats::ztensor::content;
 use crate::manifest::Manifest;

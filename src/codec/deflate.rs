@@ -6,10 +6,10 @@ use miniz_oxide::inflate::TINFLStatus;
 use miniz_oxide::inflate::core::inflate_flags::TINFL_FLAG_HAS_MORE_INPUT;
 use miniz_oxide::inflate::core::{DecompressorOxide, decompress};
 
-use super::{ReadAt, extend};
 use crate::error::{BareError, Error, OutOfMemory};
 use crate::manifest::Extent;
 use crate::num::u64_from_usize;
+use crate::read_at::{ReadAt, extend};
 use crate::rules::{Row, StreamRules};
 
 /// The largest distance in bytes of a match.

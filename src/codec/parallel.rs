@@ -12,15 +12,16 @@ use core::sync::atomic::Ordering::Relaxed;
 use std::sync::Mutex;
 use std::thread;
 
+use super::ThreadBudget;
 use super::content::{Reader, Reading, Stored};
-use super::hasher::{Hasher, Verified};
 use super::seekable::Entry;
 use super::zstd::Frames;
-use super::{ReadAt, ThreadBudget};
+use crate::digest::{Hasher, Verified};
 use crate::element::ByteOrder;
 use crate::limits::Limits;
 use crate::manifest::Extent;
 use crate::num::u64_from_usize;
+use crate::read_at::ReadAt;
 
 /// The smallest average stored size of frames, in bytes. Smaller frames are not worth a hand-over between threads.
 const LEAST: u64 = 16 << 10;

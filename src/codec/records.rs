@@ -2,10 +2,10 @@
 
 use alloc::vec::Vec;
 
-use super::extend;
 use crate::error::{BareError, Error, OutOfMemory};
 use crate::index::RecordField;
 use crate::num::u64_from_usize;
+use crate::read_at::extend;
 
 /// The largest number of bytes of records that are held in memory, if a record is not larger than this.
 pub(super) const RECORDS: usize = 64 << 10;

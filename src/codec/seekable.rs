@@ -7,12 +7,12 @@
 //! When reading begins, the sizes in the table are compared with each other, the blob and the limits before anything is
 //! decoded. The table is not kept in memory: each entry is read again when its frame begins.
 
-use super::ReadAt;
 use super::zstd::Frames;
 use crate::error::{BareError, Error};
 use crate::limits::Limits;
 use crate::manifest::Extent;
 use crate::num::u64_from_usize;
+use crate::read_at::ReadAt;
 use crate::rules::{Limit, Rule};
 
 /// The magic of the skippable frame that holds the table, and the magic at the end of the table.

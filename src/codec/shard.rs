@@ -9,15 +9,17 @@ use alloc::borrow::Cow;
 use alloc::vec::Vec;
 use core::ops::Range;
 
-use super::hasher::{Hasher, Sum, Verified};
-use super::{Deferred, ReadAt, ThreadSafe, extend};
-use crate::digest::Digest;
+use super::Deferred;
+use crate::digest::{Digest, Hasher, Sum, Verified};
 use crate::error::{BareError, Error, ErrorKind, Misuse, OutOfMemory};
 use crate::formats::ztensor::frame::{Container, Frame};
 use crate::limits::Limits;
 use crate::manifest::{Component, Manifest, ManifestRef, Shard};
 use crate::names::by_length;
 use crate::num::{sort_by, u64_from_usize, usize_from_u32};
+use crate::read_at::{
+    BLOCK, BlobRef, Block, Located, ReadAt, Sealed, Source, VerifiedBlocks, extend, sum,
+};
 use crate::rules::{Limit, Rule, Unsupported};
 
 /// A file that may be a shard. Nothing of the file has been read yet.
@@ -173,7 +175,7 @@ impl<S: ReadAt> BoundShard<'_, S> {
     /// Components with a digest as strong as that of the shard are not compared block by block: reading a whole
     /// component compares its own digest.
     pub fn reader(&self) -> Located<'_> {
-        Located::shard(&self.source, self.verified(), &self.shard)
+        Located::shard(&self.source, self.verified(), self.shard.offset())
     }
 }
 
@@ -428,12 +430,32 @@ fn compare_group<S: ReadAt>(
         Err(error) => return Err(error),
     };
     for same in group.iter().skip(1) {
-        keep(same.shard, Ok(verified.part(blobs_of(blobs, same.shard))?));
+        keep(same.shard, Ok(part(&verified, blobs_of(blobs, same.shard))?));
     }
     if let Some(same) = group.first() {
         keep(same.shard, Ok(verified));
     }
     Ok(())
+}
+
+/// Copies the blocks of `verified` that overlap `blobs`, which are sorted.
+fn part<'b>(
+    verified: &VerifiedBlocks,
+    blobs: impl Iterator<Item = &'b WeakBlob>,
+) -> Result<VerifiedBlocks, OutOfMemory> {
+    // The index of the first block that has not been copied: neighboring blobs may share a block.
+    let VerifiedBlocks(blocks) = verified;
+    let (mut part, mut next) = (Vec::new(), 0);
+    for blob in blobs {
+        let first = blocks.partition_point(|block| block.range.end <= blob.start).max(next);
+        let rest = blocks.iter().enumerate().skip(first);
+        for (index, block) in rest.take_while(|(_, block)| block.range.start < blob.end) {
+            part.try_reserve(1).map_err(|_| OutOfMemory)?;
+            part.push(block.clone());
+            next = index.saturating_add(1);
+        }
+    }
+    Ok(VerifiedBlocks(part))
 }
 
 impl<S: ReadAt> Shards<'_, S> {
@@ -536,55 +558,6 @@ impl<S: ReadAt> Shards<'_, S> {
     }
 }
 
-/// A tensor file that content is read from: one file, or [`Files`], which is a file together with its shards.
-///
-/// Every [`ReadAt`] is the source of a single file, from which components in shards cannot be read. Sealed.
-pub trait Source: ThreadSafe + sealed::Sealed {
-    /// Returns a reader of the file that `component` is in.
-    ///
-    /// # Errors
-    /// `unsupported-shard` if the component's shard was not found; `unsupported-version` if the shard has an
-    /// unsupported version. For a component without a digest: [`Misuse::UnverifiedShard`] if the digest of its shard
-    /// has not been [compared](Shards::verify_for), and `shard-digest` if that digest differed.
-    #[doc(hidden)]
-    fn locate(&self, component: &Component<'_>) -> Result<Located<'_>, Error>;
-
-    /// Verifies the shards of the file as a whole, as [`Shards::verify`] does. Returns `None`, the default, if no
-    /// shards have been looked for.
-    #[doc(hidden)]
-    fn verify_shards(&self) -> Option<Result<(), Error>> {
-        None
-    }
-
-    /// Returns the total size in bytes of the shards that were found.
-    #[doc(hidden)]
-    fn shard_bytes(&self) -> u64 {
-        0
-    }
-}
-
-pub(crate) mod sealed {
-    /// Keeps other crates from implementing [`Source`](super::Source).
-    pub trait Sealed {}
-}
-
-impl<R: ReadAt> sealed::Sealed for R {}
-
-impl<R: ReadAt> Source for R {
-    fn locate(&self, component: &Component<'_>) -> Result<Located<'_>, Error> {
-        if component.shard().is_some() {
-            return Err(missing(component).into());
-        }
-        Ok(Located::file(self))
-    }
-}
-
-/// Returns the error of `component`, whose shard was not found.
-#[cold]
-fn missing(component: &Component<'_>) -> BareError {
-    BareError::new(Unsupported::Shard, component.extent().offset()).at(component.location())
-}
-
 /// A file and its shards, from which all components can be read.
 #[derive(Debug)]
 pub struct Files<'s, 'a, R, S> {
@@ -594,24 +567,22 @@ pub struct Files<'s, 'a, R, S> {
     pub shards: &'s Shards<'a, S>,
 }
 
-impl<R: ReadAt, S: ReadAt> sealed::Sealed for Files<'_, '_, R, S> {}
+impl<R: ReadAt, S: ReadAt> Sealed for Files<'_, '_, R, S> {}
 
 impl<R: ReadAt, S: ReadAt> Source for Files<'_, '_, R, S> {
-    fn locate(&self, component: &Component<'_>) -> Result<Located<'_>, Error> {
-        let Some(name) = component.shard() else {
+    fn locate(&self, blob: &BlobRef<'_>) -> Result<Located<'_>, Error> {
+        let Some(name) = blob.shard else {
             return Ok(Located::file(self.root));
         };
         let bound = self.shards.position(name).and_then(|position| self.shards.bound.get(position));
-        let shard = bound.ok_or_else(|| missing(component))?;
+        let shard = bound.ok_or_else(|| blob.missing())?;
         if let Some(error) = shard.version {
             return Err(error.into());
         }
         match &shard.digest {
-            _ if component.digest().is_some() => {}
+            _ if blob.has_digest => {}
             Comparison::Pending => {
-                return Err(BareError::misuse(Misuse::UnverifiedShard)
-                    .at(component.location())
-                    .into());
+                return Err(BareError::misuse(Misuse::UnverifiedShard).at(blob.location).into());
             }
             // Without a known algorithm or the feature that computes its digest, the shard cannot be compared, and its
             // components are read all the same, so that the other rules are checked.
@@ -630,195 +601,6 @@ impl<R: ReadAt, S: ReadAt> Source for Files<'_, '_, R, S> {
     fn shard_bytes(&self) -> u64 {
         let sizes = self.shards.bound.iter().map(|bound| bound.shard.size());
         sizes.fold(0, u64::saturating_add)
-    }
-}
-
-/// The maximum size of a block in bytes. A block ends with its blob, so that small blobs are not read with their
-/// neighbors.
-const BLOCK: usize = 256 << 10;
-
-/// A range of a shard, and the sum of the bytes in it.
-#[derive(Clone, Debug)]
-struct Block {
-    range: Range<u64>,
-    sum: Digest<'static>,
-}
-
-/// The block sums of a verified shard: one for each 256 KiB of the blobs whose own digests are missing, or weaker than
-/// the digest of the shard.
-#[derive(Clone, Debug)]
-pub struct VerifiedBlocks(Vec<Block>);
-
-impl VerifiedBlocks {
-    /// Copies the blocks that overlap `blobs`, which are sorted.
-    fn part<'b>(&self, blobs: impl Iterator<Item = &'b WeakBlob>) -> Result<Self, OutOfMemory> {
-        // The index of the first block that has not been copied: neighboring blobs may share a block.
-        let (mut part, mut next) = (Vec::new(), 0);
-        for blob in blobs {
-            let first = self.0.partition_point(|block| block.range.end <= blob.start).max(next);
-            let rest = self.0.iter().enumerate().skip(first);
-            for (index, block) in rest.take_while(|(_, block)| block.range.start < blob.end) {
-                part.try_reserve(1).map_err(|_| OutOfMemory)?;
-                part.push(block.clone());
-                next = index.saturating_add(1);
-            }
-        }
-        Ok(Self(part))
-    }
-
-    /// Returns the block that holds the byte at offset `at`. If no block does, the error is the start of the next
-    /// block, or `u64::MAX` after the last block.
-    fn find(&self, at: u64) -> Result<&Block, u64> {
-        let position = self.0.partition_point(|block| block.range.end <= at);
-        match self.0.get(position) {
-            Some(block) if block.range.start <= at => Ok(block),
-            next => Err(next.map_or(u64::MAX, |block| block.range.start)),
-        }
-    }
-}
-
-/// Returns an empty sum of the algorithm for blocks. An attacker may have chosen the bytes of the shard, so the
-/// algorithm must resist collisions. Without the feature `digest` no such algorithm is available, and shards whose
-/// digest needs one cannot be verified either.
-fn sum() -> Sum {
-    #[cfg(feature = "digest")]
-    return Sum::sha256();
-    #[cfg(not(feature = "digest"))]
-    Sum::xxh3()
-}
-
-/// A reader of the file that a component is in. If the file is a shard whose digest has been compared, the reader fails
-/// instead of returning other bytes than the compared ones.
-#[doc(hidden)]
-pub struct Located<'s> {
-    source: &'s dyn ReadAt,
-    /// The block sums of the shard; `None` if the shard has not been verified, or if the file is no shard.
-    blocks: Option<&'s VerifiedBlocks>,
-    /// The offset of the shard's entry in the table, at which errors of the shard are reported.
-    offset: u64,
-    recent: Recent,
-}
-
-/// A block that has been read and compared. `bytes` is empty if no block has been loaded.
-#[derive(Default)]
-struct Loaded {
-    start: u64,
-    bytes: Vec<u8>,
-}
-
-/// The last two blocks that were read only in part. Two, because zstd frames and the table of their sizes are read in
-/// turn.
-#[cfg(feature = "std")]
-type Recent = std::sync::Mutex<[Loaded; 2]>;
-#[cfg(not(feature = "std"))]
-type Recent = core::cell::RefCell<[Loaded; 2]>;
-
-impl core::fmt::Debug for Located<'_> {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        f.debug_struct("Located").field("verified", &self.blocks.is_some()).finish()
-    }
-}
-
-impl<'s> Located<'s> {
-    /// Creates a reader of a file that is no shard.
-    #[inline]
-    pub(crate) fn file(source: &'s dyn ReadAt) -> Self {
-        Self { source, blocks: None, offset: 0, recent: Recent::default() }
-    }
-
-    /// Creates a reader of `shard`. `blocks` are its block sums, or `None` if the shard has not been verified.
-    pub(crate) fn shard(
-        source: &'s dyn ReadAt,
-        blocks: Option<&'s VerifiedBlocks>,
-        shard: &Shard<'_>,
-    ) -> Self {
-        Self { blocks, offset: shard.offset(), ..Self::file(source) }
-    }
-
-    /// Returns the error for a block whose bytes differ from the verified bytes.
-    #[cold]
-    fn changed(&self) -> BareError {
-        BareError::new(Rule::ShardDigest, self.offset)
-    }
-
-    /// Returns `length` bytes at `offset` without copying them, if the source has them in memory and no block covers
-    /// them.
-    pub(crate) fn lent(&self, offset: u64, length: usize) -> Option<&'s [u8]> {
-        let end = offset.saturating_add(u64_from_usize(length));
-        // Bytes that have to be compared are copied first, because a source may lend other bytes at the next call.
-        let is_free =
-            self.blocks.is_none_or(|blocks| blocks.find(offset).is_err_and(|next| end <= next));
-        let lent = if is_free { self.source.bytes_at(offset, length) } else { None };
-        lent.filter(|bytes| bytes.len() == length)
-    }
-
-    /// Reads all of `block` into `bytes`, and compares its sum.
-    fn load(&self, block: &Block, bytes: &mut [u8]) -> Result<(), Error> {
-        self.source.read_at(block.range.start, bytes)?;
-        let mut sum = sum();
-        sum.update(bytes);
-        if sum.finish() == block.sum { Ok(()) } else { Err(self.changed().into()) }
-    }
-
-    /// Reads the bytes of `block` from offset `at` on into `part`. Not inlined, so that the growing buffer stays out of
-    /// the loop that reads other ranges.
-    #[inline(never)]
-    fn part(&self, block: &Block, at: u64, part: &mut [u8]) -> Result<(), Error> {
-        #[cfg(feature = "std")]
-        let recent = self.recent.lock();
-        #[cfg(not(feature = "std"))]
-        let recent = self.recent.try_borrow_mut();
-        let Ok(mut recent) = recent else { return Err(BareError::internal().into()) };
-        let [latest, other] = &mut *recent;
-        let Range { start, end } = block.range;
-        let is_it = |loaded: &Loaded| loaded.start == start && !loaded.bytes.is_empty();
-        if !is_it(latest) {
-            core::mem::swap(latest, other);
-        }
-        if !is_it(latest) {
-            // The bytes are kept only after they have been compared: an error leaves `latest` empty.
-            let mut bytes = core::mem::take(&mut latest.bytes);
-            let length = usize::try_from(end.saturating_sub(start)).unwrap_or(BLOCK);
-            bytes.truncate(length);
-            extend(&mut bytes, length)?;
-            self.load(block, &mut bytes)?;
-            *latest = Loaded { start, bytes };
-        }
-        let within = usize::try_from(at.saturating_sub(start)).unwrap_or(BLOCK);
-        let bytes = latest.bytes.get(within..).and_then(|bytes| bytes.get(..part.len()));
-        part.copy_from_slice(bytes.ok_or_else(|| self.changed())?);
-        Ok(())
-    }
-}
-
-impl ReadAt for Located<'_> {
-    fn read_at(&self, offset: u64, buffer: &mut [u8]) -> Result<(), Error> {
-        let Some(blocks) = self.blocks else {
-            return self.source.read_at(offset, buffer);
-        };
-        let (mut at, mut rest) = (offset, buffer);
-        while !rest.is_empty() {
-            let found = blocks.find(at);
-            let until = found.map_or_else(|next| next, |block| block.range.end);
-            let left = usize::try_from(until.saturating_sub(at)).unwrap_or(usize::MAX);
-            let length = left.min(rest.len());
-            let Some((own, behind)) = rest.split_at_mut_checked(length) else { break };
-            match found {
-                Err(_) => self.source.read_at(at, own)?,
-                Ok(block) if at == block.range.start && length == left => self.load(block, own)?,
-                Ok(block) => self.part(block, at, own)?,
-            }
-            (at, rest) = (at.saturating_add(u64_from_usize(length)), behind);
-        }
-        Ok(())
-    }
-
-    fn bytes_at(&self, offset: u64, length: usize) -> Option<&[u8]> {
-        self.lent(offset, length)
-    }
-
-    fn gap(&self) -> u64 {
-        self.source.gap()
     }
 }
 
@@ -888,34 +670,34 @@ impl<S: ReadAt> OwnShards<S> {
         sizes.fold(0, |sum: u64, shard| sum.saturating_add(shard.size()))
     }
 
-    /// Returns a reader of the shard called `name`, which `component` is in. Compares the digest of the shard first if
-    /// `component` has none of its own.
+    /// Returns a reader of the shard called `name`, which `blob` is in. Compares the digest of the shard first if
+    /// the component has none of its own.
     pub(crate) fn locate<'s>(
         &'s self,
         manifest: ManifestRef<'_>,
-        component: &Component<'_>,
+        blob: &BlobRef<'_>,
         name: &str,
     ) -> Result<Located<'s>, Error> {
         let own = self.position(manifest, name).and_then(|at| self.found.get(at));
-        let own = own.ok_or_else(|| missing(component))?;
+        let own = own.ok_or_else(|| blob.missing())?;
         if let Some(error) = own.version {
             return Err(error.into());
         }
         let shard = manifest.shard_at(own.position).ok_or(BareError::internal())?;
         let blocks = match own.compared.get() {
             compared @ Some(_) => compared,
-            None if component.digest().is_some() || shard.digest().is_none() => None,
+            None if blob.has_digest || shard.digest().is_none() => None,
             None => Some(self.compare(manifest, own)?),
         };
         let blocks = match blocks {
             Some(Ok(blocks)) => Some(blocks),
             // As in `Files::locate`: the component is read although its shard's digest cannot be computed.
-            Some(Err(error)) if component.digest().is_none() && !error.is_unsupported() => {
+            Some(Err(error)) if !blob.has_digest && !error.is_unsupported() => {
                 return Err((*error).into());
             }
             _ => None,
         };
-        Ok(Located::shard(&own.source, blocks, &shard))
+        Ok(Located::shard(&own.source, blocks, shard.offset()))
     }
 
     /// Verifies all shards as [`Shards::verify`] does: v2 §7.3.

@@ -11,10 +11,10 @@ use zten_zstd::decode::{self, Bounds, DecodeError, Flaw};
 
 #[cfg(feature = "zstd-ruzstd")]
 use self::ruzstd_decoder::Decoder;
-use super::ReadAt;
 use crate::error::{BareError, Error, ErrorKind, OutOfMemory};
 use crate::limits::Limits;
 use crate::manifest::Extent;
+use crate::read_at::ReadAt;
 use crate::rules::{Limit, Rule};
 #[cfg(not(feature = "zstd-ruzstd"))]
 use zten_zstd::decode::Decoder;

@@ -7,14 +7,14 @@ use core::fmt;
 #[cfg(all(feature = "dequantize", feature = "std"))]
 use std::io;
 
-use crate::attributes::Encoder;
+use crate::cbor::Encoder;
+use crate::element::StorageType;
 #[cfg(feature = "dequantize")]
 use crate::error::Misuse;
 use crate::error::OutOfMemory;
 use crate::index::Layout;
 use crate::manifest::Tensor;
 use crate::num::u64_from_usize;
-use crate::tools::StorageType;
 
 use super::gguf::dequantize::Record;
 #[cfg(feature = "dequantize")]

@@ -3,7 +3,7 @@
 
 use alloc::vec::Vec;
 
-use crate::attributes::{Attributes, Encoder, Item, Value};
+use crate::cbor::{Attributes, Encoder, Item, Value};
 use crate::error::OutOfMemory;
 use crate::num::{sort_by, u64_from_usize, usize_from_u32};
 

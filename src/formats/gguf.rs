@@ -16,11 +16,11 @@ mod value;
 use alloc::vec::Vec;
 
 use crate::archive::Archive;
-use crate::codec::ReadAt;
+use crate::element::StorageType;
 use crate::index::{Blobs, Builder, FileFormat, Parsed, RawComponent, RawObject, Rules};
 use crate::limits::OpenOptions;
 use crate::num::u64_from_usize;
-use crate::tools::StorageType;
+use crate::read_at::ReadAt;
 
 use super::builder_error::{self, format_error};
 use super::error::FormatError;

@@ -7,11 +7,11 @@ mod header;
 use alloc::format;
 use alloc::vec::Vec;
 
-use crate::codec::ReadAt;
 use crate::escape;
 use crate::index::{Blobs, Builder, FileFormat, Parsed};
 use crate::limits::{Limits, OpenOptions};
 use crate::num::u64_from_usize;
+use crate::read_at::ReadAt;
 
 use super::builder_error::{self, format_error};
 use super::cbor::Map;

@@ -11,7 +11,7 @@ use alloc::vec::Vec;
 
 use serde::de::IgnoredAny;
 
-use crate::attributes::Encoder;
+use crate::cbor::Encoder;
 
 use super::cbor::{Map, int};
 use super::error::FormatError;

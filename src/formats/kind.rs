@@ -1,6 +1,6 @@
 //! The element types of tensors in other formats.
 
-use crate::tools::{LogicalType, StorageType};
+use crate::element::{LogicalType, StorageType};
 
 /// An element type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -7,8 +7,8 @@ mod types;
 use alloc::string::String;
 use alloc::vec::Vec;
 
-use crate::codec::ReadAt;
 use crate::element::ByteOrder;
+use crate::element::StorageType;
 use crate::error::ErrorKind;
 use crate::index::Layout;
 use crate::index::{
@@ -17,7 +17,7 @@ use crate::index::{
 };
 use crate::limits::{Limits, OpenOptions};
 use crate::num::u64_from_usize;
-use crate::tools::StorageType;
+use crate::read_at::ReadAt;
 
 use super::builder_error::{self, format_error};
 use super::error::{FormatError, copied, follow};

@@ -9,7 +9,7 @@ use alloc::vec::Vec;
 use miniz_oxide::inflate::core::DecompressorOxide;
 
 use crate::archive::Archive;
-use crate::codec::ReadAt;
+use crate::element::StorageType;
 use crate::error::ErrorKind;
 use crate::escape::Short;
 use crate::index::{
@@ -17,7 +17,7 @@ use crate::index::{
     StreamRules,
 };
 use crate::limits::OpenOptions;
-use crate::tools::StorageType;
+use crate::read_at::ReadAt;
 use crate::verify::Verifier;
 
 use super::builder_error::{self, format_error};

@@ -14,10 +14,10 @@ use alloc::string::String;
 use alloc::vec::Vec;
 use core::fmt;
 
-use crate::codec::ReadAt;
 use crate::error::Error;
 use crate::finding::ZTENSOR;
 use crate::num::u64_from_usize;
+use crate::read_at::ReadAt;
 
 use super::detect::{Detected, Format, by_name, by_start, is_stream};
 use super::error::{FormatError, copied};

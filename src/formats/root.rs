@@ -5,14 +5,14 @@ use alloc::vec::Vec;
 use core::fmt;
 
 use crate::archive::Archive;
-use crate::codec::ReadAt;
 use crate::error::Error;
 use crate::index::Layout;
 use crate::index::{Builder, Parsed, RawComponent, RawObject};
 use crate::limits::OpenOptions;
+use crate::manifest::ElementType;
 use crate::manifest::Tensor;
 use crate::num::sort_by;
-use crate::tools::ElementType;
+use crate::read_at::ReadAt;
 
 use super::builder_error::format_error;
 use super::cbor;

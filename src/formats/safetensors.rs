@@ -8,14 +8,14 @@ mod json;
 use alloc::vec::Vec;
 
 use crate::archive::Archive;
-use crate::codec::ReadAt;
+use crate::element::StorageType;
 use crate::escape::Short;
 use crate::finding::counted;
 use crate::index::Layout;
 use crate::index::{Blobs, Builder, FileFormat, Parsed, RawComponent, RawObject, Rules};
 use crate::limits::{Limits, OpenOptions};
 use crate::num::{sort_by, u64_from_usize};
-use crate::tools::StorageType;
+use crate::read_at::ReadAt;
 
 use super::builder_error::{self, format_error};
 use super::cbor::Map;

@@ -12,7 +12,6 @@ mod walk;
 use alloc::vec::Vec;
 use core::cell::Cell;
 
-use crate::codec::ReadAt;
 use crate::element::ByteOrder;
 use crate::index::Layout;
 use crate::index::{
@@ -20,6 +19,7 @@ use crate::index::{
 };
 use crate::limits::{Limits, OpenOptions};
 use crate::num::{len_u32, sort_by, u64_from_usize, usize_from_u32};
+use crate::read_at::ReadAt;
 
 use super::builder_error::{self, format_error};
 use super::cbor::Map;

@@ -75,7 +75,7 @@ pub fn check_array(format: WrittenFormat, name: &str, array: &Array) -> Result<(
 /// The reason why the format cannot hold one of the attributes.
 pub fn check_attributes(
     format: WrittenFormat,
-    attributes: &crate::attributes::Attributes<'_>,
+    attributes: &crate::cbor::Attributes<'_>,
 ) -> Result<(), Inexpressible> {
     match format {
         WrittenFormat::ZTensor => Ok(()),

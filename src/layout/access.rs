@@ -15,12 +15,14 @@ use super::quantized::{Quantization, Quantized};
 use super::sparse::{Coo, Csr};
 use super::state::State;
 use super::view::{Kind, View};
-use crate::codec::{ReadAt as _, Reader, ThreadBudget, Verified, grow};
+use crate::codec::{Reader, ThreadBudget, grow};
+use crate::digest::Verified;
 use crate::element::{ByteOrder, Element, StorageType};
 use crate::error::{BareError, Error, ErrorKind, Misuse};
 use crate::index::{Encoding, Layout};
 use crate::manifest::{Component, Extent, Tensor};
 use crate::num::u64_from_usize;
+use crate::read_at::ReadAt as _;
 use crate::rules::Unsupported;
 
 impl<'a> Tensor<'a> {

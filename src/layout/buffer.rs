@@ -6,8 +6,9 @@ use core::ops::Deref;
 use zerocopy::{FromBytes, FromZeros as _, Immutable, IntoBytes, KnownLayout};
 
 use super::view::{Kind, View};
-use crate::codec::{Verified, grow};
+use crate::codec::grow;
 use crate::debug_summary::Bytes;
+use crate::digest::Verified;
 use crate::error::{BareError, Location, OutOfMemory};
 
 /// All of a component, decoded and verified: little-endian elements in owned memory, aligned to 64 bytes. Dereferences

@@ -8,11 +8,13 @@ use core::ops::{
 
 use super::View;
 use super::buffer::with_room;
-use crate::codec::{ReadAt as _, Verified, grow, validate_bools};
+use crate::codec::{grow, validate_bools};
+use crate::digest::Verified;
 use crate::element::{ByteOrder, Element, StorageType};
 use crate::error::{BareError, Error, Misuse};
 use crate::manifest::{Component, Tensor};
 use crate::num::{u64_from_usize, usize_from_u32};
+use crate::read_at::ReadAt as _;
 
 /// A part of a dense array: a range of each dimension.
 ///

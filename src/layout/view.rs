@@ -6,8 +6,9 @@ use core::ops::Range;
 
 use super::buffer::with_room;
 use super::elements::{Elements, Widened};
-use crate::codec::{Verified, validate_bools};
+use crate::codec::validate_bools;
 use crate::debug_summary::Bytes;
+use crate::digest::Verified;
 use crate::element::{ByteOrder, DType, Element, F4E2M1, LogicalType, StorageType};
 use crate::error::{BareError, Described, Error, ErrorKind, Location, Misuse};
 use crate::index::Logical;

@@ -4,12 +4,12 @@ use alloc::vec::Vec;
 use core::ops::Range;
 
 use crate::cbor::Input;
-use crate::codec::Source;
 use crate::formats::ztensor::frame::Frame;
 use crate::formats::ztensor::{Dialect, Version};
 use crate::index::{Finding, FormatFacts, Index};
 use crate::limits::OpenOptions;
 use crate::num::{u64_from_usize, usize_from_u32};
+use crate::read_at::Source;
 
 /// Returns `bytes`, which have been checked, as text. If the caller's bytes have changed since, returns the first valid
 /// part.

@@ -5,7 +5,6 @@ use core::ops::Range;
 use super::ManifestRef;
 use super::index::utf8;
 use crate::cbor::{Attributes, Input, uint};
-use crate::codec::{Located, Source};
 use crate::debug_summary::Start;
 use crate::digest::Digest;
 use crate::element::{ByteOrder, DType, LogicalType, StorageType};
@@ -19,6 +18,7 @@ use crate::limits::Limits;
 #[cfg(feature = "std")]
 use crate::num::u64_from_usize;
 use crate::num::{impl_display, len_u32, usize_from_u32};
+use crate::read_at::{BlobRef, Located, Source};
 use crate::rules::{Generation, Rule};
 
 /// A tensor: a name, a shape, a layout, and the components that hold its bytes.
@@ -506,11 +506,21 @@ impl<'a> Component<'a> {
         self.parts.source().is_none()
     }
 
-    /// Returns a reader of the file that the component is in.
-    pub(crate) fn located(&self) -> Result<Located<'a>, Error> {
+    /// Returns a reader of the file that the component is in. Unstable.
+    ///
+    /// # Errors
+    /// [`Misuse::NoFile`] if the component comes from a manifest without its file; `unsupported-shard`, `shard-digest` and
+    /// [`Misuse::UnverifiedShard`] if the shard of the component was not found, has another digest, or has not been verified.
+    #[doc(hidden)]
+    pub fn located(&self) -> Result<Located<'a>, Error> {
         let source =
             self.parts.source().ok_or(BareError::misuse(Misuse::NoFile).at(self.location()))?;
-        source.locate(self)
+        source.locate(&BlobRef {
+            shard: self.shard(),
+            offset: self.extent().offset(),
+            location: self.location(),
+            has_digest: !self.record.digest.is_none(),
+        })
     }
 
     /// Returns the size in bytes that follows from the layout and the shape, or `None` if the size does not follow from

@@ -5,12 +5,12 @@ use alloc::vec::Vec;
 
 use sha2::{Digest as _, Sha256};
 
-use crate::codec::ReadAt;
 use crate::digest::Digest;
 use crate::error::{BareError, Error, Location, OutOfMemory};
 use crate::formats::ztensor::frame::HEADER;
 use crate::manifest::{Component, ManifestRef};
 use crate::num::{sort_by, u64_from_usize};
+use crate::read_at::ReadAt;
 use crate::rules::Rule;
 
 /// Validates a file whose objects have been validated before.

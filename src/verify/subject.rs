@@ -9,7 +9,7 @@ use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::OnceLock;
 
 use super::Verifier;
-use crate::codec::{Files, ReadAt, Source};
+use crate::codec::Files;
 #[cfg(feature = "std")]
 use crate::error::{Error, OutOfMemory};
 #[cfg(feature = "std")]
@@ -17,6 +17,7 @@ use crate::manifest::Tensor;
 use crate::manifest::{Manifest, ManifestRef};
 #[cfg(feature = "std")]
 use crate::num::usize_from_u32;
+use crate::read_at::{ReadAt, Source};
 
 /// A file whose content is checked: its manifest, and the sources of its bytes and of its shards.
 #[derive(Clone, Copy)]

@@ -11,7 +11,7 @@ use super::declare::{Identity, StoredBlob};
 use super::settings::Checksum;
 use super::settings::Target;
 use super::sink::Sink;
-use crate::codec::Sum;
+use crate::digest::Sum;
 use crate::error::{BareError, Error, Misuse, OutOfMemory};
 use crate::num::u64_from_usize;
 

@@ -27,7 +27,6 @@ use super::shard::ShardWriter;
 use super::sink::Sink;
 use super::writer::Writer;
 use crate::cbor::Encoder;
-use crate::codec::Source;
 use crate::element::{DType, LogicalType, StorageType};
 use crate::error::{BareError, Error, Location, OutOfMemory};
 use crate::formats::ztensor::v1;
@@ -35,6 +34,7 @@ use crate::index::{IndexTypes, Layout};
 use crate::layout::Normalization;
 use crate::manifest::{Component, ElementType, Manifest, Tensor};
 use crate::num::{len_u32, u64_from_usize, usize_from_u32};
+use crate::read_at::Source;
 use crate::rules::{Rule, Unsupported};
 use crate::verify::{Order, Verifier, measure, sha256};
 

@@ -3,8 +3,8 @@
 use core::cmp::Ordering;
 
 use super::compress::Level;
-use crate::codec::Sum;
 use crate::digest::Digest;
+use crate::digest::Sum;
 use crate::error::{BareError, Misuse};
 use crate::formats::ztensor::{Writing, written};
 use crate::limits::{Limits, OpenOptions};

@@ -6,7 +6,7 @@ use super::object::TensorWriter;
 use super::settings::{Checksum, WriteOptions};
 use super::sink::Sink;
 use super::writer::Writer;
-use crate::codec::Sum;
+use crate::digest::Sum;
 use crate::error::{BareError, Error, Misuse};
 use crate::formats::ztensor::frame::Container;
 

@@ -10,7 +10,6 @@ pub(crate) mod unpacked;
 use std::io;
 use std::ops::Range;
 
-use zten::shards::Source as _;
 use zten::tools::{Normalization, StorageType};
 use zten::{Component, Error, Generation, Layout, Tensor, verify::Verified};
 
@@ -124,8 +123,8 @@ fn print(
         .collect();
     files.verify_for(&read).map_err(rejected)?;
     let files = files.all();
-    let source = &files.locate(&component).map_err(rejected)?;
     let component = &component.read_from(&files);
+    let source = &component.located().map_err(rejected)?;
     let object = &component.tensor();
     let unsupported = |part: &Component<'_>, id| {
         Stop::Problem(Box::new(Problem::unsupported(&archive.path, archive, part, id)))

@@ -52,7 +52,7 @@ pub const SITES: &[Allowed] = &[
                  both lengths are one number, and a distance is at most what was decoded.",
     },
     Allowed {
-        caller: "zten::codec::hasher::",
+        caller: "zten::digest::hasher::",
         callees: &["core::panicking::panic_bounds_check"],
         reason: "Code of `crc` and `sha2` that was inlined: each indexes tables and blocks of its \
                  own by numbers that it keeps below their lengths.",

@@ -3,12 +3,12 @@
 
 use alloc::vec::Vec;
 
-use crate::codec::ReadAt;
 use crate::escape::Short;
 use crate::finding::counted;
 use crate::formats::error::{FormatError, follow};
 use crate::formats::rules::Rule;
 use crate::num::{sort_by, u64_from_usize};
+use crate::read_at::ReadAt;
 
 use super::header::{Extent, Header};
 

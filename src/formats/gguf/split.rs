@@ -5,8 +5,7 @@ use alloc::string::String;
 use alloc::vec::Vec;
 
 use crate::archive::Archive;
-use crate::attributes::{Attributes, Value};
-use crate::codec::ReadAt;
+use crate::cbor::{Attributes, Value};
 use crate::file_name::FileName;
 use crate::formats::builder_error::{self, format_error};
 use crate::formats::cbor;
@@ -16,6 +15,7 @@ use crate::formats::rules::Rule;
 use crate::index::{Builder, Parsed};
 use crate::limits::{Limits, OpenOptions};
 use crate::num::{u64_from_usize, usize_from_u32};
+use crate::read_at::ReadAt;
 use crate::rules::Limit;
 
 use super::GGUF;

@@ -2,9 +2,9 @@
 
 use core::fmt;
 
+use crate::element::StorageType;
 use crate::formats::block::Block;
 use crate::formats::kind::elements;
-use crate::tools::StorageType;
 
 use super::dequantize::{
     Iq1M, Iq1S, Iq2S, Iq2Xs, Iq2Xxs, Iq3S, Iq3Xxs, Iq4Nl, Iq4Xs, Mxfp4, Nvfp4, Q1_0, Q2_0, Q2K,

@@ -1,6 +1,6 @@
 //! Converting values of the metadata to CBOR.
 
-use crate::attributes::Encoder;
+use crate::cbor::Encoder;
 use crate::formats::cbor::int;
 use crate::formats::rules::Rule;
 

@@ -1,6 +1,6 @@
 //! Parsing the names of NumPy dtypes.
 
-use crate::tools::{LogicalType, StorageType};
+use crate::element::{LogicalType, StorageType};
 
 /// A dtype, as far as zten interprets it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

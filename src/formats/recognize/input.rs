@@ -7,9 +7,9 @@ use miniz_oxide::inflate::TINFLStatus;
 use miniz_oxide::inflate::core::inflate_flags::TINFL_FLAG_HAS_MORE_INPUT;
 use miniz_oxide::inflate::core::{DecompressorOxide, decompress};
 
-use crate::codec::ReadAt;
 use crate::formats::error::FormatError;
 use crate::num::u64_from_usize;
+use crate::read_at::ReadAt;
 
 /// The length of the first read in bytes. Each later read is twice as long as the read before, up to [`LONGEST`].
 const FIRST: usize = 512;

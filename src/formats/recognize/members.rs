@@ -3,9 +3,9 @@
 use alloc::string::String;
 use alloc::vec::Vec;
 
-use crate::codec::ReadAt;
 use crate::formats::error::{FormatError, copied};
 use crate::num::u64_from_usize;
+use crate::read_at::ReadAt;
 
 use super::input::{Deflated, Input, Stored};
 use super::pickle::{PersistentIds, scan};

@@ -1,7 +1,7 @@
 //! The names of dtypes.
 
+use crate::element::{LogicalType, StorageType};
 use crate::formats::kind::Kind;
-use crate::tools::{LogicalType, StorageType};
 
 /// All known names, most frequent first, because the search begins at the start.
 const NAMES: [Name; 20] = [

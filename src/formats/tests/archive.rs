@@ -10,9 +10,9 @@ use std::path::Path;
 use std::sync::Mutex;
 
 use crate::archive::Tensors;
-use crate::attributes::Attributes;
-use crate::codec::ReadAt;
+use crate::cbor::Attributes;
 use crate::element::ByteOrder;
+use crate::element::StorageType;
 use crate::error::Error;
 use crate::formats::Block;
 use crate::formats::cbor::Map;
@@ -20,8 +20,9 @@ use crate::formats::error::FormatError;
 use crate::index::Encoding;
 use crate::layout::State;
 use crate::limits::OpenOptions;
+use crate::manifest::ElementType;
 use crate::manifest::Tensor;
-use crate::tools::{ElementType, StorageType};
+use crate::read_at::ReadAt;
 
 use super::batter::Content;
 use super::{Kind, Read};

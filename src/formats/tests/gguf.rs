@@ -6,12 +6,12 @@ use alloc::vec;
 use alloc::vec::Vec;
 use std::path::Path;
 
+use crate::element::StorageType;
 use crate::error::Error;
 use crate::finding::Finding;
 use crate::formats::gguf::types::{Type, kind};
 use crate::formats::{Block, Rule};
 use crate::limits::OpenOptions;
-use crate::tools::StorageType;
 
 use super::archive::Noted;
 use super::{Kind, START, read, rejection};

@@ -4,11 +4,11 @@ use alloc::vec;
 use alloc::vec::Vec;
 
 use crate::archive::{Archive, InMemory};
+use crate::element::{LogicalType, StorageType};
 use crate::formats::rules::Rule;
 use crate::layout::State;
 use crate::limits::{Limits, OpenOptions};
 use crate::manifest::Component;
-use crate::tools::{LogicalType, StorageType};
 
 use super::{Kind, open_with, read, rejection, single};
 

@@ -4,7 +4,7 @@ use alloc::borrow::ToOwned as _;
 use alloc::vec;
 use alloc::vec::Vec;
 
-use crate::tools::{LogicalType, StorageType};
+use crate::element::{LogicalType, StorageType};
 
 use super::{Kind, Read, data, read, single};
 

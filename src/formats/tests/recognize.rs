@@ -199,7 +199,7 @@ fn values_without_calls_are_pickles_to_their_end() {
 fn operands_are_skipped_and_a_pickle_beyond_the_limits_is_a_pickle() {
     // A pickle with one operand of a terabyte, which the scanner must skip rather than read.
     struct Long(Vec<u8>, u64);
-    impl crate::codec::ReadAt for Long {
+    impl crate::read_at::ReadAt for Long {
         fn read_at(&self, offset: u64, buffer: &mut [u8]) -> Result<(), Error> {
             for (place, byte) in (offset..).zip(buffer) {
                 let behind = usize::try_from(place.saturating_sub(self.1)).unwrap();

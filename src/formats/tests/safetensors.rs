@@ -6,10 +6,10 @@ use std::path::Path;
 
 use ::safetensors::SafeTensors;
 
+use crate::element::{LogicalType, StorageType};
 use crate::error::Error;
 use crate::formats::Rule;
 use crate::limits::{Limits, OpenOptions};
-use crate::tools::{LogicalType, StorageType};
 
 use super::archive::{Noted, read};
 use super::{Kind, START, rejection};

@@ -11,11 +11,11 @@ use std::println;
 use zten_corpus::other::torch::{dict, file, int, members, numbers, pickle, text, tuple};
 use zten_corpus::other::zip::{Archive, Member};
 
-use crate::codec::ReadAt;
+use crate::element::{LogicalType as L, StorageType as S};
 use crate::error::Error;
 use crate::formats::{TORCH_STEPS, torch_steps};
 use crate::limits::{Limits, OpenOptions};
-use crate::tools::{LogicalType as L, StorageType as S};
+use crate::read_at::ReadAt;
 
 use super::{Kind, data, open_with, read, rejection};
 

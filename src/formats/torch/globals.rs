@@ -1,8 +1,8 @@
 //! The globals that a checkpoint may import, and the dtypes of elements. No global is ever called: the machine implements
 //! the effect of each allowed function.
 
+use crate::element::{LogicalType, StorageType};
 use crate::formats::kind::Kind::{self, Logical, Plain};
-use crate::tools::{LogicalType, StorageType};
 
 /// A global that a pickle may import.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -7,7 +7,7 @@
 use alloc::string::String;
 use alloc::vec::Vec;
 
-use crate::attributes::Encoder;
+use crate::cbor::Encoder;
 use crate::escape::Short;
 use crate::formats::cbor::{self, Written};
 use crate::formats::error::{FormatError, copied};

@@ -7,7 +7,7 @@ use alloc::vec::Vec;
 use std::fmt;
 use std::io;
 
-use crate::attributes::Attributes;
+use crate::cbor::Attributes;
 use crate::element::DType;
 use crate::escape;
 

@@ -4,7 +4,7 @@ use alloc::borrow::ToOwned as _;
 use alloc::string::String;
 use alloc::vec::Vec;
 
-use crate::attributes::Attributes;
+use crate::cbor::Attributes;
 use crate::write::Encoded;
 
 use super::array::{Array, ArrayList};

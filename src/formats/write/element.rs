@@ -1,8 +1,8 @@
 //! The names of element types in safetensors and NumPy files.
 
 use crate::element::DType;
+use crate::element::{LogicalType, StorageType};
 use crate::number::Kind;
-use crate::tools::{LogicalType, StorageType};
 
 /// The types of safetensors, narrowest first, in the order of the crate `safetensors`. That crate writes tensors of the last
 /// type first.

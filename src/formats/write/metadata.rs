@@ -13,7 +13,7 @@ use std::collections::BTreeSet;
 use serde::ser::{Error as _, SerializeMap as _};
 use serde::{Serialize, Serializer};
 
-use crate::attributes::{Attributes, Item, Map, Value};
+use crate::cbor::{Attributes, Item, Map, Value};
 use crate::formats::json_text::JSON_KEYS;
 use crate::json::{self, value};
 use crate::limits::Limits;

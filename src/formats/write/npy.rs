@@ -6,7 +6,7 @@ use alloc::string::String;
 use alloc::vec;
 use alloc::vec::Vec;
 
-use crate::attributes::Attributes;
+use crate::cbor::Attributes;
 use crate::npy;
 use crate::num::u64_from_usize;
 use crate::number::Kind;

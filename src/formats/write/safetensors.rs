@@ -18,7 +18,7 @@ use std::ops::Range;
 use serde::ser::SerializeMap as _;
 use serde::{Serialize, Serializer};
 
-use crate::attributes::Attributes;
+use crate::cbor::Attributes;
 use crate::json;
 use crate::num::{u64_from_usize, usize_from_u32};
 

@@ -5,15 +5,15 @@ use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 
-use crate::attributes::Attributes;
+use crate::cbor::Attributes;
 use crate::element::DType;
 use crate::error::Error;
 use crate::error::OutOfMemory;
 use crate::escape;
 use crate::index::Layout;
+use crate::layout::Normalization;
 use crate::manifest::{Manifest, Tensor};
 use crate::shards::Source;
-use crate::tools::Normalization;
 use crate::verify::Verifier;
 
 use super::array::{Array, ArrayList, ArraySource, ChunkFn, Failure};

@@ -3,10 +3,10 @@
 use alloc::vec::Vec;
 use core::ops::Range;
 
-use crate::codec::ReadAt;
 use crate::formats::error::FormatError;
 use crate::formats::rules::Rule;
 use crate::num::u64_from_usize;
+use crate::read_at::ReadAt;
 
 /// The smallest number of bytes that a window reads at once. It is small because members may lie far from each other.
 const WINDOW: u64 = 512;

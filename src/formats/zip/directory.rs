@@ -7,12 +7,12 @@
 use alloc::vec::Vec;
 use core::ops::Range;
 
-use crate::codec::ReadAt;
 use crate::formats::error::{FormatError, follow};
 use crate::formats::limits::check_length;
 use crate::formats::rules::{APPENDED, Rule, WRITER};
 use crate::limits::Limits;
 use crate::num::u64_from_usize;
+use crate::read_at::ReadAt;
 
 use super::Writer;
 use super::cursor::Cursor;

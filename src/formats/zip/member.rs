@@ -8,13 +8,13 @@ use miniz_oxide::inflate::core::inflate_flags::{
 };
 use miniz_oxide::inflate::core::{DecompressorOxide, decompress};
 
+use crate::element::StorageType;
 use crate::error::{Error, ErrorKind};
 use crate::formats::error::FormatError;
 use crate::formats::rules::Rule;
 use crate::index::Encoding;
 use crate::index::RawComponent;
 use crate::num::u64_from_usize;
-use crate::tools::StorageType;
 
 use super::cursor::Window;
 

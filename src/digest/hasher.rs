@@ -1,6 +1,6 @@
 //! Computing and comparing digests and checksums. SHA-256 and CRC-32C need the feature `digest`.
 
-use crate::digest::Digest;
+use super::Digest;
 
 /// The outcome of verifying a component's digest. A mismatch is an error instead.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,7 +34,7 @@ impl Mismatch {
     }
 
     /// Returns the first four bytes of both digests, for which an error has room.
-    pub(super) fn heads(&self) -> u64 {
+    pub(crate) fn heads(&self) -> u64 {
         u64::from(self.expected.head()) << 32 | u64::from(self.computed.head())
     }
 }
@@ -128,7 +128,7 @@ impl Sum {
 }
 
 /// A hasher of a component's bytes, with the digest and the checksum that they should have.
-pub(super) struct Hasher {
+pub(crate) struct Hasher {
     sum: Option<(Sum, Digest<'static>)>,
     /// The CRC-32 of another format, and its expected value.
     #[cfg(feature = "deflate")]
@@ -140,7 +140,7 @@ pub(super) struct Hasher {
 type Xxh3 = twox_hash::xxhash3_64::RawHasher<&'static [u8; 192]>;
 
 impl Hasher {
-    pub(super) fn new(digest: Option<Digest<'_>>) -> Self {
+    pub(crate) fn new(digest: Option<Digest<'_>>) -> Self {
         let sum = digest.and_then(|digest| match digest {
             #[cfg(feature = "digest")]
             Digest::Sha256(wanted) => Some((Sum::sha256(), Digest::Sha256(wanted))),
@@ -159,13 +159,13 @@ impl Hasher {
     }
 
     /// Creates a hasher for bytes that were verified before, which computes nothing and returns `outcome`.
-    pub(super) fn found(outcome: Verified) -> Self {
+    pub(crate) fn found(outcome: Verified) -> Self {
         Self { without: outcome, ..Self::new(None) }
     }
 
     /// Adds a CRC-32 to compare. Without the feature `deflate` the CRC-32 is not compared, and the outcome is
     /// unverifiable.
-    pub(super) fn with_checksum(mut self, checksum: Option<u32>) -> Self {
+    pub(crate) fn with_checksum(mut self, checksum: Option<u32>) -> Self {
         #[cfg(feature = "deflate")]
         {
             self.checksum = checksum.map(|wanted| (crc32fast::Hasher::new(), wanted));
@@ -182,7 +182,7 @@ impl Hasher {
         not(feature = "deflate"),
         expect(clippy::unused_self, reason = "the field is there with the feature only")
     )]
-    pub(super) fn has_checksum(&self) -> bool {
+    pub(crate) fn has_checksum(&self) -> bool {
         #[cfg(feature = "deflate")]
         return self.checksum.is_some();
         #[cfg(not(feature = "deflate"))]
@@ -194,7 +194,7 @@ impl Hasher {
         not(feature = "deflate"),
         expect(clippy::unused_self, reason = "the field is there with the feature only")
     )]
-    pub(super) fn wrong_checksum(&self) -> Option<u32> {
+    pub(crate) fn wrong_checksum(&self) -> Option<u32> {
         #[cfg(feature = "deflate")]
         return self.checksum.as_ref().and_then(|(sum, wanted)| {
             let computed = sum.clone().finalize();
@@ -205,11 +205,11 @@ impl Hasher {
     }
 
     /// Returns whether the component has a digest that cannot be computed here.
-    pub(super) fn is_unverifiable(&self) -> bool {
+    pub(crate) fn is_unverifiable(&self) -> bool {
         self.sum.is_none() && self.without == Verified::Unverifiable
     }
 
-    pub(super) fn update(&mut self, bytes: &[u8]) {
+    pub(crate) fn update(&mut self, bytes: &[u8]) {
         if let Some((sum, _)) = &mut self.sum {
             sum.update(bytes);
         }
@@ -220,7 +220,7 @@ impl Hasher {
     }
 
     /// Compares the digest after all bytes, and returns the outcome.
-    pub(super) fn finish(self) -> Result<Verified, Mismatch> {
+    pub(crate) fn finish(self) -> Result<Verified, Mismatch> {
         let Some((sum, expected)) = self.sum else { return Ok(self.without) };
         let computed = sum.finish();
         if expected == computed {
