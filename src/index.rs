@@ -27,7 +27,7 @@ pub use raw::{FileFormat, RawComponent, RawElements, RawObject, RecordField, Rul
 pub use record::Extent;
 pub(crate) use record::{
     Arrangement, ComponentFault, ComponentRecord, Details, ElementOrder, Logical, ObjectRecord,
-    ShardRecord, Site,
+    ShardRecord, Site, SpecialElements,
 };
 pub(crate) use shapes::{Product, ShapeSpan, Shapes};
 pub(crate) use shared_sums::{SharedSum, SharedSums};
@@ -49,6 +49,8 @@ pub(crate) struct Index {
     layout_names: Vec<(u32, Span)>,
     pub(crate) components: Vec<ComponentRecord>,
     details: Vec<Details>,
+    /// The special elements of components, sorted by the ordinal of the component among all components.
+    special_elements: Vec<(u32, SpecialElements)>,
     pub(crate) names: Names,
     /// The map of the file's attributes.
     pub(crate) attributes: Span,
@@ -96,6 +98,14 @@ impl Index {
         self.details.get(usize_from_u32(component.details))
     }
 
+    /// Returns what a parser says of the elements of the component with the ordinal `component` among all components, if
+    /// they are no plain numbers.
+    #[cold]
+    pub(crate) fn special_elements(&self, component: u32) -> Option<SpecialElements> {
+        let found = self.special_elements.binary_search_by_key(&component, |(ordinal, _)| *ordinal);
+        self.special_elements.get(found.ok()?).map(|(_, special)| *special)
+    }
+
     /// Returns the role of `component`.
     pub(crate) fn role<'t>(&self, texts: &'t [u8], component: &ComponentRecord) -> &'t [u8] {
         match component.role {
@@ -112,6 +122,7 @@ impl Index {
         let lists = [list(&self.objects), list(&self.layout_names), list(&self.components)];
         let others = [
             list(&self.details),
+            list(&self.special_elements),
             list(&self.shards),
             self.shapes.heap(),
             self.names.bytes(),

@@ -23,6 +23,7 @@ use crate::verify::Verifier;
 use super::builder_error::{self, format_error};
 use super::error::FormatError;
 use super::npy::{Header, MAGIC, Stored};
+use super::recognize::pickle_in_zip;
 use super::rules::Rule;
 use super::zip::{
     Content, Decoded, Directory, Entry, Extents, Member, Window, Writer, damage, defer,
@@ -58,7 +59,7 @@ pub(super) fn open(
         Builder::new(&NPZ, directory.range.clone(), length, options).map_err(format_error)?;
     let mut arrays = Arrays::new(source, length, options);
     let (mut extents, mut decoded) = (Extents::new(directory.range.start), Decoded::default());
-    let mut may_collide = false;
+    let (mut may_collide, mut has_others) = (false, false);
     let mut names_fields = None;
     // Missing bytes do not end the loop, so that the missing bytes of all members can be requested in one pass.
     let mut pending = None;
@@ -70,7 +71,7 @@ pub(super) fn open(
         let Some(located) = defer(located, &mut pending)? else { continue };
         extents.add(located.start, located.end)?;
         if !entry.name.ends_with(SUFFIX) {
-            may_collide = true;
+            (may_collide, has_others) = (true, true);
             let is_array = arrays.is_array(&located.member).map_err(about);
             match defer(is_array, &mut pending)? {
                 Some(true) => {}
@@ -98,6 +99,14 @@ pub(super) fn open(
     extents.check()?;
     if may_collide {
         check_suffixes(&directory)?;
+    }
+    // A loader of pickles might take the archive for one of its own, whatever its name is.
+    if has_others && let Some(name) = pickle_in_zip(source, length)? {
+        let error = FormatError::predicate(
+            Rule::FormatPickle,
+            "is a pickle, which can call any function when it is loaded",
+        );
+        builder.found(error.about(&name).into());
     }
     builder_error::finish(builder, Rule::NpzDuplicateName)
 }

@@ -30,6 +30,7 @@ use contents::Content;
 use input::Input as _;
 
 pub(crate) use input::Stored;
+pub(super) use members::zip as pickle_in_zip;
 pub(crate) use pickle::{Evidence, PersistentIds, scan};
 
 /// The number of bytes at the start of a file that are read to recognize it, if the first [`START`](crate::formats::START) bytes do not

@@ -5,7 +5,7 @@ use alloc::vec::Vec;
 
 use super::{
     ComponentRecord, Details, Extent, FaultAt, FormatFacts, Index, ObjectRecord, Shapes,
-    ShardRecord, SharedSums, Site, Span,
+    ShardRecord, SharedSums, Site, Span, SpecialElements,
 };
 use crate::error::{BareError, ErrorKind, Location, OutOfMemory};
 use crate::limits::Limits;
@@ -21,6 +21,7 @@ pub(crate) struct IndexBuilder {
     layout_names: Vec<(u32, Span)>,
     pub(crate) components: Vec<ComponentRecord>,
     details: Vec<Details>,
+    special_elements: Vec<(u32, SpecialElements)>,
     pub(crate) shapes: Shapes,
     pub(crate) shards: Vec<ShardRecord>,
     names_are_sorted: bool,
@@ -85,6 +86,7 @@ impl IndexBuilder {
             layout_names: Vec::new(),
             components: Vec::new(),
             details: Vec::new(),
+            special_elements: Vec::new(),
             shapes: Shapes::new(),
             shards: Vec::new(),
             names_are_sorted: true,
@@ -104,6 +106,7 @@ impl IndexBuilder {
         self.layout_names.clear();
         self.components.clear();
         self.details.clear();
+        self.special_elements.clear();
         self.shapes.clear();
         self.shards.clear();
     }
@@ -130,6 +133,13 @@ impl IndexBuilder {
             record.details = self.add_details(details)?;
         }
         push(&mut self.components, record)
+    }
+
+    /// Sets the special elements of the component that is added next.
+    #[cold]
+    pub(crate) fn special_elements(&mut self, special: SpecialElements) -> Result<(), OutOfMemory> {
+        let ordinal = len_u32(self.components.len());
+        push(&mut self.special_elements, (ordinal, special))
     }
 
     #[inline(never)]
@@ -183,11 +193,13 @@ impl IndexBuilder {
     ) -> Result<Index, (IndexFault, Option<FaultyObject>)> {
         match self.check(facts, texts, limits, file_len) {
             Ok((names, sums)) => {
-                let Self { objects, layout_names, components, details, shapes, shards, .. } = self;
+                let Self { objects, layout_names, components, details, .. } = self;
+                let Self { special_elements, shapes, shards, .. } = self;
                 let attributes = Span::NONE;
                 Ok(Index {
                     objects,
                     layout_names,
+                    special_elements,
                     components,
                     details,
                     names,

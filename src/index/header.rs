@@ -11,7 +11,8 @@ use core::ops::Range;
 use super::{
     Arrangement, Candidate, ComponentRecord, Details, ElementOrder, Encoding, Extent, FaultyObject,
     FileFormat, Finding, FormatFacts, Index, IndexBuilder, Layout, Logical, ObjectRecord, Product,
-    RawComponent, RawElements, RawObject, RecordField, Role, ShapeSpan, ShardRecord, Span, reserve,
+    RawComponent, RawElements, RawObject, RecordField, Role, ShapeSpan, ShardRecord, Span,
+    SpecialElements, reserve,
 };
 use crate::cbor::{fault, pass_attributes};
 use crate::element::{ByteOrder, LogicalType, StorageType};
@@ -19,7 +20,7 @@ use crate::error::{BareError, Error, ErrorKind, Location, Misuse, OutOfMemory, t
 use crate::limits::{Limits, OpenOptions};
 use crate::names::by_length;
 use crate::num::{len_u32, u64_from_usize, usize_from_u32};
-use crate::rules::{Limit, Row, Rule};
+use crate::rules::{Limit, Rule};
 
 /// A builder of the index, which takes the tensors of a header one by one.
 ///
@@ -537,8 +538,7 @@ impl<'o> Builder<'o> {
         if start > end || end > file_len {
             return Err(BareError::nowhere(Rule::BlobBounds).found(end));
         }
-        let has_details =
-            is_streamed || role.is_none() || raw.field.is_some() || known.type_name.is_some();
+        let has_details = is_streamed || role.is_none() || known.type_name.is_some();
         let details = if has_details {
             let strides = raw.strides.filter(|_| is_strided).unwrap_or_default();
             Some(Details {
@@ -547,9 +547,6 @@ impl<'o> Builder<'o> {
                     Some(name) => self.text(name.as_bytes())?,
                     None => Span::NONE,
                 },
-                element_size: known.size,
-                unread: known.reason,
-                field: raw.field,
                 strides: self.shape(strides)?,
                 prefix,
                 checksum: raw.checksum,
@@ -559,6 +556,9 @@ impl<'o> Builder<'o> {
         } else {
             None
         };
+        if let Some(special) = known.special {
+            self.index.special_elements(special)?;
+        }
         Ok(self.index.component(record, details)?)
     }
 
@@ -601,10 +601,7 @@ impl<'o> Builder<'o> {
 struct KnownElements<'a> {
     /// The name of the type, unless the elements are known.
     type_name: Option<&'a str>,
-    /// The size of an opaque element in bytes.
-    size: Option<u64>,
-    /// The rule that says why the component is not read.
-    reason: Option<&'static Row>,
+    special: Option<SpecialElements>,
     /// Whether the bytes are handed out.
     is_read: bool,
 }
@@ -615,14 +612,14 @@ fn known_elements<'a>(
     object: &RawObject<'_>,
     raw: &RawComponent<'a>,
 ) -> Result<KnownElements<'a>, BareError> {
-    let known = KnownElements { type_name: None, size: None, reason: None, is_read: true };
+    let special = raw.field.map(SpecialElements::InRecords);
+    let known = KnownElements { type_name: None, special, is_read: true };
     match raw.elements {
         RawElements::Known => Ok(known),
         RawElements::Unread { type_name, reason } => Ok(KnownElements {
             type_name: Some(type_name),
-            reason: Some(reason),
+            special: Some(SpecialElements::Unread(reason)),
             is_read: false,
-            ..known
         }),
         RawElements::Opaque { type_name, size } => {
             if object.layout != Layout::Dense
@@ -639,7 +636,8 @@ fn known_elements<'a>(
             if bytes != held {
                 return Err(BareError::nowhere(Rule::DenseSize).found(held));
             }
-            Ok(KnownElements { type_name: Some(type_name), size: Some(size), ..known })
+            let special = Some(SpecialElements::Opaque(size));
+            Ok(KnownElements { type_name: Some(type_name), special, ..known })
         }
     }
 }

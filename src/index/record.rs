@@ -167,12 +167,6 @@ pub(crate) struct Details {
     pub(crate) role: Span,
     /// The name of an unknown type: of the dtype if the storage type is unknown, and otherwise of the `type`.
     pub(crate) type_name: Span,
-    /// The size in bytes of an element of an unknown type, if the file gives it.
-    pub(crate) element_size: Option<u64>,
-    /// The rule that says why the component is not read, if the format's parser knows one.
-    pub(crate) unread: Option<&'static Row>,
-    /// The place of the elements in records, if the blob holds records.
-    pub(crate) field: Option<RecordField>,
     /// The name of an unknown encoding.
     pub(crate) encoding_name: Span,
     /// The strides in elements, outermost dimension first, of strided elements.
@@ -186,14 +180,23 @@ pub(crate) struct Details {
     pub(crate) checksum_range: [u64; 2],
 }
 
+/// What a parser of another format than zTensor says of elements that are no plain numbers. Such components are few, so
+/// this is stored outside of their [`Details`].
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum SpecialElements {
+    /// Opaque elements: the size of an element in bytes.
+    Opaque(u64),
+    /// Elements that are not handed out: the rule that says why.
+    Unread(&'static Row),
+    /// Elements that are a field of the records in the blob.
+    InRecords(RecordField),
+}
+
 impl Details {
     /// No details.
     pub(crate) const NONE: Self = Self {
         role: Span::NONE,
         type_name: Span::NONE,
-        element_size: None,
-        unread: None,
-        field: None,
         encoding_name: Span::NONE,
         strides: ShapeSpan::EMPTY,
         prefix: 0,

@@ -19,7 +19,7 @@ use crate::codec::{Reader, ThreadBudget, grow};
 use crate::digest::Verified;
 use crate::element::{ByteOrder, Element, StorageType};
 use crate::error::{BareError, Error, ErrorKind, Misuse};
-use crate::index::{Encoding, Layout};
+use crate::index::{Encoding, Layout, SpecialElements};
 use crate::manifest::{Component, Extent, Tensor};
 use crate::num::u64_from_usize;
 use crate::read_at::ReadAt as _;
@@ -281,7 +281,9 @@ impl<'a> Tensor<'a> {
     pub fn state(&self) -> State {
         let states = self.components().map(|component| component.state());
         let whole = self.unknown_layout().or_else(|| self.type_beyond_profile());
-        let is_opaque = self.layout() == Layout::Unknown;
+        // Other formats name the layouts that they know, such as that of GGUF blocks.
+        let is_ztensor = self.facts().generation.is_some();
+        let is_opaque = is_ztensor && self.layout() == Layout::Unknown;
         let whole = match whole {
             Some(error) => State::Unread(error.kind),
             None if is_opaque => State::Opaque,
@@ -477,8 +479,12 @@ impl<'a> Component<'a> {
 
     /// Returns the kind of the error that [`unread`](Self::unread) returns.
     fn reason(&self, why: Unsupported) -> ErrorKind {
-        let own = self.details().and_then(|details| details.unread);
-        own.filter(|_| why == Unsupported::Dtype).map_or(why.into(), ErrorKind::Unsupported)
+        match self.special_elements() {
+            Some(SpecialElements::Unread(row)) if why == Unsupported::Dtype => {
+                ErrorKind::Unsupported(row)
+            }
+            _ => why.into(),
+        }
     }
 
     /// Returns the state of the component.

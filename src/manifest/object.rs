@@ -12,7 +12,7 @@ use crate::error::{BareError, Described, Error, Location, Misuse, Named};
 use crate::formats::ztensor::{Dialect, Field};
 use crate::index::{
     Arrangement, ComponentRecord, Details, Encoding, Extent, FormatFacts, Layout, Logical,
-    ObjectRecord, Product, RecordField, Role, SharedSum, Span,
+    ObjectRecord, Product, RecordField, Role, SharedSum, Span, SpecialElements,
 };
 use crate::limits::Limits;
 #[cfg(feature = "std")]
@@ -373,8 +373,19 @@ impl<'a> Component<'a> {
     }
 
     /// Returns the details of the component, if the component has any.
-    pub(crate) fn details(&self) -> Option<&'a Details> {
+    fn details(&self) -> Option<&'a Details> {
         self.parts.index().details(self.record)
+    }
+
+    /// Returns what the format's parser says of the elements, if they are no plain numbers. The record tells most
+    /// components from those with special elements, so that only these are looked up.
+    #[inline]
+    pub(crate) fn special_elements(&self) -> Option<SpecialElements> {
+        let ComponentRecord { storage, logical, .. } = *self.record;
+        if storage.is_some() && !logical.unknown && !self.record.shares_records() {
+            return None;
+        }
+        self.parts.index().special_elements(self.owner.first.wrapping_add(self.ordinal))
     }
 
     /// Returns all bytes of the file, if they are in memory.
@@ -419,8 +430,8 @@ impl<'a> Component<'a> {
     pub fn element_type(&self) -> ElementType<'a> {
         let Logical { known, unknown } = self.record.logical;
         let name = || self.details().map_or("", |details| self.text(details.type_name));
-        if let Some(Details { element_size: Some(size), .. }) = self.details() {
-            return ElementType::Opaque(name(), *size);
+        if let Some(SpecialElements::Opaque(size)) = self.special_elements() {
+            return ElementType::Opaque(name(), size);
         }
         match (self.record.storage, known) {
             (None, _) => ElementType::Unknown(name()),
@@ -545,7 +556,10 @@ impl<'a> Component<'a> {
     pub fn element_size(&self) -> Option<u64> {
         match self.record.element_size() {
             Some(size) => Some(size.get().into()),
-            None => self.details()?.element_size,
+            None => match self.special_elements()? {
+                SpecialElements::Opaque(size) => Some(size),
+                SpecialElements::Unread(_) | SpecialElements::InRecords(_) => None,
+            },
         }
     }
 
@@ -604,7 +618,10 @@ impl<'a> Component<'a> {
 
     /// Returns the place of the elements in records, if the blob holds records.
     pub(crate) fn field(&self) -> Option<RecordField> {
-        self.details().filter(|_| self.record.shares_records())?.field
+        match self.special_elements()? {
+            SpecialElements::InRecords(field) => Some(field),
+            SpecialElements::Opaque(_) | SpecialElements::Unread(_) => None,
+        }
     }
 
     /// Returns the decoded size in bytes of all that the blob holds: of the records if the elements are a field of

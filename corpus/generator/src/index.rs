@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 use serde::Serialize;
 use zten::finding::{Verdict, clause_of};
 use zten::rules::{Generation, Row, Source};
+use zten::{ErrorKind, State};
 
 use crate::{Entry, accepted, other};
 
@@ -64,7 +65,43 @@ struct Line<'e> {
     options: Option<&'e str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     neighbor: Option<&'e str>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    notes: Vec<&'static str>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    opaque: Vec<String>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    unread: Vec<String>,
     sentence: String,
+}
+
+/// What opening a file finds beside its verdict.
+#[derive(Default)]
+struct Opened {
+    /// The ids of the rules of all notes.
+    notes: Vec<&'static str>,
+    /// The names of the tensors whose bytes are handed out and not interpreted.
+    opaque: Vec<String>,
+    /// The names of the tensors that are not handed out.
+    unread: Vec<String>,
+}
+
+impl Opened {
+    /// Opens the file at `path`. A file that does not open has no tensors.
+    fn new(path: &Path) -> Self {
+        let Ok(archive) = zten::open(path) else { return Self::default() };
+        let findings = archive.findings().iter().map(|found| found.error());
+        let notes = findings.filter(|error| matches!(error.kind(), ErrorKind::Note(_)));
+        let mut opened =
+            Self { notes: notes.filter_map(zten::Error::rule).collect(), ..Self::default() };
+        for tensor in archive.tensors() {
+            match tensor.state() {
+                State::Opaque => opened.opaque.push(tensor.name().to_owned()),
+                State::Unread(_) => opened.unread.push(tensor.name().to_owned()),
+                _ => {}
+            }
+        }
+        opened
+    }
 }
 
 /// Returns the text of `index.json` for the corpus in a folder.
@@ -79,7 +116,8 @@ pub fn index(corpus: &Path) -> io::Result<String> {
     let mut separator = "\n";
     for (path, entry) in &all(corpus)? {
         text.push_str(separator);
-        text.push_str(&serde_json::to_string(&line(path, entry))?);
+        let opened = Opened::new(&corpus.join(path));
+        text.push_str(&serde_json::to_string(&line(path, entry, opened))?);
         separator = ",\n";
     }
     text.push_str("\n]}\n");
@@ -171,7 +209,7 @@ fn interop(columns: &[&str], entries: &mut BTreeMap<String, Entry>) {
     };
 }
 
-fn line<'e>(file: &'e str, entry: &'e Entry) -> Line<'e> {
+fn line<'e>(file: &'e str, entry: &'e Entry, opened: Opened) -> Line<'e> {
     let row = entry.rule.as_deref().map(|rule| {
         let mut rows = zten::rules::rows().chain(zten::formats::rules::rows());
         rows.find(|row| row.id() == rule).unwrap_or_else(|| panic!("{file}: no rule {rule}"))
@@ -195,6 +233,9 @@ fn line<'e>(file: &'e str, entry: &'e Entry) -> Line<'e> {
         component: entry.component,
         options: Some(&*entry.options).filter(|options| *options != "-"),
         neighbor: entry.neighbor.as_deref().filter(|_| !entry.part),
+        notes: opened.notes,
+        opaque: opened.opaque,
+        unread: opened.unread,
         sentence: match row {
             _ if entry.part => "belongs to another file of its folder".to_owned(),
             // A number that only the reader knows.

@@ -23,7 +23,10 @@ const NAME: usize = 200;
 ///
 /// Members are found by the central directory, as Python and PyTorch find them. If the directory is damaged, this function
 /// finds no pickle, and those loaders fail, too.
-pub(super) fn zip(source: &dyn ReadAt, length: u64) -> Result<Option<String>, FormatError> {
+pub(in crate::formats) fn zip(
+    source: &dyn ReadAt,
+    length: u64,
+) -> Result<Option<String>, FormatError> {
     let Some((start, end)) = directory(source, length)? else { return Ok(None) };
     let mut entries = Stored::new(source, start, end);
     // Members may overlap, so without a common limit a small archive could make this function read the same bytes many times.

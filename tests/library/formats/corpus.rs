@@ -92,7 +92,9 @@ fn accepted() {
 }
 
 /// The end of the path of each valid file for which zten reports a note, and the id of the rule that makes the note.
-const NOTED: [(&str, &str); 3] = [
+const NOTED: [(&str, &str); 5] = [
+    ("npz/accept/readme.npz", "npz-name"),
+    ("npz/accept/folder.npz", "npz-name"),
     ("safetensors/accept/unaligned.safetensors", "safetensors-alignment"),
     ("torch/accept/no-checksums.pt", "torch-no-checksums"),
     ("torch/accept/big-untyped.pt", "torch-byte-order"),

@@ -3,6 +3,9 @@
 use super::Cases;
 use crate::other::npy::{file, versioned};
 
+/// A pickled array of the two objects 1 and `None`, as NumPy writes it.
+pub(super) const OBJECTS: &[u8] = b"\x80\x03cnumpy.core.multiarray\n_reconstruct\nq\0cnumpy\nndarray\nq\x01K\0\x85q\x02C\x01bq\x03\x87q\x04Rq\x05(K\x01K\x02\x85q\x06cnumpy\ndtype\nq\x07X\x02\0\0\0O8q\x08\x89\x88\x87q\x09Rq\x0a(K\x03X\x01\0\0\0|q\x0bNNNJ\xff\xff\xff\xffJ\xff\xff\xff\xffK?tq\x0cb\x89]q\x0d(K\x01Netq\x0eb.";
+
 pub(super) fn all(cases: &mut Cases) {
     let valid = file("<i2", false, "(2,)", &[1, 0, 2, 0]);
     let literal = "{'descr': '<i2', 'fortran_order': False, 'shape': (2,), }\n";
@@ -28,6 +31,29 @@ pub(super) fn all(cases: &mut Cases) {
         ("long", of(&literal.replace("(2,)", "(2L,)"))),
         ("long-version-2", versioned(2, &literal.replace("(2,)", "(2L,)"), &[1, 0, 2, 0])),
         ("none-of-many", file("|u1", false, "(9223372036854775807, 0)", &[])),
+        // Elements that are not interpreted.
+        ("text", file("<U2", false, "(2,)", b"a\0\0\0b\0\0\0\xe9\0\0\0\0\0\0\0")),
+        ("text-big-endian", file(">U1", false, "(2,)", b"\0\0\0a\0\0\0b")),
+        ("bytes", file("|S3", true, "(2, 2)", b"abcd\0\0efgh\xff\0")),
+        ("void", file("|V2", false, "(2,)", &[1, 0, 2, 0])),
+        ("empty-text", file("<U0", false, "(2,)", &[])),
+        ("dates", file("<M8[D]", false, "(2,)", &[&5_i64.to_le_bytes()[..], &i64::MIN.to_le_bytes()].concat())),
+        ("durations", file(">m8[25us]", false, "()", &7_i64.to_be_bytes())),
+        ("long-doubles", file("<f16", false, "(1,)", &[0, 0, 0, 0, 0, 0, 0, 0xc0, 0, 0x40, 0, 0, 0, 0, 0, 0])),
+        ("records", of(&literal.replace("'<i2'", "[('a', '<i2')]"))),
+        ("latin-1", latin(1)),
+        ("latin-1-version-2", latin(2)),
+        (
+            "records-nested",
+            versioned(
+                1,
+                &literal.replace(
+                    "'<i2'",
+                    "[('x', '>f4'), ('', '|V1'), ('p', '<u2', (2,)), (('Title', 'in'), [('s', '|S1'), ('b', '|b1')])]",
+                ),
+                b"\x3f\x80\0\0.\x01\0\x02\0s\x01\x40\0\0\0.\x03\0\x04\0t\0",
+            ),
+        ),
     ];
     for (name, bytes) in accepted {
         cases.accept("npy", &format!("{name}.npy"), bytes);
@@ -47,10 +73,13 @@ pub(super) fn all(cases: &mut Cases) {
         ),
         ("npy-header", "latin-1-version-3", latin(3)),
         ("npy-header", "code", of(&literal.replace("(2,)", "(1+1,)"))),
-        ("npy-dtype", "objects", file("|O", false, "(2,)", &[1, 0, 2, 0])),
-        ("npy-dtype", "records", of(&literal.replace("'<i2'", "[('a', '<i2')]"))),
-        ("npy-dtype", "latin-1", latin(1)),
-        ("npy-dtype", "latin-1-version-2", latin(2)),
+        ("npy-header", "two-fields", of(&literal.replace("'<i2'", "[('a', '|i1'), ('a', '|i1')]"))),
+        ("npy-header", "no-field", of(&literal.replace("'<i2'", "['<i2']"))),
+        // What `numpy.save` writes for a list of an integer and `None`.
+        ("npy-objects", "objects", file("|O", false, "(2,)", OBJECTS)),
+        ("npy-objects", "record", of(&literal.replace("'<i2'", "[('a', '|O')]"))),
+        ("npy-size", "text", file("<U1", false, "(2,)", &[0; 7])),
+        ("npy-size", "records", of(&literal.replace("'<i2'", "[('a', '<i2'), ('b', '|i1')]"))),
         ("npy-dtype", "no-order", file("|i2", false, "(2,)", &[1, 0, 2, 0])),
         ("npy-shape", "overflow", file("<i2", false, "(9223372036854775808, 2)", &[])),
         ("npy-shape", "overflow-beside-zero", file("|u1", false, "(9223372036854775808, 0)", &[])),

@@ -1,7 +1,8 @@
 //! Archives of NumPy files.
 
 use super::Cases;
-use crate::other::npy::file;
+use super::npy::OBJECTS;
+use crate::other::npy::{file, versioned};
 use crate::other::zip::{Archive, Member, end};
 
 /// An end record for large archives, what points at it, and a small one that says that it is too small.
@@ -42,6 +43,9 @@ pub(super) fn all(cases: &mut Cases) {
         ];
         of(Member { flags: 8, behind: behind.concat(), ..one.clone() })
     };
+    let literal =
+        "{'descr': [('a', '<i2'), ('b', '|S1')], 'fortran_order': False, 'shape': (2,), }\n";
+    let records = versioned(1, literal, &[1, 0, b'x', 2, 0, b'y']);
     let full = [0xff, 0xff];
     let accepted = [
         ("two", both.bytes()),
@@ -53,6 +57,25 @@ pub(super) fn all(cases: &mut Cases) {
         ("utf8", of(Member { name: "ä.npy".into(), flags: 1 << 11, ..one.clone() })),
         ("bools", of(bools(1))),
         ("suffix", Archive::new(&[named("a.npy.npy"), named("b.npy")]).bytes()),
+        // Members that are no arrays are notes.
+        ("readme", Archive::new(&[one.clone(), Member::stored("b.txt", b"text")]).bytes()),
+        ("folder", {
+            let folder = Member { attributes: (0, 0x10), ..Member::stored("x/", b"") };
+            Archive::new(&[one.clone(), folder, named("x/a.npy")]).bytes()
+        }),
+        ("no-suffix", Archive::new(&[one.clone(), named("b")]).bytes()),
+        // What NumPy calls an array, and zten does not interpret, beside numbers.
+        ("text-beside-numbers", {
+            let text = file("<U1", false, "(1,)", b"a\0\0\0");
+            Archive::new(&[Member::stored("t.npy", &text), one.clone()]).bytes()
+        }),
+        ("records", Archive::new(&[Member::stored("r.npy", &records), one.clone()]).bytes()),
+        ("records-deflated", Archive::new(&[Member::deflated("r.npy", &records)]).bytes()),
+        // The names of fields would be those of members.
+        ("fields-named", {
+            let members = [Member::stored("r.npy", &records), named("r[\"a\"].npy")];
+            Archive::new(&members).bytes()
+        }),
     ];
     for (name, bytes) in accepted {
         cases.accept("npz", &format!("{name}.npz"), bytes);
@@ -103,14 +126,21 @@ pub(super) fn all(cases: &mut Cases) {
         ("zip-extra", "unknown", of(Member { extra: b"\xfe\xca\0\0".to_vec(), ..one.clone() })),
         ("zip-extra", "cut", of(Member { extra: b"UT\x05".to_vec(), ..one.clone() })),
         (
-            "npz-name",
-            "no-array",
-            Archive::new(&[one.clone(), Member::stored("b.txt", b"text")]).bytes(),
-        ),
-        (
-            "npz-name",
-            "pickle",
+            "format-pickle",
+            "beside-arrays",
             Archive::new(&[one.clone(), Member::stored("x/data.pkl", b"\x80\x02}.")]).bytes(),
+        ),
+        ("zip-attributes", "folder-with-content", {
+            Archive::new(&[one.clone(), Member::stored("x/", b"content")]).bytes()
+        }),
+        ("npy-objects", "beside-numbers", {
+            let objects = file("|O", false, "(2,)", OBJECTS);
+            Archive::new(&[Member::deflated("o.npy", &objects), one.clone()]).bytes()
+        }),
+        (
+            "npz-duplicate-name",
+            "no-suffix",
+            Archive::new(&[named("a.npy"), Member::stored("a", b"text")]).bytes(),
         ),
         ("zip-name", "zero", of(Member { name: b"a\0.npy".to_vec(), ..one.clone() })),
         ("zip-name", "code-page", of(Member { name: "ä.npy".into(), ..one.clone() })),
