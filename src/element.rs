@@ -16,7 +16,6 @@ use crate::num::{Word, enum_all, impl_display, match_name};
 
 enum_all! {
 /// The type that elements are stored as: v1.2 §2, v1.1 II.4, v0.1 §5.1.
-#[doc(hidden)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum StorageType with
     /// The names in 1.x and in 0.1.
@@ -122,7 +121,6 @@ impl StorageType {
 
 enum_all! {
 /// The meaning of stored elements, if it is more than their storage type: v1.2 §2.
-#[doc(hidden)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum LogicalType with

@@ -180,7 +180,6 @@ pub mod network;
 #[cfg(feature = "std")]
 #[doc(hidden)]
 pub mod npy;
-#[doc(hidden)]
 pub mod num;
 #[cfg(feature = "std")]
 pub mod number;
@@ -211,19 +210,10 @@ pub mod attributes {
 /// Tensors of each layout, and their elements: borrowed where they lie, read one by one, or decoded.
 pub mod view {
     pub use crate::layout::{
-        ByRow, Coo, Coordinate, Csr, Decoded, Elements, GgufBlocks, Mx, MxBlocks, Packing,
-        QuantGroup, Quantization, Quantized, Ranges, Row, Slice, View, Widened,
+        ByRow, Coo, Coordinate, Csr, Cut, Decoded, Elements, GgufBlocks, Mx, MxBlocks,
+        MxDequantizer, Normalization, Packing, QuantGroup, Quantization, Quantized, Ranges, Row,
+        Slice, SliceRanges, View, Widened,
     };
-}
-
-/// Tools for the command and the bindings, beside the public interface. Unstable.
-#[doc(hidden)]
-pub mod tools {
-    pub use crate::codec::{DigestAlgorithm, NoContentDigest};
-    pub use crate::element::{LogicalType, StorageType};
-    pub use crate::layout::{Cut, MxDequantizer, Normalization, SliceRanges};
-    pub use crate::manifest::ElementType;
-    pub use crate::read_at::VerifiedBlocks;
 }
 
 pub use archive::{Archive, InMemory, Tensors};

@@ -1,10 +1,10 @@
-//! Integers of different widths, short texts as numbers, and enums that list their variants.
+//! Conversions of integers that never fail on the targets of this crate, which have 32 or 64 bits.
 
 use core::cmp::Ordering;
 
 const _: () = assert!(usize::BITS >= 32 && usize::BITS <= 64, "a 32- or 64-bit target is needed");
 
-/// A `usize` as `u64`.
+/// Returns `n` as `u64`, which has room for every `usize`.
 #[inline]
 #[expect(clippy::as_conversions, reason = "usize has at most 64 bits, asserted above")]
 pub const fn u64_from_usize(n: usize) -> u64 {
@@ -14,7 +14,7 @@ pub const fn u64_from_usize(n: usize) -> u64 {
 /// A `u32` as `usize`.
 #[inline]
 #[expect(clippy::as_conversions, reason = "usize has at least 32 bits, asserted above")]
-pub const fn usize_from_u32(n: u32) -> usize {
+pub(crate) const fn usize_from_u32(n: u32) -> usize {
     n as usize
 }
 
@@ -23,7 +23,7 @@ pub const fn usize_from_u32(n: u32) -> usize {
 /// A longer one loses its high bits: no code relies on that.
 #[inline]
 #[expect(clippy::as_conversions, clippy::cast_possible_truncation, reason = "it says so")]
-pub fn len_u32(n: usize) -> u32 {
+pub(crate) fn len_u32(n: usize) -> u32 {
     n as u32
 }
 
@@ -76,7 +76,7 @@ fn is_before_by_words(one: &[u8], other: &[u8]) -> bool {
 /// Sorts items; equal ones come in any order. With `--cfg zten_terse` it is done by a heap, which takes longer, and for each
 /// type a tenth of the code of the standard library.
 #[inline]
-pub fn sort_by<T>(items: &mut [T], mut compare: impl FnMut(&T, &T) -> Ordering) {
+pub(crate) fn sort_by<T>(items: &mut [T], mut compare: impl FnMut(&T, &T) -> Ordering) {
     if cfg!(zten_terse) {
         sort_by_heap(items, &mut |one, other| compare(one, other).is_lt());
     } else {

@@ -22,7 +22,7 @@ use crate::num::usize_from_u32;
 
 pub use crate::codec::{BoundShard, Candidate, Files, Find, Shards};
 pub use crate::manifest::Shard;
-pub use crate::read_at::{Located, Source};
+pub use crate::read_at::{Located, Source, VerifiedBlocks};
 #[cfg(feature = "std")]
 pub use on_disk::{ShardFile, ShardFinder};
 #[cfg(feature = "std")]

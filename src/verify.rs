@@ -19,6 +19,7 @@ use crate::num::{divide_exactly, u64_from_usize};
 use crate::read_at::ReadAt;
 use crate::rules::{Limit, Rule, Unsupported};
 
+pub use crate::codec::{DigestAlgorithm, NoContentDigest};
 pub use crate::digest::{Mismatch, Verified};
 pub use crate::error::Rank;
 #[cfg(feature = "digest")]

@@ -10,7 +10,6 @@ use crate::manifest::Manifest;
 use crate::rules::Generation;
 
 /// The algorithm of a content digest.
-#[doc(hidden)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum DigestAlgorithm {
@@ -22,7 +21,6 @@ pub enum DigestAlgorithm {
 }
 
 /// The reason why a file has no content digest.
-#[doc(hidden)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum NoContentDigest {
@@ -75,7 +73,7 @@ impl<B: AsRef<[u8]>> Manifest<B> {
     /// No memory is allocated, and time is linear in the size of the manifest.
     ///
     /// ```
-    /// use zten::tools::DigestAlgorithm;
+    /// use zten::verify::DigestAlgorithm;
     /// let archive = zten::open("corpus/v2/2.1/walk.zt")?;
     /// let digest = archive.manifest().content_digest(DigestAlgorithm::Xxh3).unwrap();
     /// assert_eq!(digest.to_string(), "xxh3:b362c9344aa222a2");
@@ -84,7 +82,6 @@ impl<B: AsRef<[u8]>> Manifest<B> {
     ///
     /// # Errors
     /// [`NoContentDigest`], if the file has no content digest of this strength.
-    #[doc(hidden)]
     pub fn content_digest(
         &self,
         algorithm: DigestAlgorithm,

@@ -220,7 +220,6 @@ impl<'a> Tensor<'a> {
     ///
     /// # Errors
     /// [`Misuse::Layout`] if the object has another layout; `unsupported-type`.
-    #[doc(hidden)]
     pub fn mx_blocks(&self) -> Result<MxBlocks, Error> {
         self.read_as(Layout::Mx, MxBlocks::of)
     }

@@ -38,7 +38,6 @@ pub struct Mx<'a> {
 }
 
 /// The order of elements and scales of a `zt.mx/1` object: v2 §5.2.
-#[doc(hidden)]
 #[derive(Clone, Copy, Debug)]
 pub struct MxBlocks {
     axis: u32,
@@ -85,11 +84,10 @@ impl MxBlocks {
     }
 
     /// Creates a converter of the elements of `data` into values, chunk by chunk. `scales` holds all scales of the
-    /// object. Unstable.
+    /// object.
     ///
     /// # Errors
     /// [`Misuse::Size`] if the number of scales is not that of the object; `unsupported-encoding`, `unsupported-shard`.
-    #[doc(hidden)]
     pub fn dequantizer<'d>(
         &self,
         data: &Component<'_>,
@@ -123,8 +121,7 @@ impl<'a> Mx<'a> {
         self.blocks.size
     }
 
-    /// Returns the order of elements and scales. Unstable.
-    #[doc(hidden)]
+    /// Returns the order of elements and scales.
     pub fn blocks(&self) -> MxBlocks {
         self.blocks
     }

@@ -13,7 +13,7 @@ use crate::manifest::Component;
 /// let indices = tensor.component("indices").unwrap();
 /// let (mut reader, mut wide) = (indices.reader()?, Vec::new());
 /// while let Some(chunk) = reader.next_chunk()? {
-///     let Ok(()) = zten::tools::Normalization::content(&indices).chunk(chunk, |bytes| {
+///     let Ok(()) = zten::view::Normalization::content(&indices).chunk(chunk, |bytes| {
 ///         wide.extend_from_slice(bytes);
 ///         Ok::<(), Infallible>(())
 ///     });

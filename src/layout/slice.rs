@@ -262,7 +262,6 @@ impl<'a> Slice<'a> {
 
     /// Returns the ranges of the decoded component that make up the slice: runs in ascending order, none empty, none
     /// touching the next.
-    #[doc(hidden)]
     pub fn ranges(&self) -> SliceRanges<'_> {
         SliceRanges { slice: self, base: 0, left: 0..self.runs }
     }
@@ -271,7 +270,6 @@ impl<'a> Slice<'a> {
     ///
     /// # Errors
     /// [`Misuse::Compressed`] if the component is not raw; [`Misuse::Type`] if two elements share a byte.
-    #[doc(hidden)]
     pub fn file_ranges(&self) -> Result<SliceRanges<'_>, Error> {
         self.require_whole_bytes()?;
         if !self.component.is_raw() {
@@ -490,7 +488,6 @@ impl<'a> Slice<'a> {
     /// assert_eq!(row.len() as u64, slice.byte_len());
     /// # Ok::<(), zten::Error>(())
     /// ```
-    #[doc(hidden)]
     pub fn cut(&self) -> Cut<'_> {
         let mut ranges = self.ranges();
         let run = ranges.next();

@@ -102,15 +102,13 @@ impl<'d> View<'d> {
         if logical.unknown { DType::Unknown } else { DType::of(storage, logical.known) }
     }
 
-    /// Returns the storage type of the elements. Unstable.
-    #[doc(hidden)]
+    /// Returns the storage type of the elements.
     pub fn storage_type(&self) -> StorageType {
         self.kind.storage
     }
 
     /// Returns the logical type of the elements, if there is a known one. If the `type` of a 1.1 component is unknown,
-    /// this is the logical type of its dtype. Unstable.
-    #[doc(hidden)]
+    /// this is the logical type of its dtype.
     pub fn logical_type(&self) -> Option<LogicalType> {
         self.kind.logical.known
     }

@@ -260,8 +260,8 @@ impl core::fmt::Debug for Tensor<'_> {
     }
 }
 
-/// The type of the elements of a component.
-#[doc(hidden)]
+/// The type of the elements of a component: a storage type, and a logical type if there is one.
+/// [`DType`] is the same in one enum, without the names of unknown types.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ElementType<'a> {
@@ -404,8 +404,7 @@ impl<'a> Component<'a> {
         utf8(span.of(self.parts.as_bytes()))
     }
 
-    /// Returns the storage type of the elements; `None` for an unknown 0.1 dtype. Unstable.
-    #[doc(hidden)]
+    /// Returns the storage type of the elements; `None` for an unknown 0.1 dtype.
     #[inline]
     pub fn storage_type(&self) -> Option<StorageType> {
         self.record.storage
@@ -425,8 +424,7 @@ impl<'a> Component<'a> {
         self.element_type().name()
     }
 
-    /// Returns the storage type and the logical type of the elements. Unstable.
-    #[doc(hidden)]
+    /// Returns the storage type and the logical type of the elements.
     pub fn element_type(&self) -> ElementType<'a> {
         let Logical { known, unknown } = self.record.logical;
         let name = || self.details().map_or("", |details| self.text(details.type_name));

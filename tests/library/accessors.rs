@@ -4,7 +4,7 @@ use zten::{
     Archive, Component, DType, Generation, ReadAt as _,
     attributes::{Array, Item, Map, Value},
     element::ByteOrder,
-    tools::ElementType,
+    manifest::ElementType,
 };
 use zten_testkit::read_accepted as read;
 

@@ -3,7 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use zten::Generation::V2;
-use zten::tools::{ElementType, LogicalType, StorageType};
+use zten::element::{LogicalType, StorageType};
+use zten::manifest::ElementType;
 use zten::write::{Copier, Level, NewObject, WriteOptions, Writer};
 use zten::{Archive, Error, ErrorKind, Generation, OpenOptions, Tensor};
 use zten_testkit::oracles::{Model, written};

@@ -5,13 +5,13 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use miniz_oxide::deflate::compress_to_vec;
 use zten::element::ByteOrder;
+use zten::element::{LogicalType, StorageType};
 use zten::error::Misuse;
 use zten::index::{
     Blobs, Builder, FileFormat, Parsed, RawComponent, RawObject, Rules, StreamRules,
 };
 use zten::rules::{Class, Row, Scope, Source, Texts};
 use zten::shards::Files;
-use zten::tools::{LogicalType, StorageType};
 use zten::verify::{Subject, Verifier, check};
 use zten::{Archive, Encoding, Error, ErrorKind, InMemory, Layout, Limits, OpenOptions, ReadAt};
 use zten_testkit::{Far, Shards};

@@ -5,12 +5,12 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
 use fastrand::Rng;
+use zten::element::StorageType;
 use zten::error::Misuse;
 use zten::finding::Verdict;
 use zten::index::{Blobs, Builder, FileFormat, RawComponent, RawObject, Rules};
 use zten::rules::{Class, Row, Scope, Source, Texts};
 use zten::shards::Files;
-use zten::tools::StorageType;
 use zten::verify::{Check, Observer, Rank, Report, Subject, Threads, check, check_on};
 use zten::{
     Archive, Component, Error, ErrorKind, InMemory, Layout, Limits, OpenOptions, ReadAt, Tensor,

@@ -5,7 +5,8 @@ use core::fmt::Debug;
 use std::collections::BTreeMap;
 use std::io;
 
-use zten::tools::{ElementType, StorageType};
+use zten::element::StorageType;
+use zten::manifest::ElementType;
 use zten::write::{Encoded, NewComponent, NewObject, WriteOptions, Writer};
 use zten::{Archive, Error, ErrorKind, attributes::Value, error::OutOfMemory};
 use zten_testkit::read_accepted as read;

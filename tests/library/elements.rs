@@ -6,8 +6,9 @@ mod decoded;
 use zten::{
     Archive, DType, Element,
     element::{ByteOrder, Complex, F8E4M3Fn, F8E4M3Fnuz, F8E5M2, F8E5M2Fnuz},
+    element::{LogicalType, StorageType},
     error::Misuse,
-    tools::{ElementType, LogicalType, StorageType},
+    manifest::ElementType,
 };
 use zten_testkit::{borrows, corpus, misuse, placed, read_accepted as read};
 

@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use fastrand::Rng;
 use made::{KINDS, Kind, file};
-use zten::tools::StorageType;
+use zten::element::StorageType;
 use zten::view::Slice;
 use zten::{Archive, Error, ReadAt, Tensor, error::Misuse};
 use zten_testkit::sample::{least, rounds};

@@ -1,6 +1,7 @@
 //! Generation 2: content digests, content in one form, elements that share bytes, and cells of sparse objects.
 
-use zten::tools::{DigestAlgorithm, NoContentDigest, Normalization};
+use zten::verify::{DigestAlgorithm, NoContentDigest};
+use zten::view::Normalization;
 use zten::{Archive, Component, OpenOptions, element::F4E2M1};
 use zten_corpus::cbor::{Item, array, fields, map, text, uints};
 use zten_corpus::v2::{FileV2, file, object, part, words};

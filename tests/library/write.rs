@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use zten::tools::{ElementType, StorageType};
+use zten::element::StorageType;
+use zten::manifest::ElementType;
 use zten::write::{
     Checksum, Encoded, Level, NewComponent, NewObject, Part, Sink, WriteOptions, Writer,
     canonical_order,

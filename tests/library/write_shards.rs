@@ -7,7 +7,7 @@ mod invalid;
 use sha2::Digest as _;
 use zten::error::Misuse;
 use zten::shards::{Files, Find};
-use zten::tools::DigestAlgorithm;
+use zten::verify::DigestAlgorithm;
 use zten::verify::{Subject, check};
 use zten::write::{
     Checksum, Copier, Encoded, Level, NewComponent, NewObject, ShardRecord, ShardWriter,

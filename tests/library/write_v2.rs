@@ -1,8 +1,9 @@
 //! Files of generation 2 that are written: all layouts and types, in any order, compressed or not; and
 //! what is rejected before it is a file.
 
+use zten::element::StorageType;
 use zten::error::Misuse;
-use zten::tools::{ElementType, StorageType};
+use zten::manifest::ElementType;
 use zten::write::{Checksum, Encoded, Level, NewComponent, NewObject, WriteOptions, Writer};
 use zten::{Archive, DType, Encoding, Generation, Limits, OpenOptions};
 use zten_corpus::base::{ramp, words};

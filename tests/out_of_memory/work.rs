@@ -2,10 +2,10 @@
 
 use std::path::Path;
 
+use zten::element::StorageType;
 use zten::index::{Blobs, Builder, FileFormat, RawComponent, RawObject, Rules};
 use zten::rules::{Class, Row, Scope, Source, Texts};
 use zten::shards::Files;
-use zten::tools::StorageType;
 use zten::verify::{self, Subject};
 use zten::write::{
     Checksum, Copier, Encoded, Level, NewComponent, NewObject, Part, ShardWriter, WriteOptions,

@@ -3,8 +3,8 @@
 use candle_core::{Device, Error, Result, Tensor, WithDType};
 use float8::F8E4M3;
 use half::{bf16, f16};
-use zten::element::{Element, F8E4M3Fn};
 use zten::Encoding;
+use zten::element::{Element, F8E4M3Fn};
 
 /// A dimension.
 fn length(dimension: u64) -> Result<usize> {
@@ -55,7 +55,8 @@ fn read_as<T: Element + WithDType + Default>(
 
 fn read_f8(tensor: &zten::Tensor<'_>, shape: Vec<usize>, device: &Device) -> Result<Tensor> {
     // In the same memory.
-    let elements = read::<F8E4M3Fn>(tensor)?.into_iter().map(|own| F8E4M3::from_bits(own.to_bits()));
+    let elements =
+        read::<F8E4M3Fn>(tensor)?.into_iter().map(|own| F8E4M3::from_bits(own.to_bits()));
     Tensor::from_vec(elements.collect::<Vec<_>>(), shape, device)
 }
 

@@ -10,11 +10,12 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 use sha2::{Digest as _, Sha256};
+use zten::element::{LogicalType, StorageType};
 use zten::finding::{Finding, Verdict};
 use zten::formats::write::{self, Settings, Tensors, WrittenFormat, written_generation};
 use zten::formats::{find_without_profile, profile};
+use zten::manifest::ElementType;
 use zten::shards::Files;
-use zten::tools::{ElementType, LogicalType, StorageType};
 use zten::verify::Verifier;
 use zten::view::Packing;
 use zten::write::{

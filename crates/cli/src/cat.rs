@@ -10,7 +10,8 @@ pub(crate) mod unpacked;
 use std::io;
 use std::ops::Range;
 
-use zten::tools::{Normalization, StorageType};
+use zten::element::StorageType;
+use zten::view::Normalization;
 use zten::{Component, Error, Generation, Layout, Tensor, verify::Verified};
 
 use crate::app::App;

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::OnceLock;
 
 use serde::Serialize;
-use zten::tools::{DigestAlgorithm, NoContentDigest};
+use zten::verify::{DigestAlgorithm, NoContentDigest};
 use zten::{ReadAt as _, Tensor};
 use zten_report::digests::{self, Difference, DigestLists, Digests, Entry};
 

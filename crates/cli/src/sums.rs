@@ -5,7 +5,7 @@ use std::convert::Infallible;
 use sha2::{Digest as _, Sha256};
 use zten::num::u64_from_usize;
 use zten::rules::Unsupported;
-use zten::{Component, Error, Tensor, tools::Normalization, verify::Verifier};
+use zten::{Component, Error, Tensor, verify::Verifier, view::Normalization};
 
 use crate::file::{FileWithShards, stored};
 use crate::progress::Progress;

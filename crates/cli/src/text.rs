@@ -1,7 +1,7 @@
 //! Short texts for element types, layouts and shapes.
 
 use zten::formats::Block;
-use zten::tools::ElementType;
+use zten::manifest::ElementType;
 use zten::{Layout, Tensor};
 
 use crate::escape;

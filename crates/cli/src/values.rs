@@ -2,9 +2,10 @@
 
 use std::io;
 
+use zten::element::StorageType;
 use zten::formats::{Block, BlockDequantizer};
 use zten::number::{Fp8, Kind};
-use zten::tools::{MxDequantizer, StorageType};
+use zten::view::MxDequantizer;
 use zten::view::{Decoded, MxBlocks, Quantization};
 use zten::{Component, DType, Error, Layout, Tensor};
 

@@ -5,8 +5,9 @@ use std::path::Path;
 
 use serde::{Serialize, Serializer};
 use zten::element::ByteOrder;
+use zten::element::StorageType;
+use zten::manifest::ElementType;
 use zten::shards::Shard;
-use zten::tools::{ElementType, StorageType};
 use zten::{DType, Encoding, Generation, Layout, Manifest, Tensor};
 
 use crate::blocks::{Blocks, block_name};

@@ -7,8 +7,8 @@ use std::io;
 use std::ops::Range;
 use std::str;
 
+use zten::manifest::ElementType;
 use zten::rules::{Class, Row, Scope, Source, Texts};
-use zten::tools::ElementType;
 use zten::{Component, Tensor};
 
 use zten::escape::{Name, Quoted, is_hidden};

@@ -1,7 +1,7 @@
 //! Generates pseudorandom valid objects for models of files.
 
 use arbitrary::{Result, Unstructured};
-use zten::tools::{LogicalType, StorageType};
+use zten::element::{LogicalType, StorageType};
 
 /// The element type of a part.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

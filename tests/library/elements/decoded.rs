@@ -2,7 +2,7 @@
 
 use std::io::Read as _;
 
-use zten::tools::StorageType;
+use zten::element::StorageType;
 use zten::{Archive, element::ByteOrder, error::Misuse};
 
 use super::{misuse, read};

@@ -1,6 +1,6 @@
 //! Every type of index and of value, order, addresses, and what is none of this.
 
-use zten::tools::StorageType;
+use zten::element::StorageType;
 use zten::{Archive, DType, element::ByteOrder, error::Misuse};
 
 use super::reference::{FLOATS, expected};

@@ -6,9 +6,9 @@ use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
 use zten::escape;
+use zten::shards::VerifiedBlocks;
 use zten::shards::{BoundShard, Candidate, Find, Shard, Shards};
 use zten::shards::{ShardFinder, Want};
-use zten::tools::VerifiedBlocks;
 use zten::{Component, Error};
 
 use super::{Open, Source, Watched};

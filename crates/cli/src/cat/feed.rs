@@ -5,8 +5,8 @@ use std::io::{self, Write};
 
 use zten::num::u64_from_usize;
 use zten::{
-    Component, Encoding, Error, Generation, ReadAt as _, element::ByteOrder, shards::Located,
-    tools::StorageType, verify::Verified, view::Slice,
+    Component, Encoding, Error, Generation, ReadAt as _, element::ByteOrder, element::StorageType,
+    shards::Located, verify::Verified, view::Slice,
 };
 
 use super::print::Printer;

@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 
 use zten::num::u64_from_usize;
-use zten::tools::Normalization;
+use zten::view::Normalization;
 
 use crate::json::SCHEMA;
 use crate::number::{Kind, Style};
@@ -200,7 +200,7 @@ impl Nested {
 
 #[cfg(test)]
 mod tests {
-    use zten::tools::StorageType;
+    use zten::element::StorageType;
 
     use super::*;
 

@@ -3,7 +3,8 @@
 use std::fmt;
 
 use serde::Serialize;
-use zten::tools::{ElementType, StorageType};
+use zten::element::StorageType;
+use zten::manifest::ElementType;
 use zten::{Component, Error, Tensor};
 use zten_report::digests::{is_blocks, layout};
 

@@ -3,10 +3,11 @@
 use std::cmp::Ordering;
 
 use serde::Serialize;
+use zten::element::StorageType;
 use zten::error::OutOfMemory;
 use zten::formats::{Block, BlockDequantizer};
 use zten::num::u64_from_usize;
-use zten::tools::{Normalization, StorageType};
+use zten::view::Normalization;
 use zten::{Component, DType, Error, Layout, Reader, Tensor};
 
 use crate::json::integer;

@@ -6,7 +6,8 @@ use std::path::{Path, PathBuf};
 use std::process::Output;
 
 use zten::DType;
-use zten::tools::{ElementType, StorageType};
+use zten::element::StorageType;
+use zten::manifest::ElementType;
 use zten::write::{Checksum, Encoded, NewObject, WriteOptions, Writer};
 use zten_corpus::other::gguf;
 use zten_testkit::safetensors;

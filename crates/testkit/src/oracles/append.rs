@@ -1,7 +1,8 @@
 //! Appending: the file opens as it did before, with every limit at its edge.
 
+use zten::element::StorageType;
 use zten::formats::is_ztensor;
-use zten::tools::{ElementType, StorageType};
+use zten::manifest::ElementType;
 use zten::write::{Checksum, Encoded, Level, NewComponent, NewObject, WriteOptions, Writer};
 use zten::{
     DType, Error, ErrorKind, Generation, Manifest, OpenOptions, Tensor, error::Misuse,

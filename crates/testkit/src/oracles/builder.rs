@@ -9,11 +9,12 @@ use std::collections::BTreeSet;
 use arbitrary::{Arbitrary as _, Unstructured};
 use zten::attributes::{Attributes, Item};
 use zten::element::ByteOrder;
+use zten::element::{LogicalType, StorageType};
 use zten::index::{
     Blobs, Builder, FileFormat, Parsed, RawComponent, RawObject, Rules, StreamRules,
 };
+use zten::manifest::ElementType;
 use zten::rules::{Class, Row, Scope, Source, Texts};
-use zten::tools::{ElementType, LogicalType, StorageType};
 use zten::verify::Verifier;
 use zten::view::Decoded;
 use zten::write::{Copier, WriteOptions, Writer};

@@ -1,7 +1,7 @@
 //! The canonical form: one content has one file.
 
+use zten::element::StorageType;
 use zten::formats::is_ztensor;
-use zten::tools::StorageType;
 use zten::write::{Copier, WriteOptions};
 use zten::{Error, ErrorKind, Generation, Layout, OpenOptions, Tensor, verify::Verifier};
 

@@ -3,7 +3,7 @@
 use core::fmt::Debug;
 use std::io::{self, Read as _};
 
-use zten::tools::StorageType;
+use zten::element::StorageType;
 use zten::{
     Component, Element, Encoding, Error, ErrorKind, Generation, Layout, Tensor, element::ByteOrder,
     error::Misuse, view::View,

@@ -3,7 +3,7 @@
 use core::fmt::Debug;
 
 use half::{bf16, f16};
-use zten::tools::StorageType;
+use zten::element::StorageType;
 use zten::{
     Element, Error, ErrorKind, Layout, Tensor,
     error::Misuse,

@@ -9,7 +9,7 @@ use crate::objects::Part;
 use arbitrary::{Result, Unstructured};
 use sha2::{Digest as _, Sha256};
 use twox_hash::XxHash3_64;
-use zten::tools::{LogicalType, StorageType};
+use zten::element::{LogicalType, StorageType};
 use zten::verify::Verifier;
 use zten_corpus::cbor::{Item, fields, sorted_map, text, uint, uints};
 use zten_corpus::v2::{FileV2, frame, table};

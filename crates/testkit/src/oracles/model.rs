@@ -10,7 +10,8 @@ mod write;
 use arbitrary::{Arbitrary as _, Unstructured};
 pub(crate) use generate::raw as raw_attributes;
 pub(crate) use values::attributes;
-use zten::tools::{ElementType, LogicalType, StorageType};
+use zten::element::{LogicalType, StorageType};
+use zten::manifest::ElementType;
 use zten::write::Checksum;
 
 use super::damage::{Broken, Damage};

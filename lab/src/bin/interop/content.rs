@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use ciborium::Value;
-use zten::tools::{LogicalType, StorageType};
+use zten::element::{LogicalType, StorageType};
 
 /// Attributes of a file or an object.
 pub(crate) type Attributes = BTreeMap<String, Value>;

@@ -44,19 +44,19 @@ macro_rules! by_type {
             }};
         }
         match $storage {
-            zten::tools::StorageType::F64 => with!(f64),
-            zten::tools::StorageType::F32 => with!(f32),
-            zten::tools::StorageType::F16 => with!(half::f16),
-            zten::tools::StorageType::Bf16 => with!(half::bf16),
-            zten::tools::StorageType::I64 => with!(i64),
-            zten::tools::StorageType::I32 => with!(i32),
-            zten::tools::StorageType::I16 => with!(i16),
-            zten::tools::StorageType::I8 => with!(i8),
-            zten::tools::StorageType::U64 => with!(u64),
-            zten::tools::StorageType::U32 => with!(u32),
-            zten::tools::StorageType::U16 => with!(u16),
-            zten::tools::StorageType::U8 => with!(u8),
-            zten::tools::StorageType::Bool => with!(bool),
+            zten::element::StorageType::F64 => with!(f64),
+            zten::element::StorageType::F32 => with!(f32),
+            zten::element::StorageType::F16 => with!(half::f16),
+            zten::element::StorageType::Bf16 => with!(half::bf16),
+            zten::element::StorageType::I64 => with!(i64),
+            zten::element::StorageType::I32 => with!(i32),
+            zten::element::StorageType::I16 => with!(i16),
+            zten::element::StorageType::I8 => with!(i8),
+            zten::element::StorageType::U64 => with!(u64),
+            zten::element::StorageType::U32 => with!(u32),
+            zten::element::StorageType::U16 => with!(u16),
+            zten::element::StorageType::U8 => with!(u8),
+            zten::element::StorageType::Bool => with!(bool),
         }
     }};
 }

@@ -7,7 +7,7 @@ use std::path::Path;
 use anyhow::{Context as _, Result, ensure};
 use ciborium::Value;
 use fastrand::Rng;
-use zten::{Archive, tools::StorageType};
+use zten::{Archive, element::StorageType};
 
 use crate::content::{Attributes, Content, Object, Sum};
 use crate::generate::{self, Taste};

@@ -13,7 +13,8 @@ use std::path::Path;
 use anyhow::{Context as _, Result, ensure};
 use fastrand::Rng;
 use zten::Archive;
-use zten::tools::{DigestAlgorithm, LogicalType, StorageType};
+use zten::element::{LogicalType, StorageType};
+use zten::verify::DigestAlgorithm;
 
 /// One object: what both are compared with.
 #[derive(Clone, Debug)]

@@ -6,7 +6,7 @@ mod write;
 pub(crate) use read::{compare, rejects};
 pub(crate) use write::{append, create};
 
-use zten::tools::StorageType;
+use zten::element::StorageType;
 use ztensor::DType;
 
 /// Returns the dtype of `ztensor` for a storage type.

@@ -4,9 +4,9 @@ use std::io::{self, Write};
 
 use serde::Serialize;
 use zten::element::ByteOrder;
+use zten::element::StorageType;
 use zten::error::Misuse;
 use zten::json::{Integer, to_line};
-use zten::tools::StorageType;
 use zten::{Component, Encoding, Error, ReadAt as _, Tensor};
 
 use super::sparsity;

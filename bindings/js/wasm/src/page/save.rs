@@ -3,9 +3,9 @@
 use std::io::{self, Write};
 
 use serde::Serialize;
+use zten::element::StorageType;
 use zten::finding::{Finding, Verdict};
 use zten::json::to_writer;
-use zten::tools::StorageType;
 use zten::{Component, Error, Layout};
 
 use crate::problem;

@@ -4,8 +4,8 @@ use std::io::{self, Write};
 
 use serde::Serialize;
 use zten::Error;
+use zten::element::StorageType;
 use zten::json::to_writer;
-use zten::tools::StorageType;
 use zten_report::statistics::Statistics;
 
 use super::histogram::Histogram;

@@ -4,8 +4,8 @@ use std::cell::Cell;
 
 use zten::attributes::Attributes;
 use zten::formats::write::{Array, ArrayList, ArraySource, ChunkFn, Inexpressible};
-use zten::tools::Normalization;
 use zten::verify::Verifier;
+use zten::view::Normalization;
 use zten::write::Encoded;
 use zten::{DType, Error, Layout, Tensor};
 

@@ -3,7 +3,7 @@
 use crate::objects::{self, Part, Type};
 use arbitrary::{Arbitrary, Result, Unstructured};
 use zten::element::ByteOrder;
-use zten::tools::{LogicalType, StorageType};
+use zten::element::{LogicalType, StorageType};
 use zten::{Encoding, Layout, OpenOptions};
 use zten_corpus::base::zstd_frame;
 

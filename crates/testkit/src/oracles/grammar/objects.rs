@@ -2,7 +2,7 @@
 
 use crate::objects::{self, Body, Part, Type};
 use arbitrary::{Result, Unstructured};
-use zten::tools::{LogicalType, StorageType};
+use zten::element::{LogicalType, StorageType};
 use zten_corpus::cbor::{Item, fields, sorted_map, text, uint};
 
 pub(super) struct Object {

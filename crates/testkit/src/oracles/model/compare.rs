@@ -1,6 +1,7 @@
 //! Reading a model back.
 
-use zten::tools::{ElementType, LogicalType};
+use zten::element::LogicalType;
+use zten::manifest::ElementType;
 use zten::write::Checksum;
 use zten::{Archive, Encoding, OpenOptions, attributes::Attributes, verify::Verifier};
 

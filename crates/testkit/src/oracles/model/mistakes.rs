@@ -1,7 +1,7 @@
 //! Mistakes that a writer of a file can make.
 
 use arbitrary::{Result, Unstructured};
-use zten::tools::StorageType;
+use zten::element::StorageType;
 
 use super::generate::raw;
 use super::objects::{ROLES, element};

@@ -2,7 +2,7 @@
 
 use crate::objects::{self, Type};
 use arbitrary::{Result, Unstructured};
-use zten::tools::{LogicalType, StorageType};
+use zten::element::{LogicalType, StorageType};
 use zten::write::canonical_order;
 
 use super::{Element, Object, Part, values};

@@ -6,7 +6,7 @@ use std::path::Path;
 use anyhow::{Context as _, Result, ensure};
 use ciborium::Value;
 use zten::DType;
-use zten::tools::StorageType;
+use zten::element::StorageType;
 use zten::write::{Checksum, Encoded, NewObject, WriteOptions, Writer};
 use ztensor::{Error, Reader, TensorReader as _};
 

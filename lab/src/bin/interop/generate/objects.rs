@@ -1,7 +1,7 @@
 //! Objects of every format, with elements of every type.
 
 use fastrand::Rng;
-use zten::tools::{LogicalType, StorageType};
+use zten::element::{LogicalType, StorageType};
 
 use super::{Taste, bytes};
 use crate::content::{Object, Part, le};

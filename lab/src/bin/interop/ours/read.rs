@@ -7,7 +7,7 @@ use ciborium::Value;
 use zten::{
     Component, Layout, OpenOptions,
     attributes::{Chunks, Item},
-    tools::ElementType,
+    manifest::ElementType,
     verify::{Verified, Verifier},
     view::View,
 };

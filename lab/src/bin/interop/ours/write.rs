@@ -9,7 +9,7 @@ use zten::write::{
     Checksum, Encoded, FileSink, Level, NewComponent, NewObject, WriteOptions, Writer,
     canonical_order,
 };
-use zten::{OpenOptions, tools::ElementType};
+use zten::{OpenOptions, manifest::ElementType};
 
 use crate::content::{Attributes, Content, Object, Part, Sum};
 

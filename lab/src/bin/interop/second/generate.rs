@@ -1,7 +1,7 @@
 //! Objects that look random and follow from a seed.
 
 use fastrand::Rng;
-use zten::tools::{LogicalType, StorageType};
+use zten::element::{LogicalType, StorageType};
 
 use super::{Object, Part};
 

@@ -4,7 +4,8 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, ensure};
 use fastrand::Rng;
-use zten::tools::{ElementType, StorageType};
+use zten::element::StorageType;
+use zten::manifest::ElementType;
 use zten::write::{
     Encoded, FileSink, Level, NewComponent, NewObject, ShardWriter, WriteOptions, Writer,
 };

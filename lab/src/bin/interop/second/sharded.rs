@@ -6,7 +6,8 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, Result, ensure};
 use fastrand::Rng;
 use zten::Generation;
-use zten::tools::{DigestAlgorithm, StorageType};
+use zten::element::StorageType;
+use zten::verify::DigestAlgorithm;
 use zten::write::{Copier, WriteOptions};
 
 use super::{Object, generate, ours, theirs};

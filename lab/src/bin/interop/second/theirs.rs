@@ -4,7 +4,7 @@ use std::path::Path;
 use std::str::FromStr as _;
 
 use anyhow::{Context as _, Result, ensure};
-use zten::tools::{LogicalType, StorageType};
+use zten::element::{LogicalType, StorageType};
 use ztensor_2::format::cbor::Value;
 use ztensor_2::read::manifest_of;
 use ztensor_2::{DType, DigestAlgorithm, Source, Writer};

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use anyhow::{Context as _, Result};
 use fastrand::Rng;
-use zten::tools::StorageType;
+use zten::element::StorageType;
 use ztensor::{Checksum, Compression, DType, Format, Writer};
 
 use super::dtype;
