@@ -40,9 +40,9 @@
 //! | --- | --- | --- |
 //! | dense | [`as_slice`](Tensor::as_slice) borrows; [`to_cow`](Tensor::to_cow) borrows or decodes; [`to_vec`](Tensor::to_vec), [`read_into`](Tensor::read_into) and [`reader`](Tensor::reader) decode and verify | [`slice`](Tensor::slice) |
 //! | sparse | [`csr`](Tensor::csr), [`coo`](Tensor::coo) | rows and entries of those |
-//! | quantized | [`quantized`](Tensor::quantized), [`mx`](Tensor::mx): codes and scales | |
+//! | quantized | [`quantized`](Tensor::quantized), [`mx`](Tensor::mx), [`quant_group`](Tensor::quant_group): codes and scales | |
 //! | of any float dtype or quantized layout | [`to_f32`](Tensor::to_f32) decodes, verifies and dequantizes | |
-//! | any other | [`components`](Tensor::components), each with [`bytes`](Component::bytes), [`read`](Component::read), [`read_into`](Component::read_into), [`reader`](Component::reader) | |
+//! | any other | [`components`](Tensor::components): [`bytes`](Component::bytes) and [`view`](Component::view) borrow one; [`read_into`](Component::read_into) and [`read`](Component::read) copy and decode it; [`reader`](Component::reader) streams it | |
 //!
 //! Shapes are row-major, outermost dimension first. Elements are [`Element`]s: numbers, `bool`, those of [`half`], and
 //! those of [`element`]. `Archive::load` reads all tensors on several threads, and `Loader` some of them.
