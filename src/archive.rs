@@ -12,8 +12,12 @@ use crate::cbor::Attributes;
 #[cfg(feature = "std")]
 use crate::codec::{Find, OwnShards};
 use crate::debug_summary::Bytes;
+#[cfg(feature = "detect")]
+use crate::error::OutOfMemory;
 use crate::error::{BareError, Error};
 use crate::formats::ztensor::frame::{Container, Frame};
+#[cfg(feature = "detect")]
+use crate::index::Copies;
 use crate::index::Parsed;
 use crate::limits::{Limits, OpenOptions};
 use crate::manifest::{Finding, Manifest, ManifestRef, Tensor, ValidatedManifest};
@@ -217,6 +221,16 @@ impl<S> Archive<S> {
         Self::of(Manifest::of_parsed(Held::new(source, length), parsed))
     }
 
+    /// Adds what [`Manifest::add_copies`] adds.
+    #[cfg(feature = "detect")]
+    pub(crate) fn add_copies(
+        &mut self,
+        copies: Option<Copies>,
+        findings: impl IntoIterator<Item = Finding>,
+    ) -> Result<(), OutOfMemory> {
+        self.manifest.add_copies(copies, findings)
+    }
+
     /// Returns the source of the bytes.
     pub fn source(&self) -> &S {
         &self.manifest.bytes.source
@@ -387,6 +401,11 @@ impl<S: ReadAt> Source for Archive<S> {
     #[cfg(feature = "std")]
     fn verify_shards(&self) -> Option<Result<(), Error>> {
         Some(self.shards.as_ref()?.verify(self.manifest.parts()))
+    }
+
+    #[cfg(feature = "std")]
+    fn sibling(&self, name: &str) -> Option<Located<'_>> {
+        self.shards.as_ref()?.sibling(self.manifest.parts(), name)
     }
 
     #[cfg(feature = "std")]

@@ -2,6 +2,7 @@
 //! module.
 
 mod builder;
+mod copies;
 mod facts;
 mod finding;
 mod header;
@@ -17,6 +18,7 @@ use alloc::vec::Vec;
 
 pub use builder::Blobs;
 pub(crate) use builder::{FaultyObject, IndexBuilder, IndexFault, reserve};
+pub(crate) use copies::{Copies, CopyPair, CopyPlace};
 pub(crate) use facts::{Facts, FormatFacts, IndexTypes};
 pub use finding::Finding;
 #[cfg(feature = "detect")]

@@ -20,13 +20,13 @@ pub use object::{Component, ElementType, Tensor};
 pub use shard::Shard;
 
 use crate::cbor::Attributes;
-use crate::error::{BareError, Error};
+use crate::error::{BareError, Error, OutOfMemory};
 pub use crate::formats::ztensor::Version;
 use crate::formats::ztensor::frame::Frame;
 #[cfg(feature = "std")]
 use crate::formats::ztensor::named;
 use crate::formats::ztensor::{ManifestIndex, parse};
-use crate::index::Parsed;
+use crate::index::{Copies, Parsed};
 pub use crate::index::{Extent, Finding};
 use crate::limits::{Limits, OpenOptions};
 use crate::num::{len_u32, usize_from_u32};
@@ -61,6 +61,7 @@ impl<B> Manifest<B> {
             version: None,
             options,
             findings,
+            copies: None,
         };
         Self { bytes: file, validated }
     }
@@ -169,6 +170,21 @@ impl<B> Manifest<B> {
         &self.validated.findings
     }
 
+    /// Adds `findings`, and the tensors of which a check compares the copies in two files.
+    #[cfg(feature = "detect")]
+    pub(crate) fn add_copies(
+        &mut self,
+        copies: Option<Copies>,
+        findings: impl IntoIterator<Item = Finding>,
+    ) -> Result<(), OutOfMemory> {
+        self.validated.copies = copies;
+        for finding in findings {
+            self.validated.findings.try_reserve(1).map_err(|_| OutOfMemory)?;
+            self.validated.findings.push(finding);
+        }
+        Ok(())
+    }
+
     /// Returns whether the file is a data shard, which has no manifest and holds blobs for other
     /// files only (2): v2 §7.2.
     pub fn is_data_shard(&self) -> bool {
@@ -215,7 +231,8 @@ impl<B> Manifest<B> {
 
     /// Returns the size of the index in bytes on the heap, without the bytes of the manifest.
     pub fn index_bytes(&self) -> usize {
-        self.validated.index.bytes()
+        let copies = self.validated.copies.as_ref().map_or(0, Copies::bytes);
+        self.validated.index.bytes().saturating_add(copies)
     }
 }
 
@@ -249,6 +266,7 @@ impl ValidatedManifest {
             version,
             options: *options,
             findings: Vec::new(),
+            copies: None,
         };
         if options.is_canonical() {
             canonical::validate(&ManifestRef::new(bytes, &validated))?;
@@ -317,6 +335,11 @@ impl<'a> ManifestRef<'a> {
     /// Returns the findings that did not keep the file from opening.
     pub(crate) fn findings(&self) -> &'a [Finding] {
         &self.validated.findings
+    }
+
+    /// Returns the tensors that are in two files of an index; `None` if there are none.
+    pub(crate) fn copies(&self) -> Option<&'a Copies> {
+        self.validated.copies.as_ref()
     }
 
     /// Returns the container of a zTensor file, or `None` for other formats.

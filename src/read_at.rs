@@ -160,6 +160,13 @@ pub trait Source: ThreadSafe + Sealed {
         None
     }
 
+    /// Returns a reader of the shard called `name`, which has no digest. Returns `None` if that shard was not found.
+    #[doc(hidden)]
+    fn sibling(&self, name: &str) -> Option<Located<'_>> {
+        let _ = name;
+        None
+    }
+
     /// Returns the total size in bytes of the shards that were found.
     #[doc(hidden)]
     fn shard_bytes(&self) -> u64 {

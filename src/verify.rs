@@ -4,6 +4,7 @@
 #[cfg(feature = "digest")]
 mod canonical;
 mod check;
+mod copies;
 mod sparse;
 mod subject;
 

@@ -598,6 +598,10 @@ impl<R: ReadAt, S: ReadAt> Source for Files<'_, '_, R, S> {
         self.shards.manifest.map(|_| self.shards.verified())
     }
 
+    fn sibling(&self, name: &str) -> Option<Located<'_>> {
+        self.shards.get(name).map(BoundShard::reader)
+    }
+
     fn shard_bytes(&self) -> u64 {
         let sizes = self.shards.bound.iter().map(|bound| bound.shard.size());
         sizes.fold(0, u64::saturating_add)
@@ -698,6 +702,12 @@ impl<S: ReadAt> OwnShards<S> {
             _ => None,
         };
         Ok(Located::shard(&own.source, blocks, shard.offset()))
+    }
+
+    /// Returns a reader of the shard called `name`, which has no digest. Returns `None` if that shard was not found.
+    pub(crate) fn sibling(&self, manifest: ManifestRef<'_>, name: &str) -> Option<Located<'_>> {
+        let own = self.found.get(self.position(manifest, name)?)?;
+        Some(Located::shard(&own.source, None, manifest.shard_at(own.position)?.offset()))
     }
 
     /// Verifies all shards as [`Shards::verify`] does: v2 §7.3.

@@ -2,12 +2,14 @@
 //!
 //! The index is the root of an archive, and its sibling files contain the components.
 
+mod copies;
 mod header;
 
 use alloc::format;
 use alloc::vec::Vec;
 
 use crate::escape;
+use crate::finding::counted;
 use crate::index::{Blobs, Builder, FileFormat, Parsed};
 use crate::limits::{Limits, OpenOptions};
 use crate::num::u64_from_usize;
@@ -22,7 +24,8 @@ use super::root::{self, Part};
 use super::rules::Rule;
 use super::safetensors;
 
-use header::{Header, Weights};
+use copies::Unselected;
+use header::{Count, Header, Weights};
 
 pub(crate) use header::PARTS;
 
@@ -88,8 +91,8 @@ impl Index {
         self.header.weights.files()
     }
 
-    /// Reads the headers of all files that the index names, and returns the joined header of an archive. `parts` are these
-    /// files in the order that [`Builder`] requires.
+    /// Reads the headers of all files that the index names, and returns the joined header of an archive, and the tensors that
+    /// the index does not select. `parts` are these files in the order that [`Builder`] requires.
     ///
     /// # Errors
     /// A file cannot be read, breaks a rule of its format, or contradicts the index.
@@ -97,8 +100,9 @@ impl Index {
         self,
         parts: &[Part<'_>],
         options: &OpenOptions,
-    ) -> Result<Parsed, FormatError> {
-        let Self { header: Header { weights, total_size, metadata }, length, .. } = self;
+    ) -> Result<(Parsed, Unselected), FormatError> {
+        let Self { header, length, .. } = self;
+        let Header { weights, total_size, total_parameters, metadata, unknown_keys } = header;
         let mut builder = Builder::new(&INDEX, 0..length, length, options).map_err(format_error)?;
         let mut ordered = Vec::new();
         ordered.try_reserve_exact(parts.len()).map_err(|_| FormatError::memory())?;
@@ -108,13 +112,19 @@ impl Index {
         // Tensors come in the order of the names of their files.
         ordered.sort_unstable_by_key(|(part, _)| part.name);
         let weights = &weights;
-        let mut all = All { builder, weights, parts, options, metadata, bytes: 0, file_bytes: 0 };
+        let (selected, whole, unselected) = Default::default();
+        let mut all =
+            All { builder, weights, options, metadata, selected, whole, unselected, file_bytes: 0 };
         for (part, ordinal) in &ordered {
             let added = all.add(part, *ordinal);
             added.map_err(|error| error.in_part(part.name))?;
         }
-        all.check_size(total_size)?;
-        let All { mut builder, mut metadata, .. } = all;
+        if let Some((key, count)) = unknown_keys {
+            let note = FormatError::violation(Rule::IndexKey, Rule::IndexKey.row().broken());
+            all.builder.found_times(note.about(&key).into(), count);
+        }
+        all.note_counts(total_size, total_parameters);
+        let All { mut builder, mut metadata, unselected, .. } = all;
         let twice = |key: &str| {
             let key = escape::quoted(key);
             FormatError::violation(
@@ -129,43 +139,67 @@ impl Index {
             builder.attributes(&cbor).map_err(format_error)?;
         }
         // Duplicate names cannot occur: the index maps each name to one file, and the names in one file are unique.
-        builder_error::finish(builder, Rule::SafetensorsDuplicateName)
+        let parsed = builder_error::finish(builder, Rule::SafetensorsDuplicateName)?;
+        Ok((parsed, unselected))
+    }
+}
+
+/// The bytes and elements of several tensors.
+#[derive(Clone, Copy, Debug, Default)]
+struct Size {
+    bytes: u64,
+    elements: u64,
+}
+
+impl Size {
+    /// Adds the size of a tensor of the given shape and number of bytes.
+    fn add(&mut self, shape: &[u64], bytes: u64) {
+        let elements = shape.iter().fold(1, |product: u64, size| product.saturating_mul(*size));
+        self.elements = self.elements.saturating_add(elements);
+        self.bytes = self.bytes.saturating_add(bytes);
     }
 }
 
 /// The tensors and metadata that have been found in the files so far.
-struct All<'o, 'p> {
+struct All<'o> {
     builder: Builder<'o>,
     weights: &'o Weights,
-    parts: &'o [Part<'p>],
     options: &'o OpenOptions,
     metadata: Map,
-    /// Bytes of all tensors, and of all files.
-    bytes: u64,
+    /// The size of the tensors that the index selects, and of all tensors in the files.
+    selected: Size,
+    whole: Size,
+    unselected: Unselected,
+    /// Bytes of all files.
     file_bytes: u64,
 }
 
-impl All<'_, '_> {
-    /// Adds the tensors and metadata of the file `part`, whose ordinal is `ordinal`. The tensors must be exactly those that the
-    /// index maps to this file.
+impl All<'_> {
+    /// Adds the tensors and metadata of the file `part`, whose ordinal is `ordinal`. The file must have all tensors that the index
+    /// maps to it.
     fn add(&mut self, part: &Part<'_>, ordinal: u32) -> Result<(), FormatError> {
         let (weights, limits) = (self.weights, self.options.limit());
         let (archive, metadata) = safetensors::archive(part.source, part.length, self.options)?;
         let file = weights.file(part.name);
         self.builder.found_in_file(archive.findings(), part.name);
+        let mut count = 0_usize;
         for tensor in &archive {
             let mapped = weights.of_tensor(tensor.name());
-            if mapped != file {
-                return Err(self.in_other_file(tensor.name(), mapped).about(tensor.name()));
-            }
-            let bytes = root::push(&mut self.builder, &tensor, Some(ordinal))?;
-            self.bytes = self.bytes.saturating_add(bytes);
+            let bytes = if mapped == file {
+                let bytes = root::push(&mut self.builder, &tensor, Some(ordinal))?;
+                self.selected.add(tensor.shape(), bytes);
+                count = count.saturating_add(1);
+                bytes
+            } else {
+                self.unselected.add(&tensor, (part, ordinal), mapped.is_some(), limits)?
+            };
+            self.whole.add(tensor.shape(), bytes);
         }
         self.file_bytes = self.file_bytes.saturating_add(part.length);
         self.metadata.append(metadata)?;
         check_keys(u64_from_usize(self.metadata.len()), limits, "the metadata of all files")?;
-        // Every tensor of the file is mapped to the file, and names are unique, so equal counts mean equal sets.
-        match file.filter(|file| weights.count(*file) != archive.len()) {
+        // Names are unique in the index and in the file, so equal counts mean equal sets.
+        match file.filter(|file| weights.count(*file) != count) {
             None => Ok(()),
             Some(file) => {
                 let missing = weights.in_file(file).find(|name| !archive.contains(name));
@@ -177,40 +211,47 @@ impl All<'_, '_> {
         }
     }
 
-    /// Returns the error for a tensor that the index maps to the file `mapped`, but that was found in another file. If the
-    /// tensor is in the file `mapped`, too, the error says so.
-    fn in_other_file(&self, tensor: &str, mapped: Option<usize>) -> FormatError {
-        let is_mapped =
-            |part: &&Part<'_>| mapped.is_some() && self.weights.file(part.name) == mapped;
-        if let Some(other) = self.parts.iter().find(is_mapped) {
-            match safetensors::archive(other.source, other.length, self.options) {
-                Ok((archive, _)) if archive.contains(tensor) => {
-                    let name = escape::quoted(other.name);
-                    let sentence =
-                        format_args!("is in {name}, too, where the index says that it is");
-                    return FormatError::predicate(Rule::IndexOverlay, sentence);
-                }
-                // The header of the other file may not have been supplied yet.
-                Err(error) if !error.is_rejection() => return error,
-                _ => {}
+    /// Adds notes if `total_size` or `total_parameters` of the index is wrong. Some writers count the bytes of the tensors, others
+    /// the bytes of the files, and some leave tensors out of the index that they have counted.
+    fn note_counts(&mut self, total_size: Option<Count>, total_parameters: Option<Count>) {
+        let Self { selected, whole, file_bytes, .. } = *self;
+        let rule = Rule::IndexTotalSize;
+        let note = match total_size {
+            Some(Count::Number(size))
+                if ![selected.bytes, whole.bytes, file_bytes].contains(&size) =>
+            {
+                let (size, bytes) = (counted(size, "byte"), counted(selected.bytes, "byte"));
+                let files = counted(file_bytes, "byte");
+                let sentence = format_args!(
+                    "total_size is {size}, but the tensors have {bytes}, and the files {files}"
+                );
+                Some(FormatError::violation(rule, sentence))
             }
+            Some(Count::Other) => {
+                Some(FormatError::violation(rule, "total_size is not a whole number of bytes"))
+            }
+            Some(Count::Number(_)) | None => None,
+        };
+        if let Some(note) = note {
+            self.builder.found(note.into());
         }
-        FormatError::predicate(Rule::IndexTensor, "is in this file, but not according to the index")
-    }
-
-    /// Checks the `total_size` of the index. Some writers count the bytes of the tensors, others the bytes of the files.
-    fn check_size(&self, total: Option<u64>) -> Result<(), FormatError> {
-        match total {
-            Some(total) if total != self.bytes && total != self.file_bytes => {
-                let Self { bytes, file_bytes, .. } = self;
-                Err(FormatError::violation(
-                    Rule::IndexTotalSize,
-                    format!(
-                        "the total_size of {total} bytes does not match {bytes} bytes of tensors in {file_bytes} bytes of files"
-                    ),
-                ))
+        let rule = Rule::IndexTotalParameters;
+        let note = match total_parameters {
+            Some(Count::Number(number))
+                if ![selected.elements, whole.elements].contains(&number) =>
+            {
+                let elements = counted(selected.elements, "element");
+                let sentence =
+                    format_args!("total_parameters is {number}, but the tensors have {elements}");
+                Some(FormatError::violation(rule, sentence))
             }
-            _ => Ok(()),
+            Some(Count::Other) => {
+                Some(FormatError::violation(rule, "total_parameters is not a whole number"))
+            }
+            Some(Count::Number(_)) | None => None,
+        };
+        if let Some(note) = note {
+            self.builder.found(note.into());
         }
     }
 }

@@ -39,6 +39,18 @@ pub(crate) fn decode(metadata: &mut Map, depth: u8) -> Result<(), FormatError> {
     Ok(())
 }
 
+/// Appends the JSON `text`, the value of an attribute, to `out`. A value that CBOR attributes cannot hold is kept as JSON text:
+/// a value that nests too deeply, a number that is not finite as a double, a text with half of a surrogate pair. `depth` is as
+/// for [`decode`].
+pub(crate) fn put(text: &str, depth: u8, out: &mut Encoder) -> Result<(), FormatError> {
+    let mut value = Encoder::default();
+    let depth = usize::from(depth).saturating_sub(OUTSIDE);
+    match transcode(text, depth, &mut value) {
+        Some(()) => Ok(out.raw(value.as_bytes())?),
+        None => Ok(out.text(text)?),
+    }
+}
+
 /// The number of nesting levels of a manifest around the value of an attribute.
 const OUTSIDE: usize = 2;
 

@@ -161,7 +161,12 @@ impl<S: ReadAt> Root<S> {
             return Err(FormatError::internal("no other files are read").into());
         }
         let (source, parsed) = match self.0 {
-            Kind::Index { index, source } => (source, index.open(&parts, options)?),
+            Kind::Index { index, source } => {
+                let (parsed, unselected) = index.open(&parts, options)?;
+                let mut archive = Archive::from_parsed(source, parsed);
+                unselected.resolve(&mut archive, &parts)?;
+                return Ok(archive);
+            }
             Kind::Gguf { archive, split } => {
                 let parsed = split.open(&archive, &parts, options)?;
                 (archive.into_source(), parsed)

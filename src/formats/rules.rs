@@ -159,8 +159,11 @@ catalog! {
 
     // The index of several files.
     IndexJson "index-json", Invalid, Implied("it could not be read"), INDEX,
-        "The index is one JSON map of `weight_map` and perhaps `metadata`: from names to names, and from texts to values that are not nested.",
+        "The index is one JSON map with the map `weight_map`, from names of tensors to names of files, and perhaps the map `metadata`.",
         "invalid index", WRITER;
+    IndexKey "index-key", Note, Policy("loaders use no other keys"), INDEX,
+        "The index has no keys but `weight_map` and `metadata`.", "unknown key in the index, which zten leaves out",
+        "Put it into `metadata` if programs should read it.";
     IndexDuplicateKey "index-duplicate-key", Invalid, Implied("readers differ on which of them counts"), INDEX,
         "All keys are unique.", "duplicate key", AMBIGUOUS;
     IndexFileName "index-file-name", Invalid, Policy("no name leads out of the folder"), INDEX,
@@ -169,13 +172,23 @@ catalog! {
     IndexFile "index-file", Invalid, Implied("tensors are missing"), INDEX,
         "Every file that is named is a regular file in the folder of the index, or a link to the blobs of a hub's cache.",
         "a file that the index names is missing, or is a link", MISSING;
-    IndexTensor "index-tensor", Invalid, Implied("the index and the file contradict each other"), INDEX,
-        "A file holds those tensors that the index says are in it, and no others.",
-        "the index and the file do not name the same tensors", VERSIONS;
-    IndexOverlay "index-overlay", Invalid, Implied("readers differ on which of them counts"), INDEX,
-        "No tensor is in two of the files that are named.", "a tensor is in two files", OVERLAY;
-    IndexTotalSize "index-total-size", Invalid, Implied("the index and the files contradict each other"), INDEX,
+    IndexTensor "index-tensor", Invalid, Implied("a tensor is missing"), INDEX,
+        "A file holds all tensors that the index says are in it.",
+        "a file lacks a tensor that the index says is in it", VERSIONS;
+    IndexUnnamed "index-unnamed", Note, Policy("the index decides which tensors are read"), INDEX,
+        "The index names every tensor of its files.", "the index does not name a tensor of its files, so zten leaves it out",
+        "Programs that load whole files read it. Add it to the index if it belongs to the model.";
+    IndexCopy "index-copy", Note, Policy("programs that load whole files may read the other copy"), INDEX,
+        "No tensor is in two of the files that are named.", "a tensor is in two files",
+        "`zten check` compares the copies. `zten convert` writes files that hold each tensor once.";
+    IndexOverlay "index-overlay", Invalid, Implied("programs that load whole files may read the other one"), INDEX,
+        "Tensors of one name in two of the files that are named are equal: their dtypes, shapes and bytes.",
+        "two files have different tensors of one name", OVERLAY;
+    IndexTotalSize "index-total-size", Note, Policy("programs that load the files do not use it"), INDEX,
         "`total_size` is the bytes of all tensors, or of all files.", "total_size does not match the tensors or the files", VERSIONS;
+    IndexTotalParameters "index-total-parameters", Note, Policy("programs that load the files do not use it"), INDEX,
+        "`total_parameters` is the number of elements of all tensors.", "total_parameters does not match the tensors",
+        "Some writers leave out buffers, or count the weights of a quantized model. If the number should match, the index and the files may be of different versions.";
     IndexMetadata "index-metadata", Invalid, Implied("readers differ on which of them counts"), INDEX,
         "The metadata of the index and of its files agree.",
         "the files do not agree on the metadata", VERSIONS;

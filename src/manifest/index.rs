@@ -6,7 +6,7 @@ use core::ops::Range;
 use crate::cbor::Input;
 use crate::formats::ztensor::frame::Frame;
 use crate::formats::ztensor::{Dialect, Version};
-use crate::index::{Finding, FormatFacts, Index};
+use crate::index::{Copies, Finding, FormatFacts, Index};
 use crate::limits::OpenOptions;
 use crate::num::{u64_from_usize, usize_from_u32};
 use crate::read_at::Source;
@@ -38,6 +38,8 @@ pub(crate) struct ValidatedManifest {
     pub(super) options: OpenOptions,
     /// The findings that did not keep the file from opening.
     pub(crate) findings: Vec<Finding>,
+    /// The tensors that are in two files of an index; `None` if there are none.
+    pub(super) copies: Option<Copies>,
 }
 
 /// The place of the bytes that hold names, attributes and other texts.

@@ -70,7 +70,6 @@ impl<'a> ManifestRef<'a> {
     }
 
     /// Returns the shard at index `place` of the table.
-    #[cfg(feature = "std")]
     pub(crate) fn shard_at(self, place: usize) -> Option<Shard<'a>> {
         self.index().shards.get(place).map(|record| self.shard_of(record))
     }

@@ -157,11 +157,21 @@ impl<'a> Check<'a> {
         self.note(&object, result, observer)
     }
 
-    /// Validates the padding, adds the error of the shards, and returns the report. Objects that were not checked are
-    /// not in the report.
+    /// Validates the padding, adds the error of the shards, compares tensors that are in two files of an index, and returns
+    /// the report. Objects that were not checked are not in the report.
     pub fn finish(mut self, observer: &dyn Observer) -> Report<'a> {
         if let Some(error) = self.shards.take() {
             self.report.add(None, error, observer);
+        }
+        // Only an index names several files that may hold one tensor. Without the feature, the compiler leaves the code out.
+        if cfg!(feature = "parts") && !self.has_ended && !self.report.is_decided() {
+            match super::copies::compare(self.subject.manifest, self.subject.source) {
+                Ok(found) => {
+                    let rank = |found: &Finding| observer.rank(found.error().kind());
+                    self.report.copies = found.map(|found| (rank(&found), found));
+                }
+                Err(error) => self.report.add(None, error, observer),
+            }
         }
         // Padding can only add a broken rule, and reading on after a read error would only fail again.
         #[cfg(feature = "digest")]
@@ -239,6 +249,8 @@ pub struct Report<'a> {
     unlisted: Option<Ranked>,
     /// The most important finding from opening the file, with its rank. Notes do not count.
     opening: Option<(Rank, &'a Finding)>,
+    /// The finding that a tensor differs between two files of an index, with its rank.
+    copies: Option<(Rank, Finding)>,
     summary: Summary,
 }
 
@@ -263,7 +275,7 @@ pub struct Fault<'r> {
 enum Origin<'r> {
     /// By reading content.
     Content(&'r Ranked),
-    /// By opening the file.
+    /// By opening the file, or by comparing tensors that are in two files of an index.
     Opening(&'r Finding),
 }
 
@@ -279,7 +291,8 @@ impl<'a> Report<'a> {
             (!matches!(kind, ErrorKind::Note(_))).then(|| (observer.rank(kind), found))
         });
         let opening = decisive(found, |(rank, _)| *rank);
-        Self { errors: Vec::new(), unlisted: None, opening, summary: Summary::default() }
+        let (copies, summary) = Default::default();
+        Self { errors: Vec::new(), unlisted: None, opening, copies, summary }
     }
 
     /// Creates the report on a file with `manifest` whose content is not read: only the findings from opening.
@@ -310,13 +323,14 @@ impl<'a> Report<'a> {
     /// Returns the error that decides the verdict, or `None` if the file is valid: the first of the most
     /// important [`Rank`]. A broken rule and an error of reading come before an exceeded limit, and an exceeded limit before
     /// an unsupported feature. Errors of objects come before those of shards and padding, and errors of the content before
-    /// findings from opening.
+    /// findings from opening. The finding that a tensor differs between two files of an index comes last.
     pub fn fault(&self) -> Option<Fault<'_>> {
         let content = self.errors.iter().chain(&self.unlisted);
         let content =
             content.map(|error| Fault { rank: error.rank, origin: Origin::Content(error) });
-        let opening =
-            self.opening.map(|(rank, found)| Fault { rank, origin: Origin::Opening(found) });
+        let copies = self.copies.as_ref().map(|(rank, found)| (*rank, found));
+        let opening = self.opening.into_iter().chain(copies);
+        let opening = opening.map(|(rank, found)| Fault { rank, origin: Origin::Opening(found) });
         decisive(content.chain(opening), |fault| fault.rank)
     }
 
@@ -337,7 +351,7 @@ impl<'a> Report<'a> {
     }
 
     /// Returns the summary, or the error that decides the verdict on the content. Findings from opening are
-    /// ignored.
+    /// ignored, and so are tensors that the index does not select.
     ///
     /// # Errors
     /// The errors of [`Archive::verify`](crate::Archive::verify).
@@ -368,7 +382,8 @@ impl<'r> Fault<'r> {
         }
     }
 
-    /// Returns whether opening has found the error, so that the content may be valid.
+    /// Returns whether the content may be valid all the same: opening has found the error, or a tensor differs between two
+    /// files of an index.
     pub fn is_of_opening(&self) -> bool {
         matches!(self.origin, Origin::Opening(_))
     }

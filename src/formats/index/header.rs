@@ -1,18 +1,18 @@
 //! Parsing the JSON of an index: `metadata`, and `weight_map`, which maps the names of tensors to the names of files.
 
-use alloc::borrow::ToOwned as _;
 use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 use core::fmt;
 
-use serde::Deserialize;
-use serde::de::{DeserializeSeed, Deserializer, Error as _, MapAccess, Visitor};
+use serde::de::{DeserializeSeed, Deserializer, Error as _, IgnoredAny, MapAccess, Visitor};
+use serde_json::value::RawValue;
 
 use crate::escape;
-use crate::formats::cbor::{Map, int};
+use crate::formats::cbor::Map;
 use crate::formats::error::{FormatError, copied};
 use crate::formats::json;
+use crate::formats::json_text;
 use crate::formats::limits::check_keys;
 use crate::formats::ordered_map::OrderedMap;
 use crate::formats::record::{self, NUMBER, Record};
@@ -32,9 +32,37 @@ const MOST: usize = 128 << 20;
 pub(super) struct Header {
     pub(super) weights: Weights,
     /// The value of `total_size`, the length of all tensors or files in bytes.
-    pub(super) total_size: Option<u64>,
-    /// The other entries of the metadata.
+    pub(super) total_size: Option<Count>,
+    /// The value of `total_parameters`, the number of elements of all tensors.
+    pub(super) total_parameters: Option<Count>,
+    /// The entries of the metadata, without `total_size`.
     pub(super) metadata: Map,
+    /// The first key of the index that is neither `metadata` nor `weight_map`, and the number of such keys.
+    pub(super) unknown_keys: Option<(String, u64)>,
+}
+
+/// A number that the metadata gives, which may be wrong: programs that load the files do not use it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Count {
+    /// A whole number.
+    Number(u64),
+    /// A value that is no whole number, or too large.
+    Other,
+}
+
+impl Count {
+    /// Reads the JSON `text` as a number. Some writers store numbers as floats, such as 1.23e10.
+    fn of(text: &str) -> Self {
+        if let Ok(number) = text.parse() {
+            return Self::Number(number);
+        }
+        // A text that is a number, such as "4", is in quotes, which `parse` does not accept.
+        let float = text.parse::<f64>().ok();
+        // Whole numbers below 9e15 are exact in a double, and are displayed without a point.
+        let float = float.filter(|float| (0.0..9e15).contains(float));
+        let number = float.and_then(|float| format!("{float}").parse().ok());
+        number.map_or(Self::Other, Self::Number)
+    }
 }
 
 impl Header {
@@ -239,7 +267,7 @@ macro_rules! maps {
 
 maps! {
     Top: "a map of `metadata` and `weight_map`",
-    Metadata: "a map of texts, numbers and the like",
+    Metadata: "a map of texts to values",
     WeightMap: "a map of the names of tensors to those of files"
 }
 
@@ -251,10 +279,11 @@ impl Top<'_, '_> {
                 "metadata" => core::mem::replace(&mut metadata, true),
                 "weight_map" => core::mem::replace(&mut weights, true),
                 _ => {
-                    let sentence = "unknown key in the index";
-                    return Err(self
-                        .0
-                        .reject(FormatError::violation(Rule::IndexJson, sentence).about(&key)));
+                    // `IgnoredAny` passes the value without recursion.
+                    map.next_value::<IgnoredAny>()?;
+                    let (_, count) = self.0.header.unknown_keys.get_or_insert((key, 0));
+                    *count = count.saturating_add(1);
+                    continue;
                 }
             };
             if again {
@@ -272,105 +301,32 @@ impl Top<'_, '_> {
 
 /// The key in the metadata for the length of all tensors or files in bytes.
 const TOTAL_SIZE: &str = "total_size";
+/// The key in the metadata for the number of elements of all tensors.
+const TOTAL_PARAMETERS: &str = "total_parameters";
 
 impl Metadata<'_, '_> {
     fn read<'de, A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
         let Self(reading) = self;
         while let Some(key) = map.next_key::<String>()? {
-            let value: Scalar = map.next_value()?;
+            // A value of any type is read without recursion, and converted later.
+            let value = map.next_value::<&RawValue>()?.get();
             if key == TOTAL_SIZE {
-                let Some(total) = value.as_byte_count() else {
-                    let error = FormatError::violation(
-                        Rule::IndexTotalSize,
-                        "expected a whole number of bytes",
-                    )
-                    .about(&key);
-                    return Err(reading.reject(error));
-                };
-                if reading.header.total_size.replace(total).is_some() {
+                if reading.header.total_size.replace(Count::of(value)).is_some() {
                     return Err(reading.reject(duplicate_key(&key).about("metadata")));
                 }
                 continue;
             }
-            let put = value.put(&mut reading.header.metadata, &key);
+            if key == TOTAL_PARAMETERS {
+                reading.header.total_parameters = Some(Count::of(value));
+            }
+            let depth = reading.limits.depth();
+            let put = reading.header.metadata.put(&key, |out| json_text::put(value, depth, out));
             put.map_err(|error| reading.reject(error))?;
             let keys = u64_from_usize(reading.header.metadata.len());
             let few = check_keys(keys, reading.limits, "the metadata");
             few.map_err(|error| reading.reject(error))?;
         }
         Ok(())
-    }
-}
-
-/// A value of the metadata that is neither an array nor a map.
-enum Scalar {
-    Text(String),
-    Bool(bool),
-    Unsigned(u64),
-    Signed(i64),
-    Float(f64),
-}
-
-impl<'de> Deserialize<'de> for Scalar {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct OfScalar;
-
-        impl Visitor<'_> for OfScalar {
-            type Value = Scalar;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a text, a number, true or false")
-            }
-
-            fn visit_bool<E>(self, value: bool) -> Result<Scalar, E> {
-                Ok(Scalar::Bool(value))
-            }
-
-            fn visit_u64<E>(self, value: u64) -> Result<Scalar, E> {
-                Ok(Scalar::Unsigned(value))
-            }
-
-            fn visit_i64<E>(self, value: i64) -> Result<Scalar, E> {
-                Ok(Scalar::Signed(value))
-            }
-
-            fn visit_f64<E>(self, value: f64) -> Result<Scalar, E> {
-                Ok(Scalar::Float(value))
-            }
-
-            fn visit_str<E>(self, value: &str) -> Result<Scalar, E> {
-                Ok(Scalar::Text(value.to_owned()))
-            }
-
-            fn visit_string<E>(self, value: String) -> Result<Scalar, E> {
-                Ok(Scalar::Text(value))
-            }
-        }
-
-        deserializer.deserialize_any(OfScalar)
-    }
-}
-
-impl Scalar {
-    /// Adds this value to `map` under the key `key`.
-    fn put(&self, map: &mut Map, key: &str) -> Result<(), FormatError> {
-        map.put(key, |out| match self {
-            Self::Text(text) => Ok(out.text(text)?),
-            Self::Bool(is) => Ok(out.bool(*is)?),
-            Self::Unsigned(number) => Ok(out.uint(*number)?),
-            Self::Signed(number) => Ok(int(out, *number)?),
-            Self::Float(number) => Ok(out.float(*number)?),
-        })
-    }
-
-    /// Returns the value as a number of bytes. Some writers store `total_size` as a float.
-    fn as_byte_count(&self) -> Option<u64> {
-        match self {
-            Self::Unsigned(number) => Some(*number),
-            // Whole numbers below 9e15 are exact in a double, and are displayed without a point.
-            Self::Float(float) if (0.0..9e15).contains(float) => format!("{float}").parse().ok(),
-            _ => None,
-        }
     }
 }
 

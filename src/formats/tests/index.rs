@@ -8,12 +8,15 @@ use std::path::Path;
 
 use zten_testkit::safetensors::header;
 
+use crate::archive::Archive;
 use crate::error::Error;
+use crate::finding::{Finding, Verdict};
 use crate::formats::{Begun, Part};
 use crate::limits::{Limits, OpenOptions};
 use crate::manifest::Tensor;
 use crate::num::u64_from_usize;
 use crate::shards::{Candidate, Find, Shard};
+use crate::verify::check;
 
 use super::archive::{Noted, facts, metadata};
 use super::batter::{Content, batter_for};
@@ -38,8 +41,13 @@ fn candidate(bytes: &[u8]) -> Candidate<Noted<'_>> {
     Candidate { source: Noted::new(bytes), length: u64::try_from(bytes.len()).unwrap() }
 }
 
-/// Opens an index, and reads all of it from the files beside it, which are bound as shards are.
-fn read_with(index: &[u8], files: Files<'_>, limits: &Limits) -> Result<Content, Error> {
+/// Opens an index, and passes the archive with its files, which are bound as shards are, to `read`.
+fn open_with<T>(
+    index: &[u8],
+    files: Files<'_>,
+    limits: &Limits,
+    read: impl FnOnce(&Archive<Noted<'_>>) -> Result<T, Error>,
+) -> Result<T, Error> {
     let options = OpenOptions::default().limits(*limits);
     let siblings: Vec<_> = files.iter().map(|(name, bytes)| (name, candidate(bytes))).collect();
     let part = |(name, file)| {
@@ -53,19 +61,42 @@ fn read_with(index: &[u8], files: Files<'_>, limits: &Limits) -> Result<Content,
         Begun::Archive(archive) => panic!("{archive:?} is no index"),
     };
     assert_eq!((archive.format(), archive.generation()), ("safetensors index", None));
-    let archive = archive.find_shards(&Named(files)).unwrap();
-    let summary = archive.verify().unwrap();
-    assert_eq!(summary.components(), u64_from_usize(archive.len()));
-    let tensor = |tensor: Tensor<'_>| {
-        let (name, (shape, kind, range)) = facts(&tensor);
-        let data = tensor.component("data").unwrap();
-        let (_, bytes) = files.iter().find(|(name, _)| Some(*name) == data.shard()).unwrap();
-        let place = |at| usize::try_from(at).unwrap();
-        let bytes = bytes[place(range.start)..place(range.end)].to_vec();
-        assert!(*data.read().unwrap() == *bytes);
-        (name, shape, kind, bytes)
-    };
-    Ok((metadata(archive.attributes())?, archive.tensors().map(tensor).collect()))
+    read(&archive.find_shards(&Named(files)).unwrap())
+}
+
+/// Opens an index, and reads all of it from the files beside it.
+fn read_with(index: &[u8], files: Files<'_>, limits: &Limits) -> Result<Content, Error> {
+    open_with(index, files, limits, |archive| {
+        let summary = archive.verify().unwrap();
+        assert_eq!(summary.components(), u64_from_usize(archive.len()));
+        let tensor = |tensor: Tensor<'_>| {
+            let (name, (shape, kind, range)) = facts(&tensor);
+            let data = tensor.component("data").unwrap();
+            let (_, bytes) = files.iter().find(|(name, _)| Some(*name) == data.shard()).unwrap();
+            let place = |at| usize::try_from(at).unwrap();
+            let bytes = bytes[place(range.start)..place(range.end)].to_vec();
+            assert!(*data.read().unwrap() == *bytes);
+            (name, shape, kind, bytes)
+        };
+        Ok((metadata(archive.attributes())?, archive.tensors().map(tensor).collect()))
+    })
+}
+
+/// Opens and checks an index. Returns the messages of all findings from opening, and the message of the error that decides the
+/// verdict.
+fn found(index: &str, files: Files<'_>) -> (Vec<String>, Option<String>) {
+    let read = open_with(index.as_bytes(), files, &Limits::default(), |archive| {
+        archive.verify().unwrap();
+        // Of the findings of single files, those of `two` are not aligned.
+        let of_index = |found: &Finding| found.row.unwrap().id() != "safetensors-alignment";
+        let notes = Finding::of_open(archive.manifest()).into_iter().filter(of_index);
+        let notes = notes.map(|found| found.to_string()).collect();
+        let report = check(archive, &mut ());
+        let fault = report.fault().map(|fault| fault.finding(archive.manifest()).to_string());
+        assert_eq!(fault.is_some(), report.verdict() == Verdict::Invalid);
+        Ok((notes, fault))
+    });
+    read.unwrap()
 }
 
 fn read(index: &str, files: Files<'_>) -> Result<Content, Error> {
@@ -122,14 +153,6 @@ fn metadata_becomes_attributes() {
         (r#"{"format":"tf"}"#, "the files do not agree on the metadata \"format\""),
         (r#"{"a":1,"a":1}"#, "duplicate key \"a\""),
         (r#"{"total_size":9,"total_size":9}"#, "duplicate key \"total_size\""),
-        (r#"{"a":[]}"#, "expected a text, a number, true or false"),
-        (r#"{"a":{}}"#, "expected a text, a number"),
-        (r#"{"a":null}"#, "expected a text, a number"),
-        (r#"{"total_size":10}"#, "the total_size of 10 bytes does not match 9 bytes of tensors"),
-        (r#"{"total_size":9.5}"#, "\"total_size\": expected a whole number of bytes"),
-        (r#"{"total_size":-9}"#, "expected a whole number"),
-        (r#"{"total_size":"9"}"#, "expected a whole number"),
-        (r#"{"total_size":1e300}"#, "expected a whole number"),
         ("[]", "expected a map"),
         ("null", "expected a map"),
     ] {
@@ -139,14 +162,71 @@ fn metadata_becomes_attributes() {
 }
 
 #[test]
+fn metadata_may_have_any_values() {
+    let metadata = r#"{"a":[1,{"b":null}],"b":null,"big":1e999,"half":"\ud800"}"#;
+    let (attributes, _) = read(&index(metadata), &two()).unwrap();
+    let wanted = b"\xa5\x61a\x82\x01\xa1\x61b\xf6\x61b\xf6\x63big\x651e999\x64half\x68\"\\ud800\"\x66format\x62pt";
+    assert_eq!(attributes, wanted);
+    let deep = format!(r#"{{"a":{}{}}}"#, "[".repeat(100_000), "]".repeat(100_000));
+    assert!(read(&index(&deep), &two()).is_ok());
+}
+
+#[test]
+fn wrong_counts_are_notes() {
+    let sizes: usize = two().iter().map(|(_, bytes)| bytes.len()).sum();
+    for right in ["9", "9.0", "9e0", "0.9e1", &sizes.to_string()] {
+        let index = index(&format!(r#"{{"total_size":{right}}}"#));
+        assert_eq!(found(&index, &two()), (vec![], None), "{right}");
+    }
+    for right in ["6", "6.0"] {
+        let index = index(&format!(r#"{{"total_parameters":{right}}}"#));
+        assert_eq!(found(&index, &two()), (vec![], None), "{right}");
+    }
+    let files = format!(
+        "total_size is 10 bytes, but the tensors have 9 bytes, and the files {sizes} bytes"
+    );
+    let not_whole = "total_size is not a whole number of bytes";
+    for (value, why) in [
+        ("10", &*files),
+        ("1e1", &*files),
+        ("9.5", not_whole),
+        ("-9", not_whole),
+        ("\"9\"", not_whole),
+        ("1e300", not_whole),
+        ("1e999", not_whole),
+        ("null", not_whole),
+        ("[9]", not_whole),
+    ] {
+        let (notes, fault) = found(&index(&format!(r#"{{"total_size":{value}}}"#)), &two());
+        let wanted = format!("{why} (rule index-total-size, policy)");
+        assert_eq!((notes, fault), (vec![wanted], None), "{value}");
+    }
+    let not_whole = "total_parameters is not a whole number";
+    for (value, why) in [
+        ("9", "total_parameters is 9, but the tensors have 6 elements"),
+        ("1.23e10", "total_parameters is 12300000000, but the tensors have 6 elements"),
+        ("true", not_whole),
+    ] {
+        let (notes, fault) = found(&index(&format!(r#"{{"total_parameters":{value}}}"#)), &two());
+        let wanted = format!("{why} (rule index-total-parameters, policy)");
+        assert_eq!((notes, fault), (vec![wanted], None), "{value}");
+    }
+}
+
+#[test]
+fn unknown_keys_are_left_out() {
+    let (notes, fault) = found(&format!(r#"{{{MAP},"more":[[]],"x":1,"more":2}}"#), &two());
+    let wanted = "unknown key in the index, which zten leaves out (rule index-key, policy) in \"more\", and 2 more";
+    assert_eq!((notes, fault), (vec![wanted.to_owned()], None));
+}
+
+#[test]
 fn what_an_index_may_say() {
-    let of = |map: &str| format!(r#"{{"weight_map":{map}}}"#);
     for (index, why) in [
         (String::new(), "EOF while parsing"),
         ("[]".to_owned(), "expected a map of `metadata` and `weight_map`"),
         ("{}".to_owned(), "missing field `weight_map`"),
         (format!("{{{MAP}}} x"), "trailing characters"),
-        (format!(r#"{{{MAP},"more":1}}"#), "\"more\": unknown key in the index"),
         (format!("{{{MAP},{MAP}}}"), "duplicate key \"weight_map\""),
         (of(r#"{"a":1}"#), "expected a string"),
         (of(r#"{"a":{"file":"x.safetensors"}}"#), "expected a string"),
@@ -181,14 +261,13 @@ fn what_an_index_may_say() {
     assert!(sentence.contains("index of PyTorch files"), "{sentence}");
 }
 
+fn of(map: &str) -> String {
+    format!(r#"{{"weight_map":{map}}}"#)
+}
+
 #[test]
-fn index_and_files_say_the_same() {
-    let of = |map: &str| format!(r#"{{"weight_map":{map}}}"#);
+fn files_have_all_tensors_that_the_index_names() {
     for (map, why) in [
-        (
-            r#"{"c":"x.safetensors","a":"y.safetensors"}"#,
-            r#""y.safetensors": "b" is in this file, but not according to the index"#,
-        ),
         (
             r#"{"c":"y.safetensors","a":"y.safetensors","b":"y.safetensors"}"#,
             r#""y.safetensors" lacks the tensor "c", which the index says is in it"#,
@@ -205,27 +284,122 @@ fn index_and_files_say_the_same() {
         let sentence = rejection(&of(map), &two());
         assert!(sentence.contains(why), "{map}: {sentence}");
     }
-    // The same tensors in two files: the first of them, in either, is named, with the other file.
-    let [y, x] = two();
-    let twice = [y.clone(), ("x.safetensors", y.1.clone())];
-    let sentence = rejection(&of(r#"{"a":"x.safetensors","b":"y.safetensors"}"#), &twice);
-    let wanted =
-        r#""x.safetensors": "b" is in "y.safetensors", too, where the index says that it is"#;
-    assert_eq!(sentence, wanted);
-    // The other file has it not, or cannot tell.
-    for other in [x.1.clone(), x.1[..20].to_vec()] {
-        let files = [("x.safetensors", y.1.clone()), ("y.safetensors", other)];
-        let sentence = rejection(&of(r#"{"a":"x.safetensors","b":"y.safetensors"}"#), &files);
-        assert!(
-            sentence.contains("\"b\" is in this file, but not according to the index"),
-            "{sentence}"
-        );
-    }
     // What is wrong with a file is reported of that one.
     let [mut y, x] = two();
     y.1.pop();
     let sentence = rejection(&index("{}"), &[y, x]);
     assert!(sentence.starts_with("\"y.safetensors\": expected "), "{sentence}");
+}
+
+#[test]
+fn tensors_that_the_index_does_not_name_are_left_out() {
+    let map = of(r#"{"c":"x.safetensors","a":"y.safetensors"}"#);
+    let (_, tensors) = read(&map, &two()).unwrap();
+    assert_eq!(tensors.iter().map(|tensor| &*tensor.0).collect::<Vec<_>>(), ["c", "a"]);
+    let wanted = r#""b" is in this file, but the index does not name it (rule index-unnamed, policy) in the shard "y.safetensors""#;
+    assert_eq!(found(&map, &two()), (vec![wanted.to_owned()], None));
+    let of_one = of(r#"{"a":"y.safetensors"}"#);
+    assert_eq!(found(&of_one, &two()), (vec![wanted.to_owned()], None));
+}
+
+/// A file of the tensors `a` and `b`, whose elements are `bytes`, and of `other`.
+fn copy(dtype: &str, bytes: &[u8; 4], other: &str) -> Vec<u8> {
+    let half = if dtype == "U8" { 2 } else { 1 };
+    let header = format!(
+        r#"{{"a":{{"dtype":"{dtype}","shape":[{half}],"data_offsets":[0,2]}},"b":{{"dtype":"U8","shape":[2],"data_offsets":[2,4]}},"{other}":{{"dtype":"U8","shape":[1],"data_offsets":[4,5]}}}}"#
+    );
+    file(&header, &[&bytes[..], &[9]].concat())
+}
+
+#[test]
+fn copies_of_tensors_are_compared() {
+    // The index selects `a` from the last file, and names `b` in no file.
+    let map =
+        of(r#"{"x":"x.safetensors","y":"yy.safetensors","z":"z.safetensors","a":"z.safetensors"}"#);
+    let files = |one: (&str, &[u8; 4]), other: &[u8; 4]| {
+        [
+            ("x.safetensors", copy(one.0, one.1, "x")),
+            ("yy.safetensors", copy("U8", other, "y")),
+            ("z.safetensors", copy("U8", &[1, 2, 3, 4], "z")),
+        ]
+    };
+    let copies = r#""a" is in this file and in "z.safetensors", where the index says that it is (rule index-copy, policy) in the shard "x.safetensors", and 3 more"#;
+    let unnamed = r#""b" is in this file, but the index does not name it (rule index-unnamed, policy) in the shard "x.safetensors", and 2 more"#;
+    let notes = vec![copies.to_owned(), unnamed.to_owned()];
+    let equal = files(("U8", &[1, 2, 3, 4]), &[1, 2, 3, 4]);
+    assert_eq!(found(&map, &equal), (notes.clone(), None));
+    // The index decides what is read.
+    let a = |files: Files<'_>| {
+        let (_, tensors) = read(&map, files).unwrap();
+        tensors.into_iter().find(|tensor| tensor.0 == "a").unwrap().3
+    };
+    for (one, other, why) in [
+        (
+            [1, 9, 3, 4],
+            [1, 2, 3, 4],
+            r#""a" has other bytes in this file than in "z.safetensors", where the index says that it is (rule index-overlay, implied) in the shard "x.safetensors" at byte "#,
+        ),
+        (
+            [1, 2, 3, 4],
+            [1, 9, 3, 9],
+            r#""a" has other bytes in this file than in "z.safetensors", where the index says that it is (rule index-overlay, implied) in the shard "yy.safetensors" at byte "#,
+        ),
+        (
+            [1, 2, 3, 4],
+            [1, 2, 3, 9],
+            r#""b" has other bytes in this file than in "x.safetensors" (rule index-overlay, implied) in the shard "yy.safetensors" at byte "#,
+        ),
+    ] {
+        let files = files(("U8", &one), &other);
+        let (found, fault) = found(&map, &files);
+        assert_eq!(found, notes);
+        let fault = fault.unwrap();
+        let at = fault.strip_prefix(why).unwrap_or_else(|| panic!("{fault}"));
+        let at = usize::from_str_radix(at.trim_start_matches("0x"), 16).unwrap();
+        let bytes = files.iter().find(|(_, bytes)| bytes.get(at) == Some(&9));
+        assert!(bytes.is_some(), "{fault}");
+        assert_eq!(a(&files), [1, 2]);
+    }
+    // Tensors of other dtypes or shapes differ, whatever their bytes are.
+    let files = files(("BF16", &[1, 2, 3, 4]), &[1, 2, 3, 4]);
+    let (found, fault) = found(&map, &files);
+    let overlay = r#""a" is bf16 [1] in this file and u8 [2] in "z.safetensors", where the index says that it is (rule index-overlay, implied) in the shard "x.safetensors""#;
+    let copies = copies.replace(r#"shard "x.s"#, r#"shard "yy.s"#).replace("3 more", "2 more");
+    assert_eq!(found, [overlay, &copies, unnamed]);
+    assert_eq!(fault.unwrap(), overlay);
+    assert_eq!(a(&files), [1, 2]);
+}
+
+#[test]
+fn memory_follows_the_copies() {
+    let count = 20_000;
+    let names = |first: usize| (first..first + count).map(|at| format!("{at:x}"));
+    let header = |first| header(names(first).map(|name| (name, "U8", [], 1)));
+    let files = [("x.safetensors", 0), ("y.safetensors", 1), ("z.safetensors", 2)];
+    let files = files.map(|(name, first)| (name, file(&header(first), &vec![0; count])));
+    let map: Vec<_> = names(0).map(|name| format!(r#""{name}":"x.safetensors""#)).collect();
+    let last = |file: &str, at: usize| format!(r#""{at:x}":"{file}.safetensors""#);
+    let map = [map, vec![last("y", count), last("z", count + 1)]].concat().join(",");
+    let index = of(&format!("{{{map}}}"));
+    let length: usize = files.iter().map(|(_, bytes)| bytes.len() - count).sum();
+    let siblings: Vec<_> = files.iter().map(|(name, bytes)| (*name, candidate(bytes))).collect();
+    let parts = siblings.iter();
+    let parts = parts.map(|(name, file)| Part { name, source: &file.source, length: file.length });
+    let parts: Vec<_> = parts.collect();
+    let Candidate { source, length: index_length } = candidate(index.as_bytes());
+    let mut opened = None;
+    let memory = allocation_counter::measure(|| {
+        let options = OpenOptions::default();
+        let begun = options.begin(source, index_length, Path::new("x.index.json")).unwrap();
+        let Begun::Root(root) = begun else { panic!("{begun:?} is no index") };
+        opened = Some(root.open(&parts, &options));
+    });
+    let archive = opened.unwrap().unwrap();
+    assert_eq!(archive.len(), count + 2);
+    let more: Vec<_> = archive.findings().iter().map(|found| found.more() + 1).collect();
+    assert_eq!(more, [u64_from_usize(2 * count - 2)]);
+    let most = 12 * u64::try_from(length + index.len()).unwrap() + (64 << 10);
+    assert!(memory.bytes_max <= most, "{} bytes, {most}", memory.bytes_max);
 }
 
 #[test]

@@ -1,0 +1,184 @@
+//! The tensors of an index's files that the index does not select: it does not name them, or it says that they are in another
+//! file.
+
+use alloc::string::String;
+use alloc::vec::Vec;
+
+use crate::archive::Archive;
+use crate::error::{Error, OutOfMemory};
+use crate::escape::Short;
+use crate::formats::error::{FormatError, copied};
+use crate::formats::root::Part;
+use crate::formats::rules::Rule;
+use crate::index::{Copies, CopyPair, CopyPlace, Finding, Span};
+use crate::limits::Limits;
+use crate::manifest::Tensor;
+use crate::num::{len_u32, sort_by, u64_from_usize, usize_from_u32};
+use crate::read_at::ReadAt;
+use crate::rules::Limit;
+
+/// The tensors that the index does not select. Memory follows the headers that describe them: 40 bytes each, with the name and
+/// a text of the dtype and shape.
+#[derive(Debug, Default)]
+pub(crate) struct Unselected {
+    tensors: Vec<Other>,
+    /// The names and descriptions, to which the spans of `tensors` point.
+    texts: Vec<u8>,
+    /// The first finding by each rule, and the number of further findings.
+    unnamed: Counted,
+    copies: Counted,
+    overlays: Counted,
+}
+
+/// A tensor that the index does not select.
+#[derive(Clone, Copy, Debug)]
+struct Other {
+    name: Span,
+    /// The dtype and the shape as text.
+    description: Span,
+    place: CopyPlace,
+    length: u64,
+}
+
+/// A finding that is reported once, with the number of its places.
+#[derive(Debug, Default)]
+struct Counted {
+    first: Option<FormatError>,
+    count: u64,
+}
+
+impl Counted {
+    /// Counts a finding, and keeps it if it is the first.
+    fn add(&mut self, finding: impl FnOnce() -> FormatError) {
+        self.first.get_or_insert_with(finding);
+        self.count = self.count.saturating_add(1);
+    }
+
+    fn into_finding(self) -> Option<Finding> {
+        let error = Error::from(self.first?);
+        Some(Finding { error, more: self.count.saturating_sub(1) })
+    }
+}
+
+impl Unselected {
+    /// Adds `tensor` of the file `part`, whose ordinal is `file`, and returns the length of its data in bytes. `is_named` says
+    /// whether the index names the tensor, in another file.
+    pub(super) fn add(
+        &mut self,
+        tensor: &Tensor<'_>,
+        (part, file): (&Part<'_>, u32),
+        is_named: bool,
+        limits: &Limits,
+    ) -> Result<u64, FormatError> {
+        let name = tensor.name();
+        if !is_named {
+            self.unnamed.add(|| {
+                let sentence = "is in this file, but the index does not name it";
+                FormatError::predicate(Rule::IndexUnnamed, sentence).about(name).in_part(part.name)
+            });
+        }
+        let data = tensor.component("data");
+        let extent = data.ok_or_else(|| FormatError::internal("a tensor has no data"))?.extent();
+        let description = description(tensor)?;
+        let [name, description] = [name, &description].map(str::as_bytes).map(|text| {
+            self.texts.try_reserve(text.len()).map_err(|_| OutOfMemory)?;
+            let start = len_u32(self.texts.len());
+            self.texts.extend_from_slice(text);
+            Ok::<_, OutOfMemory>(Span::new(start, len_u32(text.len())))
+        });
+        // Also keeps the spans within 32 bits.
+        let kept = u64_from_usize(self.texts.len());
+        if kept > limits.manifest() {
+            let sentence = "the tensors that the index does not select take too many bytes";
+            return Err(FormatError::violation(Limit::Manifest, sentence).in_part(part.name));
+        }
+        let place = CopyPlace { file, offset: extent.offset() };
+        let length = extent.length();
+        self.tensors.try_reserve(1).map_err(|_| OutOfMemory)?;
+        self.tensors.push(Other { name: name?, description: description?, place, length });
+        Ok(length)
+    }
+
+    /// Compares the dtypes and shapes of the tensors with those that the index selects, which are in `archive`, and with each
+    /// other, and adds the findings to `archive`. A check compares the bytes of equal tensors. `files` are the files of the index
+    /// in the order of their ordinals.
+    pub(crate) fn resolve<S: ReadAt>(
+        self,
+        archive: &mut Archive<S>,
+        files: &[Part<'_>],
+    ) -> Result<(), FormatError> {
+        let Self { mut tensors, texts, unnamed, mut copies, mut overlays } = self;
+        if tensors.is_empty() {
+            return Ok(());
+        }
+        let text_at = |span: Span| str::from_utf8(span.of(&texts)).unwrap_or_default();
+        let file_at = |place: CopyPlace| files.get(usize_from_u32(place.file));
+        let file_name = |place: CopyPlace| file_at(place).map_or("", |file| file.name);
+        let order = |tensor: &Other| (text_at(tensor.name), tensor.place.file);
+        sort_by(&mut tensors, |one, other| order(one).cmp(&order(other)));
+        let mut pairs = Vec::new();
+        for same in tensors.chunk_by(|one, other| text_at(one.name) == text_at(other.name)) {
+            let Some((first, rest)) = same.split_first() else { continue };
+            let name = text_at(first.name);
+            // The index names one of the tensors or none. That one is compared with all others, or else the first.
+            let selected = archive.get(name);
+            let is_selected = selected.is_some();
+            let (place, own, others) = match selected {
+                Some(tensor) => (place_of(&tensor, files)?, description(&tensor)?, same),
+                None => (first.place, copied(text_at(first.description))?, rest),
+            };
+            let chosen = Short(file_name(place));
+            let where_named = if is_selected { ", where the index says that it is" } else { "" };
+            for other in others {
+                let part = file_name(other.place);
+                let found = text_at(other.description);
+                if found != own {
+                    overlays.add(|| {
+                        let sentence = format_args!(
+                            "is {found} in this file and {own} in {chosen}{where_named}"
+                        );
+                        FormatError::predicate(Rule::IndexOverlay, sentence)
+                            .about(name)
+                            .in_part(part)
+                    });
+                    continue;
+                }
+                copies.add(|| {
+                    let sentence = format_args!("is in this file and in {chosen}{where_named}");
+                    FormatError::predicate(Rule::IndexCopy, sentence).about(name).in_part(part)
+                });
+                pairs.try_reserve(1).map_err(|_| OutOfMemory)?;
+                pairs.push(CopyPair {
+                    name: other.name,
+                    is_selected,
+                    first: place,
+                    second: other.place,
+                    length: other.length,
+                });
+            }
+        }
+        let rule = Rule::IndexOverlay.row();
+        let found = [overlays, copies, unnamed].into_iter().filter_map(Counted::into_finding);
+        let copies = (!pairs.is_empty()).then_some(Copies { rule, names: texts, pairs });
+        Ok(archive.add_copies(copies, found)?)
+    }
+}
+
+/// Returns the place of the bytes of `tensor`, which is in one of `files`.
+fn place_of(tensor: &Tensor<'_>, files: &[Part<'_>]) -> Result<CopyPlace, FormatError> {
+    let data = tensor.component("data");
+    let found = data.and_then(|data| {
+        let name = data.shard()?;
+        let by_length = |file: &Part<'_>| (file.name.len(), file.name).cmp(&(name.len(), name));
+        let file = len_u32(files.binary_search_by(by_length).ok()?);
+        Some(CopyPlace { file, offset: data.extent().offset() })
+    });
+    found.ok_or_else(|| FormatError::internal("a tensor is in no file of the index"))
+}
+
+/// Returns the dtype and the shape of `tensor` as text. Tensors are equal if their texts and bytes are.
+fn description(tensor: &Tensor<'_>) -> Result<String, FormatError> {
+    let data = tensor.component("data");
+    let dtype = data.ok_or_else(|| FormatError::internal("a tensor has no data"))?.type_name();
+    copied(format_args!("{dtype} {:?}", tensor.shape()))
+}
