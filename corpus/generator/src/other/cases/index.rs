@@ -24,13 +24,28 @@ pub(super) fn all(cases: &mut Cases) {
     cases.reject("index", ("", "twice.safetensors"), twice);
     let second = r#""b":{"dtype":"U8","shape":[1],"data_offsets":[1,2]}"#;
     let both = file(&format!("{{{first},{second}}}"), &[1, 2]);
+    cases.accept("index", "both.safetensors", both.clone());
     cases.reject("index", ("", "both.safetensors"), both);
+    let whole = r#""a":{"dtype":"U8","shape":[2],"data_offsets":[0,2]}"#;
+    let also = whole.replace("\"a\"", "\"b\"").replace("[0,2]", "[2,4]");
+    let with_copy = |copy: [u8; 2]| file(&format!("{{{whole},{also}}}"), &[copy, [1, 2]].concat());
+    cases.accept("index", "copy.safetensors", with_copy([1, 2]));
+    cases.reject("index", ("", "changed.safetensors"), with_copy([1, 3]));
     let map = r#""weight_map":{"a":"a.safetensors","b":"b.safetensors"}"#;
     let of = |map: &str| format!(r#"{{"weight_map":{{{map}}}}}"#);
     for (name, text) in [
         ("two", format!("{{{map}}}")),
         ("total-size", format!(r#"{{"metadata":{{"total_size":4}},{map}}}"#)),
+        ("total-size-float", format!(r#"{{"metadata":{{"total_size":4.0}},{map}}}"#)),
+        ("total-size-wrong", format!(r#"{{"metadata":{{"total_size":5}},{map}}}"#)),
+        ("total-size-text", format!(r#"{{"metadata":{{"total_size":"4"}},{map}}}"#)),
+        ("total-parameters", format!(r#"{{"metadata":{{"total_parameters":4}},{map}}}"#)),
+        ("total-parameters-wrong", format!(r#"{{"metadata":{{"total_parameters":1.2e1}},{map}}}"#)),
+        ("metadata-nested", format!(r#"{{"metadata":{{"x":[1,{{"y":null}}],"z":null}},{map}}}"#)),
+        ("unknown-key", format!(r#"{{{map},"more":1}}"#)),
         ("of-one", of(r#""b":"pt.safetensors""#)),
+        ("unnamed", of(r#""b":"both.safetensors""#)),
+        ("copy", of(r#""a":"a.safetensors","b":"copy.safetensors""#)),
         ("none", of("")),
     ] {
         cases.accept("index", &format!("{name}.index.json"), text.into_bytes());
@@ -39,7 +54,6 @@ pub(super) fn all(cases: &mut Cases) {
         ("index-json", "empty", String::new()),
         ("index-json", "array", "[]".to_owned()),
         ("index-json", "no-map", "{}".to_owned()),
-        ("index-json", "unknown-key", format!(r#"{{{map},"more":1}}"#)),
         ("index-json", "number", of(r#""a":1"#)),
         ("index-duplicate-key", "map", format!("{{{map},{map}}}")),
         ("index-duplicate-key", "tensor", of(r#""a":"a.safetensors","a":"a.safetensors""#)),
@@ -54,8 +68,7 @@ pub(super) fn all(cases: &mut Cases) {
         ("index-tensor", "not-there", of(r#""a":"a.safetensors","c":"a.safetensors""#)),
         ("index-overlay", "in-the-second", of(r#""a":"a.safetensors","b":"both.safetensors""#)),
         ("index-overlay", "in-the-first", of(r#""b":"b.safetensors","a":"both.safetensors""#)),
-        ("index-total-size", "other", format!(r#"{{"metadata":{{"total_size":5}},{map}}}"#)),
-        ("index-total-size", "text", format!(r#"{{"metadata":{{"total_size":"4"}},{map}}}"#)),
+        ("index-overlay", "bytes", of(r#""a":"a.safetensors","b":"changed.safetensors""#)),
         ("index-metadata", "format", of(r#""a":"np.safetensors","b":"pt.safetensors""#)),
         ("safetensors-duplicate-name", "in-a-file", of(r#""a":"twice.safetensors""#)),
         ("format-torch-index", "bin", of(r#""a":"a.bin""#)),
