@@ -318,6 +318,24 @@ def test_an_index_and_its_files(tmp_path: Path) -> None:
     assert (raised.value.rule, raised.value.shard) == ("index-file", "two.safetensors")
 
 
+def test_the_index_decides_and_check_compares_copies(tmp_path: Path) -> None:
+    ones, twos = np.ones(2, np.float32), np.full(2, 2, np.float32)
+    index = tmp_path / "model.safetensors.index.json"
+    weights = {"a": "one.safetensors", "b": "two.safetensors"}
+    index.write_text(json.dumps({"metadata": {"total_size": 1.5e1, "x": [None]}, "weight_map": weights}))
+    safetensors.numpy.save_file({"a": ones, "c": ones}, tmp_path / "one.safetensors")
+    safetensors.numpy.save_file({"a": ones, "b": ones}, tmp_path / "two.safetensors")
+    report = zten.check(index)
+    rules = [note.rule for note in report.notes]
+    assert report.ok and sorted(rules) == ["index-copy", "index-total-size", "index-unnamed"]
+    safetensors.numpy.save_file({"a": twos, "b": ones}, tmp_path / "two.safetensors")
+    report = zten.check(index)
+    assert (report.rule, report.shard, report.object) == ("index-overlay", "two.safetensors", "a")
+    with zten.open(index) as file:
+        assert list(file) == ["a", "b"]
+        equal(file["a"].numpy(), ones, "a")
+
+
 def test_tensors_and_metadata_of_gguf(tmp_path: Path) -> None:
     path = tmp_path / "w.gguf"
     weights = np.linspace(-2, 3, 4 * 256, dtype=np.float32).reshape(4, 256)

@@ -96,6 +96,46 @@ fn what_is_missing_is_named() {
     }
 }
 
+/// Two files of which both have the tensor `b`, and the second also `extra`. The bytes of the second `b` are `copy`.
+fn two_with_copy(folder: &Path, copy: u8) -> PathBuf {
+    let tensors = |names: &[&'static str]| names.iter().map(|name| (*name, "U8", [2], 2)).collect();
+    let (first, second): (Vec<_>, Vec<_>) = (tensors(&["a", "b"]), tensors(&["b", "c", "extra"]));
+    fs::write(folder.join(TWO[0].1), safetensors::file(first, &[1, 1, 2, 2])).unwrap();
+    fs::write(folder.join(TWO[1].1), safetensors::file(second, &[2, copy, 3, 3, 4, 4])).unwrap();
+    index(folder, &[("a", TWO[0].1), ("b", TWO[0].1), ("c", TWO[1].1)])
+}
+
+#[test]
+fn the_index_decides_and_check_compares_the_other_copies() {
+    let folder = tempfile::tempdir().unwrap();
+    let copy = "note: \"b\" is in this file and in \"m-1-of-2.safetensors\", where the index says that it is (rule index-copy, policy) in the shard \"m-2-of-2.safetensors\"\n";
+    let unnamed = "note: \"extra\" is in this file, but the index does not name it (rule index-unnamed, policy) in the shard \"m-2-of-2.safetensors\"\n";
+    for options in [&[][..], &["--no-sandbox"]] {
+        let run = |command: &str, from: &Path| {
+            zten([&[command, from.to_str().unwrap()], options].concat())
+        };
+        let from = two_with_copy(folder.path(), 2);
+        let text = succeeded_text(run("check", &from));
+        assert!(text.contains(copy) && text.contains(unnamed), "{text}");
+        let from = two_with_copy(folder.path(), 9);
+        let output = run("check", &from);
+        let (status, text, why) = ended(&output);
+        let wanted = "\"b\" has other bytes in this file than in \"m-1-of-2.safetensors\", where the index says that it is (rule index-overlay, implied) in the shard \"m-2-of-2.safetensors\" at byte ";
+        assert!(status == Some(1) && format!("{text}{why}").contains(wanted), "{text}{why}");
+        // The files are checked themselves, but the copies are compared for the index.
+        let output = zten([&["check", "-r", folder.path().to_str().unwrap()], options].concat());
+        assert_eq!(output.status.code(), Some(1), "{output:?}");
+        // Other commands read what the index names.
+        let cat = zten([&["cat", from.to_str().unwrap(), "b"], options].concat());
+        assert_eq!(succeeded_text(cat), "[2, 2]\n");
+        let out = folder.path().join("out.zt");
+        let args = ["convert", "--force", from.to_str().unwrap(), out.to_str().unwrap()];
+        let text = succeeded_text(zten([&args, options].concat()));
+        assert!(text.contains(", 3 objects, "), "{text}");
+        fs::remove_file(out).unwrap();
+    }
+}
+
 #[test]
 fn no_name_leads_out_of_the_folder() {
     let folder = tempfile::tempdir().unwrap();
