@@ -121,6 +121,10 @@ fn invalid_files_are_rejected() {
                 // The file that names it breaks the rule.
                 continue;
             }
+            if rule == "index-overlay" {
+                // Only a check compares tensors that the index does not select, and no reading depends on them.
+                continue;
+            }
             let error = match Weights::open(&[&path], &OpenOptions::default()) {
                 Err(error) => Some(error),
                 Ok(weights) => {
