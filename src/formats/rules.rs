@@ -180,7 +180,7 @@ catalog! {
         "Programs that load whole files read it. Add it to the index if it belongs to the model.";
     IndexCopy "index-copy", Note, Policy("programs that load whole files may read the other copy"), INDEX,
         "No tensor is in two of the files that are named.", "a tensor is in two files",
-        "`zten check` compares the copies. `zten convert` writes files that hold each tensor once.";
+        "`zten convert` writes files that hold each tensor once.";
     IndexOverlay "index-overlay", Invalid, Implied("programs that load whole files may read the other one"), INDEX,
         "Tensors of one name in two of the files that are named are equal: their dtypes, shapes and bytes.",
         "two files have different tensors of one name", OVERLAY;

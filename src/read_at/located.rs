@@ -181,4 +181,8 @@ impl ReadAt for Located<'_> {
     fn gap(&self) -> u64 {
         self.source.gap()
     }
+
+    fn identity(&self) -> Option<[u64; 2]> {
+        self.source.identity()
+    }
 }

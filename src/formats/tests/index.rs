@@ -15,6 +15,7 @@ use crate::formats::{Begun, Part};
 use crate::limits::{Limits, OpenOptions};
 use crate::manifest::Tensor;
 use crate::num::u64_from_usize;
+use crate::read_at::ReadAt;
 use crate::shards::{Candidate, Find, Shard};
 use crate::verify::check;
 
@@ -368,6 +369,50 @@ fn copies_of_tensors_are_compared() {
     assert_eq!(found, [overlay, &copies, unnamed]);
     assert_eq!(fault.unwrap(), overlay);
     assert_eq!(a(&files), [1, 2]);
+}
+
+/// A source of bytes that all sources of this type claim to have.
+struct OneFile<'b>(&'b [u8]);
+
+impl ReadAt for OneFile<'_> {
+    fn read_at(&self, offset: u64, buffer: &mut [u8]) -> Result<(), Error> {
+        self.0.read_at(offset, buffer)
+    }
+
+    fn identity(&self) -> Option<[u64; 2]> {
+        Some([1, 2])
+    }
+}
+
+/// Finds the first bytes for the name that begins with `a`, and the second for others.
+impl<'f> Find for [&'f [u8]; 2] {
+    type Source = OneFile<'f>;
+
+    fn find(&self, shard: &Shard<'_>) -> Result<Option<Candidate<OneFile<'f>>>, Error> {
+        let [first, second] = *self;
+        let bytes = if shard.name().starts_with('a') { first } else { second };
+        Ok(Some(Candidate { source: OneFile(bytes), length: shard.size() }))
+    }
+}
+
+#[test]
+fn copies_in_one_file_of_two_names_are_not_read() {
+    let bytes = copy("U8", &[1, 2, 3, 4], "c");
+    let index = of(r#"{"a":"a.safetensors","b":"b.safetensors"}"#);
+    let length = u64_from_usize(bytes.len());
+    let parts = ["a.safetensors", "b.safetensors"];
+    let source = OneFile(&bytes);
+    let parts = parts.map(|name| Part { name, source: &source, length });
+    let options = OpenOptions::default();
+    let root = OneFile(index.as_bytes());
+    let begun = options.begin(root, u64_from_usize(index.len()), Path::new("x.index.json"));
+    let Begun::Root(root) = begun.unwrap() else { panic!("no index") };
+    let archive = root.open(&parts, &options).unwrap();
+    assert_eq!(archive.findings().len(), 2);
+    // Reading would find the difference.
+    let other = copy("U8", &[9, 2, 3, 4], "c");
+    let archive = archive.find_shards(&[&*bytes, &*other]).unwrap();
+    assert_eq!(check(&archive, &mut ()).verdict(), Verdict::Valid);
 }
 
 #[test]
