@@ -385,11 +385,13 @@ impl ReadAt for OneFile<'_> {
 }
 
 /// Finds the first bytes for the name that begins with `a`, and the second for others.
-impl<'f> Find for [&'f [u8]; 2] {
+struct TwoFiles<'f>([&'f [u8]; 2]);
+
+impl<'f> Find for TwoFiles<'f> {
     type Source = OneFile<'f>;
 
     fn find(&self, shard: &Shard<'_>) -> Result<Option<Candidate<OneFile<'f>>>, Error> {
-        let [first, second] = *self;
+        let [first, second] = self.0;
         let bytes = if shard.name().starts_with('a') { first } else { second };
         Ok(Some(Candidate { source: OneFile(bytes), length: shard.size() }))
     }
@@ -411,7 +413,7 @@ fn copies_in_one_file_of_two_names_are_not_read() {
     assert_eq!(archive.findings().len(), 2);
     // Reading would find the difference.
     let other = copy("U8", &[9, 2, 3, 4], "c");
-    let archive = archive.find_shards(&[&*bytes, &*other]).unwrap();
+    let archive = archive.find_shards(&TwoFiles([&*bytes, &*other])).unwrap();
     assert_eq!(check(&archive, &mut ()).verdict(), Verdict::Valid);
 }
 
