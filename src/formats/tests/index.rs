@@ -304,7 +304,7 @@ fn tensors_that_the_index_does_not_name_are_left_out() {
 }
 
 /// A file of the tensors `a` and `b`, whose elements are `bytes`, and of `other`.
-fn copy(dtype: &str, bytes: &[u8; 4], other: &str) -> Vec<u8> {
+fn copy(dtype: &str, bytes: [u8; 4], other: &str) -> Vec<u8> {
     let half = if dtype == "U8" { 2 } else { 1 };
     let header = format!(
         r#"{{"a":{{"dtype":"{dtype}","shape":[{half}],"data_offsets":[0,2]}},"b":{{"dtype":"U8","shape":[2],"data_offsets":[2,4]}},"{other}":{{"dtype":"U8","shape":[1],"data_offsets":[4,5]}}}}"#
@@ -319,9 +319,9 @@ fn copies_of_tensors_are_compared() {
         of(r#"{"x":"x.safetensors","y":"yy.safetensors","z":"z.safetensors","a":"z.safetensors"}"#);
     let files = |one: (&str, &[u8; 4]), other: &[u8; 4]| {
         [
-            ("x.safetensors", copy(one.0, one.1, "x")),
-            ("yy.safetensors", copy("U8", other, "y")),
-            ("z.safetensors", copy("U8", &[1, 2, 3, 4], "z")),
+            ("x.safetensors", copy(one.0, *one.1, "x")),
+            ("yy.safetensors", copy("U8", *other, "y")),
+            ("z.safetensors", copy("U8", [1, 2, 3, 4], "z")),
         ]
     };
     let copies = r#""a" is in this file and in "z.safetensors", where the index says that it is (rule index-copy, policy) in the shard "x.safetensors", and 3 more"#;
@@ -399,7 +399,7 @@ impl<'f> Find for TwoFiles<'f> {
 
 #[test]
 fn copies_in_one_file_of_two_names_are_not_read() {
-    let bytes = copy("U8", &[1, 2, 3, 4], "c");
+    let bytes = copy("U8", [1, 2, 3, 4], "c");
     let index = of(r#"{"a":"a.safetensors","b":"b.safetensors"}"#);
     let length = u64_from_usize(bytes.len());
     let parts = ["a.safetensors", "b.safetensors"];
@@ -412,7 +412,7 @@ fn copies_in_one_file_of_two_names_are_not_read() {
     let archive = root.open(&parts, &options).unwrap();
     assert_eq!(archive.findings().len(), 2);
     // Reading would find the difference.
-    let other = copy("U8", &[9, 2, 3, 4], "c");
+    let other = copy("U8", [9, 2, 3, 4], "c");
     let archive = archive.find_shards(&TwoFiles([&*bytes, &*other])).unwrap();
     assert_eq!(check(&archive, &mut ()).verdict(), Verdict::Valid);
 }
