@@ -10,9 +10,9 @@ mod subject;
 
 use crate::codec::{Deferred, Reader};
 use crate::element::StorageType;
-use crate::error::{BareError, Error, Location, Misuse};
+use crate::error::{BareError, Error, ErrorKind, Location, Misuse};
 use crate::index::{Encoding, Layout};
-use crate::layout::BadIndex;
+use crate::layout::{BadIndex, State};
 use crate::limits::Limits;
 use crate::manifest::{Component, Manifest, ManifestRef, Tensor};
 use crate::num::{divide_exactly, u64_from_usize};
@@ -236,12 +236,19 @@ impl Verifier {
         Ok(required(component, content.verified())?)
     }
 
-    /// Verifies the digest and the frames of a component of an unknown dtype or encoding. A damaged file is invalid,
-    /// and that is reported before what is unsupported.
+    /// Verifies the digest, the checksum and the frames of a component that is not read, and checks it if it is a pickle.
+    /// A damaged file and a dangerous pickle are invalid, and that is reported before what is unsupported.
     fn uninterpreted(&mut self, component: &Component<'_>) -> Result<(), Error> {
-        let Some(mut content) = component.uninterpreted_reader()? else { return Ok(()) };
-        self.read_to_end(component, &mut content, |_| Ok(()))?;
-        Ok(required(component, content.verified())?)
+        if let Some(mut content) = component.uninterpreted_reader()? {
+            self.read_to_end(component, &mut content, |_| Ok(()))?;
+            required(component, content.verified())?;
+        }
+        match (component.facts().pickles, component.state()) {
+            (Some(rules), State::Unread(ErrorKind::Unsupported(row))) if row == rules.unread => {
+                component.check_pickle(rules)
+            }
+            _ => Ok(()),
+        }
     }
 
     /// Reads `content` to its end, calls `take` with each chunk, and subtracts decoded bytes of compressed components

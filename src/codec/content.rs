@@ -16,7 +16,7 @@ use super::zstd::Frames;
 use crate::digest::{Hasher, Mismatch, Verified};
 use crate::element::{ByteOrder, StorageType};
 use crate::error::{BareError, Error, ErrorKind, Misuse, OutOfMemory};
-use crate::index::Encoding;
+use crate::index::{Encoding, PickleRules};
 use crate::manifest::{Component, Extent};
 use crate::num::{u64_from_usize, usize_from_u32};
 use crate::read_at::{Located, ReadAt, extend};
@@ -223,6 +223,24 @@ impl<'a> Component<'a> {
             _ => true,
         };
         if has_sum { self.reader_of(StorageType::U8).map(Some) } else { Ok(None) }
+    }
+
+    /// Checks the content as a pickle. Its checksum has been verified.
+    pub(crate) fn check_pickle(&self, rules: &PickleRules) -> Result<(), Error> {
+        let offset = self.extent().offset();
+        let length = self.decoded_length().ok_or(BareError::internal())?;
+        if length > rules.longest {
+            let over = BareError::new(ErrorKind::Limit(rules.limit), offset).found(length);
+            return Err(self.tensor().named(over.at(self.location())));
+        }
+        let bytes = self.reader_of(StorageType::U8)?.collect()?;
+        let checked = (rules.check)(&bytes, offset, self.limits());
+        checked.map_err(|error| {
+            // Compressed bytes have no offset of their own in the file.
+            let is_raw = self.encoding() == Encoding::Raw;
+            let error = if is_raw { error } else { error.moved(offset) };
+            self.tensor().named(error.at(self.location()))
+        })
     }
 
     /// Creates a reader of the content in its stored order, as elements of the type `storage`.

@@ -222,6 +222,13 @@ impl Error {
         self
     }
 
+    /// Returns the same error at `offset` of the file.
+    #[must_use]
+    pub(crate) fn moved(mut self, offset: u64) -> Self {
+        self.bare = self.bare.moved(offset);
+        self
+    }
+
     /// Returns the error without names and texts.
     pub(crate) fn bare(&self) -> BareError {
         self.bare

@@ -44,7 +44,12 @@ const FIRST: u64 = 32 << 10;
 static GGUF: FileFormat = FileFormat::new(
     "GGUF",
     Blobs::Disjoint,
-    Rules { duplicate_name: Rule::GgufDuplicateName.row(), bool_value: None, stream: None },
+    Rules {
+        duplicate_name: Rule::GgufDuplicateName.row(),
+        bool_value: None,
+        stream: None,
+        pickles: None,
+    },
 );
 
 /// Reads and parses the header of a file of `length` bytes.

@@ -12,8 +12,8 @@ use crate::element::StorageType;
 use crate::error::ErrorKind;
 use crate::index::Layout;
 use crate::index::{
-    Blobs, Builder, Encoding, FileFormat, Parsed, RawComponent, RawElements, RawObject,
-    RecordField, Rules,
+    Blobs, Builder, Encoding, FileFormat, Parsed, PickleRules, RawComponent, RawElements,
+    RawObject, RecordField, Rules,
 };
 use crate::limits::{Limits, OpenOptions};
 use crate::num::u64_from_usize;
@@ -38,6 +38,12 @@ const LITERAL: u32 = 0xffff;
 /// The name of an array whose file has no name. `numpy.savez` gives this name to an array without a name.
 const NAME: &str = "arr_0";
 
+/// The check of arrays of Python objects, if the program can check pickles.
+#[cfg(feature = "torch")]
+pub(super) const PICKLES: Option<&PickleRules> = Some(&super::torch::OBJECTS);
+#[cfg(not(feature = "torch"))]
+pub(super) const PICKLES: Option<&PickleRules> = None;
+
 /// The format's name and rules for the index of an archive.
 static NPY: FileFormat = FileFormat::new(
     ".npy",
@@ -47,6 +53,7 @@ static NPY: FileFormat = FileFormat::new(
         duplicate_name: Rule::NpzDuplicateName.row(),
         bool_value: Some(Rule::TensorBoolValue.row()),
         stream: None,
+        pickles: PICKLES,
     },
 );
 

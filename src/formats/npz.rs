@@ -22,7 +22,7 @@ use crate::verify::Verifier;
 
 use super::builder_error::{self, format_error};
 use super::error::FormatError;
-use super::npy::{Header, MAGIC, Stored};
+use super::npy::{Header, MAGIC, PICKLES, Stored};
 use super::recognize::pickle_in_zip;
 use super::rules::Rule;
 use super::zip::{
@@ -44,6 +44,7 @@ static NPZ: FileFormat = FileFormat::new(
             length: Rule::ZipLength.row(),
             checksum: Rule::ZipCrc.row(),
         }),
+        pickles: PICKLES,
     },
 );
 

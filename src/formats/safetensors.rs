@@ -42,6 +42,7 @@ pub(crate) const RULES: Rules = Rules {
     duplicate_name: Rule::SafetensorsDuplicateName.row(),
     bool_value: Some(Rule::TensorBoolValue.row()),
     stream: None,
+    pickles: None,
 };
 
 /// The format's name and rules for the index of an archive.

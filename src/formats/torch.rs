@@ -15,7 +15,7 @@ use core::cell::Cell;
 use crate::element::ByteOrder;
 use crate::index::Layout;
 use crate::index::{
-    Blobs, Builder, FileFormat, Parsed, RawComponent, RawObject, Rules, StreamRules,
+    Blobs, Builder, FileFormat, Parsed, PickleRules, RawComponent, RawObject, Rules, StreamRules,
 };
 use crate::limits::{Limits, OpenOptions};
 use crate::num::{len_u32, sort_by, u64_from_usize, usize_from_u32};
@@ -45,6 +45,7 @@ static TORCH: FileFormat = FileFormat::new(
             length: Rule::ZipLength.row(),
             checksum: Rule::ZipCrc.row(),
         }),
+        pickles: None,
     },
 );
 
@@ -61,6 +62,16 @@ const LONGEST: u64 = 64 << 20;
 const EACH: u64 = 64;
 /// The number of bytes to which a member may expand beyond the factor [`EACH`].
 const MORE: u64 = 64 << 10;
+/// The check of arrays of Python objects in NumPy files.
+pub(super) static OBJECTS: PickleRules = PickleRules {
+    unread: Rule::NpyObjects.row(),
+    longest: LONGEST,
+    limit: Rule::LimitHeader.row(),
+    check: |bytes, base, limits| {
+        let steps = Cell::new(0);
+        Ok(Pickle::check_objects(bytes, base, (limits, &steps))?)
+    },
+};
 /// The number of bytes of a stream of pickles that are read first.
 const FIRST: u64 = 64 << 10;
 /// The number of pickles in the stream that PyTorch wrote before 1.6: a magic number, the protocol, facts about the system, the

@@ -1,6 +1,6 @@
 //! The differences between formats and generations that code needs after a header has been parsed.
 
-use super::Layout;
+use super::{Layout, PickleRules};
 use crate::digest::Digest;
 use crate::element::StorageType;
 use crate::error::ErrorKind;
@@ -20,6 +20,8 @@ pub(crate) struct FormatFacts {
     pub(crate) bool_value: Option<ErrorKind>,
     /// The rules on deflated content and on checksums; `None` in zTensor, whose components have digests.
     pub(crate) stream: Option<&'static StreamRules>,
+    /// The check of unread components that are pickles; `None` if the format has none.
+    pub(crate) pickles: Option<&'static PickleRules>,
     /// Returns the name of a layout, for layouts that have the same name in every file of the format.
     pub(crate) layout_names: fn(Layout) -> &'static str,
     /// Reads a digest, or returns `None` if the digest is malformed.

@@ -2,7 +2,8 @@
 
 use super::{Blobs, Encoding, Facts, FormatFacts, IndexTypes, Layout};
 use crate::element::{ByteOrder, LogicalType, StorageType};
-use crate::error::ErrorKind;
+use crate::error::{Error, ErrorKind};
+use crate::limits::Limits;
 use crate::rules::{Row, StreamRules};
 
 /// A file format: its name, the rules for its blobs, and the rules of the format that the library checks.
@@ -21,6 +22,22 @@ pub struct Rules {
     pub bool_value: Option<&'static Row>,
     /// The rules for deflated content and for checksums; `None` if the format has neither.
     pub stream: Option<&'static StreamRules>,
+    /// The check of unread components that are pickles; `None` if the format has none.
+    pub pickles: Option<&'static PickleRules>,
+}
+
+/// The check of components that are not read because they are pickles. Validating the content of a file checks them all the
+/// same, since another reader might unpickle them.
+#[derive(Debug)]
+pub struct PickleRules {
+    /// The rule that says why such a component is not read.
+    pub unread: &'static Row,
+    /// The size of the longest pickle that is checked, in bytes.
+    pub longest: u64,
+    /// The limit that a longer pickle exceeds.
+    pub limit: &'static Row,
+    /// Checks a pickle, whose first byte has the given offset in the file.
+    pub check: fn(&[u8], u64, &Limits) -> Result<(), Error>,
 }
 
 impl FileFormat {
@@ -37,6 +54,7 @@ impl FileFormat {
             duplicate_name: ErrorKind::Invalid(rules.duplicate_name),
             bool_value,
             stream: rules.stream,
+            pickles: rules.pickles,
             layout_names: Layout::name,
             read_digest: |_| None,
             digests_decoded: false,

@@ -35,7 +35,7 @@ static CRC: Row = Row::new("test-crc", Class::Invalid, &TEXTS);
 static STREAM: StreamRules = StreamRules { compression: &DEFLATE, length: &LENGTH, checksum: &CRC };
 
 const RULES: Rules =
-    Rules { duplicate_name: &TWICE, bool_value: Some(&BOOL), stream: Some(&STREAM) };
+    Rules { duplicate_name: &TWICE, bool_value: Some(&BOOL), stream: Some(&STREAM), pickles: None };
 static DISJOINT: FileFormat = FileFormat::new("test", Blobs::Disjoint, RULES);
 static IDENTICAL: FileFormat = FileFormat::new("test", Blobs::Identical, RULES);
 static ANY: FileFormat = FileFormat::new("test", Blobs::Any, RULES);

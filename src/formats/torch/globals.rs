@@ -149,6 +149,32 @@ const GLOBALS: [(&str, &str, Global); 33] = [
     ("builtins", "complex", Global::Unread),
 ];
 
+/// The classes and functions of the values that NumPy and Python put into arrays of objects: the modules, separated by
+/// spaces, and the names. Their calls build values without running code of the author.
+const OBJECTS: [(&str, &str); 12] = [
+    ("numpy", "ndarray dtype"),
+    ("numpy.core.multiarray numpy._core.multiarray", "_reconstruct scalar"),
+    ("numpy.core.numeric numpy._core.numeric", "_frombuffer"),
+    ("builtins __builtin__", "set frozenset complex slice range xrange bytearray"),
+    ("collections", "Counter defaultdict deque OrderedDict"),
+    ("datetime", "date datetime time timedelta timezone"),
+    ("decimal", "Decimal"),
+    ("fractions", "Fraction"),
+    ("uuid", "UUID"),
+    ("argparse", "Namespace"),
+    ("types", "SimpleNamespace"),
+    ("pathlib pathlib._local", "Path PurePath PosixPath PurePosixPath WindowsPath PureWindowsPath"),
+];
+
+/// Returns whether the elements of an array of objects may import the global `name` of `module`.
+pub(super) fn is_of_objects(module: &[u8], name: &[u8]) -> bool {
+    let has = |list: &str, word: &[u8]| list.split(' ').any(|other| other.as_bytes() == word);
+    let is_dtype = module == b"numpy.dtypes"
+        && name.ends_with(b"DType")
+        && name.iter().all(u8::is_ascii_alphanumeric);
+    is_dtype || OBJECTS.iter().any(|(modules, names)| has(modules, module) && has(names, name))
+}
+
 /// The highest number of a device: PyTorch stores the number in a signed byte.
 pub(super) const LAST_DEVICE: u16 = 127;
 
@@ -284,6 +310,33 @@ pub(super) const BYTES: Dtype = Dtype(8);
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn objects_import_values_alone() {
+        for (module, name) in [
+            ("numpy._core.multiarray", "_reconstruct"),
+            ("numpy", "dtype"),
+            ("numpy.dtypes", "Float64DType"),
+            ("datetime", "timedelta"),
+            ("__builtin__", "complex"),
+        ] {
+            assert!(is_of_objects(module.as_bytes(), name.as_bytes()), "{module}.{name}");
+        }
+        for (module, name) in [
+            ("numpy", "load"),
+            ("numpy.dtypes", "os.systemDType"),
+            ("numpy.dtypes", ""),
+            ("builtins", "eval"),
+            ("builtins", "set frozenset"),
+            ("builtins", ""),
+            ("datetime datetime", "date"),
+            ("os", "system"),
+            ("pathlib", "os.system"),
+            ("", ""),
+        ] {
+            assert!(!is_of_objects(module.as_bytes(), name.as_bytes()), "{module}.{name}");
+        }
+    }
 
     #[test]
     fn names_are_found() {

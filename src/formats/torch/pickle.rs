@@ -135,6 +135,8 @@ pub(super) enum Context {
     Archived,
     /// A file that is a pickle, or a stream of several pickles.
     Alone,
+    /// The elements of an array of NumPy.
+    Objects,
 }
 
 /// The length in bytes of the longest line that is parsed as a number.
@@ -201,6 +203,18 @@ impl<'p> Pickle<'p> {
         let value = machine.run()?;
         machine.check_end()?;
         Ok((machine.pickle, value))
+    }
+
+    /// Checks the pickle of an array of Python objects, which begins at offset `base` of the file: it imports nothing but
+    /// NumPy's own functions for arrays and classes of plain values.
+    pub(super) fn check_objects(
+        bytes: &'p [u8],
+        base: u64,
+        (limits, steps): (&Limits, &'p Counter<u64>),
+    ) -> Result<(), FormatError> {
+        let mut machine = Machine::new(bytes, base, (Context::Objects, limits), steps);
+        machine.run()?;
+        machine.check_end()
     }
 
     /// Returns the items of the container `node`.
@@ -508,7 +522,7 @@ impl<'p> Machine<'p> {
                 let sentence = "the pickle does not begin with a protocol from 2 to 5";
                 return Err(self.violation(Rule::TorchPickle, sentence));
             }
-            (_, Context::Alone) => 1,
+            (_, Context::Alone | Context::Objects) => 1,
         };
         loop {
             self.now = len_u32(self.at);
@@ -520,7 +534,7 @@ impl<'p> Machine<'p> {
                 let sentence = format_args!("the byte {byte:#04x} is no instruction of a pickle");
                 return Err(self.violation(Rule::TorchOpcode, sentence));
             };
-            let allowed = row.op.filter(|_| self.context == Context::Alone || !row.is_alone);
+            let allowed = row.op.filter(|_| self.context != Context::Archived || !row.is_alone);
             let Some(op) = allowed else {
                 let name = row.name;
                 let sentence = format_args!("the instruction {name} ({byte:#04x}) is not allowed");
@@ -747,6 +761,11 @@ impl<'p> Machine<'p> {
         let is_dict = target == b'd';
         let start = if many { self.mark()? } else { self.from(if is_dict { 2 } else { 1 })? };
         let place = start.checked_sub(1).and_then(|place| self.stack.get(place)).copied();
+        if matches!(place, Some(Value::Unread(_))) && self.context == Context::Objects {
+            // A class of containers, such as `deque`, takes the items. Each of them has been checked when it was made.
+            self.stack.truncate(start);
+            return Ok(());
+        }
         let ((b'l', Some(Value::List(node)))
         | (b's', Some(Value::Set(node)))
         | (b'd', Some(Value::Dict(node) | Value::Ordered(node)))) = (target, place)
@@ -798,7 +817,12 @@ impl<'p> Machine<'p> {
 
     /// Pushes the global `name` of `module`, if a pickle may import it.
     fn named(&mut self, module: &[u8], name: &[u8]) -> Result<(), FormatError> {
-        if let Some(global) = globals::find(module, name) {
+        let of_objects = || {
+            let is_objects =
+                self.context == Context::Objects && globals::is_of_objects(module, name);
+            is_objects.then_some(Global::Unread)
+        };
+        if let Some(global) = globals::find(module, name).or_else(of_objects) {
             return self.push(Value::Global(global));
         }
         let text = |bytes| str::from_utf8(bytes).unwrap_or("\u{fffd}");
@@ -1054,7 +1078,7 @@ impl<'p> Machine<'p> {
             Value::Tuple(node) => (self.pickle.length(node), self.pickle.first(node)),
             _ => (0, [Value::None; 6]),
         };
-        let is_alone = self.context == Context::Alone;
+        let is_alone = self.context != Context::Archived;
         let text = |value: Value| match value {
             Value::Text(at) => self.pickle.short(at, LONGEST_NAME),
             // Pickles of protocols 0 and 1 store texts as lines, which this machine takes for bytes.

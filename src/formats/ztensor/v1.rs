@@ -90,6 +90,7 @@ pub(super) const FORMAT: FormatFacts = FormatFacts {
     duplicate_name: ErrorKind::Invalid(Rule::DuplicateName.row()),
     bool_value: Some(ErrorKind::Invalid(Rule::BoolValue.row())),
     stream: None,
+    pickles: None,
     layout_names: Layout::name,
     read_digest: |text| Digest::read_v1(text),
     digests_decoded: false,

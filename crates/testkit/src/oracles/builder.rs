@@ -44,8 +44,12 @@ static BOOL: Row = Row::new(
 static STREAM: StreamRules =
     StreamRules { compression: &DUPLICATE, length: &DUPLICATE, checksum: &DUPLICATE };
 
-const RULES: Rules =
-    Rules { duplicate_name: &DUPLICATE, bool_value: Some(&BOOL), stream: Some(&STREAM) };
+const RULES: Rules = Rules {
+    duplicate_name: &DUPLICATE,
+    bool_value: Some(&BOOL),
+    stream: Some(&STREAM),
+    pickles: None,
+};
 const NO_BOOLS: Rules = Rules { bool_value: None, ..RULES };
 
 /// Formats, and how their blobs may overlap.

@@ -6,6 +6,9 @@ use crate::other::npy::{file, versioned};
 /// A pickled array of the two objects 1 and `None`, as NumPy writes it.
 pub(super) const OBJECTS: &[u8] = b"\x80\x03cnumpy.core.multiarray\n_reconstruct\nq\0cnumpy\nndarray\nq\x01K\0\x85q\x02C\x01bq\x03\x87q\x04Rq\x05(K\x01K\x02\x85q\x06cnumpy\ndtype\nq\x07X\x02\0\0\0O8q\x08\x89\x88\x87q\x09Rq\x0a(K\x03X\x01\0\0\0|q\x0bNNNJ\xff\xff\xff\xffJ\xff\xff\xff\xffK?tq\x0cb\x89]q\x0d(K\x01Netq\x0eb.";
 
+/// A pickle that calls `os.system` when it is loaded.
+pub(super) const EVIL: &[u8] = b"\x80\x02cos\nsystem\nX\x04\0\0\0true\x85R.";
+
 pub(super) fn all(cases: &mut Cases) {
     let valid = file("<i2", false, "(2,)", &[1, 0, 2, 0]);
     let literal = "{'descr': '<i2', 'fortran_order': False, 'shape': (2,), }\n";
@@ -78,6 +81,8 @@ pub(super) fn all(cases: &mut Cases) {
         // What `numpy.save` writes for a list of an integer and `None`.
         ("npy-objects", "objects", file("|O", false, "(2,)", OBJECTS)),
         ("npy-objects", "record", of(&literal.replace("'<i2'", "[('a', '|O')]"))),
+        ("torch-global", "objects", file("|O", false, "()", EVIL)),
+        ("torch-pickle", "objects", file("|O", false, "(2,)", &OBJECTS[..OBJECTS.len() - 1])),
         ("npy-size", "text", file("<U1", false, "(2,)", &[0; 7])),
         ("npy-size", "records", of(&literal.replace("'<i2'", "[('a', '<i2'), ('b', '|i1')]"))),
         ("npy-dtype", "no-order", file("|i2", false, "(2,)", &[1, 0, 2, 0])),

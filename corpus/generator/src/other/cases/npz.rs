@@ -1,7 +1,7 @@
 //! Archives of NumPy files.
 
 use super::Cases;
-use super::npy::OBJECTS;
+use super::npy::{EVIL, OBJECTS};
 use crate::other::npy::{file, versioned};
 use crate::other::zip::{Archive, Member, end};
 
@@ -136,6 +136,10 @@ pub(super) fn all(cases: &mut Cases) {
         ("npy-objects", "beside-numbers", {
             let objects = file("|O", false, "(2,)", OBJECTS);
             Archive::new(&[Member::deflated("o.npy", &objects), one.clone()]).bytes()
+        }),
+        ("torch-global", "objects", {
+            let objects = file("|O", false, "()", EVIL);
+            Archive::new(&[one.clone(), Member::deflated("o.npy", &objects)]).bytes()
         }),
         (
             "npz-duplicate-name",
