@@ -1,8 +1,10 @@
 //! Storage types, logical types, and the Rust types of elements.
 
+mod block_fields;
 mod dtype;
 mod floats;
 
+pub(crate) use block_fields::{BlockFields, FIELD};
 pub use dtype::DType;
 pub(crate) use floats::name_of_not_finite;
 pub use floats::{Complex, F4E2M1, F8E4M3Fn, F8E4M3Fnuz, F8E5M2, F8E5M2Fnuz, F8E8M0};
@@ -196,7 +198,7 @@ impl LogicalType {
 pub enum ByteOrder {
     /// Least significant first: all of 1.x, and 0.1 by default.
     Little,
-    /// Most significant first: 0.1 with `data_endianness: big`.
+    /// Most significant first: 0.1 with `data_endianness: big`, and some files of other formats.
     Big,
 }
 

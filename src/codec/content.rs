@@ -14,7 +14,7 @@ use super::strided::{Elements, Picked, Strided};
 #[cfg(feature = "zstd")]
 use super::zstd::Frames;
 use crate::digest::{Hasher, Mismatch, Verified};
-use crate::element::{ByteOrder, StorageType};
+use crate::element::{ByteOrder, FIELD, StorageType};
 use crate::error::{BareError, Error, ErrorKind, Misuse, OutOfMemory};
 use crate::index::{Encoding, PickleRules};
 use crate::manifest::{Component, Extent};
@@ -662,7 +662,10 @@ impl Reading<'_> {
         let rest = match self.storage.divisor() {
             // All remaining bytes fit, so the buffer needs no rounding to whole elements.
             _ if self.wanted() <= most => 0,
-            width => most % NonZeroUsize::from(width),
+            width if width.get() > 1 => most % NonZeroUsize::from(width),
+            // A chunk of big-endian blocks ends between fields.
+            _ if self.component.byte_order() == ByteOrder::Big => most % FIELD,
+            _ => 0,
         };
         let room = buffer.get_mut(..most.saturating_sub(rest)).ok_or(BareError::internal())?;
         if room.is_empty() && self.wanted() > 0 {
@@ -707,11 +710,16 @@ impl Reading<'_> {
             return Ok(0);
         }
         let bytes = room.get_mut(..length).ok_or(BareError::internal())?;
+        let position = self.position;
         self.pass(bytes)?;
         let is_little = matches!(self.stored, Stored::Strided(_));
         if !is_little && self.component.byte_order() == ByteOrder::Big {
-            let width = usize::from(self.storage.width()).max(1);
-            bytes.chunks_exact_mut(width).for_each(<[u8]>::reverse);
+            if let Some(fields) = self.component.swapped_fields() {
+                fields.swap(position, bytes);
+            } else {
+                let width = usize::from(self.storage.width()).max(1);
+                bytes.chunks_exact_mut(width).for_each(<[u8]>::reverse);
+            }
         }
         Ok(length)
     }

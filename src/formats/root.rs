@@ -237,13 +237,14 @@ pub(crate) fn push(
     let attributes = cbor::copy(tensor.attributes())?;
     let layout = tensor.layout();
     let raw = RawComponent::raw(storage, extent.offset(), extent.length());
+    let byte_order = component.byte_order();
     let raw = RawObject {
         name: tensor.name(),
         shape: &shape,
         layout,
         layout_name: (layout == Layout::Unknown).then(|| tensor.layout_name()),
         attributes: attributes.as_deref(),
-        components: &[RawComponent { file, logical, ..raw }],
+        components: &[RawComponent { file, logical, byte_order, ..raw }],
         source_offset: tensor.source_offset(),
     };
     builder.push(&raw).map_err(format_error)?;

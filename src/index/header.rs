@@ -15,7 +15,7 @@ use super::{
     SpecialElements, reserve,
 };
 use crate::cbor::{fault, pass_attributes};
-use crate::element::{ByteOrder, LogicalType, StorageType};
+use crate::element::{BlockFields, ByteOrder, LogicalType, StorageType};
 use crate::error::{BareError, Error, ErrorKind, Location, Misuse, OutOfMemory, text};
 use crate::limits::{Limits, OpenOptions};
 use crate::names::by_length;
@@ -511,7 +511,18 @@ impl<'o> Builder<'o> {
             return Err(BareError::misuse(Misuse::Settings));
         }
         let decoded = listed.or(raw.decoded_length);
-        let is_big = raw.byte_order == ByteOrder::Big && storage.width() > 1;
+        let is_big = raw.byte_order == ByteOrder::Big;
+        let is_block = || {
+            let layout = object.layout_name.filter(|_| object.layout == Layout::Unknown);
+            storage == StorageType::U8
+                && (raw.logical.is_none() && encoding == Encoding::Raw && !is_streamed)
+                && layout.and_then(BlockFields::of_layout).is_some()
+        };
+        let order = if is_big && is_block() {
+            ElementOrder::BIG_BLOCKS
+        } else {
+            ElementOrder::new(is_big && storage.width() > 1, arrangement)
+        };
         let role = Role::from_name(raw.role.as_bytes());
         let record = ComponentRecord {
             decoded: decoded.unwrap_or(0),
@@ -525,7 +536,7 @@ impl<'o> Builder<'o> {
             },
             has_type: raw.logical.is_some() || known.type_name.is_some(),
             encoding,
-            order: ElementOrder::new(is_big, arrangement),
+            order,
             source_offset: object.source_offset,
             ..ComponentRecord::raw(Extent::part(offset, stored_length))
         };

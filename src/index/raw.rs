@@ -159,7 +159,8 @@ pub struct RawComponent<'a> {
     /// for dense tensors whose elements take whole bytes and are no bools. Another component must hold all of the
     /// records: blobs of fields take no part in the checks of overlaps.
     pub field: Option<RecordField>,
-    /// The byte order of the elements.
+    /// The byte order of the elements. It counts for elements of several bytes, and for raw `u8` in a tensor of an unknown layout
+    /// whose name is that of GGUF blocks with known fields, such as `gguf.q4_k`.
     pub byte_order: ByteOrder,
     /// Whether the elements are stored in column-major order. Only for dense tensors whose elements take whole bytes.
     pub column_major: bool,

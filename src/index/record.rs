@@ -105,6 +105,10 @@ impl ElementOrder {
     const COLUMN_MAJOR: u8 = 2;
     const STRIDED: u8 = 4;
     const IN_RECORDS: u8 = 8;
+    const BLOCKS: u8 = 16;
+
+    /// The order of big-endian [blocks](crate::element::BlockFields) in row-major order.
+    pub(crate) const BIG_BLOCKS: Self = Self(Self::BIG | Self::BLOCKS);
 
     #[inline]
     pub(crate) const fn new(is_big: bool, arrangement: Arrangement) -> Self {
@@ -122,9 +126,21 @@ impl ElementOrder {
         self.0 & Self::BIG != 0
     }
 
+    /// Returns whether the elements are big-endian [blocks](crate::element::BlockFields).
+    #[inline]
+    pub(crate) fn is_big_blocks(self) -> bool {
+        self == Self::BIG_BLOCKS
+    }
+
+    /// Returns whether the elements lie in row-major order, and each is as wide as the storage type.
+    #[inline]
+    fn is_plain(self) -> bool {
+        self.0 & !Self::BIG == 0
+    }
+
     #[inline]
     pub(crate) fn arrangement(self) -> Arrangement {
-        match self.0 & !Self::BIG {
+        match self.0 & !(Self::BIG | Self::BLOCKS) {
             0 => Arrangement::RowMajor,
             Self::COLUMN_MAJOR => Arrangement::ColumnMajor,
             Self::STRIDED => Arrangement::Strided,
@@ -329,10 +345,11 @@ impl ComponentRecord {
         }
     }
 
-    /// Returns whether the blob holds the elements uncompressed, one after the other in row-major order.
+    /// Returns whether the blob holds the elements uncompressed, one after the other in row-major order. Big-endian blocks are not
+    /// raw: a user who borrowed their bytes would take the scales for little-endian floats.
     #[inline]
     pub(crate) fn is_raw(&self) -> bool {
-        self.encoding == Encoding::Raw && self.order.arrangement() == Arrangement::RowMajor
+        self.encoding == Encoding::Raw && self.order.is_plain()
     }
 
     /// Returns whether the component has details.

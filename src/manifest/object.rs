@@ -7,7 +7,7 @@ use super::index::utf8;
 use crate::cbor::{Attributes, Input, uint};
 use crate::debug_summary::Start;
 use crate::digest::Digest;
-use crate::element::{ByteOrder, DType, LogicalType, StorageType};
+use crate::element::{BlockFields, ByteOrder, DType, LogicalType, StorageType};
 use crate::error::{BareError, Described, Error, Location, Misuse, Named};
 use crate::formats::ztensor::{Dialect, Field};
 use crate::index::{
@@ -457,7 +457,7 @@ impl<'a> Component<'a> {
         }
     }
 
-    /// Returns the byte order of the elements; little-endian for elements of one byte.
+    /// Returns the byte order of the elements, or of the scales of GGUF blocks; little-endian for elements of one byte.
     #[inline]
     pub fn byte_order(&self) -> ByteOrder {
         if self.record.order.is_big() { ByteOrder::Big } else { ByteOrder::Little }
@@ -634,10 +634,18 @@ impl<'a> Component<'a> {
         }
     }
 
-    /// Returns whether the blob holds the elements uncompressed, one after the other in row-major order.
+    /// Returns whether the blob holds the elements uncompressed, one after the other in row-major order, and not in big-endian
+    /// blocks.
     #[inline]
     pub(crate) fn is_raw(&self) -> bool {
         self.record.is_raw()
+    }
+
+    /// Returns the fields whose bytes are swapped in the blocks of this component; `None` if it has no big-endian blocks.
+    #[cold]
+    pub(crate) fn swapped_fields(&self) -> Option<BlockFields> {
+        let is_swapped = self.record.order.is_big_blocks();
+        is_swapped.then(|| BlockFields::of_layout(self.tensor().layout_name()))?
     }
 
     /// Returns the number of bytes in the prefix before the content, and the checksum over the prefix and the content,
