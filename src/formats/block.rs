@@ -8,7 +8,7 @@ use core::fmt;
 use std::io;
 
 use crate::cbor::Encoder;
-use crate::element::StorageType;
+use crate::element::{BlockFields, StorageType};
 #[cfg(feature = "dequantize")]
 use crate::error::Misuse;
 use crate::error::OutOfMemory;
@@ -27,6 +27,9 @@ const LAYOUT: &str = "gguf.";
 
 /// The types of blocks for which generation 2 has no profile.
 const WITHOUT_PROFILE: [&str; 5] = ["TQ1_0", "TQ2_0", "NVFP4", "Q1_0", "Q2_0"];
+
+/// The types whose blocks have only fields of one byte, which are the same in both byte orders.
+const WITHOUT_FIELDS: [&str; 2] = ["MXFP4", "NVFP4"];
 
 /// A ggml type whose elements are stored in blocks. An archive keeps the bytes of blocks unchanged.
 #[derive(Debug)]
@@ -136,6 +139,12 @@ impl Block {
         layout.push_str(self.name);
         layout.make_ascii_lowercase();
         Ok(layout)
+    }
+
+    /// Returns whether it is defined which bytes of a block a big-endian file swaps. `layout` is the [layout](Self::layout) of
+    /// this type.
+    pub(crate) fn has_byte_order(&self, layout: &str) -> bool {
+        WITHOUT_FIELDS.contains(&self.name) || BlockFields::of_layout(layout).is_some()
     }
 
     /// Returns whether generation 2 has a profile for this type, whose name is the layout followed by `/1`.

@@ -13,10 +13,11 @@ mod split;
 pub(super) mod types;
 mod value;
 
+use alloc::string::String;
 use alloc::vec::Vec;
 
 use crate::archive::Archive;
-use crate::element::StorageType;
+use crate::element::{ByteOrder, StorageType};
 use crate::index::{Blobs, Builder, FileFormat, Parsed, RawComponent, RawObject, Rules};
 use crate::limits::OpenOptions;
 use crate::num::u64_from_usize;
@@ -39,6 +40,10 @@ pub(super) const MAGIC: &[u8] = b"GGUF";
 /// The number of bytes of a file that are read first, after the few bytes that tell the format. This is half of the memory that
 /// opening may take in addition to a multiple of the header.
 const FIRST: u64 = 32 << 10;
+
+/// The suffix of the layouts of blocks in a big-endian file if the order of their bytes is not defined. Their bytes can be read,
+/// and zten computes no values from them.
+pub(super) const OPAQUE: &str = ".big_endian";
 
 /// The format's name and rules for the index of an archive.
 static GGUF: FileFormat = FileFormat::new(
@@ -114,12 +119,23 @@ fn parse(
     if !metadata.is_empty() {
         builder.attributes(&metadata).map_err(format_error)?;
     }
+    header.check_known(&mut |error| builder.found(error.into()))?;
+    // The note on the first tensor that exceeds the limits of ggml, and the number of such tensors.
+    let mut beyond_ggml: Option<(FormatError, u64)> = None;
     for info in header.infos() {
         let info = info?;
+        if info.exceeds_ggml() {
+            let (_, count) = beyond_ggml.get_or_insert_with(|| (info.limits_note(), 0));
+            *count = count.saturating_add(1);
+        }
         let (layout, blocks) = match info.kind {
             Type::Plain(_) => (crate::index::Layout::Dense, None),
             Type::Blocks(block) => {
-                (crate::index::Layout::Unknown, Some((block.layout()?, block.attributes()?)))
+                let mut layout = block.layout()?;
+                if header.byte_order == ByteOrder::Big && !block.has_byte_order(&layout) {
+                    append(&mut layout, OPAQUE)?;
+                }
+                (crate::index::Layout::Unknown, Some((layout, block.attributes()?)))
             }
         };
         let object = RawObject {
@@ -128,21 +144,32 @@ fn parse(
             layout,
             layout_name: blocks.as_ref().map(|(name, _)| &**name),
             attributes: blocks.as_ref().map(|(_, attributes)| &**attributes),
-            components: &[component(&info, header.data, length)],
+            components: &[component(&info, &header, length)],
             source_offset: info.description_offset,
         };
         builder.push(&object).map_err(format_error)?;
     }
+    if let Some((first, count)) = beyond_ggml {
+        builder.found_times(first.into(), count);
+    }
     builder_error::finish(builder, Rule::GgufDuplicateName).map(Some)
 }
 
-/// Returns the only component of the tensor `info` in a file of `length` bytes whose data begins at `data`.
-fn component(info: &Info<'_>, data: u64, length: u64) -> RawComponent<'static> {
+/// Returns the only component of the tensor `info` in a file of `length` bytes with the given `header`.
+fn component(info: &Info<'_>, header: &Header<'_>, length: u64) -> RawComponent<'static> {
     let storage = match info.kind {
         Type::Plain(storage) => storage,
         Type::Blocks(_) => StorageType::U8,
     };
     // A tensor without data may have any offset, even one beyond the end of the file.
-    let offset = data.saturating_add(info.offset).min(length.saturating_sub(info.bytes));
-    RawComponent::raw(storage, offset, info.bytes)
+    let offset = header.data.saturating_add(info.offset).min(length.saturating_sub(info.bytes));
+    let raw = RawComponent::raw(storage, offset, info.bytes);
+    RawComponent { byte_order: header.byte_order, ..raw }
+}
+
+/// Appends `more` to `text`.
+fn append(text: &mut String, more: &str) -> Result<(), FormatError> {
+    text.try_reserve_exact(more.len()).map_err(|_| FormatError::memory())?;
+    text.push_str(more);
+    Ok(())
 }

@@ -10,6 +10,7 @@ use crate::manifest::Tensor;
 use crate::write::Encoded;
 
 use super::block::Block;
+use super::gguf::OPAQUE;
 
 /// Returns the layout and attributes for a GGUF `tensor` in generation 2, for
 /// [`Copier::layouts`](crate::write::Copier::layouts). Returns `None` if the tensor keeps its layout.
@@ -26,11 +27,17 @@ pub fn profile(tensor: &Tensor<'_>) -> Result<Option<(String, Encoded)>, Error> 
 /// readers could not interpret its blocks.
 pub fn find_without_profile<'m>(mut tensors: impl Iterator<Item = Tensor<'m>>) -> Option<Finding> {
     tensors.find_map(|tensor| {
-        let block = Block::of(&tensor).filter(|block| !block.has_profile())?;
-        let sentence = format!(
-            "it can be read, but not written: 2 has no profile for blocks of {}",
-            block.name
-        );
+        let sentence = match Block::of(&tensor) {
+            Some(block) if block.has_profile() => return None,
+            Some(Block { name, .. }) => {
+                format!("it can be read, but not written: 2 has no profile for blocks of {name}")
+            }
+            None if tensor.layout_name().ends_with(OPAQUE) => {
+                let layout = tensor.layout_name();
+                format!("it can be read, but not written: 2 has no profile for blocks of {layout}")
+            }
+            None => return None,
+        };
         let mut finding = Finding::new(Verdict::Error, sentence);
         finding.object = Some(tensor.name().to_owned());
         Some(finding)

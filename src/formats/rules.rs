@@ -197,14 +197,14 @@ catalog! {
     GgufMagic "gguf-magic", Invalid, Spec("GGUF: File structure"), GGUF,
         "A file that is named `.gguf` begins with `GGUF`.", "the file does not begin as .gguf files do", NO_HEADER;
     GgufVersion "gguf-version", Unsupported, Spec("GGUF: File structure"), GGUF,
-        "The version is 2 or 3, little-endian.", "unsupported version", TYPE;
+        "The version is 2 or 3.", "unsupported version", TYPE;
     GgufTruncated "gguf-truncated", Invalid, Spec("GGUF: File structure"), GGUF,
         "The header, with all lengths that it gives, is within the file.",
         "the file ends before its header does", DAMAGED;
     GgufUtf8 "gguf-utf8", Invalid, Spec("GGUF: File structure"), GGUF,
         "Keys, strings and names are UTF-8.", "a key, a string or a name is not UTF-8", WRITER;
     GgufName "gguf-name", Invalid, Spec("GGUF: gguf_tensor_info_t"), GGUF,
-        "The name of a tensor takes at most 64 bytes.", "the name of a tensor is too long", WRITER;
+        "The name of a tensor takes at most 255 bytes.", "the name of a tensor is too long", WRITER;
     GgufDuplicateKey "gguf-duplicate-key", Invalid, Implied("readers differ on which of them counts"), GGUF,
         "The keys of the metadata are unique.", "duplicate key", AMBIGUOUS;
     GgufDuplicateName "gguf-duplicate-name", Invalid, Implied("readers differ on which of them counts"), GGUF,
@@ -223,8 +223,12 @@ catalog! {
     GgufTensorType "gguf-tensor-type", Unsupported, Spec("GGUF: ggml_type"), GGUF,
         "The type of a tensor is one that this reader supports.", "unknown tensor type", TYPE;
     GgufShape "gguf-shape", Invalid, Spec("GGUF: gguf_tensor_info_t"), GGUF,
-        "There are at most 4 dimensions, elements can be counted, and a row is whole blocks of them.",
+        "There are at most 8 dimensions, elements can be counted, and a row is whole blocks of them.",
         "the rows are not whole blocks, or there are too many elements or dimensions", COUNTED;
+    GgufLimits "gguf-limits", Note, Spec("GGUF: gguf_tensor_info_t"), GGUF,
+        "A tensor has at most 4 dimensions, and a name of at most 64 bytes.",
+        "a tensor has more dimensions or a longer name than the specification names",
+        "The default build of ggml refuses the file: load it with a program whose build allows such tensors.";
     GgufOffset "gguf-offset", Invalid, Spec("GGUF: gguf_tensor_info_t"), GGUF,
         "The data of a tensor is aligned.", "the data is not aligned", WRITER;
     GgufBounds "gguf-bounds", Invalid, Spec("GGUF: gguf_tensor_info_t"), GGUF,

@@ -142,13 +142,6 @@ def without_counterpart(folder):
             {},
         ),
         (
-            "big",
-            types.Q8_0,
-            "unsupported gguf-version",
-            "big-endian",
-            {"endianess": gguf.GGUFEndian.BIG},
-        ),
-        (
             "aligned",
             types.Q8_0,
             "invalid gguf-trailing",

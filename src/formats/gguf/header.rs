@@ -3,6 +3,7 @@
 use alloc::vec::Vec;
 use core::fmt;
 
+use crate::element::ByteOrder;
 use crate::escape::Short;
 use crate::formats::cbor::Map;
 use crate::formats::error::FormatError;
@@ -13,7 +14,7 @@ use crate::num::len_u32;
 
 use super::input::{Input, Stop};
 use super::types::{self, Type};
-use super::{known, value};
+use super::{OPAQUE, known, value};
 
 /// The alignment of data, if the metadata has none.
 const ALIGNMENT: u64 = 32;
@@ -21,12 +22,15 @@ const ALIGNMENT: u64 = 32;
 const ALIGNMENT_KEY: &str = "general.alignment";
 /// The smallest alignment that the format allows. All other alignments are multiples of it.
 const LEAST_ALIGNMENT: u32 = 8;
-/// The largest number of dimensions of a tensor.
-const RANK: usize = 4;
-/// The largest length of a metadata key in bytes.
-const KEY: usize = 65535;
-/// The largest length of a tensor's name in bytes.
-const NAME: usize = 64;
+/// The largest number of dimensions of a tensor. The specification names 4, "but this may change in the future", and tools for
+/// video models write 5.
+const RANK: usize = 8;
+/// The largest length of a tensor's name in bytes. The specification names 64, and some builds of ggml allow more.
+const NAME: usize = 255;
+/// The largest number of dimensions that the specification names. The default build of ggml refuses more.
+const GGML_RANK: usize = 4;
+/// The largest length of a name in bytes that the specification names. The default build of ggml refuses longer names.
+const GGML_NAME: usize = 64;
 /// The largest number of bytes of CBOR for a tensor in addition to its name and shape: the head of the name, and the layout and
 /// attributes of its blocks.
 const BLOCKS: usize = 82;
@@ -39,12 +43,16 @@ pub(super) struct Header<'h> {
     /// The largest number of bytes that the names, layouts and attributes of all tensors take as CBOR.
     pub(super) text: usize,
     pub(super) alignment: u64,
+    /// The byte order of the header, and of the elements.
+    pub(super) byte_order: ByteOrder,
     /// The offset in the file at which the header ends.
     pub(super) end: u64,
     /// The offset in the file at which the data begins.
     pub(super) data: u64,
     /// The input at the description of the first tensor.
     first: Input<'h>,
+    /// The offsets of the metadata keys whose values are checked by [`known::check`].
+    known: Vec<u64>,
     limits: Limits,
 }
 
@@ -80,6 +88,30 @@ impl Info<'_> {
         let shape = self.shape.get(..self.rank);
         shape.ok_or_else(|| FormatError::internal("a tensor has more dimensions than there can be"))
     }
+
+    /// Returns whether the default build of ggml refuses the tensor for its number of dimensions or the length of its name.
+    pub(super) fn exceeds_ggml(&self) -> bool {
+        self.rank > GGML_RANK || self.name.len() > GGML_NAME
+    }
+
+    /// Returns the note for a tensor that [exceeds the limits of ggml](Self::exceeds_ggml).
+    #[cold]
+    pub(super) fn limits_note(&self) -> FormatError {
+        let (rank, length) = (self.rank, self.name.len());
+        let note = |sentence: fmt::Arguments<'_>| {
+            let note = FormatError::predicate(Rule::GgufLimits, sentence);
+            note.or_at(self.description_offset.into()).about(self.name)
+        };
+        if rank > GGML_RANK {
+            note(format_args!(
+                "has {rank} dimensions, more than the {GGML_RANK} that the specification names"
+            ))
+        } else {
+            note(format_args!(
+                "has a name of {length} bytes, more than the {GGML_NAME} that the specification names"
+            ))
+        }
+    }
 }
 
 /// A header, its metadata as CBOR, and the extents of tensor data.
@@ -90,14 +122,19 @@ impl<'h> Header<'h> {
     pub(super) fn parse(mut input: Input<'h>, limits: &Limits) -> Result<Parsed<'h>, Stop> {
         // The caller has recognized the file by its magic number.
         input.bytes::<4>()?;
-        check_version(input.u32()?)?;
+        read_version(&mut input)?;
+        let byte_order = input.byte_order();
         let (tensors, keys) = (input.u64()?, input.u64()?);
-        let (metadata, alignment) = metadata(&mut input, keys, limits)?;
+        let Metadata { cbor, alignment, known } = metadata(&mut input, keys, limits)?;
         let (first, mut extents, mut text) = (input, Vec::new(), 0_usize);
         for _ in 0..tensors {
             let Info { name, kind, bytes, offset, description_offset, .. } =
                 info(&mut input, alignment, limits)?;
-            let more = if matches!(kind, Type::Plain(_)) { 2 } else { BLOCKS };
+            let more = match (kind, byte_order) {
+                (Type::Plain(_), _) => 2,
+                (Type::Blocks(_), ByteOrder::Little) => BLOCKS,
+                (Type::Blocks(_), ByteOrder::Big) => const { BLOCKS + OPAQUE.len() },
+            };
             text = text.saturating_add(name.len()).saturating_add(more);
             extents.try_reserve(1).map_err(|_| FormatError::memory())?;
             extents.push(Extent { offset, bytes, description_offset });
@@ -107,7 +144,23 @@ impl<'h> Header<'h> {
         // Both the end of a header and an alignment are far below 2^63.
         let data = data.ok_or_else(|| FormatError::internal("the data has no offset"))?;
         let (tensors, limits) = (len_u32(extents.len()), *limits);
-        Ok((Self { tensors, text, alignment, end, data, first, limits }, metadata, extents))
+        let header = Self { tensors, text, alignment, byte_order, end, data, first, known, limits };
+        Ok((header, cbor, extents))
+    }
+
+    /// Checks the metadata values that loaders rely on, and passes an error for each key that breaks a rule to `found`. These
+    /// errors do not keep a file from opening, because zten does not use the values.
+    ///
+    /// # Errors
+    /// Out of memory.
+    pub(super) fn check_known(
+        &self,
+        found: &mut dyn FnMut(FormatError),
+    ) -> Result<(), FormatError> {
+        known::check(self.first, &self.known, found).map_err(|stop| match stop {
+            Stop::More => FormatError::internal("the metadata has not been read"),
+            Stop::Failed(error) => error,
+        })
     }
 
     /// Parses the descriptions of all tensors again, in their order.
@@ -129,33 +182,41 @@ impl<'h> Header<'h> {
     }
 }
 
-/// Checks that `version` is 2 or 3.
-fn check_version(version: u32) -> Result<(), Stop> {
-    let violation = |sentence: fmt::Arguments<'_>| Err(Stop::at(Rule::GgufVersion, sentence, 4));
+/// Reads the version, which must be 2 or 3, and sets the byte order of `input`. The file does not say its byte order in another
+/// way: readers take a version whose low 16 bits are 0 for a small number in the other byte order.
+fn read_version(input: &mut Input<'_>) -> Result<(), Stop> {
+    let mut version = input.u32()?;
+    if version & 0xffff == 0 {
+        input.set_big_endian();
+        version = version.swap_bytes();
+    }
     match version {
         2 | 3 => Ok(()),
-        1 => violation(format_args!("unsupported GGUF version 1")),
-        // A small number in the opposite byte order: the low 16 bits are 0.
-        _ if version.trailing_zeros() >= 16 => {
-            violation(format_args!("unsupported big-endian GGUF"))
+        _ => {
+            let sentence = format_args!("unsupported GGUF version {version}");
+            Err(Stop::at(Rule::GgufVersion, sentence, 4))
         }
-        _ => violation(format_args!("unsupported GGUF version {version}")),
     }
 }
 
-/// Parses the metadata, which has `keys` keys. Returns the metadata as CBOR, and the alignment that it sets.
-fn metadata(input: &mut Input<'_>, keys: u64, limits: &Limits) -> Result<(Vec<u8>, u64), Stop> {
+/// The parsed metadata.
+struct Metadata {
+    /// The metadata as CBOR.
+    cbor: Vec<u8>,
+    /// The alignment that the metadata sets.
+    alignment: u64,
+    /// The offsets of the keys whose values are checked by [`known::check`].
+    known: Vec<u64>,
+}
+
+/// Parses the metadata, which has `keys` keys.
+fn metadata(input: &mut Input<'_>, keys: u64, limits: &Limits) -> Result<Metadata, Stop> {
     let start = input.at();
     check_keys(keys, limits, "the metadata").map_err(|error| error.or_at(start))?;
     let (mut map, mut alignment, mut known) = (Map::default(), ALIGNMENT, Vec::new());
     for _ in 0..keys {
         let at = input.at();
         let key = input.text("a key of the metadata")?;
-        if key.is_empty() || key.len() > KEY {
-            let length = key.len();
-            let sentence = format_args!("invalid key of {length} bytes: expected 1 to {KEY}");
-            return Err(Stop::at(Rule::GgufKey, sentence, at));
-        }
         let value = *input;
         map.try_put(key, |out| value::copy(input, out)).map_err(|stop: Stop| stop.about(key))?;
         if key == ALIGNMENT_KEY {
@@ -172,8 +233,7 @@ fn metadata(input: &mut Input<'_>, keys: u64, limits: &Limits) -> Result<(Vec<u8
         let sentence = format_args!("duplicate metadata key {key}");
         FormatError::violation_at(Rule::GgufDuplicateKey, sentence, start)
     })?;
-    known::check(*input, &known)?;
-    Ok((cbor, alignment))
+    Ok(Metadata { cbor, alignment, known })
 }
 
 /// Parses the value of the alignment. `input` begins at the type of the value.

@@ -1,5 +1,6 @@
 //! A cursor over the first bytes of a file, from which the header is parsed.
 
+use crate::element::ByteOrder;
 use crate::error::OutOfMemory;
 use crate::formats::error::{FormatError, Subject};
 use crate::formats::rules::Rule;
@@ -71,6 +72,8 @@ pub(super) struct Input<'h> {
     most: u64,
     /// The limit that a longer header exceeds.
     limit: &'static Row,
+    /// The byte order of numbers.
+    byte_order: ByteOrder,
 }
 
 impl<'h> Input<'h> {
@@ -80,7 +83,17 @@ impl<'h> Input<'h> {
             most @ ..HEADER => (most, Limit::Manifest.into()),
             _ => (HEADER, Rule::LimitHeader.into()),
         };
-        Self { bytes, at: 0, length, most, limit }
+        Self { bytes, at: 0, length, most, limit, byte_order: ByteOrder::Little }
+    }
+
+    /// Reads all further numbers as big-endian numbers.
+    pub(super) fn set_big_endian(&mut self) {
+        self.byte_order = ByteOrder::Big;
+    }
+
+    /// The byte order of numbers.
+    pub(super) fn byte_order(&self) -> ByteOrder {
+        self.byte_order
     }
 
     /// The offset of the next byte in the file.
@@ -125,12 +138,21 @@ impl<'h> Input<'h> {
         taken.copied().ok_or_else(|| FormatError::internal("bytes are missing").into())
     }
 
+    /// Reads the `N` bytes of a number, and returns them in little-endian order.
+    pub(super) fn number<const N: usize>(&mut self) -> Result<[u8; N], Stop> {
+        let mut bytes = self.bytes()?;
+        if self.byte_order == ByteOrder::Big {
+            bytes.reverse();
+        }
+        Ok(bytes)
+    }
+
     pub(super) fn u32(&mut self) -> Result<u32, Stop> {
-        self.bytes().map(u32::from_le_bytes)
+        self.number().map(u32::from_le_bytes)
     }
 
     pub(super) fn u64(&mut self) -> Result<u64, Stop> {
-        self.bytes().map(u64::from_le_bytes)
+        self.number().map(u64::from_le_bytes)
     }
 
     /// Reads a length and a text of this length. `what` names the text in an error.

@@ -1,11 +1,13 @@
-//! Checks of the types, lengths and ranges of well-known metadata values on which loaders rely.
+//! Checks of metadata that has crashed loaders: the lengths of keys, and the types, lengths and ranges of well-known values.
 //!
 //! Keys come in any order, and the known counts depend on the architecture. So the positions of keys that may be known are
-//! stored while the metadata is parsed, and their values are checked at its end.
+//! stored while the metadata is parsed, and their values are checked at its end. zten uses none of the values, so what is found
+//! does not keep a file from opening: `check` reports it.
 
 use core::fmt;
 
 use crate::escape::Short;
+use crate::formats::error::FormatError;
 use crate::formats::rules::Rule;
 use crate::num::usize_from_u32;
 
@@ -83,15 +85,39 @@ fn is_in(list: &str, name: &str) -> bool {
     list.split(' ').any(|other| other == name)
 }
 
-/// Returns whether the value of `key` may have to be checked.
+/// The largest length of a key in bytes.
+const KEY: usize = 65535;
+
+/// Returns whether `key` has an allowed length.
+fn is_valid(key: &str) -> bool {
+    (1..=KEY).contains(&key.len())
+}
+
+/// Returns whether `key` or its value may have to be checked.
 pub(super) fn is_known(key: &str) -> bool {
-    key == ARCHITECTURE
+    !is_valid(key)
+        || key == ARCHITECTURE
         || key.starts_with(TOKENIZER)
         || COUNTS.iter().any(|(end, ..)| key.ends_with(end))
 }
 
-/// Checks the values of known keys. `keys` are the offsets of these keys in the header, whose metadata has been parsed.
-pub(super) fn check(input: Input<'_>, keys: &[u64]) -> Result<(), Stop> {
+/// Checks known keys and their values. `keys` are the offsets of these keys in the header, whose metadata has been parsed. For
+/// each key that breaks a rule, `found` gets one error.
+///
+/// # Errors
+/// Out of memory.
+pub(super) fn check(
+    input: Input<'_>,
+    keys: &[u64],
+    found: &mut dyn FnMut(FormatError),
+) -> Result<(), Stop> {
+    let mut report = |checked: Result<(), Stop>| match checked {
+        Err(Stop::Failed(error @ FormatError::Violation(_))) => {
+            found(error);
+            Ok(())
+        }
+        other => other,
+    };
     let entries = || keys.iter().map(|at| Entry::read(input.seek(*at)));
     let find = |start: &str, end: &str| {
         let mut entries = entries().filter_map(Result::ok);
@@ -99,11 +125,12 @@ pub(super) fn check(input: Input<'_>, keys: &[u64]) -> Result<(), Stop> {
     };
     let mut architecture = "";
     if let Some(mut entry) = find(ARCHITECTURE, "") {
-        if entry.kind != STRING || entry.length.is_some() {
+        if entry.kind == STRING && entry.length.is_none() {
+            architecture = entry.content.text("a string")?;
+        } else {
             let stop = entry.other_type(Rule::GgufArchitecture, "a string");
-            return Err(stop.about(ARCHITECTURE));
+            report(Err(stop.about(ARCHITECTURE)))?;
         }
-        architecture = entry.content.text("a string")?;
     }
     let is_recurrent = is_in(RECURRENT, architecture);
     let (tokens, types) = (find(TOKENIZER, TOKENS), find(TOKENIZER, TYPES));
@@ -118,17 +145,33 @@ pub(super) fn check(input: Input<'_>, keys: &[u64]) -> Result<(), Stop> {
     };
     for entry in entries() {
         let entry = entry?;
-        facts.check(&entry).map_err(|stop| stop.about(entry.key))?;
+        report(check_key(&entry))?;
+        report(facts.check(&entry).map_err(|stop| stop.about(entry.key)))?;
     }
     match (tokens, types) {
-        (Some(tokens), Some(types)) => check_bytes(tokens, types),
+        (Some(tokens), Some(types)) => report(check_bytes(tokens, types)),
         _ => Ok(()),
     }
 }
 
-/// Checks the texts of tokens that stand for bytes. The array `types` has a type for each token.
+/// Checks the length of a key.
+fn check_key(entry: &Entry<'_>) -> Result<(), Stop> {
+    if is_valid(entry.key) {
+        return Ok(());
+    }
+    let length = entry.key.len();
+    let sentence = format_args!("invalid key of {length} bytes: expected 1 to {KEY}");
+    Err(Stop::at(Rule::GgufKey, sentence, entry.at))
+}
+
+/// Checks the texts of tokens that stand for bytes. The array `types` has a type for each token. Arrays of other types are
+/// ignored, because [`Facts::check`] has found them.
 fn check_bytes(mut tokens: Entry<'_>, mut types: Entry<'_>) -> Result<(), Stop> {
-    for _ in 0..types.length.unwrap_or_default() {
+    if tokens.kind != STRING || ![I32, U32].contains(&types.kind) {
+        return Ok(());
+    }
+    let (tokens_length, types_length) = (tokens.length, types.length);
+    for _ in 0..tokens_length.min(types_length).unwrap_or_default() {
         let (kind, at) = (types.content.u32()?, tokens.content.at());
         let text = tokens.content.text_bytes()?;
         if kind == BYTE && text.starts_with(BYTE_START) {
@@ -152,6 +195,8 @@ fn other_byte(text: &[u8], at: u64) -> Stop {
 #[derive(Clone, Copy)]
 struct Entry<'h> {
     key: &'h str,
+    /// The offset of the key in the file.
+    at: u64,
     /// The offset of the value's type in the file.
     start: u64,
     /// The type of the value, or of the elements of an array.
@@ -165,13 +210,14 @@ struct Entry<'h> {
 impl<'h> Entry<'h> {
     /// Parses a key and the type of its value.
     fn read(mut input: Input<'h>) -> Result<Self, Stop> {
+        let at = input.at();
         let key = input.text("a key of the metadata")?;
         let start = input.at();
         let (kind, length) = match input.u32()? {
             ARRAY => (input.u32()?, Some(input.u64()?)),
             kind => (kind, None),
         };
-        Ok(Self { key, start, kind, length, content: input })
+        Ok(Self { key, at, start, kind, length, content: input })
     }
 
     /// Returns the error for a value whose type is not the `expected` type.
@@ -231,13 +277,13 @@ impl Integer {
 fn integer(input: &mut Input<'_>, kind: u32) -> Result<Option<Integer>, Stop> {
     let at = input.at();
     let number: i64 = match kind {
-        U8 => u8::from_le_bytes(input.bytes()?).into(),
-        I8 => i8::from_le_bytes(input.bytes()?).into(),
-        U16 => u16::from_le_bytes(input.bytes()?).into(),
-        I16 => i16::from_le_bytes(input.bytes()?).into(),
+        U8 => u8::from_le_bytes(input.number()?).into(),
+        I8 => i8::from_le_bytes(input.number()?).into(),
+        U16 => u16::from_le_bytes(input.number()?).into(),
+        I16 => i16::from_le_bytes(input.number()?).into(),
         U32 => input.u32()?.into(),
-        I32 => i32::from_le_bytes(input.bytes()?).into(),
-        I64 => i64::from_le_bytes(input.bytes()?),
+        I32 => i32::from_le_bytes(input.number()?).into(),
+        I64 => i64::from_le_bytes(input.number()?),
         U64 => return Ok(Some(Integer { sign: "", size: input.u64()?, at })),
         _ => return Ok(None),
     };

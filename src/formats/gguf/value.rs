@@ -66,16 +66,16 @@ pub(super) fn copy(input: &mut Input<'_>, out: &mut Encoder) -> Result<(), Stop>
 fn scalar(input: &mut Input<'_>, kind: u32, out: &mut Encoder) -> Result<(), Stop> {
     let start = input.at();
     match kind {
-        U8 => out.uint(u8::from_le_bytes(input.bytes()?).into()),
-        I8 => int(out, i8::from_le_bytes(input.bytes()?).into()),
-        U16 => out.uint(u16::from_le_bytes(input.bytes()?).into()),
-        I16 => int(out, i16::from_le_bytes(input.bytes()?).into()),
+        U8 => out.uint(u8::from_le_bytes(input.number()?).into()),
+        I8 => int(out, i8::from_le_bytes(input.number()?).into()),
+        U16 => out.uint(u16::from_le_bytes(input.number()?).into()),
+        I16 => int(out, i16::from_le_bytes(input.number()?).into()),
         U32 => out.uint(input.u32()?.into()),
-        I32 => int(out, i32::from_le_bytes(input.bytes()?).into()),
+        I32 => int(out, i32::from_le_bytes(input.number()?).into()),
         U64 => out.uint(input.u64()?),
-        I64 => int(out, i64::from_le_bytes(input.bytes()?)),
-        F32 => out.float(widened(f32::from_le_bytes(input.bytes()?))),
-        F64 => out.float(f64::from_le_bytes(input.bytes()?)),
+        I64 => int(out, i64::from_le_bytes(input.number()?)),
+        F32 => out.float(widened(f32::from_le_bytes(input.number()?))),
+        F64 => out.float(f64::from_le_bytes(input.number()?)),
         BOOL => match input.bytes()? {
             [value @ (0 | 1)] => out.bool(value == 1),
             [_] => {

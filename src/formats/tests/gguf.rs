@@ -7,15 +7,16 @@ use alloc::vec::Vec;
 use std::path::Path;
 
 use crate::element::StorageType;
-use crate::error::Error;
+use crate::error::{Error, ErrorKind, Misuse};
 use crate::finding::Finding;
 use crate::formats::gguf::types::{Type, kind};
 use crate::formats::{Block, Rule};
 use crate::limits::OpenOptions;
 
 use super::archive::Noted;
-use super::{Kind, START, read, rejection};
+use super::{Kind, START, brief, read, rejection};
 
+use zten_corpus::other::gguf::big_endian;
 pub(super) use zten_corpus::other::gguf::{file, info, pair, text};
 
 /// The attributes of a file with one key, `k`: what follows that key.
@@ -157,9 +158,11 @@ fn versions() {
         (2_u32, ""),
         (3, ""),
         (1, "version 1 "),
-        (0, "big-endian"),
+        (0, "version 0 "),
         (4, "version 4 "),
-        (3_u32.swap_bytes(), "big-endian"),
+        (4_u32.swap_bytes(), "version 4 "),
+        // The counts are read in the other byte order, too.
+        (3_u32.swap_bytes(), "the file ends before its header does"),
     ] {
         let mut bytes = valid.clone();
         bytes[4..8].copy_from_slice(&version.to_le_bytes());
@@ -235,8 +238,8 @@ fn places() {
             "\"a\" has more elements than 64 bits can count",
         ),
         (
-            file(&[], &[info("a", &[1; 5], 24, 0)], &data),
-            "\"a\" has 5 dimensions, expected at most 4",
+            file(&[], &[info("a", &[1; 9], 24, 0)], &data),
+            "\"a\" has 9 dimensions, expected at most 8",
         ),
         (file(&[], &[info("a", &[1; 65], 24, 0)], &data), "has 65 dimensions, expected"),
         (
@@ -312,18 +315,33 @@ fn texts_are_utf_8() {
 #[test]
 fn keys_have_a_length() {
     assert!(read("x", &file(&[pair(&"k".repeat(65535), 7, &[1])], &[], &[])).is_ok());
-    let sentence = rejection("x", &file(&[pair("k", 7, &[1]), pair("", 7, &[1])], &[], &[]));
-    assert_eq!(sentence, "invalid key of 0 bytes: expected 1 to 65535 at byte 0x26");
-    let sentence = rejection("x", &file(&[pair(&"k".repeat(65536), 7, &[1])], &[], &[]));
-    assert_eq!(sentence, "invalid key of 65536 bytes: expected 1 to 65535 at byte 0x18");
+    let found = findings(&file(&[pair("k", 7, &[1]), pair("", 7, &[1])], &[], &[]));
+    let wanted = "invalid key of 0 bytes: expected 1 to 65535 at byte 0x26".to_owned();
+    assert_eq!(found, [("gguf-key", wanted, 0)]);
+    let found = findings(&file(&[pair(&"k".repeat(65536), 7, &[1])], &[], &[]));
+    let wanted = "invalid key of 65536 bytes: expected 1 to 65535 at byte 0x18".to_owned();
+    assert_eq!(found, [("gguf-key", wanted, 0)]);
 }
 
-/// The sentence for a file of these pairs, and where in the last of them, behind its key, it points at.
+/// Opens `bytes`, and returns the rule, the text and the number of further findings for each finding.
+fn findings(bytes: &[u8]) -> Vec<(&'static str, String, u64)> {
+    let archive = OpenOptions::default().from_bytes(bytes).unwrap();
+    let found = archive.findings().iter();
+    found.map(|found| (found.error().rule().unwrap(), brief(found.error()), found.more())).collect()
+}
+
+/// The sentence of the only finding about a file of these pairs, and its offset behind the last key.
 fn of_last(pairs: &[Vec<u8>], key: &str) -> (String, u64) {
-    let error = read("x", &file(pairs, &[], &[])).unwrap_err();
+    let bytes = file(pairs, &[], &[]);
+    let archive = OpenOptions::default().from_bytes(&*bytes).unwrap();
+    let [found] = archive.findings() else { panic!("{key}: {:?}", archive.findings()) };
+    let error = found.error();
+    assert!(matches!(error.kind(), ErrorKind::Invalid(_)), "{error}");
+    // `check` reports what opening found.
+    assert_eq!(archive.verify().unwrap_err().rule(), error.rule());
     let before = pairs[..pairs.len() - 1].iter().map(Vec::len).sum::<usize>();
     let start = u64::try_from(24 + before + 8 + key.len()).unwrap();
-    let finding = Finding::from_error(&error);
+    let finding = Finding::from_error(error);
     assert_eq!(finding.object.as_deref(), Some(key), "{error}");
     // The sentence of a violation of a key begins with the key.
     let sentence = finding.sentence.strip_prefix(&format!("{key} ")).unwrap_or(&finding.sentence);
@@ -387,12 +405,192 @@ fn values_that_loaders_rely_on() {
 
 #[test]
 fn names_have_a_length() {
-    for name in ["n".repeat(64), "é".repeat(32)] {
+    for name in ["n".repeat(64), "é".repeat(32), "n".repeat(65), "é".repeat(127)] {
         let bytes = file(&[], &[info(&name, &[1], 24, 0)], &[7]);
         assert_eq!(read("x", &bytes).unwrap().1[0].0, name);
     }
-    let bytes = file(&[], &[info(&"é".repeat(33), &[1], 24, 0)], &[7]);
-    assert!(rejection("x", &bytes).contains(" has a name of 66 bytes, expected at most 64"));
+    let bytes = file(&[], &[info(&"é".repeat(128), &[1], 24, 0)], &[7]);
+    assert!(rejection("x", &bytes).contains(" has a name of 256 bytes, expected at most 255"));
+}
+
+/// Tensors that the default build of ggml refuses are valid, and have one note.
+#[test]
+fn the_first_tensor_that_ggml_refuses_is_noted() {
+    let long = "n".repeat(65);
+    let infos = [
+        info("a", &[2, 1, 1, 1], 24, 0),
+        info("b", &[1, 2, 1, 1, 3], 24, 32),
+        info(&long, &[1], 24, 64),
+        info("c", &[1; 8], 24, 96),
+    ];
+    let bytes = file(&[], &infos, &[0; 97]);
+    let at = 24 + infos[0].len();
+    let sentence = "\"b\" has 5 dimensions, more than the 4 that the specification names";
+    let wanted = format!("{sentence} at byte {at:#x}");
+    assert_eq!(findings(&bytes), [("gguf-limits", wanted, 2)]);
+    let archive = OpenOptions::default().from_bytes(&*bytes).unwrap();
+    assert_eq!(archive.tensor("b").unwrap().shape(), [3, 1, 1, 2, 1]);
+    assert!(archive.verify().is_ok());
+    let bytes = file(&[], &[info(&long, &[1], 24, 0)], &[7]);
+    let sentence = "has a name of 65 bytes, more than the 64 that the specification names";
+    let wanted = format!("\"{long}\" {sentence} at byte 0x18");
+    let [(rule, text, more)] = &findings(&bytes)[..] else { panic!("no note") };
+    assert_eq!((*rule, *more), ("gguf-limits", 0));
+    assert!(text.ends_with(" that the specification names at byte 0x18"), "{text} {wanted}");
+}
+
+/// One file may break several rules of meaning, and opens all the same.
+#[test]
+fn all_rules_of_meaning_are_found() {
+    let tokens = array(8, 1, &text("<0x-1>"));
+    let types = pair("tokenizer.ggml.token_type", 9, &array(5, 1, &[6, 0, 0, 0]));
+    let pairs = [
+        pair("general.architecture", 8, &text("llama")),
+        pair("llama.block_count", 4, &[0; 4]),
+        pair("llama.embedding_length", 4, &[0; 4]),
+        pair("tokenizer.ggml.tokens", 9, &tokens),
+        types,
+        pair("tokenizer.ggml.eos_token_id", 4, &[1, 0, 0, 0]),
+        pair("tokenizer.ggml.scores", 9, &array(5, 2, &[0; 8])),
+        pair("", 7, &[1]),
+    ];
+    let bytes = file(&pairs, &[info("a", &[1], 24, 0)], &[7]);
+    let rules: Vec<_> = findings(&bytes).into_iter().map(|(rule, _, more)| (rule, more)).collect();
+    let wanted = [
+        ("gguf-count", 1),
+        ("gguf-token-id", 0),
+        ("gguf-tokenizer-type", 0),
+        ("gguf-key", 0),
+        ("gguf-byte-token", 0),
+    ];
+    assert_eq!(rules, wanted);
+    assert_eq!(read("x", &bytes).unwrap().1[0].3, [7]);
+    // An architecture that is no string, and arrays of other types than those of tokens, are not read as such.
+    let pairs = [
+        pair("general.architecture", 9, &array(8, 1, &text("llama"))),
+        pair("tokenizer.ggml.tokens", 9, &array(0, 2, &[1, 2])),
+        pair("tokenizer.ggml.token_type", 9, &array(5, 3, &[6; 12])),
+    ];
+    let rules: Vec<_> =
+        findings(&file(&pairs, &[], &[])).into_iter().map(|(rule, _, more)| (rule, more)).collect();
+    let wanted =
+        [("gguf-architecture", 0), ("gguf-tokenizer-type", 0), ("gguf-tokenizer-length", 0)];
+    assert_eq!(rules, wanted);
+}
+
+#[test]
+fn big_endian_metadata_is_that_of_little_endian_files() {
+    let (swapped, text) = (big_endian::pair("k", 2, &[0x12, 0x34]), big_endian::text("hi"));
+    let list =
+        [&5_u32.to_be_bytes()[..], &2_u64.to_be_bytes(), &[0, 0, 1, 0, 0xff, 0xff, 0xff, 0xfe]];
+    for (pairs, wanted) in [
+        (swapped, &[0x19, 0x12, 0x34][..]),
+        (big_endian::pair("k", 0, &[200]), &[0x18, 200]),
+        (big_endian::pair("k", 1, &[0xff]), &[0x20]),
+        (big_endian::pair("k", 3, &[0x80, 0]), &[0x39, 0x7f, 0xff]),
+        (big_endian::pair("k", 4, &[0, 0, 0, 1]), &[1]),
+        (big_endian::pair("k", 5, &[0xff; 4]), &[0x20]),
+        (big_endian::pair("k", 6, &1.5_f32.to_be_bytes()), &[0xf9, 0x3e, 0]),
+        (big_endian::pair("k", 7, &[1]), &[0xf5]),
+        (big_endian::pair("k", 8, &text), b"\x62hi"),
+        (big_endian::pair("k", 9, &list.concat()), &[0x82, 0x19, 1, 0, 0x21]),
+        (big_endian::pair("k", 10, &[0, 0, 0, 0, 0, 0, 1, 0]), &[0x19, 1, 0]),
+        (big_endian::pair("k", 11, &(-2_i64).to_be_bytes()), &[0x21]),
+        (big_endian::pair("k", 12, &1.5_f64.to_be_bytes()), &[0xf9, 0x3e, 0]),
+    ] {
+        let (attributes, tensors) = read("x", &big_endian::file(&[pairs], &[], &[])).unwrap();
+        assert!(tensors.is_empty());
+        assert_eq!(attributes.strip_prefix(b"\xa1\x61k").unwrap(), wanted);
+    }
+    // A big-endian file of version 2 is read, too.
+    let mut bytes = big_endian::file(&[], &[], &[]);
+    bytes[7] = 2;
+    assert!(read("x", &bytes).is_ok());
+}
+
+#[test]
+fn big_endian_elements_are_those_of_little_endian_files() {
+    for (id, width) in [(0, 4), (1, 2), (24, 1), (25, 2), (26, 4), (27, 8), (28, 8), (30, 2)] {
+        let little: Vec<u8> = (1..=6 * u8::try_from(width).unwrap()).collect();
+        let mut big = little.clone();
+        big.chunks_exact_mut(width).for_each(<[u8]>::reverse);
+        let bytes = big_endian::file(&[], &[big_endian::info("t", &[3, 2], id, 0)], &big);
+        let tensors = read("x", &bytes).unwrap().1;
+        assert_eq!((&tensors[0].1[..], &tensors[0].3), (&[2, 3][..], &little), "{id}");
+    }
+}
+
+/// The decoded bytes of big-endian blocks are little-endian blocks. Blocks that cannot be swapped are opaque.
+#[test]
+fn big_endian_blocks_are_swapped_or_opaque() {
+    // The offsets of half-precision floats, and of nothing in blocks of single bytes.
+    let fields = |name: &str| -> Option<&'static [usize]> {
+        Some(match name {
+            "Q4_0" | "Q8_0" | "IQ4_NL" => &[0],
+            "Q4_1" | "Q4_K" | "Q5_K" => &[0, 2],
+            "Q2_K" => &[80, 82],
+            "Q3_K" => &[108],
+            "Q6_K" => &[208],
+            "TQ1_0" => &[52],
+            "TQ2_0" => &[64],
+            "MXFP4" | "NVFP4" => &[],
+            _ => return None,
+        })
+    };
+    let mut swapped = 0;
+    for id in 0..100 {
+        let Ok(Type::Blocks(block)) = kind(id) else { continue };
+        let size = usize::try_from(block.bytes).unwrap();
+        let little: Vec<u8> = (0..=250).cycle().take(3 * size).collect();
+        let shape = [block.elements, 3];
+        let offsets = fields(block.name);
+        let mut big = little.clone();
+        for bytes in big.chunks_exact_mut(size) {
+            offsets.iter().copied().flatten().for_each(|at| bytes[*at..at + 2].reverse());
+        }
+        let bytes = big_endian::file(&[], &[big_endian::info("t", &shape, id, 0)], &big);
+        let archive = OpenOptions::default().from_bytes(&*bytes).unwrap();
+        let tensor = archive.tensor("t").unwrap();
+        archive.verify().unwrap();
+        let component = tensor.component("data").unwrap();
+        // Bytes are decoded in chunks of any size.
+        let mut reader = component.reader().unwrap();
+        let (mut read, mut room) = (Vec::new(), [0; 7]);
+        while let length @ 1.. = reader.read_chunk(&mut room).unwrap() {
+            read.extend_from_slice(&room[..length]);
+        }
+        if offsets.is_none() {
+            let layout = format!("gguf.{}.big_endian", block.name.to_ascii_lowercase());
+            assert_eq!((tensor.layout_name(), Block::of(&tensor)), (&*layout, None));
+            assert_eq!((read, Block::of_layout(&tensor)), (big, None));
+            let error = tensor.to_f32().unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::Misuse(Misuse::Layout), "{}", block.name);
+            continue;
+        }
+        swapped += 1;
+        assert_eq!((read, Block::of(&tensor)), (little.clone(), Some(block)));
+        assert_eq!(component.read().unwrap().to_vec(), little);
+        assert_eq!(component.read().unwrap().to_vec(), little);
+        let is_lent = offsets == Some(&[]);
+        assert_eq!(component.view().is_ok(), is_lent, "{}", block.name);
+        let wanted = file(&[], &[info("t", &shape, id, 0)], &little);
+        let wanted = OpenOptions::default().from_bytes(&*wanted).unwrap();
+        let bits = |values: Vec<f32>| values.into_iter().map(f32::to_bits).collect::<Vec<_>>();
+        let wanted = wanted.tensor("t").unwrap().to_f32().unwrap();
+        assert_eq!(bits(tensor.to_f32().unwrap()), bits(wanted), "{}", block.name);
+    }
+    assert_eq!(swapped, 13);
+}
+
+/// A split model keeps the byte order of its files.
+#[cfg(feature = "parts")]
+#[test]
+fn big_endian_files_may_be_split() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("corpus/other/gguf/accept");
+    let archive = super::open(&folder.join("big-00001-of-00002.gguf")).unwrap();
+    for (name, value) in [("a", 0.5_f32), ("b", 1.5)] {
+        assert_eq!(archive.tensor(name).unwrap().to_vec::<f32>().unwrap(), [value]);
+    }
 }
 
 /// Opens a file with limits, and says which rule it breaks.

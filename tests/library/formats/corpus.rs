@@ -94,7 +94,7 @@ fn accepted() {
 }
 
 /// The end of the path of each valid file for which zten reports a note, and the id of the rule that makes the note.
-const NOTED: [(&str, &str); 11] = [
+const NOTED: [(&str, &str); 15] = [
     ("index/accept/copy.index.json", "index-copy"),
     ("index/accept/unnamed.index.json", "index-unnamed"),
     ("index/accept/total-size-wrong.index.json", "index-total-size"),
@@ -103,6 +103,10 @@ const NOTED: [(&str, &str); 11] = [
     ("index/accept/unknown-key.index.json", "index-key"),
     ("npz/accept/readme.npz", "npz-name"),
     ("npz/accept/folder.npz", "npz-name"),
+    ("gguf/accept/five-dimensions.gguf", "gguf-limits"),
+    ("gguf/accept/eight-dimensions.gguf", "gguf-limits"),
+    ("gguf/accept/name-65.gguf", "gguf-limits"),
+    ("gguf/accept/name-255.gguf", "gguf-limits"),
     ("safetensors/accept/unaligned.safetensors", "safetensors-alignment"),
     ("torch/accept/no-checksums.pt", "torch-no-checksums"),
     ("torch/accept/big-untyped.pt", "torch-byte-order"),

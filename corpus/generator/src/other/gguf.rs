@@ -1,34 +1,46 @@
-//! GGUF, version 3.
+//! GGUF, version 3, in both byte orders.
 
-/// A text with its length in front.
-pub fn text(text: impl AsRef<[u8]>) -> Vec<u8> {
-    let text = text.as_ref();
-    [&(text.len() as u64).to_le_bytes(), text].concat()
+/// Defines functions that write numbers with the method `$to_bytes`.
+macro_rules! parts {
+    ($to_bytes:ident) => {
+        /// A text with its length in front.
+        pub fn text(text: impl AsRef<[u8]>) -> Vec<u8> {
+            let text = text.as_ref();
+            [&(text.len() as u64).$to_bytes(), text].concat()
+        }
+
+        /// A key, a type and a value.
+        pub fn pair(key: &str, kind: u32, value: &[u8]) -> Vec<u8> {
+            [text(key), kind.$to_bytes().to_vec(), value.to_vec()].concat()
+        }
+
+        /// A tensor: its dimensions, fastest first, its type, and where it lies.
+        pub fn info(name: &str, dimensions: &[u64], kind: u32, offset: u64) -> Vec<u8> {
+            let mut bytes = text(name);
+            bytes.extend(u32::try_from(dimensions.len()).unwrap().$to_bytes());
+            bytes.extend(dimensions.iter().flat_map(|dimension| dimension.$to_bytes()));
+            bytes.extend(kind.$to_bytes());
+            bytes.extend(offset.$to_bytes());
+            bytes
+        }
+
+        /// A file of version 3, its data aligned to 32 bytes.
+        pub fn file(pairs: &[Vec<u8>], infos: &[Vec<u8>], data: &[u8]) -> Vec<u8> {
+            let mut bytes = [b"GGUF", &3_u32.$to_bytes()[..]].concat();
+            bytes.extend((infos.len() as u64).$to_bytes());
+            bytes.extend((pairs.len() as u64).$to_bytes());
+            bytes.extend(pairs.concat());
+            bytes.extend(infos.concat());
+            bytes.resize(bytes.len().next_multiple_of(32), 0);
+            bytes.extend(data);
+            bytes
+        }
+    };
 }
 
-/// A key, a type and a value.
-pub fn pair(key: &str, kind: u32, value: &[u8]) -> Vec<u8> {
-    [text(key), kind.to_le_bytes().to_vec(), value.to_vec()].concat()
-}
+parts!(to_le_bytes);
 
-/// A tensor: its dimensions, fastest first, its type, and where it lies.
-pub fn info(name: &str, dimensions: &[u64], kind: u32, offset: u64) -> Vec<u8> {
-    let mut bytes = text(name);
-    bytes.extend(u32::try_from(dimensions.len()).unwrap().to_le_bytes());
-    bytes.extend(dimensions.iter().flat_map(|dimension| dimension.to_le_bytes()));
-    bytes.extend(kind.to_le_bytes());
-    bytes.extend(offset.to_le_bytes());
-    bytes
-}
-
-/// A file of version 3, its data aligned to 32 bytes.
-pub fn file(pairs: &[Vec<u8>], infos: &[Vec<u8>], data: &[u8]) -> Vec<u8> {
-    let mut bytes = b"GGUF\x03\0\0\0".to_vec();
-    bytes.extend((infos.len() as u64).to_le_bytes());
-    bytes.extend((pairs.len() as u64).to_le_bytes());
-    bytes.extend(pairs.concat());
-    bytes.extend(infos.concat());
-    bytes.resize(bytes.len().next_multiple_of(32), 0);
-    bytes.extend(data);
-    bytes
+/// The parts of big-endian files.
+pub mod big_endian {
+    parts!(to_be_bytes);
 }

@@ -1,11 +1,15 @@
 //! GGUF.
 
 use super::Cases;
-use crate::other::gguf::{file, info, pair, text};
+use crate::other::gguf::{big_endian, file, info, pair, text};
 
 const F32: u32 = 0;
 const Q4_0: u32 = 2;
+const Q5_0: u32 = 6;
+const Q8_0: u32 = 8;
 const I8: u32 = 24;
+const I16: u32 = 25;
+const MXFP4: u32 = 39;
 
 /// A key and a number of the type that `split.no` and `split.count` have.
 fn number(key: &str, value: u16) -> Vec<u8> {
@@ -63,8 +67,63 @@ fn several(cases: &mut Cases) {
     cases.reject("gguf", ("", &name("gguf-duplicate-name--in-two", 2)), again);
 }
 
+/// Big-endian files.
+fn big_endian_files(cases: &mut Cases) {
+    use big_endian::{file, info, pair, text};
+
+    let floats: Vec<u8> = [1.0_f32, -2.5].iter().flat_map(|float| float.to_be_bytes()).collect();
+    let counts: Vec<u8> = [1_i16, -2, 3].iter().flat_map(|count| count.to_be_bytes()).collect();
+    let data = [&floats[..], &[0; 24], &counts, &[0; 26], &[1, 2, 3]].concat();
+    let numbers = [5_u32.to_be_bytes().to_vec(), 2_u64.to_be_bytes().to_vec()].concat();
+    let numbers = [numbers, 7_i32.to_be_bytes().to_vec(), (-8_i32).to_be_bytes().to_vec()].concat();
+    let pairs = [
+        pair("general.name", 8, &text("tiny")),
+        pair("general.alignment", 4, &32_u32.to_be_bytes()),
+        pair("half", 6, &0.5_f32.to_be_bytes()),
+        pair("numbers", 9, &numbers),
+    ];
+    let infos =
+        [info("floats", &[2], F32, 0), info("counts", &[3], I16, 32), info("bytes", &[3], I8, 64)];
+    let valid = file(&pairs, &infos, &data);
+    cases.accept("gguf", "big-endian.gguf", valid.clone());
+    // The scales are 1 and -2.
+    let blocks = [&[0x3c, 0][..], &[0x98; 16], &[0xc0, 0], &[0x80; 16], &[0; 28]].concat();
+    let bytes = [&[0x3c, 0][..], &(0..32).collect::<Vec<u8>>(), &[0; 30], &[127], &[0x31; 16]];
+    let infos = [
+        info("q4_0", &[64], Q4_0, 0),
+        info("q8_0", &[32], Q8_0, 64),
+        info("mxfp4", &[32], MXFP4, 128),
+    ];
+    let data = [blocks, bytes.concat()].concat();
+    cases.accept("gguf", "big-endian-blocks.gguf", file(&[], &infos, &data));
+    let opaque = file(&[], &[info("q5_0", &[32], Q5_0, 0)], &[7; 22]);
+    cases.accept("gguf", "big-endian-opaque.gguf", opaque);
+    for (own, name) in [(0_u16, "a"), (1, "b")] {
+        let pairs = [
+            pair("split.no", 2, &own.to_be_bytes()),
+            pair("split.count", 2, &2_u16.to_be_bytes()),
+            pair("split.tensors.count", 5, &2_i32.to_be_bytes()),
+        ];
+        let value = f32::from(own) + 0.5;
+        let bytes = file(&pairs, &[info(name, &[1], F32, 0)], &value.to_be_bytes());
+        cases.accept("gguf", &format!("big-0000{}-of-00002.gguf", own + 1), bytes);
+    }
+    let version = [b"GGUF", &[0, 0, 0, 4][..], &valid[8..]].concat();
+    cases.reject("gguf", ("gguf-version", "big-endian-4.gguf"), version);
+    let mut short = valid;
+    short.truncate(short.len() - 1);
+    cases.reject("gguf", ("gguf-bounds", "big-endian.gguf"), short);
+    let tokens = [8_u32.to_be_bytes().to_vec(), 1_u64.to_be_bytes().to_vec(), text("a")].concat();
+    let pairs = [
+        pair("tokenizer.ggml.tokens", 9, &tokens),
+        pair("tokenizer.ggml.eos_token_id", 4, &1_u32.to_be_bytes()),
+    ];
+    cases.reject("gguf", ("gguf-token-id", "big-endian.gguf"), file(&pairs, &[], &[]));
+}
+
 pub(super) fn all(cases: &mut Cases) {
     several(cases);
+    big_endian_files(cases);
     let name = pair("general.name", 8, &text("tiny"));
     let first = info("a", &[2], F32, 0);
     let second = info("b", &[3], I8, 32);
@@ -95,7 +154,11 @@ pub(super) fn all(cases: &mut Cases) {
         ("alignment-8", alignment(4, 8)),
         ("strings", strings("é".as_bytes())),
         ("long-name", named(64)),
+        ("name-65", named(65)),
+        ("name-255", named(255)),
         ("dimensions", shaped(&[1, 3, 2, 1])),
+        ("five-dimensions", shaped(&[1, 3, 2, 1, 1])),
+        ("eight-dimensions", shaped(&[1, 3, 1, 1, 2, 1, 1, 1])),
         ("blocks", file(&[], &[info("q", &[32], Q4_0, 0)], &[7; 18])),
         ("empty-tensor", file(&[], &[info("e", &[0], F32, 0)], &[])),
     ];
@@ -118,7 +181,7 @@ pub(super) fn all(cases: &mut Cases) {
         ("gguf-magic", "letters", b"GGUX\x03\0\0\0".to_vec()),
         ("gguf-version", "1", version([1, 0, 0, 0])),
         ("gguf-version", "4", version([4, 0, 0, 0])),
-        ("gguf-version", "big-endian", version([0, 0, 0, 3])),
+        ("gguf-version", "0", version([0, 0, 0, 0])),
         ("gguf-truncated", "magic", valid[..6].to_vec()),
         ("gguf-truncated", "header", valid[..40].to_vec()),
         ("gguf-truncated", "length-of-a-text", meta(&[pair("k", 8, &long)])),
@@ -126,7 +189,7 @@ pub(super) fn all(cases: &mut Cases) {
         ("gguf-utf8", "string", meta(&[pair("k", 8, &text(b"\xc3"))])),
         ("gguf-utf8", "element", strings(b"\xe9")),
         ("gguf-utf8", "name", tensors(&[wrong_name])),
-        ("gguf-name", "65", named(65)),
+        ("gguf-name", "256", named(256)),
         ("gguf-duplicate-key", "key", meta(&[name.clone(), name.clone()])),
         ("gguf-duplicate-name", "name", tensors(&[first.clone(), info("a", &[3], I8, 32)])),
         ("gguf-value-type", "13", meta(&[wrong_type])),
@@ -140,7 +203,7 @@ pub(super) fn all(cases: &mut Cases) {
         ("gguf-tensor-type", "q8_1", tensors(&[info("a", &[32], 9, 0)])),
         ("gguf-tensor-type", "unknown", tensors(&[info("a", &[2], 99, 0)])),
         ("gguf-shape", "blocks", tensors(&[info("a", &[33], Q4_0, 0)])),
-        ("gguf-shape", "dimensions", shaped(&[1, 3, 2, 1, 1])),
+        ("gguf-shape", "dimensions", shaped(&[1, 3, 2, 1, 1, 1, 1, 1, 1])),
         ("gguf-shape", "overflow", tensors(&[info("a", &[1 << 40, 1 << 40], F32, 0)])),
         ("gguf-offset", "odd", tensors(&[info("a", &[2], F32, 1)])),
         ("gguf-bounds", "cut", valid[..valid.len() - 1].to_vec()),
