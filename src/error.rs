@@ -35,8 +35,8 @@ pub enum Misuse with fn sentence -> &'static str {
     ByteOrder = "the bytes are not in this machine's byte order",
     /// A bool of 0.1 may be any byte, and some of these are not 0 or 1. The elements can be read one by one.
     BoolBytes = "a 0.1 bool is any byte, and these cannot be borrowed as bools",
-    /// The component is compressed or in column-major order, so its elements cannot be borrowed.
-    Compressed = "the component is compressed or in column-major order and cannot be borrowed",
+    /// The component is compressed, in column-major order or in big-endian blocks, so its elements cannot be borrowed.
+    Compressed = "the component is compressed, in column-major order or in big-endian blocks, and cannot be borrowed",
     /// The manifest was opened without its file, so its content cannot be read: `bind` and `bind_blob` take the bytes.
     NoFile = "the manifest was opened without its file: call `read_from` with a source, `bind` with the file's bytes, or open an `Archive`",
     /// The file is not in memory. Its elements can be read, but not borrowed.
