@@ -1,7 +1,5 @@
 //! The byte order of quantized blocks.
 
-use core::num::NonZeroUsize;
-
 /// The fields of two bytes in the blocks of a GGUF type: the scales of the block, which are half-precision floats. In a
 /// big-endian file the bytes of these fields are swapped, as `gguf_convert_endian.py` of llama.cpp does it and as ggml reads them
 /// on a big-endian machine. All other bytes of a block are the same in both byte orders.
@@ -11,7 +9,7 @@ use core::num::NonZeroUsize;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct BlockFields {
     /// The length of a block in bytes.
-    bytes: NonZeroUsize,
+    bytes: usize,
     /// The offsets of the fields in the block. These and the length are even, so no field lies in two chunks of which each has an
     /// even number of bytes.
     offsets: &'static [usize],
@@ -37,7 +35,6 @@ const LAYOUTS: [(&str, BlockFields); 11] = [
 
 impl BlockFields {
     const fn new(bytes: usize, offsets: &'static [usize]) -> Self {
-        let Some(bytes) = NonZeroUsize::new(bytes) else { panic!("a block is empty") };
         Self { bytes, offsets }
     }
 
@@ -50,7 +47,7 @@ impl BlockFields {
     /// Swaps the bytes of all fields in `bytes`, a part of the blocks that begins at the offset `position`. Both the position and
     /// the length of `bytes` are even.
     pub(crate) fn swap(self, position: u64, bytes: &mut [u8]) {
-        let block = self.bytes.get();
+        let block = self.bytes;
         // The position within the block that `bytes` begin in. A block is short, so the remainder fits.
         let begun = u64::try_from(block).ok().and_then(|block| position.checked_rem(block));
         let begun = begun.and_then(|begun| usize::try_from(begun).ok()).unwrap_or_default();
@@ -77,9 +74,9 @@ mod tests {
     #[test]
     fn fields_are_even() {
         for (name, fields) in LAYOUTS {
-            assert!(fields.bytes.get().is_multiple_of(2), "{name}");
+            assert!(fields.bytes.is_multiple_of(2), "{name}");
             for offset in fields.offsets {
-                assert!(offset.is_multiple_of(2) && offset + FIELD <= fields.bytes.get(), "{name}");
+                assert!(offset.is_multiple_of(2) && offset + FIELD <= fields.bytes, "{name}");
             }
             assert_eq!(BlockFields::of_layout(name), Some(fields));
         }
@@ -92,7 +89,7 @@ mod tests {
     #[test]
     fn chunks_are_swapped_as_the_whole() {
         for (name, fields) in LAYOUTS {
-            let block = fields.bytes.get();
+            let block = fields.bytes;
             let bytes: Vec<u8> = (0..=250).cycle().take(3 * block).collect();
             let mut whole = bytes.clone();
             for block in whole.chunks_exact_mut(block) {

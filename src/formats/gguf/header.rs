@@ -186,7 +186,7 @@ impl<'h> Header<'h> {
 /// way: readers take a version whose low 16 bits are 0 for a small number in the other byte order.
 fn read_version(input: &mut Input<'_>) -> Result<(), Stop> {
     let mut version = input.u32()?;
-    if version & 0xffff == 0 {
+    if version.trailing_zeros() >= 16 {
         input.set_big_endian();
         version = version.swap_bytes();
     }
