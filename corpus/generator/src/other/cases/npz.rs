@@ -196,8 +196,8 @@ pub(super) fn all(cases: &mut Cases) {
         ("npy-size", "longer", of(Member::stored("a.npy", &long_array(-1)))),
         ("npy-size", "shorter", of(Member::deflated("a.npy", &long_array(1)))),
         (
-            "npy-dtype",
-            "objects",
+            "npy-objects",
+            "none",
             of(Member::stored("a.npy", &file("|O", false, "()", b"\x80\x02N."))),
         ),
         ("tensor-bool-value", "2", of(bools(2))),
