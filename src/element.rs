@@ -4,7 +4,7 @@ mod block_fields;
 mod dtype;
 mod floats;
 
-pub(crate) use block_fields::{BlockFields, FIELD};
+pub(crate) use block_fields::{BlockFields, FIELD, OPAQUE_BLOCKS};
 pub use dtype::DType;
 pub(crate) use floats::name_of_not_finite;
 pub use floats::{Complex, F4E2M1, F8E4M3Fn, F8E4M3Fnuz, F8E5M2, F8E5M2Fnuz, F8E8M0};

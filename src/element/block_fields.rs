@@ -15,6 +15,9 @@ pub(crate) struct BlockFields {
     offsets: &'static [usize],
 }
 
+/// The end of the layout's name of big-endian blocks whose byte order is not defined. Their bytes are not interpreted.
+pub(crate) const OPAQUE_BLOCKS: &str = ".big_endian";
+
 /// The length of a field in bytes.
 pub(crate) const FIELD: usize = 2;
 

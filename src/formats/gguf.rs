@@ -17,14 +17,16 @@ use alloc::string::String;
 use alloc::vec::Vec;
 
 use crate::archive::Archive;
-use crate::element::{ByteOrder, StorageType};
-use crate::index::{Blobs, Builder, FileFormat, Parsed, RawComponent, RawObject, Rules};
+use crate::element::{ByteOrder, OPAQUE_BLOCKS, StorageType};
+use crate::index::{
+    Blobs, Builder, FileFormat, Parsed, RawComponent, RawElements, RawObject, Rules,
+};
 use crate::limits::OpenOptions;
 use crate::num::u64_from_usize;
 use crate::read_at::ReadAt;
 
 use super::builder_error::{self, format_error};
-use super::error::FormatError;
+use super::error::{FormatError, copied};
 use super::in_memory;
 use super::rules::Rule;
 
@@ -40,10 +42,6 @@ pub(super) const MAGIC: &[u8] = b"GGUF";
 /// The number of bytes of a file that are read first, after the few bytes that tell the format. This is half of the memory that
 /// opening may take in addition to a multiple of the header.
 const FIRST: u64 = 32 << 10;
-
-/// The suffix of the layouts of blocks in a big-endian file if the order of their bytes is not defined. Their bytes can be read,
-/// and zten computes no values from them.
-pub(super) const OPAQUE: &str = ".big_endian";
 
 /// The format's name and rules for the index of an archive.
 static GGUF: FileFormat = FileFormat::new(
@@ -111,7 +109,7 @@ fn parse(
         Err(Stop::More) => return Ok(None),
         Err(Stop::Failed(error)) => return Err(error),
     };
-    Layout { source, length, start, header: &header }.check(extents)?;
+    let lengths = Layout { source, length, start, header: &header }.check(extents)?;
     let mut builder = Builder::new(&GGUF, 0..header.end, length, options).map_err(format_error)?;
     // Without a reservation, vectors that double their capacity could exceed the memory that a header may take.
     let text = header.text.saturating_add(metadata.len());
@@ -129,22 +127,32 @@ fn parse(
             *count = count.saturating_add(1);
         }
         let (layout, blocks) = match info.kind {
-            Type::Plain(_) => (crate::index::Layout::Dense, None),
+            Type::Plain(_) | Type::Unread(_) => (crate::index::Layout::Dense, None),
             Type::Blocks(block) => {
                 let mut layout = block.layout()?;
                 if header.byte_order == ByteOrder::Big && !block.has_byte_order(&layout) {
-                    append(&mut layout, OPAQUE)?;
+                    append(&mut layout, OPAQUE_BLOCKS)?;
                 }
                 (crate::index::Layout::Unknown, Some((layout, block.attributes()?)))
             }
         };
+        let type_name = match info.kind {
+            Type::Unread(unknown) => Some(copied(unknown)?),
+            Type::Plain(_) | Type::Blocks(_) => None,
+        };
+        let bytes = info.bytes.unwrap_or_else(|| lengths.of(info.description_offset));
+        let mut component = component(&info, &header, (bytes, length));
+        if let Some(type_name) = &type_name {
+            let reason = Rule::GgufTensorType.row();
+            component.elements = RawElements::Unread { type_name, reason };
+        }
         let object = RawObject {
             name: info.name,
             shape: info.shape()?,
             layout,
             layout_name: blocks.as_ref().map(|(name, _)| &**name),
             attributes: blocks.as_ref().map(|(_, attributes)| &**attributes),
-            components: &[component(&info, &header, length)],
+            components: &[component],
             source_offset: info.description_offset,
         };
         builder.push(&object).map_err(format_error)?;
@@ -155,16 +163,21 @@ fn parse(
     builder_error::finish(builder, Rule::GgufDuplicateName).map(Some)
 }
 
-/// Returns the only component of the tensor `info` in a file of `length` bytes with the given `header`.
-fn component(info: &Info<'_>, header: &Header<'_>, length: u64) -> RawComponent<'static> {
-    let storage = match info.kind {
-        Type::Plain(storage) => storage,
-        Type::Blocks(_) => StorageType::U8,
+/// Returns the only component of the tensor `info`, whose data has `bytes` bytes, in a file of `length` bytes with the given
+/// `header`.
+fn component<'a>(
+    info: &Info<'_>,
+    header: &Header<'_>,
+    (bytes, length): (u64, u64),
+) -> RawComponent<'a> {
+    let (storage, byte_order) = match info.kind {
+        Type::Plain(storage) => (storage, header.byte_order),
+        Type::Blocks(_) => (StorageType::U8, header.byte_order),
+        Type::Unread(_) => (StorageType::U8, ByteOrder::Little),
     };
     // A tensor without data may have any offset, even one beyond the end of the file.
-    let offset = header.data.saturating_add(info.offset).min(length.saturating_sub(info.bytes));
-    let raw = RawComponent::raw(storage, offset, info.bytes);
-    RawComponent { byte_order: header.byte_order, ..raw }
+    let offset = header.data.saturating_add(info.offset).min(length.saturating_sub(bytes));
+    RawComponent { byte_order, ..RawComponent::raw(storage, offset, bytes) }
 }
 
 /// Appends `more` to `text`.

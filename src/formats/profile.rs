@@ -10,7 +10,7 @@ use crate::manifest::Tensor;
 use crate::write::Encoded;
 
 use super::block::Block;
-use super::gguf::OPAQUE;
+use crate::element::OPAQUE_BLOCKS;
 
 /// Returns the layout and attributes for a GGUF `tensor` in generation 2, for
 /// [`Copier::layouts`](crate::write::Copier::layouts). Returns `None` if the tensor keeps its layout.
@@ -32,7 +32,7 @@ pub fn find_without_profile<'m>(mut tensors: impl Iterator<Item = Tensor<'m>>) -
             Some(Block { name, .. }) => {
                 format!("it can be read, but not written: 2 has no profile for blocks of {name}")
             }
-            None if tensor.layout_name().ends_with(OPAQUE) => {
+            None if tensor.layout_name().ends_with(OPAQUE_BLOCKS) => {
                 let layout = tensor.layout_name();
                 format!("it can be read, but not written: 2 has no profile for blocks of {layout}")
             }

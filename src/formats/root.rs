@@ -5,9 +5,11 @@ use alloc::vec::Vec;
 use core::fmt;
 
 use crate::archive::Archive;
-use crate::error::Error;
+use crate::element::StorageType;
+use crate::error::{Error, ErrorKind};
 use crate::index::Layout;
-use crate::index::{Builder, Parsed, RawComponent, RawObject};
+use crate::index::{Builder, Parsed, RawComponent, RawElements, RawObject};
+use crate::layout::State;
 use crate::limits::OpenOptions;
 use crate::manifest::ElementType;
 use crate::manifest::Tensor;
@@ -226,9 +228,14 @@ pub(crate) fn push(
     let component = tensor.component("data");
     let component = component.ok_or_else(|| FormatError::internal("a tensor has no data"))?;
     let extent = component.extent();
-    let (storage, logical) = match component.element_type() {
-        ElementType::Plain(storage) => (storage, None),
-        ElementType::Logical(logical) => (logical.storage(), Some(logical)),
+    let (storage, logical, elements) = match (component.element_type(), tensor.state()) {
+        (ElementType::Plain(storage), _) => (storage, None, RawElements::Known),
+        (ElementType::Logical(logical), _) => {
+            (logical.storage(), Some(logical), RawElements::Known)
+        }
+        (ElementType::Unknown(type_name), State::Unread(ErrorKind::Unsupported(reason))) => {
+            (StorageType::U8, None, RawElements::Unread { type_name, reason })
+        }
         _ => return Err(FormatError::internal("a tensor has an unknown type")),
     };
     let mut shape = Vec::new();
@@ -244,7 +251,7 @@ pub(crate) fn push(
         layout,
         layout_name: (layout == Layout::Unknown).then(|| tensor.layout_name()),
         attributes: attributes.as_deref(),
-        components: &[RawComponent { file, logical, byte_order, ..raw }],
+        components: &[RawComponent { file, logical, elements, byte_order, ..raw }],
         source_offset: tensor.source_offset(),
     };
     builder.push(&raw).map_err(format_error)?;

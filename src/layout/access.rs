@@ -280,9 +280,10 @@ impl<'a> Tensor<'a> {
     pub fn state(&self) -> State {
         let states = self.components().map(|component| component.state());
         let whole = self.unknown_layout().or_else(|| self.type_beyond_profile());
-        // Other formats name the layouts that they know, such as that of GGUF blocks.
-        let is_ztensor = self.facts().generation.is_some();
-        let is_opaque = is_ztensor && self.layout() == Layout::Unknown;
+        // The parsers of other formats give names to the layouts that they know, such as those of GGUF blocks.
+        let is_known = self.facts().generation.is_none()
+            && !self.layout_name().ends_with(crate::element::OPAQUE_BLOCKS);
+        let is_opaque = self.layout() == Layout::Unknown && !is_known;
         let whole = match whole {
             Some(error) => State::Unread(error.kind),
             None if is_opaque => State::Opaque,

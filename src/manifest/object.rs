@@ -8,7 +8,7 @@ use crate::cbor::{Attributes, Input, uint};
 use crate::debug_summary::Start;
 use crate::digest::Digest;
 use crate::element::{BlockFields, ByteOrder, DType, LogicalType, StorageType};
-use crate::error::{BareError, Described, Error, Location, Misuse, Named};
+use crate::error::{BareError, Described, Error, ErrorKind, Location, Misuse, Named};
 use crate::formats::ztensor::{Dialect, Field};
 use crate::index::{
     Arrangement, ComponentRecord, Details, Encoding, Extent, FormatFacts, Layout, Logical,
@@ -65,6 +65,13 @@ impl<'a> Tensor<'a> {
         let component = ordinal.and_then(|ordinal| self.component_at(ordinal));
         let error = match component.and_then(|component| self.dimension_of(&error, &component)) {
             Some((dimension, size)) => error.in_dimension(dimension, size),
+            None => error,
+        };
+        let error = match component.filter(|component| component.is_unread_for(&error)) {
+            Some(component) => {
+                let name = crate::escape::Short(component.type_name());
+                error.saying(format_args!("elements of the type {name} are not read"))
+            }
             None => error,
         };
         error.named(&Named {
@@ -386,6 +393,19 @@ impl<'a> Component<'a> {
             return None;
         }
         self.parts.index().special_elements(self.owner.first.wrapping_add(self.ordinal))
+    }
+
+    /// Returns whether `error` says that the component is not read because zten does not know its type. The rule of such an
+    /// error does not name the type. The rule on pickled objects says all that their type says.
+    #[cfg(feature = "std")]
+    fn is_unread_for(&self, error: &Error) -> bool {
+        let pickles = self.facts().pickles.map(|pickles| pickles.unread);
+        match self.special_elements() {
+            Some(SpecialElements::Unread(row)) => {
+                error.kind() == ErrorKind::Unsupported(row) && pickles != Some(row)
+            }
+            _ => false,
+        }
     }
 
     /// Returns all bytes of the file, if they are in memory.

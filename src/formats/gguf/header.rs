@@ -3,18 +3,19 @@
 use alloc::vec::Vec;
 use core::fmt;
 
-use crate::element::ByteOrder;
+use crate::element::{ByteOrder, OPAQUE_BLOCKS};
 use crate::escape::Short;
 use crate::formats::cbor::Map;
 use crate::formats::error::FormatError;
+use crate::formats::kind::elements;
 use crate::formats::limits::{check_keys, check_rank};
 use crate::formats::rules::Rule;
 use crate::limits::Limits;
 use crate::num::len_u32;
 
 use super::input::{Input, Stop};
-use super::types::{self, Type};
-use super::{OPAQUE, known, value};
+use super::types::Type;
+use super::{known, value};
 
 /// The alignment of data, if the metadata has none.
 const ALIGNMENT: u64 = 32;
@@ -61,19 +62,22 @@ pub(super) struct Header<'h> {
 pub(super) struct Extent {
     /// The offset, counted from the start of the data.
     pub(super) offset: u64,
-    /// The length in bytes.
-    pub(super) bytes: u64,
+    /// The length in bytes. `None` for a tensor of a type that zten does not read: its data ends where the next tensor begins.
+    pub(super) bytes: Option<u64>,
     /// The offset of the tensor's description, counted from the start of the file.
     pub(super) description_offset: u32,
 }
+
+/// The number of bytes that are reserved for the name of a type that is not read.
+const UNREAD: usize = 64;
 
 /// A tensor, as the header describes it.
 #[derive(Debug)]
 pub(super) struct Info<'h> {
     pub(super) name: &'h str,
     pub(super) kind: Type,
-    /// The length of the tensor's data in bytes.
-    pub(super) bytes: u64,
+    /// The length of the tensor's data in bytes; `None` for a tensor of a type that zten does not read.
+    pub(super) bytes: Option<u64>,
     /// The offset of the tensor's data, counted from the start of the data.
     pub(super) offset: u64,
     /// The offset of the tensor's description, counted from the start of the file.
@@ -132,8 +136,9 @@ impl<'h> Header<'h> {
                 info(&mut input, alignment, limits)?;
             let more = match (kind, byte_order) {
                 (Type::Plain(_), _) => 2,
+                (Type::Unread(_), _) => UNREAD,
                 (Type::Blocks(_), ByteOrder::Little) => BLOCKS,
-                (Type::Blocks(_), ByteOrder::Big) => const { BLOCKS + OPAQUE.len() },
+                (Type::Blocks(_), ByteOrder::Big) => const { BLOCKS + OPAQUE_BLOCKS.len() },
             };
             text = text.saturating_add(name.len()).saturating_add(more);
             extents.try_reserve(1).map_err(|_| FormatError::memory())?;
@@ -275,19 +280,22 @@ fn info<'h>(input: &mut Input<'h>, alignment: u64, limits: &Limits) -> Result<In
     for slot in slots.iter_mut().rev() {
         *slot = input.u64()?;
     }
-    let kind = types::kind(input.u32()?)
-        .map_err(|unknown| violation(Rule::GgufTensorType, format_args!("is of the {unknown}")))?;
-    let bytes = kind.bytes(slots).ok_or_else(|| match kind {
+    let kind = Type::of(input.u32()?);
+    let bytes = match kind {
+        Type::Plain(storage) => {
+            let bytes = elements(slots).and_then(|count| count.checked_mul(storage.width().into()));
+            let sentence = format_args!("has more elements than 64 bits can count");
+            Some(bytes.ok_or_else(|| violation(Rule::GgufShape, sentence))?)
+        }
         Type::Blocks(block) => {
             let name = block.name;
             let sentence =
                 format_args!("has rows that are not whole blocks of {name}, or too many");
-            violation(Rule::GgufShape, sentence)
+            let bytes = block.bytes_of(slots);
+            Some(bytes.ok_or_else(|| violation(Rule::GgufShape, sentence))?)
         }
-        Type::Plain(_) => {
-            violation(Rule::GgufShape, format_args!("has more elements than 64 bits can count"))
-        }
-    })?;
+        Type::Unread(_) => None,
+    };
     let offset = input.u64()?;
     if offset.checked_rem(alignment) != Some(0) {
         let sentence =

@@ -25,18 +25,44 @@ pub(super) struct Layout<'l, 'h> {
     pub(super) header: &'l Header<'h>,
 }
 
+/// The lengths in bytes of the tensors whose types zten does not read, with the offsets of their descriptions, in order. The
+/// data of such a tensor reaches to the next tensor, with the padding between the two.
+pub(super) struct UnreadLengths(Vec<(u32, u64)>);
+
+impl UnreadLengths {
+    /// Returns the length of the tensor whose description has the given offset. A tensor that is not in the list has none.
+    pub(super) fn of(&self, description_offset: u32) -> u64 {
+        let found = self.0.binary_search_by_key(&description_offset, |(offset, _)| *offset);
+        found.ok().and_then(|place| self.0.get(place)).map_or(0, |(_, length)| *length)
+    }
+}
+
 impl Layout<'_, '_> {
-    /// Checks the `extents` of the data of all tensors.
-    pub(super) fn check(&self, mut extents: Vec<Extent>) -> Result<(), FormatError> {
+    /// Checks the `extents` of the data of all tensors, and returns the lengths of those that the header does not give.
+    pub(super) fn check(&self, mut extents: Vec<Extent>) -> Result<UnreadLengths, FormatError> {
         let name = |description_offset| self.header.name(description_offset);
         // A tensor without data occupies no bytes, so any offset is allowed.
-        extents.retain(|extent| extent.bytes > 0);
+        extents.retain(|extent| extent.bytes != Some(0));
         let place = |extent: &Extent| (extent.offset, extent.description_offset);
         sort_by(&mut extents, |one, other| place(one).cmp(&place(other)));
         let (mut end, mut before) = (self.header.end, 0);
-        for Extent { offset, bytes, description_offset } in extents {
+        let mut lengths = Vec::new();
+        let mut rest = extents.iter();
+        while let Some(&Extent { offset, bytes, description_offset }) = rest.next() {
             // An offset that overflows saturates, and is beyond the end of the file, too.
             let start = self.header.data.saturating_add(offset);
+            let bytes = match bytes {
+                Some(bytes) => bytes,
+                None => {
+                    let next = rest.as_slice().first().map(|next| next.offset);
+                    let end =
+                        next.map_or(self.length, |next| self.header.data.saturating_add(next));
+                    let bytes = end.saturating_sub(start);
+                    lengths.try_reserve(1).map_err(|_| FormatError::memory())?;
+                    lengths.push((description_offset, bytes));
+                    bytes
+                }
+            };
             let tensor_end = start.checked_add(bytes).filter(|end| *end <= self.length);
             let Some(tensor_end) = tensor_end else {
                 let bytes = counted(bytes, "byte");
@@ -63,7 +89,10 @@ impl Layout<'_, '_> {
         }
         end = self.check_padding(end)?;
         match self.length.saturating_sub(end) {
-            0 => Ok(()),
+            0 => {
+                sort_by(&mut lengths, Ord::cmp);
+                Ok(UnreadLengths(lengths))
+            }
             more => {
                 let sentence = follow(more, "the last tensor");
                 Err(FormatError::violation_at(Rule::GgufTrailing, sentence, end))

@@ -4,7 +4,6 @@ use core::fmt;
 
 use crate::element::StorageType;
 use crate::formats::block::Block;
-use crate::formats::kind::elements;
 
 use super::dequantize::{
     Iq1M, Iq1S, Iq2S, Iq2Xs, Iq2Xxs, Iq3S, Iq3Xxs, Iq4Nl, Iq4Xs, Mxfp4, Nvfp4, Q1_0, Q2_0, Q2K,
@@ -18,16 +17,16 @@ pub(crate) enum Type {
     Plain(StorageType),
     /// Blocks of elements.
     Blocks(&'static Block),
+    /// Elements that zten does not read, and whose size it does not know.
+    Unread(UnknownType),
 }
 
 impl Type {
-    /// Returns the length in bytes of a tensor of the given shape. Returns `None` if a row is no whole number of blocks, or if
-    /// the length exceeds 64 bits.
-    pub(super) fn bytes(self, shape: &[u64]) -> Option<u64> {
-        match self {
-            Self::Plain(storage) => elements(shape)?.checked_mul(storage.width().into()),
-            Self::Blocks(block) => block.bytes_of(shape),
-        }
+    /// Returns the type with the number `id`.
+    pub(crate) fn of(id: u32) -> Self {
+        let plain = PLAIN.iter().find(|row| row.0 == id).map(|row| Self::Plain(row.1));
+        let known = plain.or_else(|| Block::by_number(id).map(Self::Blocks));
+        known.unwrap_or(Self::Unread(UnknownType(id)))
     }
 }
 
@@ -115,34 +114,23 @@ const FORKS: [(u32, &str); 20] = [
     (158, "IQ1_KT of ik_llama.cpp"),
 ];
 
-/// The error for a tensor type that zten does not support. It holds the number of the type.
-#[derive(Debug)]
-pub(crate) struct Unsupported(u32);
+/// The number of a tensor type that zten does not read. `Display` writes a name for the type: the number, and the name that
+/// ggml once gave it, or that a fork gives it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct UnknownType(u32);
 
-impl fmt::Display for Unsupported {
+impl fmt::Display for UnknownType {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let id = self.0;
         let name =
             |rows: &[(u32, &'static str)]| rows.iter().find(|row| row.0 == id).map(|row| row.1);
-        if id == Q8_1 {
-            return f.write_str("unsupported tensor type 9 (Q8_1): its block size is not defined");
-        }
         match (name(&GIVEN_UP), name(&FORKS)) {
-            (Some(name), _) => {
-                write!(f, "unsupported tensor type {id} ({name}): ggml has removed it")
-            }
-            (None, Some(name)) => {
-                write!(f, "unsupported tensor type {id} ({name}): it belongs to a fork of ggml")
-            }
-            (None, None) => write!(f, "unknown tensor type {id}"),
+            _ if id == Q8_1 => write!(f, "ggml type {id} (Q8_1)"),
+            (Some(name), _) => write!(f, "ggml type {id} ({name}, which ggml has removed)"),
+            (None, Some(name)) => write!(f, "ggml type {id} ({name})"),
+            (None, None) => write!(f, "ggml type {id}"),
         }
     }
-}
-
-/// Returns the type with the number `id`.
-pub(crate) fn kind(id: u32) -> Result<Type, Unsupported> {
-    let plain = PLAIN.iter().find(|row| row.0 == id).map(|row| Type::Plain(row.1));
-    plain.or_else(|| Block::by_number(id).map(Type::Blocks)).ok_or(Unsupported(id))
 }
 
 #[cfg(test)]
@@ -153,7 +141,7 @@ mod tests {
 
     #[test]
     fn what_readers_are_told() {
-        let Ok(Type::Blocks(block)) = kind(12) else { panic!("not blocks") };
+        let Type::Blocks(block) = Type::of(12) else { panic!("not blocks") };
         assert_eq!(block.layout().unwrap(), "gguf.q4_k");
         assert_eq!(
             block.attributes().unwrap(),
@@ -175,15 +163,16 @@ mod tests {
     }
 
     #[test]
-    fn types_that_were_given_up() {
-        for id in [4, 5, 31, 32, 33, 36, 37, 38, 43, u32::MAX] {
-            assert!(kind(id).unwrap_err().to_string().contains(&id.to_string()));
+    fn types_that_are_not_read_have_names() {
+        for (id, name) in [
+            (9, "ggml type 9 (Q8_1)"),
+            (31, "ggml type 31 (Q4_0_4_4, which ggml has removed)"),
+            (137, "ggml type 137 (IQ2_K of ik_llama.cpp)"),
+            (43, "ggml type 43"),
+            (u32::MAX, "ggml type 4294967295"),
+        ] {
+            let Type::Unread(unknown) = Type::of(id) else { panic!("{id}") };
+            assert_eq!(unknown.to_string(), name);
         }
-        assert!(kind(9).unwrap_err().to_string().contains("Q8_1"));
-        assert!(kind(31).unwrap_err().to_string().ends_with(" 31 (Q4_0_4_4): ggml has removed it"));
-        let sentence =
-            "unsupported tensor type 137 (IQ2_K of ik_llama.cpp): it belongs to a fork of ggml";
-        assert_eq!(kind(137).unwrap_err().to_string(), sentence);
-        assert_eq!(kind(43).unwrap_err().to_string(), "unknown tensor type 43");
     }
 }
