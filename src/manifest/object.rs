@@ -642,6 +642,12 @@ impl<'a> Component<'a> {
         }
     }
 
+    /// Returns whether the elements are a field of records. The blob of such a component is that of the records, which are
+    /// the component of another tensor, so that a sum over all components counts its bytes again.
+    pub fn is_field_of_records(&self) -> bool {
+        self.field().is_some()
+    }
+
     /// Returns the decoded size in bytes of all that the blob holds: of the records if the elements are a field of
     /// records, and otherwise of the elements.
     pub(crate) fn content_length(&self) -> Option<u64> {

@@ -6,8 +6,11 @@ mod tree;
 
 use std::io::{self, Write};
 
+use zten::State;
+use zten::finding::grouped;
 use zten::num::u64_from_usize;
 use zten_report::archive::archive as describe;
+use zten_report::blocks::{reason, state};
 use zten_report::totals::FileTotals;
 
 use crate::app::App;
@@ -94,7 +97,45 @@ fn list(
     if !common.is_empty() {
         table::list(out, common)?;
     }
-    if selection.len() > 0 { table::list(out, totals.phrases()) } else { Ok(()) }
+    if selection.len() > 0 {
+        table::list(out, totals.phrases())?;
+    }
+    let states = states(selection);
+    if states.is_empty() { Ok(()) } else { table::list(out, states) }
+}
+
+/// The largest number of unread objects that the footer names, and of terminal columns for each name.
+const NAMES: usize = 8;
+const NAME: usize = 40;
+
+/// Returns phrases about the objects that are not readable: how many are opaque, and which ones are unread by which rule.
+fn states(selection: &Selection<'_>) -> Vec<String> {
+    let (mut opaque, mut unread, mut named) = (0_u64, 0_u64, Vec::new());
+    for object in selection.objects() {
+        let state = state(&object);
+        match state {
+            State::Opaque => opaque = opaque.saturating_add(1),
+            State::Unread(_) => {
+                unread = unread.saturating_add(1);
+                if named.len() < NAMES {
+                    let reason = reason(state).unwrap_or_default();
+                    named.push(format!("{} ({reason})", escape::word(object.name(), NAME)));
+                }
+            }
+            _ => {}
+        }
+    }
+    let mut phrases = Vec::new();
+    if opaque > 0 {
+        phrases.push(format!("{} opaque", grouped(opaque)));
+    }
+    if unread > 0 {
+        if u64_from_usize(named.len()) < unread {
+            named.push("…".to_owned());
+        }
+        phrases.push(format!("{} unread: {}", grouped(unread), named.join(", ")));
+    }
+    phrases
 }
 
 /// Prints a table of the objects. Returns the texts that all rows have in common, whose columns the table leaves out.
@@ -106,6 +147,7 @@ fn rows(out: &mut dyn Write, selection: &Selection<'_>) -> io::Result<Vec<String
         Column::Common("FORMAT"),
         Column::Text("TYPE"),
         Column::Text("SHAPE"),
+        Column::Common("STATE"),
         Column::Number("STORED"),
         Column::Number("DECODED"),
         Column::Common("ENCODING"),
@@ -119,7 +161,9 @@ fn rows(out: &mut dyn Write, selection: &Selection<'_>) -> io::Result<Vec<String
     }
     table.write(out, all)?;
     let word = |word: &str| if word == "-" { "no digest".to_owned() } else { word.to_owned() };
-    let mut common: Vec<_> = table.common().map(word).collect();
+    // Readable objects are the rule, so the footer names only the other states.
+    let common = table.common().filter(|word| *word != State::Readable.name());
+    let mut common: Vec<_> = common.map(word).collect();
     if let Some(first) = common.first_mut() {
         first.insert_str(0, "all ");
     }

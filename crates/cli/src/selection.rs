@@ -102,9 +102,10 @@ impl<'a> Selection<'a> {
     }
 }
 
-/// Returns the stored bytes of all components of `object`.
+/// Returns the stored bytes of all components of `object`. A field of records has none: its bytes are those of the records.
 pub(crate) fn stored(object: &Tensor<'_>) -> u64 {
-    let lengths = object.components().map(|component| component.extent().length());
+    let owners = object.components().filter(|component| !component.is_field_of_records());
+    let lengths = owners.map(|component| component.extent().length());
     lengths.fold(0, u64::saturating_add)
 }
 

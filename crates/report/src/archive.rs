@@ -10,7 +10,7 @@ use zten::manifest::ElementType;
 use zten::shards::Shard;
 use zten::{DType, Encoding, Generation, Layout, Manifest, Tensor};
 
-use crate::blocks::{Blocks, block_name};
+use crate::blocks::{Blocks, block_name, reason, state};
 use crate::notation;
 use crate::totals::FileTotals;
 use zten::finding::format_name;
@@ -93,6 +93,8 @@ fn fields<S: Serializer>(
         ordinal: u32,
         layout: &'a str,
         layout_known: bool,
+        state: &'static str,
+        reason: Option<&'static str>,
         shape: L,
         #[serde(serialize_with = "json::integer_or_null")]
         bits: Option<u64>,
@@ -102,11 +104,14 @@ fn fields<S: Serializer>(
         components: C,
     }
     let blocks = Blocks::of(object);
+    let state = state(object);
     Fields {
         name: object.name(),
         ordinal: object.ordinal(),
         layout: object.layout_name(),
         layout_known: is_known(object),
+        state: state.name(),
+        reason: reason(state),
         shape: List(|| object.shape().iter().copied().map(Integer)),
         bits: blocks.and_then(|blocks| blocks.bits),
         group_size: blocks.map(|blocks| blocks.size),

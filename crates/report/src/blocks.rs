@@ -2,7 +2,8 @@
 
 use std::fmt;
 
-use zten::{DType, Layout, Tensor};
+use zten::formats::Block;
+use zten::{DType, Layout, State, Tensor};
 
 /// The bits of each element, and the number of elements that share a scale.
 #[derive(Clone, Copy, Debug)]
@@ -53,4 +54,23 @@ pub fn block_name(object: &Tensor<'_>) -> Option<String> {
     let is_other = object.layout() == Layout::Unknown && data.generation().is_none();
     let name = object.layout_name().strip_prefix("gguf.").filter(|_| is_other)?;
     Some(name.to_ascii_uppercase())
+}
+
+/// Returns whether `object` can be read, and whether zten interprets its elements. GGUF blocks are readable: the library
+/// converts them to numbers, although their layout is not one of zTensor.
+pub fn state(object: &Tensor<'_>) -> State {
+    match object.state() {
+        State::Opaque if Block::of(object).or_else(|| Block::of_layout(object)).is_some() => {
+            State::Readable
+        }
+        state => state,
+    }
+}
+
+/// Returns the id of the rule that says why an unread object is not read, and `None` for other objects.
+pub fn reason(state: State) -> Option<&'static str> {
+    match state {
+        State::Unread(kind) => kind.row().map(zten::rules::Row::id),
+        _ => None,
+    }
 }

@@ -229,8 +229,9 @@ impl<'a> Report<'a> {
     }
 }
 
-/// Returns the number of stored bytes of all components.
+/// Returns the number of stored bytes of all components. Fields share the bytes of their records, which are counted once.
 pub fn stored(manifest: &Manifest<impl AsRef<[u8]>>) -> u64 {
     let components = manifest.tensors().flat_map(|tensor| tensor.components());
-    components.fold(0, |sum: u64, component| sum.saturating_add(component.extent().length()))
+    let owners = components.filter(|component| !component.is_field_of_records());
+    owners.fold(0, |sum: u64, component| sum.saturating_add(component.extent().length()))
 }

@@ -4,9 +4,9 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use serde::{Serialize, Serializer};
-use zten::{Component, DType, Tensor};
+use zten::{Component, DType, State, Tensor};
 
-use crate::blocks::block_name;
+use crate::blocks::{block_name, state};
 use zten::finding::grouped;
 use zten::json::{self, Integer, List};
 
@@ -44,7 +44,7 @@ impl Totals {
 #[derive(Debug)]
 pub struct FileTotals {
     objects: u64,
-    /// The number of elements of all objects; `None` if it exceeds 64 bits.
+    /// The number of elements of all readable objects; `None` if it exceeds 64 bits.
     parameters: Option<u64>,
     /// The sums over all components.
     pub all: Totals,
@@ -60,12 +60,18 @@ impl Default for FileTotals {
 }
 
 impl FileTotals {
-    /// Computes the sums over `objects`, the objects of a file.
+    /// Computes the sums over `objects`, the objects of a file. Fields of records are counted as objects, components and
+    /// parameters, but their bytes are counted with the records only.
     pub fn of<'a>(objects: impl Iterator<Item = Tensor<'a>>) -> Self {
         let mut totals = Self::default();
         for object in objects {
-            totals.object(object.element_count());
+            let is_readable = state(&object) == State::Readable;
+            totals.object(if is_readable { object.element_count() } else { Some(0) });
             for component in object.components() {
+                if component.is_field_of_records() {
+                    totals.all.add(0, Some(0));
+                    continue;
+                }
                 let stored = component.extent().length();
                 let element = dtype_name(&component);
                 totals.component(element, stored, component.decoded_length());
@@ -74,7 +80,7 @@ impl FileTotals {
         totals
     }
 
-    /// Adds an object with `elements` elements; `None` stands for a number that exceeds 64 bits.
+    /// Adds an object with `elements` parameters; `None` stands for a number that exceeds 64 bits.
     fn object(&mut self, elements: Option<u64>) {
         self.objects = self.objects.saturating_add(1);
         let both = self.parameters.zip(elements);

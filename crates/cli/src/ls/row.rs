@@ -4,18 +4,18 @@ use std::io;
 
 use zten::formats::Block;
 use zten::{Component, Digest, Encoding, Tensor};
-use zten_report::blocks::Blocks;
+use zten_report::blocks::{self, Blocks};
 use zten_report::totals::Totals;
 
 use crate::size::human;
 use crate::table;
 use crate::text::{element, format, shape, word};
 
-/// A row: the name, and seven cells for layout, type, shape, stored size, decoded size, encoding and digest.
-pub(super) type Row<'a> = table::Row<'a, 7>;
+/// A row: the name, and eight cells for layout, type, shape, state, stored size, decoded size, encoding and digest.
+pub(super) type Row<'a> = table::Row<'a, 8>;
 
 /// A function that takes a row.
-pub(super) type Each<'e> = table::Each<'e, 7>;
+pub(super) type Each<'e> = table::Each<'e, 8>;
 
 /// Passes the rows of all `objects` to `each`: one row for an object of one component, and a row for the object and for each
 /// component otherwise.
@@ -37,10 +37,10 @@ pub(super) fn all<'a>(objects: impl Iterator<Item = Tensor<'a>>, each: Each<'_>)
 
 /// Returns the row of an object and its only component.
 fn single<'a>(object: &Tensor<'a>, component: &Component<'_>) -> Row<'a> {
-    let Row { depth, name, cells: [format, blocks, shape, ..] } = self::object(object);
-    let [_, element, _, stored, decoded, encoding, digest] = self::component(component).cells;
+    let Row { depth, name, cells: [format, blocks, shape, state, ..] } = self::object(object);
+    let [_, element, _, _, stored, decoded, encoding, digest] = self::component(component).cells;
     let element = if blocks.is_empty() { element } else { format!("{element}, {blocks}") };
-    Row { depth, name, cells: [format, element, shape, stored, decoded, encoding, digest] }
+    Row { depth, name, cells: [format, element, shape, state, stored, decoded, encoding, digest] }
 }
 
 /// Returns the type of the elements of `object`, as its row shows the type.
@@ -65,6 +65,7 @@ fn object<'a>(object: &Tensor<'a>) -> Row<'a> {
         format(object),
         Blocks::of(object).map_or_else(String::new, |blocks| blocks.to_string()),
         shape(object),
+        blocks::state(object).name().to_owned(),
         human(totals.stored),
         size(totals.decoded),
         common(object.components().map(|component| encoding(&component))),
@@ -83,12 +84,22 @@ fn component<'a>(component: &Component<'a>) -> Row<'a> {
         String::new(),
         element,
         String::new(),
-        human(component.extent().length()),
+        String::new(),
+        stored(component),
         size(component.decoded_length()),
         encoding(component),
         digest(component),
     ];
     Row { depth: 1, name: component.role(), cells }
+}
+
+/// Formats the stored size of a component, or `-` for a field of records: its bytes are those of the records.
+fn stored(component: &Component<'_>) -> String {
+    if component.is_field_of_records() {
+        "-".to_owned()
+    } else {
+        human(component.extent().length())
+    }
 }
 
 /// Formats a size, or `?` if it is not known.

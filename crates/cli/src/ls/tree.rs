@@ -6,7 +6,7 @@ use std::io::{self, Write};
 use std::ops::Range;
 
 use zten::Tensor;
-use zten_report::natural;
+use zten_report::{blocks, natural};
 
 use super::kind;
 use crate::progress;
@@ -177,7 +177,7 @@ pub(super) fn list(out: &mut dyn Write, selection: &Selection<'_>) -> io::Result
         sums.push((count.saturating_add(leaf.count), bytes.saturating_add(leaf.stored)));
     }
     let sum = |at: usize| sums.get(at).copied().unwrap_or_default();
-    let all = |each: Each<'_, 4>| {
+    let all = |each: Each<'_, 5>| {
         let (mut open, mut next) = (Vec::<&Group>::new(), groups.iter().peekable());
         for (at, leaf) in leaves.iter().enumerate() {
             while open.pop_if(|group| group.rows.end <= at).is_some() {}
@@ -187,13 +187,18 @@ pub(super) fn list(out: &mut dyn Write, selection: &Selection<'_>) -> io::Result
                 let ((begin, before), (end, after)) = (sum(at), sum(group.rows.end));
                 let name = leaf.name.get(own).unwrap_or_default();
                 let (count, bytes) = (end.saturating_sub(begin), after.saturating_sub(before));
-                let cells = [count.to_string(), String::new(), String::new(), human(bytes)];
+                let [kind, shape, state] = [const { String::new() }; 3];
+                let cells = [count.to_string(), kind, shape, state, human(bytes)];
                 each(&Row { depth: open.len(), name, cells })?;
                 open.push(group);
             }
             let name = leaf.name.get(rest(&open)..).unwrap_or_default();
             let count = leaf.count.to_string();
-            let cells = [count, kind(&leaf.object), shape(&leaf.object), human(leaf.stored)];
+            let object = &leaf.object;
+            let is_field = object.components().any(|component| component.is_field_of_records());
+            let stored = if is_field { "-".to_owned() } else { human(leaf.stored) };
+            let state = blocks::state(object).name().to_owned();
+            let cells = [count, kind(object), shape(object), state, stored];
             each(&Row { depth: open.len(), name, cells })?;
         }
         Ok(())
@@ -205,6 +210,7 @@ pub(super) fn list(out: &mut dyn Write, selection: &Selection<'_>) -> io::Result
         Column::Number("COUNT"),
         Column::Text("TYPE"),
         Column::Text("SHAPE"),
+        Column::Common("STATE"),
         Column::Number("STORED"),
     ];
     Table::measure(columns, progress::output_columns(), all)?.write(out, all)

@@ -102,8 +102,9 @@ NAME          FORMAT         TYPE                SHAPE  STORED
 \"\\u{1b}[31m\"  \"de\\u{9}nse\"?  \"重\\u{200b}\"? (u8)  [1]       1 B
 重い          dense          \"重\\u{200b}\"? (u8)  [1]       1 B
 3 objects, 3 components, 3 B, zTensor 1.2 (version 1.2.0)
-all raw, no digest
-3 parameters: 3 B of other types
+all opaque, raw, no digest
+0 parameters: 3 B of other types
+3 opaque
 ";
     assert_eq!(shown, wanted);
     let exact = succeeded_json(zten(["ls".as_ref(), "--json".as_ref(), path.as_os_str()]));
@@ -186,6 +187,8 @@ fn one_document() {
             "ordinal": 0,
             "layout": "dense",
             "layout_known": true,
+            "state": "readable",
+            "reason": null,
             "shape": [2],
             "bits": null,
             "group_size": null,

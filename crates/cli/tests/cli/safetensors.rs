@@ -84,7 +84,8 @@ fn objects_are_listed_as_the_header_has_them() {
     assert_eq!(document["attributes"], json!({ "a": "1", "b": "2" }));
     let object = |name: &str, ordinal: u32, shape: Value, dtype: &str, at: u64, length: u64| {
         json!({
-            "name": name, "ordinal": ordinal, "layout": "dense", "layout_known": true, "shape": shape,
+            "name": name, "ordinal": ordinal, "layout": "dense", "layout_known": true,
+            "state": "readable", "reason": null, "shape": shape,
             "bits": null, "group_size": null, "attributes": null,
             "components": [{
                 "role": "data", "dtype": dtype, "storage": dtype, "dtype_known": true, "offset": start + at,
