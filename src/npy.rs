@@ -1,4 +1,4 @@
-//! Headers of NumPy files, version 1.0.
+//! Headers of NumPy files: version 1.0, or 3.0 for a dtype that is not ASCII.
 
 use core::iter;
 use std::borrow::ToOwned as _;
@@ -11,22 +11,44 @@ use crate::number::Kind;
 /// Returns the header before the elements: magic, version, length, and a Python literal that is padded
 /// so that the elements begin at a multiple of 64.
 pub fn header(kind: Kind, shape: &[u64]) -> Result<Vec<u8>, String> {
+    of_descr(&format!("'{}'", kind.numpy()), shape)
+}
+
+/// Returns the header before elements that zten does not interpret. `type_name` is the name of their type as the library
+/// gives it: a name such as `<U7`, or a Python list of the fields of records.
+pub fn opaque_header(type_name: &str, shape: &[u64]) -> Result<Vec<u8>, String> {
+    let is_list = type_name.trim_ascii_start().starts_with('[');
+    let quotes = if is_list { "" } else { "'" };
+    of_descr(&format!("{quotes}{type_name}{quotes}"), shape)
+}
+
+/// Returns the header of an array with a dtype, which is given as a Python literal.
+fn of_descr(descr: &str, shape: &[u64]) -> Result<Vec<u8>, String> {
     let dimensions: Vec<_> = shape.iter().map(u64::to_string).collect();
     let shape = match dimensions.as_slice() {
         [only] => format!("({only},)"),
         all => format!("({})", all.join(", ")),
     };
-    let mut literal =
-        format!("{{'descr': '{}', 'fortran_order': False, 'shape': {shape}, }}", kind.numpy());
-    // The magic, version and length take 10 bytes before the literal, which ends with a newline.
-    let own = literal.len().saturating_add(10 + 1);
+    let mut literal = format!("{{'descr': {descr}, 'fortran_order': False, 'shape': {shape}, }}");
+    // Readers take the text of version 1.0 as Latin-1, and that of version 3.0 as UTF-8. The length has 2 or 4 bytes.
+    let is_old = literal.is_ascii();
+    // The magic, version and length take 10 or 12 bytes before the literal, which ends with a newline.
+    let start = if is_old { 10 } else { 12 };
+    let own = literal.len().saturating_add(start).saturating_add(1);
     literal.extend(iter::repeat_n(' ', own.next_multiple_of(64).saturating_sub(own)));
     literal.push('\n');
+    // The reader takes no longer literal of any version.
     let Ok(length) = u16::try_from(literal.len()) else {
-        return Err("the shape has too many dimensions for a NumPy file".to_owned());
+        return Err("the dtype or shape is too long for the header of a NumPy file".to_owned());
     };
-    let mut header = b"\x93NUMPY\x01\x00".to_vec();
-    header.extend(length.to_le_bytes());
+    let mut header = b"\x93NUMPY".to_vec();
+    if is_old {
+        header.extend([1, 0]);
+        header.extend(length.to_le_bytes());
+    } else {
+        header.extend([3, 0]);
+        header.extend(u32::from(length).to_le_bytes());
+    }
     header.extend(literal.bytes());
     Ok(header)
 }
@@ -52,6 +74,23 @@ mod tests {
             assert_eq!(text.trim_end(), wanted);
             assert!(text.ends_with('\n'));
         }
+    }
+
+    #[test]
+    fn headers_of_opaque_elements() {
+        let header = |name| opaque_header(name, &[2]).unwrap();
+        let text = |header: &[u8], from: usize| {
+            assert_eq!(header.len() % 64, 0);
+            std::str::from_utf8(&header[from..]).unwrap().trim_end().to_owned()
+        };
+        let names = header("<U7");
+        let wanted = "{'descr': '<U7', 'fortran_order': False, 'shape': (2,), }";
+        assert_eq!((&names[6..8], &*text(&names, 10)), (&[1, 0][..], wanted));
+        let records = header("[('é', '<f4')]");
+        let wanted = "{'descr': [('é', '<f4')], 'fortran_order': False, 'shape': (2,), }";
+        assert_eq!((&records[6..8], &*text(&records, 12)), (&[3, 0][..], wanted));
+        let length = u32::from_le_bytes([records[8], records[9], records[10], records[11]]);
+        assert_eq!(usize::try_from(length).unwrap(), records.len() - 12);
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 mod dequantized;
 mod feed;
+mod opaque;
 mod print;
 mod slice;
 mod steps;
@@ -11,6 +12,7 @@ use std::io;
 use std::ops::Range;
 
 use zten::element::StorageType;
+use zten::manifest::ElementType;
 use zten::view::Normalization;
 use zten::{Component, Error, Generation, Layout, Tensor, verify::Verified};
 
@@ -24,14 +26,18 @@ use crate::progress::{self, Progress};
 use crate::remote::shown;
 use crate::report::Problem;
 use crate::selection::nearest;
+use crate::size::human;
 use crate::sources::Sources;
 use feed::{ComponentReader, Failure, HoldUntilVerified, Parts};
-use print::{Nested, Printer};
+use opaque::Opaque;
+use print::{Elements, Nested, Printer};
 use slice::Slice;
 use steps::Steps;
 
 /// The largest number of roles that a message lists.
 const ROLES: usize = 16;
+/// The largest number of terminal columns of the name of a type in a message.
+const TYPE: usize = 40;
 
 /// Prints one component of `archive`, or the reason why it cannot be printed.
 pub(crate) fn run(app: &mut App, args: &Cat, archive: &FileWithShards) -> io::Result<()> {
@@ -132,9 +138,17 @@ fn print(
     };
     component.readable().map_err(rejected)?;
     let packed = unpacked::count(component).filter(|_| !args.raw);
+    let opaque = match component.element_type() {
+        ElementType::Opaque(name, width) => {
+            Some((name, element_width(name, width).map_err(Stop::Usage)?))
+        }
+        _ => None,
+    };
     let kind = match packed {
         Some(_) => Kind::Fp8(Fp8::E2M1),
-        None if args.raw => Kind::of_component(component).unwrap_or(Kind::Plain(StorageType::U8)),
+        None if args.raw || opaque.is_some() => {
+            Kind::of_component(component).unwrap_or(Kind::Plain(StorageType::U8))
+        }
         None => Kind::of_component(component)
             .ok_or_else(|| unsupported(component, "unsupported-dtype"))?,
     };
@@ -160,9 +174,11 @@ fn print(
         Failure::Read(error) => rejected(error),
     };
     let quantized = dequantized::requested(object, args);
-    let (kind, whole) = match quantized {
-        Some(_) => (Kind::Plain(StorageType::F32), Some(object.shape().to_vec())),
-        None => (kind, shape(object, component, kind, packed)),
+    let kind = if quantized.is_some() { Kind::Plain(StorageType::F32) } else { kind };
+    let width = opaque.map_or(kind.width(), |(_, width)| width);
+    let whole = match quantized {
+        Some(_) => Some(object.shape().to_vec()),
+        None => shape(object, component, width, packed),
     };
     let select = |text: &String| {
         let whole = whole.as_deref().ok_or("--slice is for dense objects and quantized blocks")?;
@@ -173,7 +189,7 @@ fn print(
     let (mut part, mut steps) = (None, None);
     if let (Some(selection), Some(whole)) = (&selection, &whole) {
         if quantized.is_some() {
-            steps = Steps::of_array(whole, selection, kind.width());
+            steps = Steps::of_array(whole, selection, width);
         } else {
             let slice = object.slice(&selection.ranges[..]).map_err(rejected)?;
             if is_remote {
@@ -188,14 +204,15 @@ fn print(
                 }
             }
             part = Some(slice);
-            steps = Steps::of_ranges(selection, kind.width());
+            steps = Steps::of_ranges(selection, width);
         }
     }
     let is_shortened = shortens(args) && (packed.or(component.decoded_length())).is_some();
     if (args.npy || is_shortened) && shape.is_none() {
-        shape = Some(vec![reader.count(kind).map_err(failed)?]);
+        shape = Some(vec![reader.count(width).map_err(failed)?]);
     }
-    let mut held = HoldUntilVerified::new(printer(args, kind, shape, component)?, &mut app.out);
+    let printer = printer(args, (kind, opaque), shape, component)?;
+    let mut held = HoldUntilVerified::new(printer, &mut app.out);
     let mut take = |bytes: &[u8]| match &mut steps {
         Some(steps) => steps.chunk(bytes, &mut |bytes| held.push(bytes)),
         None => held.push(bytes),
@@ -214,10 +231,23 @@ fn print(
     }
 }
 
-/// Returns the printer of elements of type `kind`. `shape` must be known for a NumPy file.
+/// Returns the size of an opaque element of `size` bytes, whose type is called `name`.
+///
+/// # Errors
+/// The element is too large to be printed.
+fn element_width(name: &str, size: u64) -> Result<usize, String> {
+    let size = Some(size).filter(|size| *size <= opaque::MOST);
+    size.and_then(|size| usize::try_from(size).ok()).ok_or_else(|| {
+        let (name, most) = (escape::word(name, TYPE), human(opaque::MOST));
+        format!("an element of the type {name} exceeds the maximum of {most}")
+    })
+}
+
+/// Returns the printer of elements of type `kind`, or of the opaque type with this name and width. `shape` must be known for a
+/// NumPy file.
 fn printer(
     args: &Cat,
-    kind: Kind,
+    (kind, opaque): (Kind, Option<(&str, usize)>),
     shape: Option<Vec<u64>>,
     component: &Component<'_>,
 ) -> Result<Printer, Stop> {
@@ -225,12 +255,21 @@ fn printer(
         return Ok(Printer::Bytes { header: Vec::new(), normalization: None });
     }
     if args.npy {
-        let header = npy::header(kind, &shape.unwrap_or_default()).map_err(Stop::Usage)?;
+        let shape = shape.unwrap_or_default();
+        let header = match opaque {
+            Some((name, _)) => npy::opaque_header(name, &shape),
+            None => npy::header(kind, &shape),
+        };
+        let header = header.map_err(Stop::Usage)?;
         let normalization = Some(Normalization::bools(component));
         return Ok(Printer::Bytes { header, normalization });
     }
     let style = if args.json { Style::Json } else { Style::Text };
-    let nested = Nested::new(kind, style, shape);
+    let elements = match opaque {
+        Some((name, width)) => Elements::Opaque(Opaque::new(name, width, style)),
+        None => Elements::Numbers(kind),
+    };
+    let nested = Nested::new(elements, style, shape);
     Ok(Printer::Nested(if shortens(args) { nested.shortened() } else { nested }))
 }
 
@@ -240,22 +279,23 @@ fn shortens(args: &Cat) -> bool {
     is_text && !args.full && progress::output_is_terminal()
 }
 
-/// Returns the shape in which the elements of `component` are printed, or `None` if they are printed as a list. `packed` is the
-/// number of elements if two elements share a byte.
+/// Returns the shape in which the elements of `component`, of `width` bytes each, are printed, or `None` if they are printed as a
+/// list. `packed` is the number of elements if two elements share a byte.
 fn shape(
     object: &Tensor<'_>,
     component: &Component<'_>,
-    kind: Kind,
+    width: usize,
     packed: Option<u64>,
 ) -> Option<Vec<u64>> {
     // Bytes that several elements share have no shape, unless the elements are unpacked.
-    let whole = packed.is_some() || Kind::of_component(component).is_some();
+    let is_opaque = matches!(component.element_type(), ElementType::Opaque(..));
+    let whole = packed.is_some() || is_opaque || Kind::of_component(component).is_some();
     if object.layout() != Layout::Dense || component.role() != "data" || !whole {
         return None;
     }
     // Elements of an unknown type are printed as their storage type, which may have another size.
     let elements = object.element_count()?;
-    let bytes = elements.checked_mul(u64::try_from(kind.width()).ok()?);
+    let bytes = elements.checked_mul(u64::try_from(width).ok()?);
     let whole = bytes.is_some() && bytes == component.decoded_length() || packed == Some(elements);
     whole.then(|| object.shape().to_vec())
 }

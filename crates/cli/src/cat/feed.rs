@@ -11,7 +11,6 @@ use zten::{
 
 use super::print::Printer;
 use super::unpacked::Unpacking;
-use crate::number::Kind;
 pub(super) use zten::formats::write::ChunkFn;
 
 /// The largest number of bytes that are held back until the component has been verified.
@@ -146,8 +145,8 @@ impl ComponentReader<'_> {
         Ok(())
     }
 
-    /// Returns the number of elements of type `kind`. Decodes the component if the manifest does not tell its length.
-    pub(super) fn count(&self, kind: Kind) -> Result<u64, Failure> {
+    /// Returns the number of elements of `width` bytes. Decodes the component if the manifest does not tell its length.
+    pub(super) fn count(&self, width: usize) -> Result<u64, Failure> {
         if let Some(count) = self.packed {
             return Ok(count);
         }
@@ -158,7 +157,7 @@ impl ComponentReader<'_> {
                 bytes = bytes.saturating_add(u64_from_usize(chunk.len()));
             }
         }
-        Ok(bytes.checked_div(u64_from_usize(kind.width())).unwrap_or_default())
+        Ok(bytes.checked_div(u64_from_usize(width)).unwrap_or_default())
     }
 }
 

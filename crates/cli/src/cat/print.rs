@@ -5,6 +5,7 @@ use std::io::{self, Write};
 use zten::num::u64_from_usize;
 use zten::view::Normalization;
 
+use super::opaque::Opaque;
 use crate::json::SCHEMA;
 use crate::number::{Kind, Style};
 
@@ -55,9 +56,32 @@ impl Printer {
     }
 }
 
+/// The type of the elements that are printed.
+pub(super) enum Elements {
+    Numbers(Kind),
+    Opaque(Opaque),
+}
+
+impl Elements {
+    /// Returns the size of an element in bytes.
+    pub(super) fn width(&self) -> usize {
+        match self {
+            Self::Numbers(kind) => kind.width(),
+            Self::Opaque(opaque) => opaque.width(),
+        }
+    }
+
+    fn write(&self, out: &mut dyn Write, bytes: &[u8], style: Style) -> io::Result<()> {
+        match self {
+            Self::Numbers(kind) => kind.write(out, bytes, style),
+            Self::Opaque(opaque) => opaque.write(out, bytes),
+        }
+    }
+}
+
 /// A printer of elements in nested brackets, one pair for each row. As text, each row is a line.
 pub(super) struct Nested {
-    kind: Kind,
+    elements: Elements,
     style: Style,
     /// The sizes of the dimensions, outermost first, or `None` if the number of elements is not known beforehand.
     shape: Option<Vec<u64>>,
@@ -74,18 +98,15 @@ pub(super) struct Nested {
 
 impl Nested {
     /// Creates a printer of an array of `shape`, or of a list of any length if `shape` is `None`.
-    pub(super) fn new(kind: Kind, style: Style, shape: Option<Vec<u64>>) -> Self {
+    pub(super) fn new(elements: Elements, style: Style, shape: Option<Vec<u64>>) -> Self {
         let at = vec![0; shape.as_ref().map_or(1, Vec::len)];
         let part = Vec::new();
-        Self { kind, style, shape, at, part, started: false, shortened: false, skip: 0 }
+        Self { elements, style, shape, at, part, started: false, shortened: false, skip: 0 }
     }
 
     /// Returns the printer with `...` for the middle of each dimension if the array has more than [`ALL`] elements.
     pub(super) fn shortened(mut self) -> Self {
-        let elements = |shape: &Vec<u64>| {
-            shape.iter().fold(1, |product: u64, size| product.saturating_mul(*size))
-        };
-        self.shortened = self.shape.as_ref().map_or(0, elements) > ALL;
+        self.shortened = self.shape.as_ref().map_or(0, |shape| elements_of(shape)) > ALL;
         self
     }
 
@@ -97,7 +118,7 @@ impl Nested {
     }
 
     fn bytes(&mut self, out: &mut dyn Write, mut bytes: &[u8]) -> io::Result<()> {
-        let width = self.kind.width();
+        let width = self.elements.width();
         while !bytes.is_empty() {
             if self.skip > 0 {
                 let most = usize::try_from(self.skip).unwrap_or(usize::MAX).min(bytes.len());
@@ -135,7 +156,7 @@ impl Nested {
         for _ in 0..opened {
             out.write_all(b"[")?;
         }
-        self.kind.write(out, bytes, self.style)?;
+        self.elements.write(out, bytes, self.style)?;
         for axis in (0..depth).rev() {
             let Some(at) = self.at.get_mut(axis) else {
                 break;
@@ -167,7 +188,7 @@ impl Nested {
         *at = at.saturating_add(middle);
         let inner = shape.iter().skip(axis.saturating_add(1));
         let elements = inner.fold(middle, |product, size| product.saturating_mul(*size));
-        self.skip = elements.saturating_mul(u64_from_usize(self.kind.width()));
+        self.skip = elements.saturating_mul(u64_from_usize(self.elements.width()));
         self.separate(out, within)?;
         out.write_all(b"...")
     }
@@ -185,6 +206,13 @@ impl Nested {
     }
 
     fn end(&mut self, out: &mut dyn Write) -> io::Result<()> {
+        if !self.started && self.elements.width() == 0 {
+            // Elements such as texts of no characters have no bytes that would arrive. Their number has no limit.
+            let count = self.shape.as_ref().map_or(0, |shape| elements_of(shape));
+            for _ in 0..Some(count).filter(|count| *count <= ALL).unwrap_or_default() {
+                self.element(out, &[])?;
+            }
+        }
         if !self.started {
             // An array without elements is `[]` whatever its shape: `[2^63, 0]` would have 2^63 empty rows.
             out.write_all(b"[]")?;
@@ -198,6 +226,11 @@ impl Nested {
     }
 }
 
+/// Returns the number of elements of an array of `shape`, or [`u64::MAX`] if the number exceeds 64 bits.
+fn elements_of(shape: &[u64]) -> u64 {
+    shape.iter().fold(1, |product, size| product.saturating_mul(*size))
+}
+
 #[cfg(test)]
 mod tests {
     use zten::element::StorageType;
@@ -206,7 +239,11 @@ mod tests {
 
     fn printed(style: Style, shape: Option<&[u64]>, bytes: &[u8], step: usize) -> String {
         let kind = Kind::Plain(StorageType::U16);
-        let mut printer = Printer::Nested(Nested::new(kind, style, shape.map(<[u64]>::to_vec)));
+        let mut printer = Printer::Nested(Nested::new(
+            Elements::Numbers(kind),
+            style,
+            shape.map(<[u64]>::to_vec),
+        ));
         let mut out = Vec::new();
         printer.begin(&mut out).unwrap();
         bytes.chunks(step).for_each(|bytes| printer.bytes(&mut out, bytes).unwrap());
@@ -232,8 +269,8 @@ mod tests {
     #[test]
     fn the_middle_is_left_out() {
         let shortened = |shape: &[u64], step: usize| {
-            let nested =
-                Nested::new(Kind::Plain(StorageType::U16), Style::Text, Some(shape.into()));
+            let elements = Elements::Numbers(Kind::Plain(StorageType::U16));
+            let nested = Nested::new(elements, Style::Text, Some(shape.into()));
             let mut printer = Printer::Nested(nested.shortened());
             let (mut out, count) = (Vec::new(), shape.iter().product::<u64>());
             let bytes: Vec<u8> =
