@@ -37,12 +37,13 @@ struct Side {
 impl Side {
     fn read(file: Opened, options: &OpenOptions) -> Result<Self, Box<Problem>> {
         let archive = file.archive(options)?;
-        let mut sums = sums(&archive, Of::Content)?;
-        match sums.unread.take() {
-            // A component that cannot be read is neither equal nor different.
-            Some(problem) => Err(problem),
-            None => Ok(Self { archive, sums }),
-        }
+        let sums = sums(&archive, Of::Content)?;
+        Ok(Self { archive, sums })
+    }
+
+    /// Returns whether `object` is unread, and so neither equal to another object nor different.
+    fn is_unread(&self, object: &Tensor<'_>) -> bool {
+        self.sums.components(object).iter().any(|(_, sum)| sum.sha256.is_none())
     }
 
     /// Binds the file and its shards, to read content from. Shards are verified first, because a component without a digest
@@ -80,6 +81,8 @@ struct Found<'a> {
     objects: Vec<Object<'a>>,
     /// The number of objects that are equal.
     equal: u64,
+    /// The names of the objects that were not compared, because they are unread in one of the files.
+    unread: Vec<&'a str>,
 }
 
 /// An object that is not the same in both files.
@@ -121,20 +124,22 @@ pub(crate) fn run(
         }
     };
     let mut found = compare(&sides);
-    if !found.is_equal() {
+    // If an object was not compared, the status says so, whatever else differs.
+    if !found.is_equal() && found.unread.is_empty() {
         app.set_exit_status(Status::Invalid);
     }
-    if args.quiet {
-        return Ok(());
+    if !args.quiet {
+        if let Err(problem) = measure(&sides, &mut found.objects) {
+            return app.problem(&problem);
+        }
+        if args.json {
+            print::document(&mut app.out, &found)?;
+        } else {
+            print::lines(&mut app.out, &found)?;
+        }
     }
-    if let Err(problem) = measure(&sides, &mut found.objects) {
-        return app.problem(&problem);
-    }
-    if args.json {
-        print::document(&mut app.out, &found)
-    } else {
-        print::lines(&mut app.out, &found)
-    }
+    let unread = sides.iter().filter_map(|side| side.sums.unread.as_deref());
+    unread.into_iter().try_for_each(|problem| app.problem(problem))
 }
 
 /// Finds the differences by the sums of both files.
@@ -145,10 +150,19 @@ fn compare(sides: &[Side; 2]) -> Found<'_> {
     let compared = has_attributes(old) && has_attributes(new);
     let attributes = |old, new| if compared { value::attributes(&old, &new) } else { Vec::new() };
     let (mut objects, mut added, mut equal) = (Vec::new(), Vec::new(), 0_u64);
+    let mut unread = Vec::new();
     let mut removed: HashMap<_, VecDeque<Tensor<'_>>> = HashMap::new();
     let by_name = |one: &Tensor<'_>, other: &Tensor<'_>| natural::compare(one.name(), other.name());
     for pair in paired(old.sorted(), new.sorted(), by_name) {
+        let is_unread = match &pair {
+            Pair::Old(one) => old.is_unread(one),
+            Pair::New(other) => new.is_unread(other),
+            Pair::Both(one, other) => old.is_unread(one) || new.is_unread(other),
+        };
         match pair {
+            Pair::Old(object) | Pair::New(object) | Pair::Both(object, _) if is_unread => {
+                unread.push(object.name());
+            }
             Pair::Old(object) => removed.entry(old.content(&object)).or_default().push_back(object),
             Pair::New(object) => added.push(object),
             Pair::Both(one, other) => {
@@ -184,7 +198,7 @@ fn compare(sides: &[Side; 2]) -> Found<'_> {
     // Renamed objects may have any new name, so the list is sorted again.
     objects.sort_by(|one, other| natural::compare(one.name, other.name));
     let attributes = attributes(old.archive.attributes(), new.archive.attributes());
-    Found { attributes, objects, equal }
+    Found { attributes, objects, equal, unread }
 }
 
 /// Counts the differing elements of all objects whose content differs. Works on several objects at a time if there are cores.

@@ -6,7 +6,9 @@ use serde::Serialize;
 use zten::finding::Finding;
 use zten::json::{Integer, List, Schema, integer_or_null, to_line};
 use zten::number::Kind;
-use zten::{Error, Tensor, verify::Verifier};
+use zten::tools::ElementType;
+use zten::{Component, Error, Tensor, verify::Verifier};
+use zten_report::blocks::reason;
 use zten_report::statistics::Statistics;
 
 use crate::app::App;
@@ -53,7 +55,7 @@ pub(crate) fn run(app: &mut App, args: &Stat, archive: &FileWithShards) -> io::R
     }
     for (unwanted, what) in [(Unwanted::Nan, "NaN"), (Unwanted::Inf, "infinities")] {
         let holds = |found: &Found| match (found, unwanted) {
-            (Found::Skipped(_), _) => false,
+            (Found::Skipped(_) | Found::Unread(_), _) => false,
             (Found::Read(read), Unwanted::Nan) => read.statistics.nan > 0,
             (Found::Read(read), Unwanted::Inf) => read.statistics.infinities > 0,
         };
@@ -77,6 +79,19 @@ enum Found {
     Read(Read),
     /// The elements are not numbers, or zten cannot read them as numbers, for the reason in the text.
     Skipped(&'static str),
+    /// The object is unread by the rule with this id.
+    Unread(&'static str),
+}
+
+impl Found {
+    /// Returns why there are no statistics.
+    fn skipped(self) -> Option<String> {
+        match self {
+            Self::Read(_) => None,
+            Self::Skipped(why) => Some(why.to_owned()),
+            Self::Unread(rule) => Some(format!("unread ({rule})")),
+        }
+    }
 }
 
 /// The statistics of the stored elements of an object, and the number of implied zeros.
@@ -119,6 +134,14 @@ fn measure(archive: &FileWithShards, selection: &Selection<'_>) -> Result<Vec<Fo
 }
 
 fn object_statistics(verifier: &mut Verifier, object: &Tensor<'_>) -> Result<Found, Error> {
+    if let Some(rule) = reason(object.state()) {
+        return Ok(Found::Unread(rule));
+    }
+    let is_opaque =
+        |component: Component<'_>| matches!(component.element_type(), ElementType::Opaque(..));
+    if object.components().any(is_opaque) {
+        return Ok(Found::Skipped("opaque"));
+    }
     let scales = values::factors(object)?;
     let mut values = match Values::of(object, &scales)? {
         Ok(values) => values,
@@ -139,7 +162,7 @@ fn object_statistics(verifier: &mut Verifier, object: &Tensor<'_>) -> Result<Fou
 /// Prints two or three lines for each object, and the totals.
 fn print(out: &mut dyn Write, found: &[(Tensor<'_>, Found)]) -> io::Result<()> {
     let (mut elements, mut nan, mut infinities) = (0_u64, 0_u64, 0_u64);
-    let mut skipped: Vec<(&str, u64)> = Vec::new();
+    let mut skipped: Vec<(String, u64)> = Vec::new();
     let room = |what: &str| {
         let line = progress::output_columns();
         line.map_or(usize::MAX, |line| line.saturating_sub(what.len()).max(NAME))
@@ -153,17 +176,15 @@ fn print(out: &mut dyn Write, found: &[(Tensor<'_>, Found)]) -> io::Result<()> {
     for (number, (object, found)) in (1..).zip(found) {
         let what = what(object);
         writeln!(out, "{}{what}", alike.shortened(object.name(), room(&what), number))?;
-        let Read { kind, statistics, implied, is_sparse } = match found {
-            Found::Read(read) => *read,
-            Found::Skipped(why) => {
-                match skipped.iter_mut().find(|(other, _)| other == why) {
-                    Some((_, count)) => *count = count.saturating_add(1),
-                    None => skipped.push((why, 1)),
-                }
-                writeln!(out, "  skipped: {why}")?;
-                continue;
+        if let Some(why) = found.skipped() {
+            writeln!(out, "  skipped: {why}")?;
+            match skipped.iter_mut().find(|(other, _)| *other == why) {
+                Some((_, count)) => *count = count.saturating_add(1),
+                None => skipped.push((why, 1)),
             }
-        };
+        }
+        let Found::Read(read) = found else { continue };
+        let Read { kind, statistics, implied, is_sparse } = *read;
         let own = |value: Option<f64>| {
             let exact = value.map(|value| kind.number(value).to_string());
             exact.filter(|exact| exact.len() <= NUMBER).unwrap_or_else(|| rounded(value))
@@ -235,7 +256,7 @@ struct Described<'a, S: Serialize> {
     layout: &'a str,
     shape: S,
     /// The reason why there are no statistics.
-    skipped: Option<&'static str>,
+    skipped: Option<String>,
     statistics: Option<Statistics>,
     #[serde(serialize_with = "integer_or_null")]
     implied_zeros: Option<u64>,
@@ -243,9 +264,10 @@ struct Described<'a, S: Serialize> {
 
 fn described<'a>(object: &Tensor<'a>, found: Found) -> impl Serialize + use<'a> {
     let shape = object.shape();
-    let (skipped, statistics, implied_zeros) = match found {
-        Found::Read(read) => (None, Some(read.statistics), read.implied),
-        Found::Skipped(why) => (Some(why), None, None),
+    let skipped = found.skipped();
+    let (statistics, implied_zeros) = match found {
+        Found::Read(read) => (Some(read.statistics), read.implied),
+        Found::Skipped(_) | Found::Unread(_) => (None, None),
     };
     let shape = List(move || shape.iter().copied().map(Integer));
     let (name, layout) = (object.name(), object.layout_name());

@@ -3,9 +3,10 @@
 use std::convert::Infallible;
 
 use sha2::{Digest as _, Sha256};
+use zten::formats::rules;
 use zten::num::u64_from_usize;
-use zten::rules::Unsupported;
-use zten::{Component, Error, Tensor, verify::Verifier, view::Normalization};
+use zten::rules::{Row, Unsupported};
+use zten::{Component, Error, ErrorKind, Tensor, verify::Verifier, view::Normalization};
 
 use crate::file::{FileWithShards, stored};
 use crate::progress::Progress;
@@ -34,7 +35,7 @@ pub(crate) enum Of {
 pub(crate) struct Sums {
     /// For each object, the sums of its components, both in the order of the manifest.
     objects: Vec<Vec<Sum>>,
-    /// The problem of the first component that has no sum because it cannot be read.
+    /// The problem of the objects that have no sums because they cannot be read.
     pub(crate) unread: Option<Box<Problem>>,
 }
 
@@ -70,11 +71,13 @@ pub(crate) fn sums(archive: &FileWithShards, of: Of) -> Result<Sums, Box<Problem
     Ok(Sums { objects, unread })
 }
 
-/// Returns whether `error` says that an object uses a dtype, encoding or layout that zten does not know. Such an object
-/// does not make the file invalid.
+/// Returns whether `error` says that an object uses a dtype, encoding or layout that zten does not know, or is unread by a rule of
+/// another format. Such an object does not make the file invalid.
 pub(crate) fn is_unknown(error: &Error) -> bool {
     let unknown = [Unsupported::Dtype, Unsupported::Encoding, Unsupported::Layout];
+    let is_of_other_format = |row: &Row| rules::rows().any(|own| own.id() == row.id());
     unknown.iter().any(|feature| error.kind() == *feature)
+        || matches!(error.kind(), ErrorKind::Unsupported(row) if is_of_other_format(row))
 }
 
 /// Verifies the components of `object`, and returns their sums in the order of the manifest.

@@ -10,6 +10,7 @@ use super::{Difference, Found, Object};
 use crate::escape::Quoted;
 use crate::json::{Schema, to_line};
 use zten::finding::grouped;
+use zten::num::u64_from_usize;
 
 /// Writes one line for each differing attribute and object, and a line with the totals.
 pub(super) fn lines(out: &mut dyn Write, found: &Found<'_>) -> io::Result<()> {
@@ -31,12 +32,16 @@ pub(super) fn lines(out: &mut dyn Write, found: &Found<'_>) -> io::Result<()> {
             }
         }
     }
-    let Summary { changed, added, removed, renamed, equal } = Summary::of(found);
+    let Summary { changed, added, removed, renamed, equal, unread } = Summary::of(found);
     let counts = [changed, added, removed, renamed, equal].map(grouped);
     let [changed, added, removed, renamed, equal] = &counts;
+    let unread = match unread {
+        0 => String::new(),
+        unread => format!(", {} unread and not compared", grouped(unread)),
+    };
     writeln!(
         out,
-        "tensors: {changed} changed, {added} added, {removed} removed, {renamed} renamed, {equal} equal"
+        "tensors: {changed} changed, {added} added, {removed} removed, {renamed} renamed, {equal} equal{unread}"
     )
 }
 
@@ -48,11 +53,13 @@ struct Summary {
     renamed: u64,
     changed: u64,
     equal: u64,
+    unread: u64,
 }
 
 impl Summary {
     fn of(found: &Found<'_>) -> Self {
-        let mut summary = Self { equal: found.equal, ..Self::default() };
+        let unread = u64_from_usize(found.unread.len());
+        let mut summary = Self { equal: found.equal, unread, ..Self::default() };
         for object in &found.objects {
             let count = match object.difference {
                 Difference::Added => &mut summary.added,
@@ -86,6 +93,7 @@ struct Document<'a> {
     removed: Vec<&'a str>,
     renamed: Vec<Entry<'a>>,
     changed: Vec<Entry<'a>>,
+    unread: &'a [&'a str],
     summary: Summary,
 }
 
@@ -93,12 +101,13 @@ struct Document<'a> {
 pub(super) fn document(out: &mut dyn Write, found: &Found<'_>) -> io::Result<()> {
     let mut document = Document {
         schema: Schema,
-        equal: found.is_equal(),
+        equal: found.is_equal() && found.unread.is_empty(),
         attributes: &found.attributes,
         added: Vec::new(),
         removed: Vec::new(),
         renamed: Vec::new(),
         changed: Vec::new(),
+        unread: &found.unread,
         summary: Summary::of(found),
     };
     for Object { name, difference, changes } in &found.objects {

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use zten_corpus::cbor::Item;
 
 use crate::files::{entry, file, object, old_file, raw, text};
-use crate::{corpus_folder, ended, failed, in_corpus, succeeded_text, zten};
+use crate::{corpus_folder, ended, failed, in_corpus, json_lines, succeeded_text, zten};
 
 /// The lines that two files differ in, without the last one; none of the files is rejected.
 fn lines(old: &Path, new: &Path) -> String {
@@ -54,7 +54,7 @@ fn generations_are_no_difference() {
         assert!(summary.starts_with(none), "{old} {new}: {summary}");
         let found = succeeded_text(in_corpus(&["diff", "--json", &old, &new]));
         let wanted = "\"equal\":true,\"attributes\":[],\"added\":[],\"removed\":[],\"renamed\":[],\
-            \"changed\":[],\"summary\":{\"added\":0,\"removed\":0,\"renamed\":0,\"changed\":0,\"equal\":";
+            \"changed\":[],\"unread\":[],\"summary\":{\"added\":0,\"removed\":0,\"renamed\":0,\"changed\":0,\"equal\":";
         assert!(found.contains(wanted), "{old} {new}: {found}");
     }
 }
@@ -126,7 +126,8 @@ fn each_kind_of_change() {
             { "name": "shape", "shape": { "old": [2, 3], "new": [3, 2] } },
             { "name": "type", "components": [bools] },
         ],
-        "summary": { "added": 0, "removed": 0, "renamed": 1, "changed": 6, "equal": 1 },
+        "unread": [],
+        "summary": { "added": 0, "removed": 0, "renamed": 1, "changed": 6, "equal": 1, "unread": 0 },
     });
     assert_eq!(document(&old, &new), wanted);
     assert_eq!(lines(&old, &old), "");
@@ -424,15 +425,12 @@ fn rejected_files_are_not_compared() {
     let valid = "accept/1.2.3/scalar.zt";
     let bad = "reject/bool-value--v12-second-object.zt";
     let worse = "reject/blob-alignment--v12-72.zt";
-    let unread = "accept/unsupported-dtype--v01-unknown.zt";
     let unverified = "accept/v01-checksum-unverifiable-unknown.zt";
     for (old, new, status, complaints) in [
         (bad, valid, 1, &["rule bool-value, v1.2 §2) in \"v\"/data at byte 0x80"][..]),
         (valid, bad, 1, &["rule bool-value"]),
         (bad, bad, 1, &["rule bool-value"]),
         (bad, worse, 1, &["rule bool-value", "rule blob-alignment"]),
-        (valid, unread, 3, &["rule unsupported-dtype, v0.1 §8) in \"w\"/data"]),
-        (unread, unread, 3, &["rule unsupported-dtype"]),
         (unverified, valid, 3, &["rule unsupported-digest"]),
         ("missing", valid, 2, &["missing: "]),
         (bad, "missing", 2, &["rule bool-value", "missing: "]),
@@ -453,6 +451,24 @@ fn rejected_files_are_not_compared() {
     let output = zten(["diff".as_ref(), path.as_os_str(), other.as_os_str()]);
     assert_eq!((ended(&output).0, ended(&output).1), (Some(1), ""));
     assert!(ended(&output).2.contains("digest-mismatch"));
+}
+
+/// Objects that cannot be read keep no others from being compared.
+#[test]
+fn unread_objects_are_named() {
+    let valid = "accept/1.2.3/scalar.zt";
+    let unread = "accept/unsupported-dtype--v01-unknown.zt";
+    for (old, new) in [(valid, unread), (unread, unread)] {
+        let output = in_corpus(&["diff", old, new]);
+        let (status, text, complaint) = ended(&output);
+        assert_eq!(status, Some(3), "{text}{complaint}");
+        assert!(text.ends_with(" equal, 1 unread and not compared\n"), "{text}");
+        let why = "rule unsupported-dtype, v0.1 §8) in \"w\"/data";
+        assert!(complaint.contains(why), "{complaint}");
+        let output = in_corpus(&["diff", "--json", old, new]);
+        let document = &json_lines(&output.stdout)[0];
+        assert_eq!((&document["equal"], &document["unread"]), (&json!(false), &json!(["w"])));
+    }
 }
 
 #[test]

@@ -107,9 +107,9 @@ nnz0  sparse_csr [3, 4]
         "{text}"
     );
     let text = succeeded_text(in_corpus(&["stat", "accept/unsupported-layout--v01-sparse.zt"]));
-    assert!(text.contains("1 skipped: of an unknown layout"), "{text}");
+    assert!(text.contains("1 skipped: unread (unsupported-layout)"), "{text}");
     let text = succeeded_text(in_corpus(&["stat", "accept/unsupported-dtype--v01-unknown.zt"]));
-    assert!(text.contains("1 skipped: of an unknown type"), "{text}");
+    assert!(text.contains("1 skipped: unread (unsupported-dtype)"), "{text}");
 }
 
 /// The weights of a matrix of codes: scale times code less zero point.
