@@ -135,7 +135,9 @@ fn formats<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Vec<Stri
 fn dtypes<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Vec<String>>, D::Error> {
     let plain = DType::ALL.iter().filter(|dtype| **dtype != DType::Unknown).map(|own| own.name());
     let known: Vec<_> = plain.chain(Block::names()).collect();
-    names(deserializer, |name| check_known("dtype", name, &known))
+    names(deserializer, |name| {
+        if is_numpy_name(name) { Ok(()) } else { check_known("dtype", name, &known) }
+    })
 }
 
 fn digests<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Vec<String>>, D::Error> {
@@ -355,7 +357,8 @@ impl Policy {
     fn violation_of_component(&self, component: &Component<'_>) -> Option<(&'static Row, String)> {
         if let Some(allowed) = &self.allow_dtypes {
             let dtype = dtype_name(component);
-            if !allowed.iter().any(|own| Some(own.as_str()) == dtype.as_deref()) {
+            let name = dtype.as_deref().or_else(|| numpy_name(component));
+            if !allowed.iter().any(|own| Some(own.as_str()) == name) {
                 let words = dtype.unwrap_or_else(|| quoted(component.type_name()).into());
                 return Some((&DTYPE, format!("dtype {words} is not allowed")));
             }
@@ -460,10 +463,24 @@ impl Policy {
     }
 }
 
-/// Returns the decoded bytes of all components, or `None` if the length of a component is not known.
+/// Returns whether `name` has the form of a NumPy type that zten does not interpret, such as `<U7` or a list of fields.
+fn is_numpy_name(name: &str) -> bool {
+    name.starts_with(['<', '>', '|', '['])
+}
+
+/// Returns the name of the type of opaque or unread elements of another format than zTensor, if the name is one of NumPy. A file
+/// may spell any other unknown type like a dtype that is allowed.
+fn numpy_name<'a>(component: &Component<'a>) -> Option<&'a str> {
+    let name = Some(component.type_name()).filter(|name| is_numpy_name(name));
+    name.filter(|_| component.generation().is_none())
+}
+
+/// Returns the decoded bytes of all components, or `None` if the length of a component is not known. Fields of records share the
+/// bytes of the records, which are counted once.
 fn decoded<'a>(mut tensors: impl Iterator<Item = Tensor<'a>>) -> Option<u64> {
     tensors.try_fold(0_u64, |sum, tensor| {
-        tensor.components().try_fold(sum, |sum, component| {
+        let mut owners = tensor.components().filter(|component| !component.is_field_of_records());
+        owners.try_fold(sum, |sum, component| {
             component.decoded_length().map(|length| sum.saturating_add(length))
         })
     })
