@@ -20,7 +20,9 @@ mod ties;
 
 use std::io::{Seek, Write};
 
-pub use array::{Array, ArrayList, ArraySource, ChunkFn, Failure, Inexpressible, Subject};
+pub use array::{
+    Array, ArrayList, ArraySource, ChunkFn, Failure, Inexpressible, OpaqueType, Subject,
+};
 pub use declared::DeclaredArrays;
 pub use draft::Draft;
 pub use format::{WrittenFormat, written_generation};
@@ -64,8 +66,8 @@ pub fn check_array(format: WrittenFormat, name: &str, array: &Array) -> Result<(
     match format {
         WrittenFormat::ZTensor => Ok(()),
         WrittenFormat::Safetensors => safetensors::check(name, array),
-        WrittenFormat::Npz => npz::check(name, array).map(drop),
-        WrittenFormat::Npy => npy::check(name, array, format).map(drop),
+        WrittenFormat::Npz => npz::check(name, array, None).map(drop),
+        WrittenFormat::Npy => npy::check(name, array, None, format).map(drop),
     }
 }
 

@@ -24,6 +24,8 @@ pub(crate) struct App {
     pub(crate) out: Output,
     status: Status,
     errors: Errors,
+    /// True if the files that the command writes are complete, whatever the status is.
+    is_written: bool,
 }
 
 /// Standard output of the command.
@@ -79,13 +81,13 @@ impl App {
     #[cfg(all(test, target_os = "linux"))]
     pub(crate) fn to_file(file: std::fs::File) -> Self {
         let errors = Errors::File(file.try_clone().unwrap());
-        Self { out: Output::File(file), status: Status::Success, errors }
+        Self { out: Output::File(file), status: Status::Success, errors, is_written: false }
     }
 
     /// Creates the output to the standard streams of this process, with the exit status of success.
     pub(crate) fn new() -> Self {
         let out = Output::Own(BufWriter::with_capacity(64 << 10, io::stdout().lock()));
-        Self { out, status: Status::Success, errors: Errors::Own }
+        Self { out, status: Status::Success, errors: Errors::Own, is_written: false }
     }
 
     /// Creates the output of a worker. The broker prints its text, unless the command `writes_data`: data goes to
@@ -97,12 +99,24 @@ impl App {
         } else {
             Output::Broker(Arc::clone(channel), Vec::new())
         };
-        Self { out, status: Status::Success, errors: Errors::Broker(Arc::clone(channel)) }
+        let errors = Errors::Broker(Arc::clone(channel));
+        Self { out, status: Status::Success, errors, is_written: false }
     }
 
     /// Raises the exit status of the command to `status`, if that is worse than the status so far.
     pub(crate) fn set_exit_status(&mut self, status: Status) {
         self.status = self.status.max(status);
+    }
+
+    /// Notes that the files that the command writes are complete, so that the broker gives them their names.
+    pub(crate) fn set_written(&mut self) {
+        self.is_written = true;
+    }
+
+    /// Returns whether the files that the command writes are complete.
+    #[cfg(target_os = "linux")]
+    pub(crate) fn is_written(&self) -> bool {
+        self.is_written
     }
 
     /// Prints the problem of a file on standard error, after flushing standard output.

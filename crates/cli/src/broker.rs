@@ -559,7 +559,7 @@ impl<'a> Broker<'a> {
         if !self.outputs.is_empty() {
             // The files are published when the process has ended: until then it could still write to them.
             if let Some(task) = running.tasks.front_mut() {
-                task.done = Some(done.status);
+                task.done = Some((done.status, done.has_files));
             }
             return Ok(running.close());
         }
@@ -604,8 +604,8 @@ impl<'a> Broker<'a> {
         let ended = match (why, ended) {
             (Some(why), _) => why.to_string(),
             (None, Ok(status)) if status.success() => {
-                if let Some(Task { done: Some(status), text, item, .. }) = running.tasks.front() {
-                    self.publish(app, *status, text)?;
+                if let Some(Task { done: Some(done), text, item, .. }) = running.tasks.front() {
+                    self.publish(app, *done, text)?;
                     return self.printer.put(app, item, JobResult::Printed);
                 }
                 "it ended early".to_owned()
@@ -632,11 +632,17 @@ impl<'a> Broker<'a> {
         Ok(())
     }
 
-    /// Gives the files that a worker has written their names if its `status` is success, and prints `text`.
-    fn publish(&mut self, app: &mut App, status: Status, text: &str) -> io::Result<()> {
+    /// Gives the files that a worker has written their names if the worker `has_files`, and prints `text`. `status` is that of
+    /// the worker's job.
+    fn publish(
+        &mut self,
+        app: &mut App,
+        (status, has_files): (Status, bool),
+        text: &str,
+    ) -> io::Result<()> {
         self.printer.clear();
         app.set_exit_status(status);
-        if status != Status::Success {
+        if !has_files {
             return Ok(());
         }
         match self.outputs.publish() {

@@ -5,6 +5,7 @@ mod cast;
 mod dequantized;
 mod export;
 mod failure;
+mod left_out;
 #[cfg(test)]
 mod memory;
 mod plan;
@@ -26,6 +27,7 @@ use crate::command::Create;
 use crate::file::{FileWithShards, Opened};
 use crate::report::Problem;
 pub(crate) use failure::{Failure, problem};
+use left_out::LeftOut;
 use plan::Plan;
 pub(crate) use select::{Rename, Selection};
 pub(crate) use sharded::shard_name;
@@ -44,7 +46,6 @@ pub(crate) fn run(
         Err(message) => return app.usage(message),
     };
     match file.and_then(|file| write(args, file, create, &plan)) {
-        Ok(_) if args.quiet => Ok(()),
         Ok(summary) => summary.print(app, args, &plan),
         Err(problem) => app.problem(&problem),
     }
@@ -64,10 +65,11 @@ fn write(
         let created = create.create(0, 0);
         let out = created.map_err(|error| Box::new(Problem::io(&args.output, &error)))?;
         let mut out = Counted::new(out);
-        let Written { objects, notes } = convert(args, &archive, &mut out, plan)?;
+        let Written { objects, notes, left_out } = convert(args, &archive, &mut out, plan)?;
         let flushed = out.flush();
         flushed.map_err(|error| Box::new(Problem::io(&args.output, &error)))?;
-        Summary { objects, input: summary::input(&archive), output: out.length, files: 1, notes }
+        let (input, output) = (summary::input(&archive), out.length);
+        Summary { objects, input, output, files: 1, notes, left_out }
     };
     create.publish()?;
     Ok(summary)
@@ -117,6 +119,7 @@ fn archive(args: &Convert, file: Opened) -> Result<FileWithShards, Box<Problem>>
 struct Written {
     objects: usize,
     notes: Vec<String>,
+    left_out: LeftOut,
 }
 
 /// Writes the objects of `archive` to `out` in the format of `plan`.

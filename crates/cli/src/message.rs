@@ -58,6 +58,9 @@ pub(crate) enum Stream {
 pub(crate) struct Done {
     pub(crate) status: Status,
     pub(crate) kind: Option<KindNumbers>,
+    /// True if the files that the job has written are complete, so that they get their names. A conversion that leaves tensors
+    /// out writes complete files, but its status may not be success.
+    pub(crate) has_files: bool,
 }
 
 /// A message to a worker, or an answer of the process that fetches a remote file.

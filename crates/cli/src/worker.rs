@@ -29,6 +29,7 @@ use crate::paint::{self, Streams};
 use crate::progress::{self, Terminals};
 use crate::remote::Remote;
 use crate::report::Problem;
+use crate::status::Status;
 use crate::{remote, threads};
 
 /// The first argument of a worker process.
@@ -258,9 +259,11 @@ pub(crate) fn run() -> io::Result<()> {
         let mut app = App::in_worker(&channel, call.writes_data());
         let job = Job { number, files, create: &*channel };
         let ran = call.run(&mut app, job);
+        let is_written = app.is_written();
         let (status, kind) = app.finish(ran)?;
+        let has_files = is_written || status == Status::Success;
         let kind = kind.as_ref().map(Kind::numbers);
-        channel.put(&Request::Done(Done { status, kind }))?;
+        channel.put(&Request::Done(Done { status, kind, has_files }))?;
     }
     Ok(())
 }

@@ -16,8 +16,18 @@ use crate::escape;
 pub struct Array {
     /// The dimensions, outermost first.
     pub shape: Vec<u64>,
-    /// The type of the elements. It is not [`DType::Unknown`].
+    /// The type of the elements. It is [`DType::Unknown`] only for [opaque](ArrayList::opaque) elements.
     pub dtype: DType,
+}
+
+/// A type of NumPy whose elements zten does not interpret: text, dates, records and others. Only NumPy files can hold such
+/// elements, and only if another NumPy file has the type.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OpaqueType<'a> {
+    /// The name of the type, as [`Component::type_name`](crate::Component::type_name) returns it.
+    pub name: &'a str,
+    /// The size of an element in bytes.
+    pub size: u64,
 }
 
 impl Array {
@@ -58,6 +68,13 @@ pub trait ArrayList {
     /// # Errors
     /// The reason why item `at` is no dense array.
     fn array(&self, at: usize) -> Result<Array, String>;
+
+    /// Returns the type of the elements of array `at` if they are opaque. The default is `None`: the dtype of the array is their
+    /// type.
+    fn opaque(&self, at: usize) -> Option<OpaqueType<'_>> {
+        let _ = at;
+        None
+    }
 
     /// Returns the attributes of the file.
     fn attributes(&self) -> Attributes<'_>;

@@ -77,17 +77,16 @@ impl Draft {
         };
         let Array { shape, dtype } = super::array::array(list, at)?;
         self.open = Some((dtype, *bytes));
+        let array = Array { shape, dtype };
+        let header = || npy::header(list.name(at), &array, list.opaque(at), self.format);
         match self.format {
             WrittenFormat::Npz => {
-                let array = Array { shape, dtype };
-                let header = npy::header(list.name(at), &array, self.format)?;
+                let header = header()?;
                 let size = bytes.saturating_add(u64_from_usize(header.len()));
                 self.members.begin(list.name(at), size, out)?;
                 self.members.write(&header, out)?;
             }
-            WrittenFormat::Npy => {
-                out.write_all(&npy::header(list.name(at), &Array { shape, dtype }, self.format)?)?;
-            }
+            WrittenFormat::Npy => out.write_all(&header()?)?,
             _ => {}
         }
         Ok(())

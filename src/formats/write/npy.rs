@@ -1,4 +1,4 @@
-//! Writing of NumPy files: version 1.0, little-endian, row-major.
+//! Writing of NumPy files: little-endian except for opaque elements, row-major.
 
 use alloc::borrow::ToOwned as _;
 use alloc::format;
@@ -11,7 +11,7 @@ use crate::npy;
 use crate::num::u64_from_usize;
 use crate::number::Kind;
 
-use super::array::{self, Array, ArrayList, Failure, Inexpressible};
+use super::array::{self, Array, ArrayList, Failure, Inexpressible, OpaqueType};
 use super::element;
 use super::format::WrittenFormat;
 
@@ -27,35 +27,45 @@ pub(super) fn begin<L: ArrayList + ?Sized, E>(list: &L) -> Result<Vec<(u32, u64)
         let sentence = format!("it has {count} objects; a .npy file holds exactly one");
         return Err(Inexpressible::file(sentence).into());
     }
-    Ok(vec![(0, check(list.name(0), &array::array(list, 0)?, WrittenFormat::Npy)?)])
+    let array = array::array(list, 0)?;
+    Ok(vec![(0, check(list.name(0), &array, list.opaque(0), WrittenFormat::Npy)?)])
 }
 
-/// Checks that NumPy can hold `array`, and returns the length of its elements in bytes. `name` and `format` are for errors.
+/// Checks that NumPy can hold `array`, whose elements may be `opaque`, and returns the length of its elements in bytes. `name`
+/// and `format` are for errors.
 pub(super) fn check(
     name: &str,
     array: &Array,
+    opaque: Option<OpaqueType<'_>>,
     format: WrittenFormat,
 ) -> Result<u64, Inexpressible> {
     let rejected = |sentence: String| Inexpressible::tensor(name, sentence);
-    let kind = kind(name, array, format)?;
+    let size = match opaque {
+        Some(opaque) => opaque.size,
+        None => u64_from_usize(kind(name, array, format)?.width()),
+    };
     if array.shape.len() > RANK {
         let sentence = format!("it has more than {RANK} dimensions, the maximum of NumPy");
         return Err(rejected(sentence));
     }
-    let data = data(array, kind.width()).ok_or_else(|| {
+    let data = data(array, size).ok_or_else(|| {
         rejected("its shape exceeds the maximum of NumPy, zeros or not".to_owned())
     })?;
-    header(name, array, format)?;
+    header(name, array, opaque, format)?;
     Ok(data)
 }
 
-/// Returns the header of `array`. `name` and `format` are for errors.
+/// Returns the header of `array`, whose elements may be `opaque`. `name` and `format` are for errors.
 pub(super) fn header(
     name: &str,
     array: &Array,
+    opaque: Option<OpaqueType<'_>>,
     format: WrittenFormat,
 ) -> Result<Vec<u8>, Inexpressible> {
-    let header = npy::header(kind(name, array, format)?, &array.shape);
+    let header = match opaque {
+        Some(opaque) => npy::opaque_header(opaque.name, &array.shape),
+        None => npy::header(kind(name, array, format)?, &array.shape),
+    };
     header.map_err(|sentence| Inexpressible::tensor(name, sentence))
 }
 
@@ -68,12 +78,11 @@ fn kind(name: &str, array: &Array, format: WrittenFormat) -> Result<Kind, Inexpr
     })
 }
 
-/// Returns the length of all elements in bytes. NumPy rejects an array if the product of its nonzero dimensions overflows, even
+/// Returns the length of all elements of `size` bytes each. NumPy rejects an array if the product of its nonzero dimensions overflows, even
 /// if another dimension is 0, and this function returns `None` then.
-fn data(array: &Array, width: usize) -> Option<u64> {
+fn data(array: &Array, size: u64) -> Option<u64> {
     let mut sides = array.shape.iter().filter(|side| **side != 0);
-    let bytes =
-        sides.try_fold(u64_from_usize(width), |product, side| product.checked_mul(*side))?;
+    let bytes = sides.try_fold(size, |product, side| product.checked_mul(*side))?;
     i64::try_from(bytes).ok()?;
     Some(if array.shape.contains(&0) { 0 } else { bytes })
 }

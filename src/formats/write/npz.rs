@@ -11,7 +11,9 @@ use std::io::{self, Seek, SeekFrom, Write};
 
 use crate::num::u64_from_usize;
 
-use super::array::{self, Array, ArrayList, Failure, Inexpressible, ordinal, with_room};
+use super::array::{
+    self, Array, ArrayList, Failure, Inexpressible, OpaqueType, ordinal, with_room,
+};
 use super::format::WrittenFormat;
 use super::npy;
 
@@ -23,15 +25,21 @@ pub(super) fn begin<L: ArrayList + ?Sized, E>(list: &L) -> Result<Vec<(u32, u64)
     npy::check_attributes(&list.attributes(), WrittenFormat::Npz)?;
     let mut order = with_room(list)?;
     for at in 0..list.count() {
-        order.push((ordinal(at)?, check(list.name(at), &array::array(list, at)?)?));
+        order
+            .push((ordinal(at)?, check(list.name(at), &array::array(list, at)?, list.opaque(at))?));
     }
     Ok(order)
 }
 
-/// Checks that `array` can be a member with the name `name`, and returns the length of its elements in bytes.
-pub(super) fn check(name: &str, array: &Array) -> Result<u64, Inexpressible> {
+/// Checks that `array`, whose elements may be `opaque`, can be a member with the name `name`, and returns the length of its
+/// elements in bytes.
+pub(super) fn check(
+    name: &str,
+    array: &Array,
+    opaque: Option<OpaqueType<'_>>,
+) -> Result<u64, Inexpressible> {
     name::validate(name).map_err(|why| Inexpressible::tensor(name, why))?;
-    npy::check(name, array, WrittenFormat::Npz)
+    npy::check(name, array, opaque, WrittenFormat::Npz)
 }
 
 /// The members of an archive that is being written. All members but the last are complete.

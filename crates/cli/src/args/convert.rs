@@ -86,7 +86,7 @@ pub(crate) struct Convert {
     /// lengths are multiples of it come first, and begin at multiples of it, too
     #[arg(long, value_name = "BYTES", value_parser = align)]
     pub(crate) align: Option<u32>,
-    /// Print nothing if OUT is written
+    /// Print nothing if OUT is written, except which tensors are left out
     #[arg(short, long)]
     pub(crate) quiet: bool,
     #[command(flatten)]

@@ -52,8 +52,8 @@ pub(super) struct Task {
     pub(super) text: String,
     /// The number of sibling files that the worker has asked for.
     pub(super) requested_files: u32,
-    /// The status of a job that is done and whose files are to be published when the worker has ended.
-    pub(super) done: Option<Status>,
+    /// The status of a job that is done, and whether its files are to be published when the worker has ended.
+    pub(super) done: Option<(Status, bool)>,
     /// Bytes of text that were received for the job.
     printed: u64,
 }

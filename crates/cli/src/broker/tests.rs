@@ -61,7 +61,7 @@ impl Random {
                     notes: vec![5; usize::from(verdict)],
                     other: Some(verdict * 3),
                 };
-                Request::Done(Done { status: Status::Success, kind: Some(kind) })
+                Request::Done(Done { status: Status::Success, kind: Some(kind), has_files: true })
             }
         };
         postcard::to_allocvec(&request).unwrap()
@@ -194,7 +194,7 @@ impl Player {
     fn job(&mut self, input: &Input, requests: &mut Vec<u8>) -> bool {
         let text = format!("{}: done\n", input.name.display());
         let text = postcard::to_allocvec(&Request::Text(Stream::Output, &text)).unwrap();
-        let done = |kind| Request::Done(Done { status: Status::Success, kind });
+        let done = |kind| Request::Done(Done { status: Status::Success, kind, has_files: true });
         let put = |requests: &mut Vec<u8>, request| {
             requests.extend(postcard::to_allocvec(&request).unwrap());
         };

@@ -81,7 +81,8 @@ fn with_source(
     let written =
         Archived::new(args, archive, plan, (&progress, &overflow)).and_then(|mut source| {
             write(&mut source)?;
-            Ok(Written { objects: source.count(), notes: notes(&source) })
+            let (objects, notes) = (source.count(), notes(&source));
+            Ok(Written { objects, notes, left_out: source.left_out })
         });
     written.map_err(|failure| problem(failure, [&args.input, &args.output]))
 }

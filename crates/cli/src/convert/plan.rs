@@ -7,12 +7,14 @@ use zten::attributes::Attributes;
 use zten::formats::write::WrittenFormat;
 use zten::write::{Checksum, Encoded, Level, WriteOptions};
 
+use super::left_out::LeftOut;
 use super::select::Selection;
 use super::sharded;
 use super::shared::Shared;
 use crate::args::{Convert, Digest, Tied, To};
 use crate::attributes::{changed, with_texts};
 use crate::file::{FileWithShards, TensorFile};
+use crate::report::Problem;
 
 /// The format, generation, compression and shard size that a conversion writes.
 #[derive(Clone, Copy)]
@@ -25,6 +27,16 @@ pub(super) struct Plan {
     /// The largest number of data bytes of each output file (`--shard-size`), or `None` for a single file.
     pub(super) shard_size: Option<u64>,
     pub(super) begun: Instant,
+}
+
+/// The objects that are written, and what is said about them.
+pub(super) struct Selected {
+    pub(super) selection: Selection,
+    /// The storage that these objects share.
+    pub(super) shared: Shared,
+    /// The attributes of the new file, or `None` if it keeps those of the input.
+    pub(super) attributes: Option<Encoded>,
+    pub(super) left_out: LeftOut,
 }
 
 impl Plan {
@@ -91,16 +103,30 @@ impl Plan {
         self.target == WrittenFormat::ZTensor && self.generation == Generation::V2
     }
 
-    /// Returns the selection of objects to write, the storage that these objects share, and the attributes of the new file
-    /// (`None` if it keeps those of the input). With `--tied keep-first`, tensors with the elements of an earlier one are left
+    /// Returns the selection of objects to write, without the tensors that are left out. With `--tied keep-first`, tensors with the elements of an earlier one are left
     /// out of the selection, and become attributes.
     pub(super) fn select(
         &self,
         args: &Convert,
         archive: &FileWithShards,
-    ) -> Result<(Selection, Shared, Option<Encoded>), String> {
-        let mut selection = Selection::new(&args.select, archive)?;
-        let mut shared = Shared::find(archive, &selection)?;
+    ) -> Result<Selected, Box<Problem>> {
+        let usage = |sentence: String| Box::new(Problem::inexpressible(&args.input, &sentence));
+        let mut selection = Selection::new(&args.select, archive).map_err(usage)?;
+        let left_out = LeftOut::find(self.target, archive, &mut selection).map_err(usage)?;
+        left_out.check(args, archive, &selection)?;
+        let (shared, attributes) = self.share(args, archive, &mut selection).map_err(usage)?;
+        Ok(Selected { selection, shared, attributes, left_out })
+    }
+
+    /// Returns the storage that the objects of `selection` share, and the attributes of the new file (`None` if it keeps those
+    /// of the input).
+    fn share(
+        &self,
+        args: &Convert,
+        archive: &FileWithShards,
+        selection: &mut Selection,
+    ) -> Result<(Shared, Option<Encoded>), String> {
+        let mut shared = Shared::find(archive, selection)?;
         let mut attributes = Self::attributes(args, archive)?;
         if args.tied == Some(Tied::KeepFirst) && !shared.ties.is_empty() {
             let name = |ordinal| {
@@ -112,10 +138,10 @@ impl Plan {
             let with = with_texts(&old, ties)?;
             attributes = Some(with);
             selection.leave_out(archive, &shared.ties)?;
-            shared = Shared::find(archive, &selection)?;
+            shared = Shared::find(archive, selection)?;
         }
         shared.check(args, self.stores_once())?;
-        Ok((selection, shared, attributes))
+        Ok((shared, attributes))
     }
 
     /// Returns the attributes of the new file as `--set` and `--drop-attributes` change them, or `None` if they stay as

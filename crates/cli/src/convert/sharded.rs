@@ -58,12 +58,12 @@ pub(super) fn convert(
     create: &dyn Create,
 ) -> Result<Summary, Box<Problem>> {
     let files = Files { create, count: Cell::new(0), bytes: Cell::new(0) };
-    let Written { objects, notes } = match plan.target {
+    let Written { objects, notes, left_out } = match plan.target {
         WrittenFormat::ZTensor => tensors::convert_sharded(args, archive, plan, &files)?,
         _ => export::archive_sharded(args, archive, plan, &files)?,
     };
     let (output, files) = (files.bytes.get(), files.count.get());
-    Ok(Summary { objects, input: input(archive), output, files, notes })
+    Ok(Summary { objects, input: input(archive), output, files, notes, left_out })
 }
 
 /// Returns the path of output file `number` (from 0) of a set with `shards` shards. Number `shards` is the index or root. A

@@ -128,9 +128,13 @@ impl Shared {
 }
 
 impl<'a> Stored<'a> {
-    /// Returns the byte range of a dense, uncompressed tensor with data, and `None` for any other tensor.
+    /// Returns the byte range of a dense, uncompressed tensor with data, and `None` for any other tensor. The range of a field of
+    /// records is that of the records, of which no byte belongs to two fields.
     fn of(tensor: Tensor<'a>) -> Option<Self> {
         let data = tensor.component("data").filter(|_| tensor.layout() == Layout::Dense)?;
+        if data.is_field_of_records() {
+            return None;
+        }
         let written = data.decoded_length()?;
         if data.encoding() != Encoding::Raw || data.extent().length() == 0 {
             return None;

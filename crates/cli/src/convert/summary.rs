@@ -5,12 +5,14 @@ use std::io::{self, Write as _};
 use zten::formats::write::WrittenFormat;
 use zten::num::u64_from_usize;
 
+use super::left_out::LeftOut;
 use super::plan::Plan;
 use super::sharded::shard_name;
 use crate::app::App;
 use crate::args::Convert;
 use crate::escape;
 use crate::file::{FileWithShards, counted};
+use crate::remote::shown;
 use crate::size::human;
 
 /// The number of objects, the bytes of the input files, and the bytes and the number of the output files.
@@ -22,6 +24,7 @@ pub(super) struct Summary {
     pub(super) files: u32,
     /// Further notes for the user, one line each.
     pub(super) notes: Vec<String>,
+    pub(super) left_out: LeftOut,
 }
 
 /// Returns the total bytes of a file and its shards.
@@ -30,9 +33,21 @@ pub(super) fn input(archive: &FileWithShards) -> u64 {
 }
 
 impl Summary {
-    /// Prints one line, and the notes.
+    /// Prints one line and the notes, unless the command line asks for quiet. Names the tensors that are left out on standard
+    /// error in any case, and sets the exit status.
     pub(super) fn print(self, app: &mut App, args: &Convert, plan: &Plan) -> io::Result<()> {
-        let Self { objects, input, output, files, notes } = self;
+        app.set_written();
+        app.set_exit_status(self.left_out.status());
+        let left_out = self.left_out.line();
+        if !args.quiet {
+            self.print_summary(app, args, plan)?;
+        }
+        let input = escape::path(&shown(&args.input));
+        left_out.map_or(Ok(()), |line| app.error(format_args!("{input}: {line}")))
+    }
+
+    fn print_summary(self, app: &mut App, args: &Convert, plan: &Plan) -> io::Result<()> {
+        let Self { objects, input, output, files, notes, .. } = self;
         let shards = files.saturating_sub(1);
         let path = shard_name(args, shards, shards).unwrap_or_else(|| args.output.clone());
         let format = match plan.target {

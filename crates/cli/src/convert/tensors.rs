@@ -14,7 +14,7 @@ use zten::{Component, Error, ErrorKind, Generation, Layout, Tensor};
 use super::Written;
 use super::cast::{Cast, overflow};
 use super::dequantized::Dequantized;
-use super::plan::Plan;
+use super::plan::{Plan, Selected};
 use super::select::Selection;
 use super::sharded::{Files, Shards, check_count, groups};
 use crate::args::{Convert, Float};
@@ -151,8 +151,7 @@ fn with_copier(
     copy: impl FnOnce(Copier<'_>, &Job<'_>) -> Result<(), Error>,
 ) -> Result<Written, Box<Problem>> {
     let manifest = archive.manifest();
-    let usage = |sentence: String| Box::new(Problem::inexpressible(&args.input, &sentence));
-    let (selection, shared, attributes) = plan.select(args, archive).map_err(usage)?;
+    let Selected { selection, shared, attributes, left_out } = plan.select(args, archive)?;
     let is_selected = |object: &Tensor<'_>| selection.holds(object.ordinal());
     let keeps_layout = |object: &Tensor<'_>| {
         is_selected(object) && (args.dequantize.is_none() || !is_quantized(object))
@@ -215,6 +214,7 @@ fn with_copier(
     Ok(Written {
         objects: selection.len(archive),
         notes: shared.note(plan.stores_once()).into_iter().collect(),
+        left_out,
     })
 }
 

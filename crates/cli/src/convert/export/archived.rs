@@ -3,7 +3,7 @@
 use std::cell::Cell;
 
 use zten::attributes::Attributes;
-use zten::formats::write::{Array, ArrayList, ArraySource, ChunkFn, Inexpressible};
+use zten::formats::write::{Array, ArrayList, ArraySource, ChunkFn, Inexpressible, OpaqueType};
 use zten::verify::Verifier;
 use zten::view::Normalization;
 use zten::write::Encoded;
@@ -13,7 +13,8 @@ use crate::args::{Convert, Float};
 use crate::convert::cast::{Cast, overflow};
 use crate::convert::dequantized::Dequantized;
 use crate::convert::failure::Failure;
-use crate::convert::plan::Plan;
+use crate::convert::left_out::{LeftOut, opaque};
+use crate::convert::plan::{Plan, Selected};
 use crate::convert::select::Selection;
 use crate::convert::tensors::drops;
 use crate::escape;
@@ -33,6 +34,8 @@ pub(super) struct Archived<'a> {
     selection: Selection,
     /// The note on how often shared storage is written, if any is shared.
     pub(super) shared: Option<String>,
+    /// The tensors that are left out.
+    pub(super) left_out: LeftOut,
     /// The attributes of the new file, or `None` if they are those of the archive.
     attributes: Option<Encoded>,
     casts: Option<[Cast<'a>; 4]>,
@@ -56,10 +59,8 @@ impl<'a> Archived<'a> {
                 Inexpressible::file("it is a data shard, which another file describes").into()
             );
         }
-        let usage = |sentence: String| {
-            Failure::Source(Box::new(Problem::inexpressible(&args.input, &sentence)))
-        };
-        let (selection, shared, attributes) = plan.select(args, archive).map_err(usage)?;
+        let selected = plan.select(args, archive).map_err(Failure::Source)?;
+        let Selected { selection, shared, attributes, left_out } = selected;
         let casts = args.dtype.map(|to| Cast::all(to, args.saturate, overflow));
         let failed = |error| failure(args, archive, &error);
         let mut files = Sources::bind(archive, progress).map_err(failed)?;
@@ -70,6 +71,7 @@ impl<'a> Archived<'a> {
             archive,
             selection,
             shared: shared.note(false),
+            left_out,
             attributes,
             casts,
             overflow,
@@ -132,11 +134,16 @@ impl ArrayList for Archived<'_> {
         };
         let cast = self.cast(&object).and(self.args.dtype);
         let dtype = cast.map_or(component.dtype(), Float::dtype);
-        if dtype == DType::Unknown {
+        if dtype == DType::Unknown && opaque(&component).is_none() {
             let name = escape::quoted(&escape::cut(component.type_name(), NAME));
             return Err(format!("unknown tensor type {name}"));
         }
         Ok(Array { shape: object.shape().to_vec(), dtype })
+    }
+
+    fn opaque(&self, at: usize) -> Option<OpaqueType<'_>> {
+        let (name, size) = opaque(&self.object(at)?.component("data")?)?;
+        Some(OpaqueType { name, size })
     }
 
     fn attributes(&self) -> Attributes<'_> {
