@@ -37,6 +37,7 @@ mod magic;
 mod memory;
 mod messages;
 mod numpy;
+mod opaque;
 mod options;
 mod other;
 mod pages;
