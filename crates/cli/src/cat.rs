@@ -138,20 +138,9 @@ fn print(
     };
     component.readable().map_err(rejected)?;
     let packed = unpacked::count(component).filter(|_| !args.raw);
-    let opaque = match component.element_type() {
-        ElementType::Opaque(name, width) => {
-            Some((name, element_width(name, width).map_err(Stop::Usage)?))
-        }
-        _ => None,
-    };
-    let kind = match packed {
-        Some(_) => Kind::Fp8(Fp8::E2M1),
-        None if args.raw || opaque.is_some() => {
-            Kind::of_component(component).unwrap_or(Kind::Plain(StorageType::U8))
-        }
-        None => Kind::of_component(component)
-            .ok_or_else(|| unsupported(component, "unsupported-dtype"))?,
-    };
+    let opaque = opaque_type(args, component).map_err(Stop::Usage)?;
+    let kind = kind(args, component, packed, opaque.is_some());
+    let kind = kind.ok_or_else(|| unsupported(component, "unsupported-dtype"))?;
     // Files of 0.1 may have layouts of their own. Only the writer knows what the components of such an object mean.
     let is_unknown =
         component.generation() == Some(Generation::V0_1) && object.layout() == Layout::Unknown;
@@ -231,16 +220,39 @@ fn print(
     }
 }
 
-/// Returns the size of an opaque element of `size` bytes, whose type is called `name`.
+/// Returns the form of the elements of `component`, or `None` if they cannot be printed. `packed` is the number of elements if
+/// two of them share a byte.
+fn kind(
+    args: &Cat,
+    component: &Component<'_>,
+    packed: Option<u64>,
+    is_opaque: bool,
+) -> Option<Kind> {
+    match (packed, Kind::of_component(component)) {
+        (Some(_), _) => Some(Kind::Fp8(Fp8::E2M1)),
+        (None, None) => (args.raw || is_opaque).then_some(Kind::Plain(StorageType::U8)),
+        (None, kind) => kind,
+    }
+}
+
+/// Returns the name of the type of opaque elements and their size in bytes, or `None` if the elements of `component` are not
+/// opaque.
 ///
 /// # Errors
-/// The element is too large to be printed.
-fn element_width(name: &str, size: u64) -> Result<usize, String> {
-    let size = Some(size).filter(|size| *size <= opaque::MOST);
-    size.and_then(|size| usize::try_from(size).ok()).ok_or_else(|| {
+/// An element is too large to be printed.
+fn opaque_type<'a>(
+    args: &Cat,
+    component: &Component<'a>,
+) -> Result<Option<(&'a str, usize)>, String> {
+    let ElementType::Opaque(name, size) = component.element_type() else { return Ok(None) };
+    let fits = args.raw || args.npy || size <= opaque::MOST;
+    let size = usize::try_from(size).ok().filter(|_| fits).ok_or_else(|| {
         let (name, most) = (escape::word(name, TYPE), human(opaque::MOST));
-        format!("an element of the type {name} exceeds the maximum of {most}")
-    })
+        format!(
+            "an element of the type {name} exceeds the maximum of {most}; --raw writes its bytes"
+        )
+    })?;
+    Ok(Some((name, size)))
 }
 
 /// Returns the printer of elements of type `kind`, or of the opaque type with this name and width. `shape` must be known for a

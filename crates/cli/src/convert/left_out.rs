@@ -91,19 +91,15 @@ impl LeftOut {
             return Ok(());
         };
         let unread = tensor.components().find_map(|component| component.readable().err());
-        let problem = match unread {
-            Some(error) => Problem::reading(&args.input, archive, &error),
-            None => {
-                let types = tensor.components().map(|component| component.type_name());
-                let name = escape::word(types.last().unwrap_or_default(), NAME);
-                let sentence = format!(
-                    "it can be read, but not written: the type {name} is one of NumPy alone"
-                );
-                let problem = Problem::inexpressible(&args.input, &sentence);
-                problem.in_object(Some(tensor.name().to_owned()))
-            }
-        };
-        Err(Box::new(problem))
+        if let Some(error) = unread {
+            return Err(Box::new(Problem::reading(&args.input, archive, &error)));
+        }
+        let types = tensor.components().map(|component| component.type_name());
+        let name = escape::word(types.last().unwrap_or_default(), NAME);
+        let sentence =
+            format!("it can be read, but not written: the type {name} is one of NumPy alone");
+        let problem = Problem::inexpressible(&args.input, &sentence);
+        Err(Box::new(problem.in_object(Some(tensor.name().to_owned()))))
     }
 
     /// Returns a line that names the tensors, or `None` if none is left out.

@@ -78,9 +78,9 @@ fn shortest(significand: u64, power: i32, is_least: bool) -> (String, i32) {
     // The power of ten, which may be one too small.
     let mut point = floor_log10(bits.saturating_sub(1)).saturating_add(1);
     unit.scale(point);
-    [&mut rest, &mut above, &mut below]
-        .into_iter()
-        .for_each(|big| big.scale(point.saturating_neg()));
+    for big in [&mut rest, &mut above, &mut below] {
+        big.scale(point.saturating_neg());
+    }
     let reaches = |rest: &Big, above: &Big, unit: &Big| match rest.plus(above).compare(unit) {
         Ordering::Greater => true,
         Ordering::Equal => is_even,
@@ -92,7 +92,9 @@ fn shortest(significand: u64, power: i32, is_least: bool) -> (String, i32) {
     }
     let mut digits = String::new();
     loop {
-        [&mut rest, &mut above, &mut below].into_iter().for_each(|big| big.multiply(10));
+        for big in [&mut rest, &mut above, &mut below] {
+            big.multiply(10);
+        }
         let mut digit = 0_u8;
         while rest.compare(&unit) != Ordering::Less {
             rest.subtract(&unit);
@@ -105,8 +107,7 @@ fn shortest(significand: u64, power: i32, is_least: bool) -> (String, i32) {
         };
         let high = reaches(&rest, &above, &unit);
         let goes_up = match (low, high) {
-            (false, false) => false,
-            (true, false) => false,
+            (_, false) => false,
             (false, true) => true,
             (true, true) => rest.plus(&rest).compare(&unit) != Ordering::Less,
         };
@@ -267,7 +268,7 @@ mod tests {
             let bits = double.to_bits();
             let field = u16::try_from(bits >> 52).unwrap() + (16_383 - 1023);
             let text = shown(&number(field, LEADING | bits << 11)).unwrap();
-            assert_eq!(text.parse::<f64>().unwrap(), double, "{text}");
+            assert_eq!(text.parse::<f64>().unwrap().to_bits(), bits, "{text}");
         }
     }
 }
