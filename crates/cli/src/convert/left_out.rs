@@ -1,8 +1,8 @@
 //! The tensors that a conversion leaves out: those that are not read, and opaque ones that the output format cannot hold.
 
 use zten::formats::write::WrittenFormat;
+use zten::manifest::ElementType;
 use zten::num::u64_from_usize;
-use zten::tools::ElementType;
 use zten::{Component, Layout, State, Tensor};
 use zten_report::blocks::{reason, state};
 

@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use zten::tools::StorageType;
+use zten::element::StorageType;
 
 use super::date::{self, Unit};
 use super::extended;
