@@ -14,9 +14,11 @@ use zten::error::Misuse;
 use zten::finding::format_name;
 use zten::formats::Block;
 use zten::json::{self, value as json_value};
+use zten::element::StorageType;
 use zten::manifest::ElementType;
+use zten::rules::Row;
 use zten::shards::Shard;
-use zten::{Component, DType, Encoding, Error, ErrorKind, Generation, Layout, Tensor};
+use zten::{Component, DType, Encoding, Error, ErrorKind, Generation, Layout, State, Tensor};
 use zten_report::check::stored;
 use zten_report::glob::Glob;
 use zten_report::notation;
@@ -201,7 +203,8 @@ impl Reader {
         found.map_err(|missing| PyKeyError::new_err(missing.to_string()))
     }
 
-    /// Returns the name, layout, shape and components of object `ordinal`.
+    /// Returns the name, layout, shape and components of object `ordinal`, and its state with the rule that says why it is
+    /// unread.
     fn object<'py>(&self, py: Python<'py>, ordinal: u32) -> PyResult<Bound<'py, PyTuple>> {
         let open = self.open()?;
         let object = object(&open, ordinal)?;
@@ -209,18 +212,21 @@ impl Reader {
         for component in object.components() {
             components.append(described(py, &open, &component)?)?;
         }
-        (object.name(), object.layout_name(), shape(py, &object)?, components).into_pyobject(py)
+        let (layout, shape) = (object.layout_name(), shape(py, &object)?);
+        (object.name(), layout, shape, components, state(&object)).into_pyobject(py)
     }
 
     /// Returns the name and shape of each object. For a dense object it adds the dtype, the ordinal and offset of the
     /// component, the number of decoded bytes, whether the component is compressed, whether its stored bytes are the elements
-    /// as they are read, and whether it has a digest or checksum.
+    /// as they are read, whether it has a digest or checksum, and the size of an opaque element.
     fn listing<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
         let open = self.open()?;
         let list = PyList::empty(py);
         for object in open.manifest().tensors() {
             let data = object.component("data").filter(|_| object.layout() == Layout::Dense);
-            let readable = data.filter(|data| data.dtype() != DType::Unknown);
+            let readable = data.filter(|data| {
+                data.dtype() != DType::Unknown || opaque_size(data.element_type()).is_some()
+            });
             let dense = readable.map(|data| {
                 let (offset, length) = (data.extent().offset(), data.decoded_length());
                 (
@@ -231,6 +237,7 @@ impl Reader {
                     data.encoding() != Encoding::Raw,
                     is_direct(&data),
                     is_verifiable(&open, &data),
+                    opaque_size(data.element_type()),
                 )
             });
             list.append((object.name(), shape(py, &object)?, dense))?;
@@ -478,6 +485,28 @@ fn shape<'py>(py: Python<'py>, object: &Tensor<'_>) -> PyResult<Bound<'py, PyTup
     PyTuple::new(py, shape)
 }
 
+/// Returns the name of the state of `object`, and the id of the rule that says why an unread object is not read. Blocks of GGUF
+/// are readable, although their layout is not one of zTensor.
+fn state(object: &Tensor<'_>) -> (&'static str, Option<&'static str>) {
+    let state = match object.state() {
+        State::Opaque if Block::of_layout(object).is_some() => State::Readable,
+        state => state,
+    };
+    let reason = match state {
+        State::Unread(kind) => kind.row().map(Row::id),
+        _ => None,
+    };
+    (state.name(), reason)
+}
+
+/// Returns the size in bytes of an element whose dtype NumPy has and zten does not interpret; `None` for other types.
+fn opaque_size(element: ElementType<'_>) -> Option<u64> {
+    match element {
+        ElementType::Opaque(_, size) => Some(size),
+        _ => None,
+    }
+}
+
 /// The bytes, the shape and the dtype of a part.
 type PartBytes<'py> = (Bound<'py, PyByteArray>, Bound<'py, PyTuple>, &'static str);
 
@@ -529,7 +558,7 @@ fn described<'py>(
         known => Some(known.name()),
     };
     let (extent, digest) = (component.extent(), notation::digest(component));
-    let kind = (component.role(), component.type_name(), read_as);
+    let kind = (component.role(), component.type_name(), read_as, opaque_size(element));
     let place = (extent.offset(), extent.length(), component.decoded_length());
     let verifiable = is_verifiable(open, component);
     let stored =

@@ -22,6 +22,8 @@ class Component:
     __slots__ = (
         "_direct",
         "_file",
+        "_opaque",
+        "_opaque_size",
         "_place",
         "_read_as",
         "_verifiable",
@@ -53,11 +55,12 @@ class Component:
     """The name of the shard with the blob; None if the blob is in the file itself."""
 
     def __init__(self, file: File, place: tuple[int, int], described: _Component) -> None:
-        (self.role, self.dtype, self._read_as) = described[0]
+        (self.role, self.dtype, self._read_as, self._opaque_size) = described[0]
         (self.offset, self.stored, self.nbytes) = described[1]
         (self.encoding, self.digest, self.shard, self._direct, self._verifiable) = described[2]
         self._file = file
         self._place = place
+        self._opaque: np.dtype[Any] | None = None
 
     def __repr__(self) -> str:
         return f"<Component {self.role!r} {self.dtype!r} {self.encoding} nbytes={self.nbytes}>"
@@ -72,13 +75,18 @@ class Component:
 
     def numpy(self) -> Array:
         """Returns the elements, decoded and verified, as an array of one dimension. Elements of an unknown dtype are returned
-        with their storage dtype. ``f4_e2m1`` is unpacked, two elements from each byte.
+        with their storage dtype, and those of an opaque NumPy array with the dtype that its header names. ``f4_e2m1`` is
+        unpacked, two elements from each byte.
 
         Raises:
             Invalid, Unsupported, LimitExceeded: the content breaks a rule, or cannot be read; Unsupported also if the number
                 of bytes is not a multiple of the size of an element, which unknown layouts allow.
         """
         content = np.frombuffer(self.tobytes(), np.uint8)
+        if self._opaque_size is not None:
+            name, _, shape, _, _ = self._file._reader.object(self._place[0])
+            dtype = self._opaque_dtype(name)
+            return _types.viewed(content, 0, name, (_types.product(shape),), dtype, self._file._reader)
         if self._read_as is None:
             raise self._unserved(f"elements of type {self.dtype!r} cannot be read", "unsupported-type")
         if self._read_as == "f4_e2m1":
@@ -93,6 +101,13 @@ class Component:
                 "unsupported-type",
             )
         return content.view(dtype)
+
+    def _opaque_dtype(self, name: str) -> np.dtype[Any]:
+        """Returns the NumPy dtype of opaque elements, for the object ``name``."""
+        if self._opaque is None:
+            assert self._opaque_size is not None
+            self._opaque = _types.opaque_dtype(self.dtype, self._opaque_size, name, self._file._reader)
+        return self._opaque
 
     def _unserved(self, sentence: str, rule: str) -> Unsupported:
         name = self._file._reader.object(self._place[0])[0]

@@ -90,6 +90,13 @@ def unserved(sentence: str, name: str, rule: str = "unsupported-format", **field
     return Unsupported(f"{name!r}: {sentence}", object=name, rule=rule, clause=_clause(rule), **fields)
 
 
+def unread(name: str, rule: str | None, file: str | None) -> Unsupported:
+    """Returns the error for the object ``name``, which ``rule`` says is not read."""
+    facts = _zten.explain(rule or "")
+    sentence = "it is unread" if facts is None else f"it is unread: {facts['message']} (rule {rule}, {facts['clause']})"
+    return unserved(sentence, name, rule or "unsupported-feature", file=file)
+
+
 def no_array_error(error: Exception, what: str, name: str, file: str | None) -> Error:
     """Returns the error for the object ``name``, for which a library cannot make an array, or memory is short."""
     if isinstance(error, MemoryError):

@@ -12,7 +12,6 @@ from typing import IO, TYPE_CHECKING, Any, Self, TypeAlias
 import numpy as np
 
 from . import _types, _zten
-from ._errors import NO_ARRAY, no_array_error
 from ._tensor import Tensor
 from ._types import Array
 from ._zten import Reader
@@ -246,15 +245,10 @@ class File(Mapping[str, Tensor]):
         finally:
             os.close(descriptor)
 
-    def _view(self, name: str, shape: tuple[int, ...], element: str, offset: int) -> Array:
+    def _view(self, name: str, shape: tuple[int, ...], dtype: np.dtype[Any], offset: int) -> Array:
         """Returns a view of elements in the map. Opening has validated that they are in the file, and NumPy checks them against
         the length of the map again."""
-        buffer = self._buffer()
-        try:
-            return np.ndarray(shape, _types.numpy_dtype(element), buffer, offset)
-        except NO_ARRAY as error:
-            what = f"NumPy has no array of shape {shape}"
-            raise no_array_error(error, what, name, self._reader.path) from None
+        return _types.viewed(self._buffer(), offset, name, shape, dtype, self._reader)
 
 
 def open(

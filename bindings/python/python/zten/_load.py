@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
@@ -12,6 +12,10 @@ from ._file import Digests, File, Limits, Source, open
 from ._tensor import Tensor
 from ._types import Array, Bytes
 
+if TYPE_CHECKING:
+    from ._zten import _Dense
+
+    _Object: TypeAlias = tuple[str, tuple[int, ...], _Dense | None]
 
 Names: TypeAlias = str | Iterable[str]
 """Names of tensors, or patterns such as ``"layers.0.*"``."""
@@ -57,6 +61,19 @@ def load(
         return (kind or _Arrays)(file, progress).all(selected(file, names))
 
 
+def _without_fields(listed: list[tuple[int, _Object]]) -> list[tuple[int, _Object]]:
+    """Leaves out the fields of records: the array of the records has their elements, and :func:`numpy.load` has no such names."""
+    # A field has the offset of its records.
+    records = {dense[2]: name for _, (name, _, dense) in listed if dense is not None and dense[7] is not None}
+
+    def is_field(name: str, dense: _Dense | None) -> bool:
+        if dense is None or dense[7] is not None or dense[2] not in records:
+            return False
+        return name.startswith(f'{records[dense[2]]}["')
+
+    return [(ordinal, one) for ordinal, one in listed if not is_field(one[0], one[2])]
+
+
 class _Arrays:
     """Loads tensors as arrays of NumPy. Dense arrays are allocated first, and then filled by one parallel read."""
 
@@ -73,6 +90,8 @@ class _Arrays:
         listed = list(enumerate(file._reader.listing()))
         if selection is not None:
             listed = [listed[ordinal] for ordinal in selection]
+        else:
+            listed = _without_fields(listed)
         listing = [one for _, one in listed]
         one, total = file._reader.decoded_limits
         compressed = [d[3] or 0 for _, _, d in listing if d is not None and d[4]]
@@ -86,8 +105,10 @@ class _Arrays:
             if dense is None or dense[3] is None or dense[0] == "f4_e2m1":
                 tensors[name] = self.other(Tensor(file, ordinal))
                 continue
-            element, place, offset, nbytes, _, direct, _ = dense
-            if file._map and direct and nbytes:
+            element, place, offset, nbytes, _, direct, _, opaque = dense
+            if opaque is not None:
+                tensors[name] = self.opaque(Tensor(file, ordinal), bool(file._map and direct and nbytes))
+            elif file._map and direct and nbytes:
                 tensors[name] = self.viewed(name, shape, element, offset)
             else:
                 self.places.append((ordinal, place))
@@ -97,7 +118,7 @@ class _Arrays:
 
     def viewed(self, name: str, shape: tuple[int, ...], element: str, offset: int) -> Any:
         """Returns a view of a dense tensor in the map."""
-        return self.file._view(name, shape, element, offset)
+        return self.file._view(name, shape, _types.numpy_dtype(element), offset)
 
     def filled(self, name: str, shape: tuple[int, ...], element: str) -> Any:
         """Returns a dense tensor whose elements :meth:`read` will fill."""
@@ -105,11 +126,24 @@ class _Arrays:
 
     def empty(self, name: str, shape: tuple[int, ...], element: str) -> Array:
         """Allocates an array whose elements :meth:`read` will fill."""
-        array = _types.empty(name, shape, _types.numpy_dtype(element), self.file._reader)
-        self.contents.append(_types.as_bytes(array))
+        array = self.allocated(name, shape, _types.numpy_dtype(element))
         if element == "bool":
             self.bools.append(array)
         return array
+
+    def allocated(self, name: str, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
+        """Allocates an array of ``dtype`` whose bytes :meth:`read` will fill."""
+        array = _types.empty(name, shape, dtype, self.file._reader)
+        self.contents.append(_types.as_bytes(array))
+        return array
+
+    def opaque(self, tensor: Tensor, is_viewed: bool) -> Any:
+        """Returns text, dates, records or long doubles of NumPy: a view in the map, or an array that :meth:`read` will fill."""
+        name, shape, dtype, data = tensor.name, tensor.shape, tensor._numpy_dtype(), tensor._data
+        if is_viewed:
+            return self.file._view(name, shape, dtype, data.offset)
+        self.places.append(data._place)
+        return self.allocated(name, shape, dtype)
 
     def other(self, tensor: Tensor) -> Any:
         """Reads a tensor that is not dense, has an unknown dtype, or has to be unpacked."""
@@ -176,6 +210,10 @@ class Torch(_Arrays):
             return flat.reshape(shape)
 
         return _types.torch_tensor(make, name, shape, self.file._reader)
+
+    def opaque(self, tensor: Tensor, is_viewed: bool) -> Any:
+        # The call raises the error that the tensor is opaque.
+        return tensor.torch()
 
     def other(self, tensor: Tensor) -> Any:
         return tensor.torch()

@@ -5,14 +5,14 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 
 from . import _types
 from ._component import Component, converted, scipy_indices, scipy_values, to_torch, truth
-from ._errors import NO_ARRAY, Error, Unsupported, no_array_error, unserved
+from ._errors import NO_ARRAY, Error, Unsupported, no_array_error, unread, unserved
 from ._index import Index, Selection, select
 from ._types import Array, Bytes
 
@@ -89,9 +89,22 @@ class Tensor:
     ======================== ============== =====================================================
 
     In generation 2 the sparse formats are called ``zt.sparse_csr/1`` and ``zt.sparse_coo/1``.
+
+    A tensor may be opaque or unread: see :attr:`state`.
     """
 
-    __slots__ = ("_described", "_element", "_file", "_listed", "_ordinal", "format", "name", "shape")
+    __slots__ = (
+        "_described",
+        "_element",
+        "_file",
+        "_listed",
+        "_ordinal",
+        "format",
+        "name",
+        "reason",
+        "shape",
+        "state",
+    )
 
     name: str
     """The name: untrusted text, which may be empty or have control characters."""
@@ -99,16 +112,26 @@ class Tensor:
     """The layout of the components."""
     shape: tuple[int, ...]
     """The dimensions, outermost first."""
+    state: Literal["readable", "opaque", "unread"]
+    """``"readable"``; ``"opaque"``: the bytes can be read, but zten does not interpret them, such as text, dates and records of
+    NumPy, which :meth:`numpy` returns with the dtype of the file, or a type or layout that zten does not know; ``"unread"``:
+    the bytes are not handed out, such as pickled Python objects, and every call that reads the tensor raises
+    :class:`Unsupported`. The other tensors of the file can be read."""
+    reason: str | None
+    """The id of the rule that says why an unread tensor is not read: ``"npy-objects"``. None for other tensors.
+    :func:`zten.explain` describes the rule."""
 
     def __init__(self, file: File, ordinal: int) -> None:
         self._file = file
         self._ordinal = ordinal
-        self.name, self.format, self.shape, self._described = file._reader.object(ordinal)
+        self.name, self.format, self.shape, self._described, state = file._reader.object(ordinal)
+        self.state, self.reason = state
         self._listed: list[Component] | None = None
         self._element: str | None = None
 
     def __repr__(self) -> str:
-        return f"<Tensor {self.name!r} {self.format} {self.dtype} {self.shape}>"
+        state = {"readable": "", "opaque": " opaque"}.get(self.state, f" unread: {self.reason}")
+        return f"<Tensor {self.name!r} {self.format} {self.dtype} {self.shape}{state}>"
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _tensor, (self._file, self.name)
@@ -131,7 +154,8 @@ class Tensor:
     @property
     def dtype(self) -> str | None:
         """The dtype of the elements: ``"f32"``, ``"bf16"``, ``"f8_e4m3fn"``, ``"complex64"``, ... For a sparse tensor, the
-        dtype of its values. None if the components are not elements, as in quantized tensors."""
+        dtype of its values. None if the components are not elements, as in quantized tensors. An unknown or opaque dtype is
+        untrusted text of the file: ``"<U7"``."""
         if self.format.startswith("gguf."):
             return None
         return next((c.dtype for c in self._components if c.role in ("data", "values")), None)
@@ -192,11 +216,12 @@ class Tensor:
         The default of ``verify`` is the option of the file. With ``verify=False`` digests of uncompressed components are not
         compared; compressed components are always verified.
 
-        bf16, FP8 and FP4 have the dtypes of :mod:`ml_dtypes`.
+        bf16, FP8 and FP4 have the dtypes of :mod:`ml_dtypes`. Text, dates, records and long doubles of NumPy files have the
+        dtype that the file names, with its byte order.
 
         Raises:
             Invalid, Unsupported, LimitExceeded: the content breaks a rule, or cannot be read; Unsupported also if the tensor is
-                not dense.
+                not dense, is unread, or has a dtype that this NumPy does not have.
         """
         verify = self._file._verifies(verify)
         if not self._file._map and (part := self._part(None, verify)) is not None:
@@ -208,9 +233,10 @@ class Tensor:
             flat = _types.unpack(self._content(data, verify), self.size)
             return _types.reshaped(flat, self.name, shape, self._file._reader)
         if self._is_mapped(data, verify):
-            return self._file._view(self.name, shape, element, data.offset)
+            return self._file._view(self.name, shape, self._numpy_dtype(), data.offset)
+        dtype = self._numpy_dtype()
         data._admit()
-        array = self._room(shape, _types.numpy_dtype(element))
+        array = self._room(shape, dtype)
         self._fill(_types.as_bytes(array), verify)
         if element == "bool":
             truth(array)
@@ -227,7 +253,7 @@ class Tensor:
 
         Raises:
             Invalid, Unsupported, LimitExceeded: the content breaks a rule, or cannot be read; Unsupported also if the tensor is
-                not dense, or this version of PyTorch does not have the dtype.
+                not dense, is unread, or is an opaque array of NumPy, or this version of PyTorch does not have the dtype.
         """
         import torch
 
@@ -267,6 +293,7 @@ class Tensor:
             Invalid, Unsupported, LimitExceeded: the content breaks a rule, or cannot be read; Unsupported also if the tensor is
                 not sparse, or a dimension is 2**63 or more.
         """
+        self._require_read()
         if not self.is_sparse:
             raise self._unserved(f"layout {self.format!r} is not sparse")
         if any(dimension >= 1 << 63 for dimension in self.shape):
@@ -300,6 +327,7 @@ class Tensor:
             Invalid, Unsupported, LimitExceeded: the content breaks a rule, or cannot be read; Unsupported also if the tensor is
                 not quantized, or its attributes are missing, unknown, or do not fit the components.
         """
+        self._require_read()
         if self.quantization is None:
             raise self._unserved(f"layout {self.format!r} is not quantized")
         for component in self._components:
@@ -330,7 +358,7 @@ class Tensor:
 
     def __iter__(self) -> Iterator[Any]:
         """Iterates over the rows of a dense tensor, as over those of :meth:`numpy`."""
-        if len(self) > _EMPTY_ROWS and not self.size:
+        if len(self) > _EMPTY_ROWS and not (self.size and self.nbytes):
             raise self._unserved(f"it has {len(self)} rows without elements", "unsupported-feature")
         return iter(self.numpy())
 
@@ -346,26 +374,38 @@ class Tensor:
         try:
             return array.__dlpack__(**how)
         except BufferError:
-            element = self._elements()
-            raise self._unserved(f"NumPy has no DLPack for elements of {element}", "unsupported-type") from None
+            sentence = f"NumPy has no DLPack for elements of {_types.short(str(self.dtype))}"
+            raise self._unserved(sentence, "unsupported-type") from None
 
     def __dlpack_device__(self) -> tuple[int, int]:
         """The processor."""
         return 1, 0
 
+    def _require_read(self) -> None:
+        """Raises the error of an unread tensor, which says why the tensor is not read."""
+        if self.state != "unread":
+            return
+        if self.format == "dense":
+            # The error of the library also has the offset.
+            self._data.tobytes()
+        raise unread(self.name, self.reason, self._file._reader.path)
+
     def _elements(self) -> str:
-        """The type that a dense tensor's elements are read as."""
+        """Returns the dtype as which the elements of a dense tensor are read; ``OPAQUE`` for elements that only NumPy
+        interprets."""
         if self._element is not None:
             return self._element
+        self._require_read()
         if self.format != "dense":
             is_quantized = self.format in ("quantized_group", "zt.mx/1") or self.format.startswith("gguf.")
             how = "dequantize()" if is_quantized else "components"
             how = "scipy()" if self.is_sparse else how
             raise self._unserved(f"layout {self.format!r} is not dense; use {how}")
         data = self._data
+        if data._opaque_size is not None:
+            self._element = _types.OPAQUE
+            return _types.OPAQUE
         if data._read_as is None:
-            # It says what is not supported.
-            data.tobytes()
             raise self._unserved(f"elements of type {data.dtype!r} cannot be read", "unsupported-type")
         if data.dtype != data._read_as and data.nbytes != (
             self.size * _types.numpy_dtype(data._read_as).itemsize
@@ -378,9 +418,17 @@ class Tensor:
         self._element = data._read_as
         return data._read_as
 
+    def _numpy_dtype(self) -> np.dtype[Any]:
+        """Returns the NumPy dtype of the elements of a dense tensor."""
+        element = self._elements()
+        return self._data._opaque_dtype(self.name) if element == _types.OPAQUE else _types.numpy_dtype(element)
+
     def _torch_dtype(self) -> Any:
         """The type of PyTorch that a dense tensor's elements have."""
         element = self._elements()
+        if element == _types.OPAQUE:
+            sentence = f"it is opaque: PyTorch has no dtype for {_types.short(str(self.dtype))}; numpy() reads it"
+            raise self._unserved(sentence, "unsupported-type")
         dtype = _types.torch_dtype(element)
         if element == "f4_e2m1" and (not self.shape or self.shape[-1] % 2):
             sentence = "PyTorch has f4_e2m1 in pairs, and the last dimension is odd; NumPy has single ones"
@@ -446,8 +494,9 @@ class Tensor:
         # With a list of digests a part is read: that compares the whole tensor once, and a view each time.
         is_viewed = element != "f4_e2m1" and self._file._digests is None
         if is_viewed and self._is_mapped(data := self._data, verify):
-            view = self._file._view(self.name, self.shape, element, data.offset)
-            return np.asarray(view[index])
+            view = self._file._view(self.name, self.shape, self._numpy_dtype(), data.offset)
+            # An index of integers makes a scalar, and a scalar of text has the dtype of its own length.
+            return np.asarray(view[index], view.dtype)
         selection = select(index, self.shape)
         if element == "f4_e2m1":
             # Two share a byte: they are taken apart first.
@@ -460,8 +509,8 @@ class Tensor:
             return np.asarray(whole[tuple(ranges)][selection.rest])
         if verify:
             self.verify()
+        dtype, rows = self._numpy_dtype(), selection.rows
         self._data._admit()
-        dtype, rows = _types.numpy_dtype(element), selection.rows
         if rows is None:
             array = self._room(selection.read_shape, dtype)
             self._file._reader.read_slice(self._ordinal, selection.ranges, _types.as_bytes(array))
@@ -469,7 +518,8 @@ class Tensor:
             array = self._rows(selection, dtype)
         if element == "bool":
             truth(array)
-        return np.asarray(array[selection.rest] if rows is None else array[(slice(None), *selection.rest[1:])])
+        # With the ellipsis an index of integers makes an array, which keeps the dtype of text.
+        return np.asarray(array[(*selection.rest, ...)] if rows is None else array[(slice(None), *selection.rest[1:])])
 
     def _rows(self, selection: Selection, dtype: np.dtype[Any]) -> Array:
         """The rows that are given one by one. Of what is compressed, all between the first and the last are read."""

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import ast
 import math
+import re
 from collections.abc import Callable, Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Any
@@ -11,7 +13,7 @@ import ml_dtypes
 import numpy as np
 import numpy.typing as npt
 
-from ._errors import NO_ARRAY, no_array_error
+from ._errors import NO_ARRAY, no_array_error, unserved
 
 if TYPE_CHECKING:
     from ._zten import Reader
@@ -100,6 +102,12 @@ _STORAGE = {
     "f4_e2m1": "u8",
 }
 
+OPAQUE = "opaque"
+"""Takes the place of the name of a dtype for elements that only NumPy interprets: text, dates, records, long doubles."""
+
+# A string of a literal, or the suffix of a long integer outside of strings: Python 2 wrote `(2L,)`.
+_LONG = re.compile(r"""('(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*")|(?<=\d)L""")
+
 # Dtypes that 1.2 does not have.
 _SINCE_2 = ("f8_e8m0", "f4_e2m1")
 
@@ -109,6 +117,32 @@ def numpy_dtype(name: str) -> np.dtype[Any]:
     """Returns the NumPy dtype for the known dtype ``name``."""
     dtype: np.dtype[Any] = np.dtype(_NUMPY[name])
     return dtype
+
+
+def opaque_dtype(spelled: str, size: int, name: str, reader: Reader) -> np.dtype[Any]:
+    """Returns the NumPy dtype that the file spells as ``spelled``, for the object ``name``, whose elements have ``size`` bytes.
+
+    The spelling is untrusted. Raises a :class:`zten.Error` if NumPy does not have the dtype. A dtype of Python objects is never
+    returned: its elements would be pointers.
+    """
+    try:
+        # The native module has parsed the list, which has nothing but tuples, strings and numbers. Python limits its depth.
+        is_list = spelled.startswith("[")
+        descr: Any = ast.literal_eval(_LONG.sub(lambda found: found[1] or "", spelled)) if is_list else spelled
+        dtype: np.dtype[Any] = np.lib.format.descr_to_dtype(descr)
+    except Exception as error:
+        sentence = f"NumPy {np.__version__} has no dtype {short(spelled)}: {error}"
+        raise unserved(sentence, name, "unsupported-type", file=reader.path) from None
+    if dtype.hasobject or dtype.itemsize != size:
+        found = "holds Python objects" if dtype.hasobject else f"takes {dtype.itemsize} bytes"
+        sentence = f"dtype {short(spelled)} {found} in NumPy {np.__version__}, expected {size} bytes"
+        raise unserved(sentence, name, "unsupported-type", file=reader.path)
+    return dtype
+
+
+def short(spelled: str) -> str:
+    """Returns the start of a dtype for a message: records can have thousands of fields."""
+    return repr(spelled if len(spelled) <= 80 else f"{spelled[:79]}…")
 
 
 def torch_dtype(name: str) -> Any:
@@ -149,9 +183,22 @@ def empty(
     """Allocates an array for the object ``name``. Raises a :class:`zten.Error` if NumPy does not support the number or size
     of the dimensions."""
     try:
-        return np.empty(tuple(shape), dtype)
+        dtype = np.dtype(dtype)
+        # `np.empty` replaces text of length 0 by text of length 1.
+        return np.empty(tuple(shape), dtype) if dtype.itemsize else np.ndarray(tuple(shape), dtype)
     except NO_ARRAY as error:
         raise no_array_error(error, f"NumPy has no array of shape {tuple(shape)}", name, reader.path) from None
+
+
+def viewed(
+    buffer: Any, offset: int, name: str, shape: tuple[int, ...], dtype: np.dtype[Any], reader: Reader
+) -> Array:
+    """Returns a view of the elements of the object ``name`` in ``buffer``, from byte ``offset`` on. Raises a
+    :class:`zten.Error` if NumPy does not support the shape."""
+    try:
+        return np.ndarray(shape, dtype, buffer, offset)
+    except NO_ARRAY as error:
+        raise no_array_error(error, f"NumPy has no array of shape {shape}", name, reader.path) from None
 
 
 def reshaped(array: Array, name: str, shape: tuple[int, ...], reader: Reader) -> Array:
@@ -175,7 +222,7 @@ def torch_tensor(make: Callable[[], Any], name: str, shape: Sequence[int], reade
 
 def as_bytes(array: Array) -> Bytes:
     """Returns the bytes of a contiguous array, as a view."""
-    return array.reshape(-1).view(np.uint8)
+    return array.reshape(-1).view(np.uint8) if array.itemsize else np.empty(0, np.uint8)
 
 
 def truth(content: Bytes) -> Array:

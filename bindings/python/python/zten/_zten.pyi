@@ -1,7 +1,7 @@
 """The native module of the package. Use :mod:`zten` instead: this module may change in any release."""
 
 import os
-from typing import Any, TypeAlias, TypedDict, final
+from typing import Any, Literal, TypeAlias, TypedDict, final
 
 import numpy as np
 import numpy.typing as npt
@@ -13,16 +13,19 @@ _Strictness: TypeAlias = tuple[dict[str, int], list[str], bool, bool]
 _Digests: TypeAlias = bytes | dict[str, str | dict[str, str]] | str | os.PathLike[str]
 # Generation, digest, canonical, whether components with equal bytes are stored once.
 _Form: TypeAlias = tuple[str, str | None, bool, bool]
-# Role, dtype, and the dtype as which the elements can be read; offset, number of stored bytes, number of decoded bytes;
-# encoding, digest, shard, whether the stored bytes are the elements as they are read, whether there is a digest or checksum.
+# Role, dtype, the dtype as which the elements can be read, and the size of an element of an opaque dtype of NumPy; offset,
+# number of stored bytes, number of decoded bytes; encoding, digest, shard, whether the stored bytes are the elements as they
+# are read, whether there is a digest or checksum.
 _Component: TypeAlias = tuple[
-    tuple[str, str, str | None],
+    tuple[str, str, str | None, int | None],
     tuple[int, int, int | None],
     tuple[str, str | None, str | None, bool, bool],
 ]
 # Dtype, ordinal in the object, offset, number of decoded bytes, whether the component is compressed, whether the stored bytes
-# are the elements as they are read, whether there is a digest or checksum.
-_Dense: TypeAlias = tuple[str, int, int, int | None, bool, bool, bool]
+# are the elements as they are read, whether there is a digest or checksum, the size of an element of an opaque dtype of NumPy.
+_Dense: TypeAlias = tuple[str, int, int, int | None, bool, bool, bool, int | None]
+# The state, and the id of the rule that says why an object is unread.
+_State: TypeAlias = tuple[Literal["readable", "opaque", "unread"], str | None]
 
 class _Note(TypedDict):
     rule: str | None
@@ -97,7 +100,7 @@ class Reader:
     def shards(self) -> list[tuple[str, int, str | None]]: ...
     def has(self, name: str) -> bool: ...
     def require(self, name: str) -> int: ...
-    def object(self, ordinal: int) -> tuple[str, str, tuple[int, ...], list[_Component]]: ...
+    def object(self, ordinal: int) -> tuple[str, str, tuple[int, ...], list[_Component], _State]: ...
     def listing(self) -> list[tuple[str, tuple[int, ...], _Dense | None]]: ...
     def attributes(self, ordinal: int | None = None) -> dict[str, Any]: ...
     def metadata(self) -> dict[str, str] | None: ...

@@ -36,6 +36,9 @@ def load_file(
     Dense tensors become arrays (bf16, FP8 and FP4 have the dtypes of :mod:`ml_dtypes`), and sparse tensors become sparse
     arrays of SciPy. Besides the arrays, memory is needed for the manifest and a few MiB of buffers.
 
+    Text, dates and records of ``.npy`` and ``.npz`` files become the arrays that :func:`numpy.load` returns. The fields of
+    records, which are tensors of their own in :func:`zten.open`, are left out unless ``names`` selects them.
+
     Args:
         source: the file, as for :func:`zten.open`.
         verify: compare digests. With ``map=True``, a file with digests or checksums is validated as a whole first.
@@ -48,8 +51,9 @@ def load_file(
 
     Raises:
         KeyError: a name or pattern matches no tensor.
-        Invalid, Unsupported, LimitExceeded: the file cannot be read; Unsupported also if a tensor is neither dense nor
-            sparse, such as quantized blocks of GGUF, which :func:`zten.open` reads.
+        Invalid, Unsupported, LimitExceeded: the file cannot be read; Unsupported also if a tensor is unread, such
+            as Python objects, or neither dense nor sparse, such as quantized blocks of GGUF, which :func:`zten.open` reads.
+            ``names`` loads the others.
     """
     return _load(
         source,

@@ -52,8 +52,9 @@ def load_file(
 
     Raises:
         KeyError: a name or pattern matches no tensor.
-        Invalid, Unsupported, LimitExceeded: the file cannot be read; Unsupported also if a tensor is not dense, such as
-            quantized blocks of GGUF, which :func:`zten.open` reads.
+        Invalid, Unsupported, LimitExceeded: the file cannot be read; Unsupported also if a tensor is unread, is opaque,
+            such as text of NumPy, or is not dense, such as quantized blocks of GGUF, which :func:`zten.open` reads. ``names``
+            loads the others.
     """
     tensors = _load(
         source,
