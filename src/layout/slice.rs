@@ -242,6 +242,10 @@ impl<'a> Slice<'a> {
             stride = dimension.checked_mul(stride)?;
         }
         self.bytes = self.run.checked_mul(self.runs)?;
+        if self.bytes == 0 {
+            // Elements of no bytes, such as text of length 0, leave no run to read.
+            self.runs = 0;
+        }
         Some(())
     }
 
