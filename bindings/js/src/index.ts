@@ -22,7 +22,7 @@ export interface Component {
   role: string
   /** The type of an element: `f32`, `bf16`, `f8_e4m3fn`, `complex64`, `Q4_K`. */
   dtype: string
-  /** The storage type; null if it is unknown. */
+  /** The storage type; null if it is unknown, or the elements are opaque. */
   storage: string | null
   dtype_known: boolean
   /** The offset of the component in the file, or in the shard. */
@@ -53,6 +53,13 @@ export interface Listed {
   /** `dense`, `sparse_csr`, … */
   layout: string
   layout_known: boolean
+  /**
+   * `readable`; `opaque`: the bytes can be read, but zten does not interpret them, such as text, dates and records of NumPy, or an unknown
+   * type or layout; `unread`: the bytes are not handed out, such as pickled Python objects.
+   */
+  state: 'readable' | 'opaque' | 'unread'
+  /** The id of the rule that says why an unread object is not read; null for other objects. */
+  reason: string | null
   /** A dimension from 2^53 on is a `bigint`. */
   shape: (number | bigint)[]
   /** The number of bits of a code of a quantized object. */
@@ -142,6 +149,11 @@ const quietly = (reader: Reader | undefined): void => {
 /** Throws a `TypeError` if `value`, which is the argument `what`, is not of the type `type`. */
 const requireType = (what: string, value: unknown, type: string): void => {
   if (typeof value !== type) throw new TypeError(`${what} is of the type ${value === null ? 'null' : typeof value}, expected a ${type}`)
+}
+
+const requireNames = (name: string, component: string | undefined): void => {
+  requireType('the name', name, 'string')
+  requireType('the component', component ?? '', 'string')
 }
 
 const requireArguments = (source: AnySource, { name = '', memory = 0 }: OpenOptions): void => {
@@ -251,18 +263,34 @@ export class ZtenFile {
    *
    * Verifies the digest of the component, and validates all rules about its data.
    *
-   * @throws {ZtenError} if the data breaks a rule or is unsupported, the source fails, or the object or component does not exist.
+   * @throws {ZtenError} if the data breaks a rule or is unsupported, the source fails, or the object or component does not exist; if the
+   * object is unread, or its elements are opaque and have no storage type, such as text of NumPy, which `bytes` reads.
    */
   async get(name: string, component?: string, options: GetOptions = {}): Promise<Tensor> {
-    requireType('the name', name, 'string')
-    requireType('the component', component ?? '', 'string')
+    requireNames(name, component)
     return this.#turn(name, async guest => {
       const object = this.#find(guest, name)
       const place = this.#place(object, component)
       const part = object.components[place]!
+      requireTyped(object, part)
       const { bytes, verified } = await this.#content(guest, object, place, options.verify ?? true)
       const shape = object.layout === 'dense' ? object.shape.map(safe) : undefined
       return tensor(object, part, bytes, shape, verified)
+    })
+  }
+
+  /**
+   * Reads the decoded bytes of the component `component` of the object `name`, or of its only component: little-endian elements in
+   * row-major order, and opaque elements with the byte order of the file. Verifies as `get` does.
+   *
+   * @throws {ZtenError} as `get`, but not for opaque elements.
+   */
+  async bytes(name: string, component?: string, options: GetOptions = {}): Promise<Uint8Array<ArrayBuffer>> {
+    requireNames(name, component)
+    return this.#turn(name, async guest => {
+      const object = this.#find(guest, name)
+      const { bytes } = await this.#content(guest, object, this.#place(object, component), options.verify ?? true)
+      return bytes
     })
   }
 
@@ -281,6 +309,7 @@ export class ZtenFile {
       const object = this.#find(guest, name)
       const part = object.components[0]
       if (!part) throw about(name, `the object ${JSON.stringify(name)} has no components`)
+      requireTyped(object, part)
       if (ranges.length > object.shape.length) throw about(name, `${ranges.length} ranges of ${object.shape.length} dimensions`)
       const input = new DataView(new ArrayBuffer(16 * ranges.length))
       const shape = object.shape.map((dimension, at) => {
@@ -318,6 +347,7 @@ export class ZtenFile {
         throw error
       }))
       const object = this.#find(guest, name)
+      if (object.state === 'unread') throw unserved(object, `is unread (rule ${object.reason})`, object.reason)
       if (object.layout === 'dense') throw about(name, `the object ${JSON.stringify(name)} is dense, not quantized: use \`get\``)
       await this.#holdAll(guest, object)
       const pieces: Uint8Array<ArrayBuffer>[] = []
@@ -516,6 +546,16 @@ export class ZtenFile {
 
 /** Makes the error `message` about the object `object`. */
 const about = (object: string, message: string): ZtenError => new ZtenError({ ...trouble(message), object })
+
+/** Makes the error of a call that does not support the state of `object`; `what` says what the object is. */
+const unserved = ({ name }: Found, what: string, rule: string | null, component: string | null = null): ZtenError =>
+  new ZtenError({ ...trouble(`${JSON.stringify(name)} ${what}`), verdict: 'unsupported', level: 'warning', rule, object: name, component })
+
+/** Throws if the elements of `part` are opaque, so that no typed array has them. For an unread object, the module makes the error. */
+const requireTyped = (object: Found, { role, dtype, storage }: Part): void => {
+  if (object.state !== 'opaque' || storage !== null) return
+  throw unserved(object, `is opaque: no typed array has elements of type ${JSON.stringify(dtype)}; \`bytes\` reads them`, 'unsupported-type', role)
+}
 
 const inFile = (object: Found): Part[] => object.components.filter(part => part.shard === null)
 /** Returns the number of bytes to read for `parts`. It can exceed their lengths: a checksum may cover bytes around a blob. */

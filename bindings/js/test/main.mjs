@@ -343,6 +343,43 @@ await test('large arrays of NumPy: in columns, in windows, with a checksum over 
   assert.equal((await check(slow(wrong))).rule, 'zip-crc')
 })
 
+await test('states of objects: opaque, unread', async () => {
+  const text = Buffer.from('abc', 'utf-16le')
+  const characters = new Uint8Array(12)
+  for (const at of [0, 1, 2]) characters[4 * at] = text[2 * at]
+  for (const bytes of [npy('<U3', false, [1], characters), npz(npy('<U3', false, [1], characters))]) {
+    for (const source of [bytes, slow(bytes)]) {
+      const file = await open(source)
+      const [{ name, state, reason, components: [{ dtype, storage }] }] = file.list()
+      assert.deepEqual([state, reason, dtype, storage], ['opaque', null, '<U3', null])
+      for (const verify of [true, false]) assert.deepEqual(await file.bytes(name, 'data', { verify }), characters)
+      for (const read of [() => file.get(name), () => file.slice(name, [[0, 1]])]) {
+        const error = { name: 'ZtenError', verdict: 'unsupported', rule: 'unsupported-type', object: name, component: 'data', message: /" is opaque: .*"<U3"/ }
+        await assert.rejects(read(), error)
+      }
+      await assert.rejects(file.dequantize(name), { object: name, message: /is dense/ })
+      assert.equal((await file.check()).verdict, 'valid')
+    }
+  }
+  const damaged = npz(npy('<U3', false, [1], characters))
+  damaged[Buffer.from(damaged.buffer).indexOf(characters)] ^= 1
+  await assert.rejects((await open(damaged)).bytes('a'), { rule: 'zip-crc', object: 'a' })
+  const objects = npz(npy('|O', false, [1], new Uint8Array([0x80, 4, 0x4e, 0x2e])))
+  for (const source of [objects, slow(objects)]) {
+    const file = await open(source)
+    const [{ name, state, reason }] = file.list()
+    assert.deepEqual([state, reason], ['unread', 'npy-objects'])
+    for (const read of [() => file.bytes(name), () => file.get(name), () => file.get(name, 'data', { verify: false }), () => file.slice(name, []), () => file.dequantize(name)]) {
+      await assert.rejects(read(), { name: 'ZtenError', verdict: 'unsupported', rule: 'npy-objects', object: name, message: /"a"/ })
+    }
+  }
+  const records = new Uint8Array(readFileSync(`${corpus}other/npy/reject/npy-dtype--records.npy`))
+  assert.ok((await open(records)).list().every(({ state }) => ['readable', 'opaque'].includes(state)))
+  const [dense] = (await open(accepted('dense_all'))).list()
+  assert.deepEqual([dense.state, dense.reason], ['readable', null])
+  assert.deepEqual(new Float32Array((await (await open(accepted('dense_all'))).bytes('t_f32')).buffer), (await (await open(accepted('dense_all'))).get('t_f32')).data)
+})
+
 await test('names of files', async () => {
   const bytes = npy('<u2', false, [2], new Uint8Array([1, 0, 2, 0]))
   const nameOf = async (source, options) => (await open(source, options)).list()[0].name
