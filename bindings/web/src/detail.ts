@@ -1,7 +1,7 @@
 /** One object: what the manifest says of it, and what its data shows when asked. */
 import { grid, histogram } from './charts.ts'
 import { button, byId, fill, make, prose, spelled } from './dom.ts'
-import { element, grouped, hex, shape, share, short, size } from './format.ts'
+import { element, grouped, hex, objectState, shape, share, short, size } from './format.ts'
 import { isProblem, parse } from './protocol.ts'
 import type { Component, Detailed, Listed, Validated, Picture, Problem, Statistics, Values } from './protocol.ts'
 import type { Session } from './session.ts'
@@ -50,6 +50,7 @@ export class Detail {
       make('p', { class: 'facts' },
         make('span', {}, spelled(object.layout), object.layout_known ? '' : ' (unknown)'),
         make('span', {}, shape(object.shape)),
+        object.state !== 'readable' && make('span', {}, objectState(object)),
         make('span', {}, `object ${ordinal}`)),
       own.length > 0 && attributes(own),
       picture,
@@ -87,7 +88,7 @@ export class Detail {
     session: Session, ordinal: number, object: Listed, into: HTMLElement, turn: number,
   ): Promise<void> {
     const bytes = weight(object.components)
-    const drawn = object.layout_known && !object.components.some(({ shard }) => shard) && !object.components.some(component => isPacked(object, component)) && object.shape.length > 0
+    const drawn = object.state === 'readable' && object.layout_known && !object.components.some(({ shard }) => shard) && !object.components.some(component => isPacked(object, component)) && object.shape.length > 0
     const draw = async () => {
       const answer = await this.page.run('Drawing', bytes, progress => session.ask('picture', [ordinal], progress))
       if (!answer) return
@@ -159,7 +160,7 @@ export class Detail {
       make('dl', {}, ...facts(component)),
       component.shard
         ? make('p', { class: 'note' }, 'Its bytes are in another file: open that by itself.')
-        : make('div', { class: 'buttons' }, !packed && statistics, check, save, verified),
+        : make('div', { class: 'buttons' }, !packed && component.storage !== null && statistics, check, save, verified),
       packed && make('p', { class: 'note' }, 'Each element packs the codes of several weights, which have no statistics.'),
       result, numbers)
   }

@@ -58,8 +58,16 @@ export const common = (words: string[]): string => {
   return all.length === 0 ? '–' : all.length === 1 ? all[0] ?? '' : 'mixed'
 }
 
-/** A word or two for an object: its layout, unless it is dense, and the type of its main component. */
-export const objectKind = (object: Listed): string => {
+/** The state of an object, unless it is readable: `opaque` or `unread: RULE`. */
+export const objectState = ({ state, reason }: Listed): string => state === 'unread' ? `unread: ${reason}` : state === 'opaque' ? state : ''
+
+/**
+ * A few words for an object: its state, unless it is readable, its layout, unless it is dense, and the type of its main component. The
+ * state comes first, because the dtype of records can be too long for the column.
+ */
+export const objectKind = (object: Listed): string => `${objectState(object)} ${readableKind(object)}`.trimStart()
+
+const readableKind = (object: Listed): string => {
   const { layout, layout_known: known } = object
   // Blocks have names of their own.
   if (layout.startsWith('gguf.')) return layout.slice(5).toUpperCase()

@@ -154,7 +154,7 @@ export class ObjectList {
     const order = (inFile ? this.objects.map((_, ordinal) => ordinal) : this.natural()).filter(ordinal => {
       const object = this.objects[ordinal]
       return object !== undefined && (object.name.toLowerCase().includes(wanted) ||
-        objectKind(object).toLowerCase().split(' ').includes(wanted))
+        objectKind(object).toLowerCase().split(/:? /).includes(wanted))
     })
     const key = this.keyOf(this.sort)
     const sign = this.falling ? -1 : 1

@@ -71,6 +71,9 @@ export interface Listed {
   name: string
   layout: string
   layout_known: boolean
+  /** `unread` if the bytes are not handed out, by the rule `reason`. */
+  state: 'readable' | 'opaque' | 'unread'
+  reason: string | null
   /** A dimension that a number does not hold is a text. */
   shape: (number | string)[]
   components: Component[]

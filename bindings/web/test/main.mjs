@@ -102,6 +102,19 @@ const statistics = async part => {
       .map(row => [...row.children].map(cell => cell.title || cell.textContent))), part)
 }
 
+await test('opaque and unread objects are marked in the list', async () => {
+  for (const [path, state] of [
+    [`${corpus}other/npy/reject/npy-dtype--records.npy`, 'opaque'],
+    [`${corpus}other/npy/reject/npy-dtype--objects.npy`, 'unread: npy-objects'],
+  ]) {
+    await open(page, path)
+    assert.match(await page.textContent('#list .row .type'), new RegExp(`^${state} `), path)
+    await choose(page, 0)
+    assert.match(await page.textContent('#object .facts'), new RegExp(state), path)
+    assert.equal(await page.$('button.statistics'), null, path)
+  }
+})
+
 await test('statistics of every type', async () => {
   let seen = 0
   for (const file of ['1.2.3/dense_all', '1.2.3/fp8', '0.1.0/big_endian', '0.1.0/dense_all', '1.2.3/zstd', '1.2.3/complex']) {
