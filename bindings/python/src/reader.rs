@@ -16,9 +16,9 @@ use zten::formats::Block;
 use zten::json::{self, value as json_value};
 use zten::element::StorageType;
 use zten::manifest::ElementType;
-use zten::rules::Row;
 use zten::shards::Shard;
-use zten::{Component, DType, Encoding, Error, ErrorKind, Generation, Layout, State, Tensor};
+use zten::{Component, DType, Encoding, Error, ErrorKind, Generation, Layout, Tensor};
+use zten_report::blocks::{reason, state};
 use zten_report::check::stored;
 use zten_report::glob::Glob;
 use zten_report::notation;
@@ -212,8 +212,8 @@ impl Reader {
         for component in object.components() {
             components.append(described(py, &open, &component)?)?;
         }
-        let (layout, shape) = (object.layout_name(), shape(py, &object)?);
-        (object.name(), layout, shape, components, state(&object)).into_pyobject(py)
+        let (layout, shape, state) = (object.layout_name(), shape(py, &object)?, state(&object));
+        (object.name(), layout, shape, components, (state.name(), reason(state))).into_pyobject(py)
     }
 
     /// Returns the name and shape of each object. For a dense object it adds the dtype, the ordinal and offset of the
@@ -483,20 +483,6 @@ fn stored_of(object: &Tensor<'_>) -> u64 {
 fn shape<'py>(py: Python<'py>, object: &Tensor<'_>) -> PyResult<Bound<'py, PyTuple>> {
     let shape: Vec<u64> = object.shape().to_vec();
     PyTuple::new(py, shape)
-}
-
-/// Returns the name of the state of `object`, and the id of the rule that says why an unread object is not read. Blocks of GGUF
-/// are readable, although their layout is not one of zTensor.
-fn state(object: &Tensor<'_>) -> (&'static str, Option<&'static str>) {
-    let state = match object.state() {
-        State::Opaque if Block::of_layout(object).is_some() => State::Readable,
-        state => state,
-    };
-    let reason = match state {
-        State::Unread(kind) => kind.row().map(Row::id),
-        _ => None,
-    };
-    (state.name(), reason)
 }
 
 /// Returns the size in bytes of an element whose dtype NumPy has and zten does not interpret; `None` for other types.
