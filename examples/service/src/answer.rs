@@ -75,10 +75,22 @@ pub struct Object {
     pub name: String,
     /// The layout, as the file spells it.
     pub format: String,
+    /// The state, as `zten ls --json` gives it.
+    pub state: State,
     /// The dimensions, the slowest first.
     pub shape: Vec<u64>,
     /// The components, in the order of the manifest.
     pub components: Vec<Component>,
+}
+
+/// The state of an object of a valid file. A file with an unread object is rejected.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum State {
+    /// The elements can be read.
+    Readable,
+    /// The bytes can be read, but zten does not interpret them: text, records, dates or an unknown type or layout.
+    Opaque,
 }
 
 /// A component of an object.

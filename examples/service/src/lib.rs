@@ -34,7 +34,7 @@ mod sealed;
 mod service;
 mod worker;
 
-pub use answer::{Component, Facts, Object, Rejection, Want};
+pub use answer::{Component, Facts, Object, Rejection, State, Want};
 pub use sealed::{SEALS, Sealed};
 pub use service::{Loss, Model, Service, Settings, Verdict};
 pub use worker::work;

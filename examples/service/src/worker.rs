@@ -14,7 +14,8 @@ use rustix::fs::{MemfdFlags, memfd_create};
 use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags, sendmsg};
 use zten::finding::{Finding, Verdict, format_name};
 use zten::verify::{self, Observer};
-use zten::{Archive, Generation, OpenOptions, Tensor};
+use zten::{Archive, Generation, OpenOptions, State, Tensor};
+use zten_report::blocks;
 use zten_report::check::{self, Scope};
 use zten_sandbox::{Budget, Role, confine};
 
@@ -187,9 +188,14 @@ fn facts(tensor: &Tensor<'_>, place: Option<(u64, u64)>) -> answer::Object {
         stored: component.extent().length(),
         place,
     };
+    let state = match blocks::state(tensor) {
+        State::Readable => answer::State::Readable,
+        _ => answer::State::Opaque,
+    };
     answer::Object {
         name: tensor.name().to_owned(),
         format: tensor.layout_name().to_owned(),
+        state,
         shape: tensor.shape().to_vec(),
         components: tensor.components().map(component).collect(),
     }

@@ -22,7 +22,7 @@ mod liar {
     use zten_sandbox::{Budget, Role, confine};
     use zten_service::SEALS;
 
-    const VALID: &str = r#"{"valid":{"format":"ztensor","generation":"1.2","summary":"valid","objects":[{"name":"x","format":"dense","shape":[1],"components":[{"role":"data","dtype":"u8","stored":1,"place":[0,1]}]}]}}"#;
+    const VALID: &str = r#"{"valid":{"format":"ztensor","generation":"1.2","summary":"valid","objects":[{"name":"x","format":"dense","state":"readable","shape":[1],"components":[{"role":"data","dtype":"u8","stored":1,"place":[0,1]}]}]}}"#;
 
     const REJECTED: &str = r#"{"rejected":{"rule":"file-size","format":"ztensor","generation":null,"object":null,"component":null,"shard":null,"offset":null,"manifest_offset":null,"sentence":""}}"#;
 

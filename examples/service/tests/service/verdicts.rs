@@ -74,6 +74,8 @@ fn content_is_what_the_library_reads() {
             let own = if is_npy { "arr_0" } else { tensor.name() };
             assert_eq!(fact.name, own);
             assert_eq!(fact.shape, tensor.shape().to_vec());
+            let state = serde_json::to_value(fact.state).unwrap();
+            assert_eq!(state, zten_report::blocks::state(&tensor).name());
             for (fact, component) in fact.components.iter().zip(tensor.components()) {
                 let bytes = component.read().unwrap();
                 assert_eq!(model.bytes(fact), Some(&bytes[..]), "{name} {}", fact.role);
