@@ -4,6 +4,8 @@ they write: zten finds each valid, and in it what was written.
 valid.py FOLDER ZTEN COUNT SEED
 """
 
+import datetime
+import decimal
 import json
 import pathlib
 import sys
@@ -11,7 +13,9 @@ import sys
 import gguf
 import ml_dtypes
 import numpy as np
+import pandas
 import safetensors.numpy
+import scipy.sparse
 
 import arrays
 import models
@@ -23,16 +27,35 @@ NUMBERS += [np.dtype("complex64"), np.dtype("complex128")]
 # So many files a call of the command.
 CALL = 250
 
-# Types that NumPy writes and zTensor does not have.
-UNSUPPORTED_ARRAYS = {
-    "floats of 80 bits": np.zeros(3, np.longdouble),
-    "text": np.array(["a", "bc"]),
+RECORDS = np.dtype([("a", "i4"), ("b", "f8", (2,)), ("c", [("d", "U1"), ("e", ">f2")])])
+
+# Arrays whose elements zten does not interpret: their bytes are read.
+OPAQUE = {
+    "long doubles": np.arange(3, dtype=np.longdouble) / 3,
+    "text": np.array([["a", "bc"], ["é", ""]], order="F"),
+    "text in the other byte order": np.array(["a", "bc"]).astype(">U2"),
     "bytes": np.array([b"a", b"bc"]),
-    "dates": np.array(["2020-01-01"], "datetime64[D]"),
-    "records": np.zeros(2, [("a", "i4"), ("b", "f8")]),
-    "bfloat16, which NumPy writes as void": np.zeros(2, ml_dtypes.bfloat16),
-    "objects, which are pickled": np.array([{}, []], object),
+    "no characters": np.zeros(3, "U0"),
+    "dates": np.array(["2020-01-01", "NaT"], "datetime64[D]"),
+    "durations": np.array(7, ">m8[25us]"),
+    "bfloat16, which NumPy writes as void": np.ones(2, ml_dtypes.bfloat16),
+    "records": np.array([(1, (2, 3), ("x", 4)), (5, (6, 7), ("y", 8))], RECORDS),
+    "records with padding": np.zeros(3, np.dtype([("a", "i1"), ("b", "f8")], align=True)),
+    "records of pandas": pandas.DataFrame({"n": [1, 2], "x": [0.5, 1.5]}).to_records(),
+    "dates of pandas": pandas.date_range("2020-01-01", periods=3).to_numpy(),
 }
+
+# Arrays of Python objects, which NumPy reads by unpickling.
+OBJECTS = {
+    "objects": np.array([{}, [], 1, None, 2.5, "a", b"a"], object),
+    "dates and numbers": np.array([datetime.date(2020, 1, 1), decimal.Decimal("1.5")], object),
+    "arrays": np.array([np.arange(3), np.arange(2)], object),
+    "text of pandas": pandas.Series(["a", None]).to_numpy(object),
+    "records of objects": np.array([(1, "a")], [("a", "i4"), ("b", object)]),
+}
+
+# Every format of scipy.sparse that `save_npz` takes.
+SPARSE = ["csr", "csc", "coo", "bsr", "dia"]
 
 
 def shape(rng):
@@ -104,6 +127,40 @@ def npy_file(rng, path):
     return [(path, {path.stem: held(made)})]
 
 
+def uninterpreted(folder):
+    """Writes arrays that zten does not interpret, and matrices of SciPy, whose formats are text. Returns the files as `written`."""
+    files = {}
+    for at, made in enumerate(OPAQUE.values()):
+        wanted = {"x": (None, made.shape, np.ascontiguousarray(made))}
+        for name, number in fields(made):
+            wanted[f'x["{name}"]'] = held(number)
+        path = folder / f"opaque-{at}" / "x.npy"
+        path.parent.mkdir()
+        np.save(path, made)
+        files[path] = -1, wanted
+        for save, kind in ((np.savez, "stored"), (np.savez_compressed, "deflated")):
+            path = folder / f"opaque-{at}-{kind}.npz"
+            save(path, x=made, y=np.arange(3))
+            files[path] = -1, {**wanted, "y": held(np.arange(3))}
+    dense = np.array([[0, 1.5, 0, 0], [2.5, 0, 0, -1]])
+    for format in SPARSE:
+        path = folder / f"scipy-{format}.npz"
+        scipy.sparse.save_npz(path, getattr(scipy.sparse, f"{format}_array")(dense))
+        with np.load(path) as made:
+            files[path] = -1, {
+                name: (None, array.shape, array) if array.dtype.kind in "SU" else held(array)
+                for name, array in made.items()
+            }
+    return files
+
+
+def fields(array):
+    """Returns the names and arrays of the fields that hold numbers, of an array of records."""
+    for name in array.dtype.names or ():
+        if array.dtype[name].base.kind in "iufc" and array.dtype[name].base.names is None:
+            yield name, array[name]
+
+
 def npz_file(rng, path):
     made = {name: array(rng) for name in names(rng)[:40]}
     (np.savez_compressed if rng.integers(2) else np.savez)(path, **made)
@@ -121,13 +178,13 @@ MAKERS = {
 def without_counterpart(folder):
     """Writes what is known not to be valid: files, each with its verdict and the reason."""
     known = {}
-    for at, (why, made) in enumerate(UNSUPPORTED_ARRAYS.items()):
+    for at, (why, made) in enumerate(OBJECTS.items()):
         path = folder / f"known-{at}.npy"
         np.save(path, made)
-        known[path] = "unsupported npy-dtype", f"{why}: zTensor has nothing for it"
+        known[path] = "unsupported npy-objects", f"{why}, which are pickled"
         path = path.with_suffix(".npz")
-        np.savez(path, x=made)
-        known[path] = "unsupported npy-dtype", f"{why}, in an archive"
+        np.savez(path, x=made, y=np.arange(3))
+        known[path] = "unsupported npy-objects", f"{why}, which are pickled, in an archive"
     path = folder / "known-empty.safetensors"
     tensors.write(path, {}, {})
     why = "no tensors, and metadata without entries: a header that the package itself does not read"
@@ -178,9 +235,17 @@ def written(folder, count, seed):
     return files
 
 
+def described(type, sides, read):
+    """Returns the type and shape as zten writes them. Types that NumPy spells are taken as they were read."""
+    shape = f"[{','.join(map(str, sides))}]"
+    if type is None and read and read[0][0].endswith(shape):
+        return read[0][0]
+    return f"{type}{shape}"
+
+
 def main(folder, zten, count, seed):
     tally, zten = Tally("files of other programs"), Zten(zten)
-    files = written(folder, count, seed)
+    files = written(folder, count, seed) | uninterpreted(folder)
     # Among fewer files, some methods may be missing.
     assert count < 1000 or not models.not_called(), f"never called: {models.not_called()}"
     known = without_counterpart(folder)
@@ -208,7 +273,7 @@ def main(folder, zten, count, seed):
                 for entry in line["objects"]
             }
             wanted = {
-                name: [(f"{type}[{','.join(map(str, sides))}]", sha256(data))]
+                name: [(described(type, sides, read.get(name)), sha256(data))]
                 for name, (type, sides, data) in wanted.items()
             }
             differ = {name: (read.get(name), wanted.get(name)) for name in read.keys() | wanted}

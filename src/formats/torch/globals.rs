@@ -151,9 +151,13 @@ const GLOBALS: [(&str, &str, Global); 33] = [
 
 /// The classes and functions of the values that NumPy and Python put into arrays of objects: the modules, separated by
 /// spaces, and the names. Their calls build values without running code of the author.
-const OBJECTS: [(&str, &str); 12] = [
-    ("numpy", "ndarray dtype"),
+const OBJECTS: [(&str, &str); 15] = [
+    ("numpy", "ndarray dtype recarray record matrix"),
     ("numpy.core.multiarray numpy._core.multiarray", "_reconstruct scalar"),
+    // NumPy before 1.0.
+    ("numpy.core._internal", "_reconstruct"),
+    ("numpy.core.records numpy._core.records numpy.rec", "recarray record"),
+    ("numpy.matrixlib.defmatrix", "matrix"),
     ("numpy.core.numeric numpy._core.numeric", "_frombuffer"),
     ("builtins __builtin__", "set frozenset complex slice range xrange bytearray"),
     ("collections", "Counter defaultdict deque OrderedDict"),

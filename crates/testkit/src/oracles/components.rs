@@ -4,6 +4,7 @@ use core::fmt::Debug;
 use std::io::{self, Read as _};
 
 use zten::element::StorageType;
+use zten::manifest::ElementType;
 use zten::{
     Component, Element, Encoding, Error, ErrorKind, Generation, Layout, Tensor, element::ByteOrder,
     error::Misuse, view::View,
@@ -51,11 +52,14 @@ pub(crate) fn read(
     assert_eq!(extent.offset().checked_add(extent.length()), Some(extent.end()));
     let before_manifest = extent.end() <= archive.manifest().extent().start || extent.length() == 0;
     assert!(alignment != 64 || before_manifest);
-    assert_eq!(component.element_type().storage(), component.storage_type());
+    let is_opaque = matches!(component.element_type(), ElementType::Opaque(..));
+    // The bytes of opaque elements are read as `u8`.
+    let storage = component.element_type().storage().or(is_opaque.then_some(StorageType::U8));
+    assert_eq!(storage, component.storage_type());
     assert_eq!(component.generation(), archive.generation());
     let width = component.storage_type().map(|storage| u64::from(storage.width()));
     if let (Some(size), Some(width)) = (component.element_size(), width) {
-        assert!(size == width || size == 2 * width);
+        assert!(size == width || size == 2 * width || is_opaque);
     }
     let _ = component.digest().map(|digest| digest.algorithm().len());
 

@@ -80,7 +80,11 @@ pub(super) fn all(cases: &mut Cases) {
         ("npy-header", "no-field", of(&literal.replace("'<i2'", "['<i2']"))),
         // What `numpy.save` writes for a list of an integer and `None`.
         ("npy-objects", "objects", file("|O", false, "(2,)", OBJECTS)),
-        ("npy-objects", "record", of(&literal.replace("'<i2'", "[('a', '|O')]"))),
+        (
+            "npy-objects",
+            "record",
+            versioned(1, &literal.replace("'<i2'", "[('a', '|O')]"), b"\x80\x03N."),
+        ),
         ("torch-global", "objects", file("|O", false, "()", EVIL)),
         ("torch-pickle", "objects", file("|O", false, "(2,)", &OBJECTS[..OBJECTS.len() - 1])),
         ("npy-size", "text", file("<U1", false, "(2,)", &[0; 7])),
