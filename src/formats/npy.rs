@@ -280,7 +280,7 @@ impl NumberField {
 }
 
 /// Returns `component` with elements of the type `number`.
-fn of_number<'a>(number: Number, component: RawComponent<'a>) -> RawComponent<'a> {
+fn of_number(number: Number, component: RawComponent<'_>) -> RawComponent<'_> {
     let Number { storage, logical, is_big } = number;
     RawComponent {
         storage,

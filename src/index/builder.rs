@@ -199,9 +199,9 @@ impl IndexBuilder {
                 Ok(Index {
                     objects,
                     layout_names,
-                    special_elements,
                     components,
                     details,
+                    special_elements,
                     names,
                     attributes,
                     shapes,

@@ -28,8 +28,7 @@ impl State {
     /// Returns the state of a whole with parts in the states `self` and `other`. Of two unread parts, the first counts.
     pub(crate) fn or_worse(self, other: Self) -> Self {
         match (self, other) {
-            (Self::Unread(_), _) | (_, Self::Readable) => self,
-            (Self::Opaque, Self::Opaque) => self,
+            (Self::Unread(_), _) | (_, Self::Readable) | (Self::Opaque, Self::Opaque) => self,
             (_, other) => other,
         }
     }

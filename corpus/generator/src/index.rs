@@ -89,7 +89,7 @@ impl Opened {
     /// Opens the file at `path`. A file that does not open has no tensors.
     fn new(path: &Path) -> Self {
         let Ok(archive) = zten::open(path) else { return Self::default() };
-        let findings = archive.findings().iter().map(|found| found.error());
+        let findings = archive.findings().iter().map(zten::Finding::error);
         let notes = findings.filter(|error| matches!(error.kind(), ErrorKind::Note(_)));
         let mut opened =
             Self { notes: notes.filter_map(zten::Error::rule).collect(), ..Self::default() };

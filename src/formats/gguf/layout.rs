@@ -51,17 +51,15 @@ impl Layout<'_, '_> {
         while let Some(&Extent { offset, bytes, description_offset }) = rest.next() {
             // An offset that overflows saturates, and is beyond the end of the file, too.
             let start = self.header.data.saturating_add(offset);
-            let bytes = match bytes {
-                Some(bytes) => bytes,
-                None => {
-                    let next = rest.as_slice().first().map(|next| next.offset);
-                    let end =
-                        next.map_or(self.length, |next| self.header.data.saturating_add(next));
-                    let bytes = end.saturating_sub(start);
-                    lengths.try_reserve(1).map_err(|_| FormatError::memory())?;
-                    lengths.push((description_offset, bytes));
-                    bytes
-                }
+            let bytes = if let Some(bytes) = bytes {
+                bytes
+            } else {
+                let next = rest.as_slice().first().map(|next| next.offset);
+                let end = next.map_or(self.length, |next| self.header.data.saturating_add(next));
+                let bytes = end.saturating_sub(start);
+                lengths.try_reserve(1).map_err(|_| FormatError::memory())?;
+                lengths.push((description_offset, bytes));
+                bytes
             };
             let tensor_end = start.checked_add(bytes).filter(|end| *end <= self.length);
             let Some(tensor_end) = tensor_end else {
