@@ -190,17 +190,17 @@ impl Header {
         }
     }
 
-    /// Adds the array at `stored` to `builder` as a tensor called `name`, and each field of its records that `with_fields`
-    /// asks for. `source_offset` is the offset of the array's description in the header of the file.
+    /// Adds the array at `stored` to `builder` as a tensor called `name`, and the fields of its records if `room` has enough
+    /// memory for them. `source_offset` is the offset of the array's description in the header of the file.
     pub(super) fn push(
         &self,
         builder: &mut Builder<'_>,
         stored: &Stored,
         (name, source_offset): (&str, u32),
-        with_fields: bool,
+        room: &mut Room,
     ) -> Result<(), FormatError> {
         let plain = RawComponent { column_major: self.columns_first, ..stored.component };
-        let type_name = &*self.type_name;
+        let type_name = room.type_name(&self.type_name);
         let component = match self.elements {
             Type::Known(number) => of_number(number, plain),
             Type::Opaque(size) => {
@@ -229,10 +229,75 @@ impl Header {
         // The records of a column-major array are not in the order of their elements.
         let is_in_order = !self.columns_first || self.shape.len() < 2;
         let Type::Opaque(record) = self.elements else { return Ok(()) };
-        for field in self.fields.iter().filter(|_| with_fields && is_in_order) {
-            field.push(builder, stored, &object, record)?;
+        if is_in_order && room.take_fields(name, &self.fields) {
+            for field in &self.fields {
+                field.push(builder, stored, &object, record)?;
+            }
         }
         Ok(())
+    }
+}
+
+/// The memory that the names of dtypes and the fields of records may still take. A deflated header of a few bytes may
+/// decompress to the longest dtype, so without this bound an archive could take far more memory than its size.
+#[derive(Debug)]
+pub(super) struct Room {
+    /// The number of bytes that are left.
+    bytes: u64,
+    /// Whether fields of records become tensors.
+    pub(super) has_fields: bool,
+}
+
+impl Room {
+    /// The number of bytes that every file has.
+    const LEAST: u64 = 24 << 10;
+    /// The number of bytes for each byte of a header that lies in the file as it is.
+    const FACTOR: u64 = 4;
+    /// The number of bytes of the records of a field.
+    const FIELD: u64 = 224;
+    /// The length in bytes of a dtype's name that takes no room, and to which a longer name is cut if no room is left.
+    const SHORT: usize = 64;
+
+    /// Creates the room of a file whose headers take `headers` bytes.
+    pub(super) fn new(headers: u64) -> Self {
+        let mut room = Self { bytes: Self::LEAST, has_fields: true };
+        room.add(headers);
+        room
+    }
+
+    /// Adds the room that a further header of `bytes` bytes gives, which is not compressed.
+    pub(super) fn add(&mut self, bytes: u64) {
+        self.bytes = self.bytes.saturating_add(bytes.saturating_mul(Self::FACTOR));
+    }
+
+    /// Takes `bytes` bytes, and returns whether they were left.
+    fn take(&mut self, bytes: u64) -> bool {
+        match self.bytes.checked_sub(bytes) {
+            Some(left) => {
+                self.bytes = left;
+                true
+            }
+            None => false,
+        }
+    }
+
+    /// Takes the room for `name`, the name of a dtype, and returns the name, or its start if there is not enough room.
+    fn type_name<'n>(&mut self, name: &'n str) -> &'n str {
+        if name.len() <= Self::SHORT || self.take(u64_from_usize(name.len())) {
+            return name;
+        }
+        let ends = (0..=Self::SHORT).rev();
+        ends.map(|end| name.get(..end)).find_map(|start| start).unwrap_or_default()
+    }
+
+    /// Takes the room for the tensors of `fields`, whose records are called `name`. Returns whether there was enough.
+    fn take_fields(&mut self, name: &str, fields: &[NumberField]) -> bool {
+        let each = u64_from_usize(name.len()).saturating_add(Self::FIELD);
+        let bytes = fields.iter().fold(0_u64, |bytes, field| {
+            let own = u64_from_usize(field.name.len()).saturating_add(each);
+            bytes.saturating_add(own)
+        });
+        self.has_fields && self.take(bytes)
     }
 }
 
@@ -366,6 +431,7 @@ pub(super) fn open(
     let mut builder =
         Builder::new(&NPY, 0..header.length, length, options).map_err(format_error)?;
     let component = RawComponent::raw(StorageType::U8, header.length, data);
-    header.push(&mut builder, &Stored { component, range: None }, (name, 0), true)?;
+    let mut room = Room::new(header.length);
+    header.push(&mut builder, &Stored { component, range: None }, (name, 0), &mut room)?;
     builder_error::finish(builder, Rule::NpzDuplicateName)
 }

@@ -22,7 +22,7 @@ use crate::verify::Verifier;
 
 use super::builder_error::{self, format_error};
 use super::error::FormatError;
-use super::npy::{Header, MAGIC, PICKLES, Stored};
+use super::npy::{Header, MAGIC, PICKLES, Room, Stored};
 use super::recognize::pickle_in_zip;
 use super::rules::Rule;
 use super::zip::{
@@ -62,6 +62,7 @@ pub(super) fn open(
     let (mut extents, mut decoded) = (Extents::new(directory.range.start), Decoded::default());
     let (mut may_collide, mut has_others) = (false, false);
     let mut names_fields = None;
+    let mut room = Room::new(directory.range.end.saturating_sub(directory.range.start));
     // Missing bytes do not end the loop, so that the missing bytes of all members can be requested in one pass.
     let mut pending = None;
     for entry in directory.entries() {
@@ -88,9 +89,14 @@ pub(super) fn open(
         let header = arrays.header(&located.member).map_err(about);
         let Some(header) = defer(header, &mut pending)? else { continue };
         let place = (tensor(&entry), directory.position(&entry));
-        let with_fields = header.has_fields()
-            && !*names_fields.get_or_insert_with(|| has_names_of_fields(&directory));
-        header.push(&mut builder, &stored(&header, &located.member), place, with_fields)?;
+        if header.has_fields() {
+            let names_fields = *names_fields.get_or_insert_with(|| has_names_of_fields(&directory));
+            room.has_fields = !names_fields;
+        }
+        if !located.member.is_deflated {
+            room.add(header.length);
+        }
+        header.push(&mut builder, &stored(&header, &located.member), place, &mut room)?;
         may_collide |= tensor(&entry).ends_with(SUFFIX);
     }
     if let Some(pending) = pending {

@@ -145,6 +145,11 @@ impl IndexBuilder {
     #[inline(never)]
     fn add_details(&mut self, details: Details) -> Result<u32, OutOfMemory> {
         let ordinal = len_u32(self.details.len());
+        // Many tensors of one unknown type have equal details. A tensor may be described by a few bytes, so that details of
+        // their own would take too much memory.
+        if self.details.last() == Some(&details) {
+            return Ok(ordinal.wrapping_sub(1));
+        }
         push(&mut self.details, details)?;
         Ok(ordinal)
     }

@@ -35,6 +35,8 @@ pub struct Builder<'o> {
     texts: Vec<u8>,
     index: IndexBuilder,
     last_name: Span,
+    /// The name of the last type that is no plain number.
+    last_type_name: Span,
     attributes: Span,
     /// The number of dimensions of all tensors.
     dimensions: usize,
@@ -177,6 +179,7 @@ impl<'o> Builder<'o> {
             texts: Vec::new(),
             index: IndexBuilder::new(format.blobs),
             last_name: Span::NONE,
+            last_type_name: Span::NONE,
             attributes: Span::NONE,
             dimensions: 0,
             repeated: 0,
@@ -555,7 +558,7 @@ impl<'o> Builder<'o> {
             Some(Details {
                 role: if role.is_none() { self.text(raw.role.as_bytes())? } else { Span::NONE },
                 type_name: match known.type_name {
-                    Some(name) => self.text(name.as_bytes())?,
+                    Some(name) => self.type_name(name.as_bytes())?,
                     None => Span::NONE,
                 },
                 strides: self.shape(strides)?,
@@ -586,6 +589,16 @@ impl<'o> Builder<'o> {
             );
         }
         self.text(map)
+    }
+
+    /// Adds `name`, the name of a type, to the texts, and returns its span. Components of one type mostly follow each other,
+    /// and share one text.
+    fn type_name(&mut self, name: &[u8]) -> Result<Span, BareError> {
+        let last = self.last_type_name;
+        if last.is_none() || last.of(&self.texts) != name {
+            self.last_type_name = self.text(name)?;
+        }
+        Ok(self.last_type_name)
     }
 
     /// Adds `text` to the texts, and returns its span. The texts together may have no more bytes than the limit on

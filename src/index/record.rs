@@ -177,7 +177,7 @@ pub(crate) struct ComponentRecord {
 }
 
 /// The fields that few components have. They are stored outside the component records, which keeps the records small.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Details {
     /// The name of a role that no layout gives a meaning.
     pub(crate) role: Span,

@@ -190,6 +190,32 @@ fn what_is_not_interpreted_hides_nothing() {
     }
 }
 
+/// Headers of long dtypes that are deflated to a few bytes take no more memory than other headers.
+#[test]
+fn long_dtypes_take_little_memory() {
+    let fields = |count: usize, name: &str| {
+        let list: Vec<_> = (0..count).map(|at| format!("('{name}{at}', '|i1')")).collect();
+        format!("{{'descr': [{}], 'fortran_order': False, 'shape': (1,), }}\n", list.join(", "))
+    };
+    let member = |count, name: &str| npy::versioned(2, &fields(count, name), &vec![0; count]);
+    let long = member(250, &"x".repeat(200));
+    let names: Vec<_> = (0..300).map(|at| format!("{at}.npy")).collect();
+    let members: Vec<_> = names.iter().map(|name| (&**name, long.clone())).collect();
+    let bytes = archive(&members, true);
+    let mut opened = None;
+    let used = allocation_counter::measure(|| {
+        opened = Some(OpenOptions::default().from_bytes(&*bytes).unwrap());
+    });
+    let most = u64::try_from(12 * bytes.len()).unwrap() + (512 << 10);
+    assert!(used.bytes_max < most, "{} bytes for a file of {}", used.bytes_max, bytes.len());
+    let opened = opened.unwrap();
+    assert_eq!(opened.len(), 300);
+    assert_eq!(opened.tensor("299").unwrap().state(), State::Opaque);
+    // A few records have their fields.
+    let bytes = archive(&[("r.npy", member(60, "field "))], true);
+    assert_eq!(OpenOptions::default().from_bytes(&*bytes).unwrap().len(), 61);
+}
+
 #[test]
 fn members_are_as_long_as_their_arrays() {
     for deflated in [false, true] {
