@@ -221,7 +221,7 @@ impl<S> Archive<S> {
         Self::of(Manifest::of_parsed(Held::new(source, length), parsed))
     }
 
-    /// Adds what [`Manifest::add_copies`] adds.
+    /// Sets the `copies` that a check compares, and adds `findings` to those from opening.
     #[cfg(feature = "detect")]
     pub(crate) fn add_copies(
         &mut self,

@@ -37,8 +37,8 @@ pub enum Misuse with fn sentence -> &'static str {
     BoolBytes = "a 0.1 bool is any byte, and these cannot be borrowed as bools",
     /// The component is compressed, in column-major order or in big-endian blocks, so its elements cannot be borrowed.
     Compressed = "the component is compressed, in column-major order or in big-endian blocks, and cannot be borrowed",
-    /// The manifest was opened without its file, so its content cannot be read: `bind` and `bind_blob` take the bytes.
-    NoFile = "the manifest was opened without its file: call `read_from` with a source, `bind` with the file's bytes, or open an `Archive`",
+    /// The manifest was opened without its file, so its content cannot be read: `bind` takes the bytes of a component.
+    NoFile = "the manifest was opened without its file: call `read_from` with a source, `bind` with a component's stored bytes, or open an `Archive`",
     /// The file is not in memory. Its elements can be read, but not borrowed.
     NotInMemory = "the file is not in memory: read the elements, as `to_cow` and `to_vec` do, or open its bytes",
     /// No tensor has the requested name.

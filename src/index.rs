@@ -100,8 +100,8 @@ impl Index {
         self.details.get(usize_from_u32(component.details))
     }
 
-    /// Returns what a parser says of the elements of the component with the ordinal `component` among all components, if
-    /// they are no plain numbers.
+    /// Returns the special elements of a component; `None` if its elements are plain numbers. `component` is the ordinal of the
+    /// component among all components.
     #[cold]
     pub(crate) fn special_elements(&self, component: u32) -> Option<SpecialElements> {
         let found = self.special_elements.binary_search_by_key(&component, |(ordinal, _)| *ordinal);

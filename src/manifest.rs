@@ -170,7 +170,7 @@ impl<B> Manifest<B> {
         &self.validated.findings
     }
 
-    /// Adds `findings`, and the tensors of which a check compares the copies in two files.
+    /// Sets the `copies` that a check compares, and adds `findings` to those from opening.
     #[cfg(feature = "detect")]
     pub(crate) fn add_copies(
         &mut self,
@@ -337,7 +337,7 @@ impl<'a> ManifestRef<'a> {
         &self.validated.findings
     }
 
-    /// Returns the tensors that are in two files of an index; `None` if there are none.
+    /// Returns the pairs of tensors in two files of an index that a check compares; `None` if no tensor is in two files.
     pub(crate) fn copies(&self) -> Option<&'a Copies> {
         self.validated.copies.as_ref()
     }

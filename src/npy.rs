@@ -37,7 +37,7 @@ fn of_descr(descr: &str, shape: &[u64]) -> Result<Vec<u8>, String> {
     let own = literal.len().saturating_add(start).saturating_add(1);
     literal.extend(iter::repeat_n(' ', own.next_multiple_of(64).saturating_sub(own)));
     literal.push('\n');
-    // The reader takes no longer literal of any version.
+    // zten's own reader rejects a longer literal, also in version 3.0.
     let Ok(length) = u16::try_from(literal.len()) else {
         return Err("the dtype or shape is too long for the header of a NumPy file".to_owned());
     };

@@ -1,4 +1,5 @@
-//! Conversions of integers that never fail on the targets of this crate, which have 32 or 64 bits.
+//! Conversions of integers that never fail on the targets of this crate, which have 32 or 64 bits, and helpers for numbers,
+//! sorting and enums inside the crate.
 
 use core::cmp::Ordering;
 

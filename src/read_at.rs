@@ -140,7 +140,8 @@ impl<R: ReadAt + ?Sized> ReadAt for &R {
     }
 }
 
-/// A tensor file that content is read from: one file, or [`Files`](crate::shards::Files), which is a file together with its shards.
+/// A tensor file that content is read from: one file, or [`Files`](crate::shards::Files), which is a file together with its
+/// shards.
 ///
 /// Every [`ReadAt`] is the source of a single file, from which components in shards cannot be read. Sealed.
 pub trait Source: ThreadSafe + Sealed {
@@ -153,14 +154,15 @@ pub trait Source: ThreadSafe + Sealed {
     #[doc(hidden)]
     fn locate(&self, blob: &BlobRef<'_>) -> Result<Located<'_>, Error>;
 
-    /// Verifies the shards of the file as a whole, as [`Shards::verify`](crate::shards::Shards::verify) does. Returns `None`, the default, if no
-    /// shards have been looked for.
+    /// Verifies the shards of the file as a whole, as [`Shards::verify`](crate::shards::Shards::verify) does. Returns `None`, the
+    /// default, if no shards have been looked for.
     #[doc(hidden)]
     fn verify_shards(&self) -> Option<Result<(), Error>> {
         None
     }
 
-    /// Returns a reader of the shard called `name`, which has no digest. Returns `None` if that shard was not found.
+    /// Returns a reader of the shard called `name`, or `None` if that shard was not found. Only for shards without a digest, such as
+    /// the files of an index, because the reader may not compare it.
     #[doc(hidden)]
     fn sibling(&self, name: &str) -> Option<Located<'_>> {
         let _ = name;

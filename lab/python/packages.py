@@ -56,7 +56,7 @@ def numpy_arrays(path):
                 raise
             yield name, None
             continue
-        # What is no array is returned as bytes.
+        # NumPy returns a member that is no array as bytes.
         if isinstance(read, np.ndarray):
             yield name, read
 
@@ -88,7 +88,7 @@ def compared(zten, path, counts):
     check = json.loads(subprocess.run([zten, "check", "--json", path], capture_output=True).stdout)
     verdict, rule = check["verdict"], check["rule"]
     has_objects = None in wanted.values()
-    # The library reads arrays of objects only if it may run code. They pass zten's machine for pickles, or do not.
+    # NumPy reads arrays of objects only if it may run code, so there is nothing to compare. zten may find the pickle invalid.
     is_pickle = has_objects and rule is not None and rule.startswith("torch-")
     counts["invalid pickles"] += is_pickle
     if verdict != "valid" and not is_pickle and not (has_objects and rule == OBJECTS):

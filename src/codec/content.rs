@@ -110,7 +110,7 @@ pub(super) struct Reading<'a> {
     failed: Option<BareError>,
     /// Whether bools are checked to be 0 or 1. False for bytes between elements, and after a wrong bool was found.
     validates_bools: bool,
-    /// The records whose fields are read; `None` if the component holds nothing but elements.
+    /// The records of which one field is read; `None` if the blob holds nothing but elements.
     records: Option<Records>,
 }
 
@@ -225,7 +225,7 @@ impl<'a> Component<'a> {
         if has_sum { self.reader_of(StorageType::U8).map(Some) } else { Ok(None) }
     }
 
-    /// Checks the content as a pickle. Its checksum has been verified.
+    /// Checks that the content is a pickle that `rules` allow. The caller has verified the checksum of the content.
     pub(crate) fn check_pickle(&self, rules: &PickleRules) -> Result<(), Error> {
         let offset = self.extent().offset();
         let length = self.decoded_length().ok_or(BareError::internal())?;
@@ -236,7 +236,7 @@ impl<'a> Component<'a> {
         let bytes = self.reader_of(StorageType::U8)?.collect()?;
         let checked = (rules.check)(&bytes, offset, self.limits());
         checked.map_err(|error| {
-            // Compressed bytes have no offset of their own in the file.
+            // A decoded byte of compressed content has no offset in the file, so the error gets the offset of the blob.
             let is_raw = self.encoding() == Encoding::Raw;
             let error = if is_raw { error } else { error.moved(offset) };
             self.tensor().named(error.at(self.location()))
@@ -372,7 +372,7 @@ impl<'a> Component<'a> {
     /// `wanted`.
     fn wrong_decoded_checksum(&self, wanted: u32) -> Result<Option<u32>, Error> {
         let mut reader = self.stored_reader()?;
-        // The rest of the content is hashed, too, when no bytes of a field are left.
+        // The reader leaves out a checksum that components share. This hasher gets the prefix and all decoded bytes.
         reader.reading.hasher = Some(Hasher::new(None).with_checksum(Some(wanted)));
         let (source, reading) = (&reader.source, &mut reader.reading);
         let mut buffer = Vec::new();

@@ -7,17 +7,18 @@ use crate::index::RecordField;
 use crate::num::u64_from_usize;
 use crate::read_at::extend;
 
-/// The largest number of bytes of records that are held in memory, if a record is not larger than this.
+/// The largest number of decoded bytes that are held in memory at once. A record may be longer.
 pub(super) const RECORDS: usize = 64 << 10;
 
-/// The field of records that is read, and the bytes of records that have been decoded.
+/// The state of reading one field of all records: the position of the field, and decoded bytes of records.
 pub(super) struct Records {
     /// The size of a record in bytes.
     record: u64,
     /// The offset and the size of the field in each record, in bytes.
     offset: u64,
     size: u64,
-    /// Decoded bytes of records. The first of them is byte `start` of the content.
+    /// Decoded bytes of the content, which is the records one after the other. `start` is the position of the first decoded
+    /// byte in the content.
     bytes: Vec<u8>,
     start: u64,
     /// The number of bytes of the field that have been handed out.
@@ -33,10 +34,10 @@ impl Records {
         Ok(Self { record, offset, size, bytes, start: 0, taken: 0 })
     }
 
-    /// Fills `room` with the next bytes of the field, and returns their number. If `room` is empty, decodes all that
-    /// follows the last byte of the field, so that its checksum is computed, and returns 0. `decode` decodes the next
-    /// bytes of the content to the front of a buffer, and returns their number. Its first argument is the number of
-    /// bytes that it has decoded before.
+    /// Fills `room` with the next bytes of the field, and returns their number. If `room` is empty, decodes the rest of the
+    /// content, so that the checksum of the content covers it, and returns 0. `decode` decodes the next bytes of the content
+    /// to the front of a buffer, and returns their number. The first argument of `decode` is the number of bytes that it has
+    /// decoded before.
     pub(super) fn read(
         &mut self,
         room: &mut [u8],

@@ -675,7 +675,7 @@ impl<S: ReadAt> OwnShards<S> {
     }
 
     /// Returns a reader of the shard called `name`, which `blob` is in. Compares the digest of the shard first if
-    /// the component has none of its own.
+    /// the component has no digest of its own.
     pub(crate) fn locate<'s>(
         &'s self,
         manifest: ManifestRef<'_>,
@@ -704,7 +704,8 @@ impl<S: ReadAt> OwnShards<S> {
         Ok(Located::shard(&own.source, blocks, shard.offset()))
     }
 
-    /// Returns a reader of the shard called `name`, which has no digest. Returns `None` if that shard was not found.
+    /// Returns a reader of the shard called `name`, or `None` if that shard was not found. The reader does not compare a digest of
+    /// the shard.
     pub(crate) fn sibling(&self, manifest: ManifestRef<'_>, name: &str) -> Option<Located<'_>> {
         let own = self.found.get(self.position(manifest, name)?)?;
         Some(Located::shard(&own.source, None, manifest.shard_at(own.position)?.offset()))

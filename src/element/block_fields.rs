@@ -10,18 +10,18 @@
 pub(crate) struct BlockFields {
     /// The length of a block in bytes.
     bytes: usize,
-    /// The offsets of the fields in the block. These and the length are even, so no field lies in two chunks of which each has an
-    /// even number of bytes.
+    /// The offsets of the fields in the block. All offsets and the length of a block are even, so a chunk with an even number
+    /// of bytes never ends within a field.
     offsets: &'static [usize],
 }
 
-/// The end of the layout's name of big-endian blocks whose byte order is not defined. Their bytes are not interpreted.
+/// The suffix of the layout name of big-endian blocks whose byte order is not defined. zten does not interpret such blocks.
 pub(crate) const OPAQUE_BLOCKS: &str = ".big_endian";
 
 /// The length of a field in bytes.
 pub(crate) const FIELD: usize = 2;
 
-/// The layouts of tensors with such blocks.
+/// The names of the layouts whose blocks have fields of two bytes, and these fields.
 const LAYOUTS: [(&str, BlockFields); 11] = [
     ("gguf.q4_0", BlockFields::new(18, &[0])),
     ("gguf.q4_1", BlockFields::new(20, &[0, 2])),
@@ -51,11 +51,11 @@ impl BlockFields {
     /// the length of `bytes` are even.
     pub(crate) fn swap(self, position: u64, bytes: &mut [u8]) {
         let block = self.bytes;
-        // The position within the block that `bytes` begin in. A block is short, so the remainder fits.
+        // The position in a block at which `bytes` begin. A block is short, so the remainder fits in a `usize`.
         let begun = u64::try_from(block).ok().and_then(|block| position.checked_rem(block));
         let begun = begun.and_then(|begun| usize::try_from(begun).ok()).unwrap_or_default();
         for offset in self.offsets {
-            // The first field at or behind the beginning: in this block, or in the next.
+            // The offset in `bytes` of the first whole field. `bytes` may begin after the field of their first block.
             let first = match offset.checked_sub(begun) {
                 Some(first) => first,
                 None => offset.saturating_add(block).saturating_sub(begun),
@@ -88,7 +88,7 @@ mod tests {
         }
     }
 
-    /// Chunks of any even length are swapped as all of the bytes are.
+    /// Swapping chunk by chunk, in chunks of any even length, has the same result as swapping all bytes at once.
     #[test]
     fn chunks_are_swapped_as_the_whole() {
         for (name, fields) in LAYOUTS {

@@ -38,7 +38,7 @@ const LITERAL: u32 = 0xffff;
 /// The name of an array whose file has no name. `numpy.savez` gives this name to an array without a name.
 const NAME: &str = "arr_0";
 
-/// The check of arrays of Python objects, if the program can check pickles.
+/// The check of arrays of Python objects, which are pickles; `None` without the feature `torch`.
 #[cfg(feature = "torch")]
 pub(super) const PICKLES: Option<&PickleRules> = Some(&super::torch::OBJECTS);
 #[cfg(not(feature = "torch"))]
@@ -74,12 +74,13 @@ pub(super) struct Header {
     bytes: Option<u64>,
 }
 
-/// The place and the encoding of an array in its file.
+/// The bytes of an array in its file, and their encoding.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Stored {
     /// The component of the array, with the storage type `u8` in place of its type.
     pub(super) component: RawComponent<'static>,
-    /// The range of the file with the bytes that the checksum of the component covers, deflated or not.
+    /// The range of the file that the checksum of the component covers; `None` without a checksum. If the range is deflated,
+    /// the checksum is that of the decoded bytes.
     pub(super) range: Option<[u64; 2]>,
 }
 
@@ -177,12 +178,12 @@ impl Header {
         Ok(Self { length, elements, type_name, fields, columns_first, shape, bytes })
     }
 
-    /// Returns whether the array is one of records with fields of numbers.
+    /// Returns whether the elements are records with fields of numbers.
     pub(super) fn has_fields(&self) -> bool {
         !self.fields.is_empty()
     }
 
-    /// Checks that `found`, the number of bytes behind the header, is the length of all elements.
+    /// Checks that `found`, the number of bytes after the header, is the length of all elements, if that is known.
     pub(super) fn check_length(&self, found: u64) -> Result<(), FormatError> {
         match self.bytes {
             Some(needed) if needed != found => Err(wrong_length(needed, found)),
@@ -226,7 +227,7 @@ impl Header {
             source_offset,
         };
         builder.push(&object).map_err(format_error)?;
-        // The records of a column-major array are not in the order of their elements.
+        // A field is read in the order in which the records are stored, which in a column-major matrix is not row-major.
         let is_in_order = !self.columns_first || self.shape.len() < 2;
         let Type::Opaque(record) = self.elements else { return Ok(()) };
         if is_in_order && room.take_fields(name, &self.fields) {
@@ -302,9 +303,9 @@ impl Room {
 }
 
 impl NumberField {
-    /// Adds the field of the records at `stored` to `builder`. `records` is the tensor of the records, of which each has
-    /// `record` bytes. Bools are left out: NumPy takes any byte for one. Fields with more dimensions than the limit are left
-    /// out, too.
+    /// Adds this field of the records at `stored` to `builder`. `records` is the tensor of the records, and `record` is the
+    /// size of one record in bytes. Three kinds of fields are left out: bools, because NumPy takes any byte for a bool; fields
+    /// without bytes; and fields with more dimensions than the limit.
     fn push(
         &self,
         builder: &mut Builder<'_>,
@@ -332,7 +333,7 @@ impl NumberField {
         let component = RawComponent {
             field: Some(RecordField { record, offset: self.offset, size }),
             checksum_range: stored.range,
-            // The range of a member that is not compressed has the bytes in front of the elements.
+            // The range of a stored member already includes the header of the array in front of the elements.
             prefix: match stored.component.encoding {
                 Encoding::Raw => 0,
                 _ => stored.component.prefix,

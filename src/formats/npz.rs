@@ -107,7 +107,7 @@ pub(super) fn open(
     if may_collide {
         check_suffixes(&directory)?;
     }
-    // A loader of pickles might take the archive for one of its own, whatever its name is.
+    // A loader of pickles might open the archive, whatever its name is, and load a pickle among its members.
     if has_others && let Some(name) = pickle_in_zip(source, length)? {
         let error = FormatError::predicate(
             Rule::FormatPickle,
@@ -123,7 +123,7 @@ fn tensor<'d>(entry: &Entry<'d>) -> &'d str {
     entry.name.strip_suffix(SUFFIX).unwrap_or(entry.name)
 }
 
-/// Returns the place of the array whose header is `header` in the archive member `member`.
+/// Returns the bytes and the encoding of the array in the archive member `member`. `header` is the header of the array.
 fn stored(header: &Header, member: &Member) -> Stored {
     let bytes = member.size.saturating_sub(header.length);
     let offset = member.start.saturating_add(header.length);
@@ -147,8 +147,8 @@ fn stored(header: &Header, member: &Member) -> Stored {
     Stored { component, range: Some([member.start, end]) }
 }
 
-/// Returns whether some member is named like a field of records, as in `a["x"]`. The fields of records do not become
-/// tensors then, because two tensors might get one name.
+/// Returns whether some member is named like a field of records, as in `a["x"]`. If so, the fields of records do not become
+/// tensors, because two tensors might get the same name.
 fn has_names_of_fields(directory: &Directory) -> bool {
     let mut entries = directory.entries().map_while(Result::ok);
     entries.any(|entry| tensor(&entry).ends_with("\"]"))

@@ -163,7 +163,7 @@ catalog! {
         "invalid index", WRITER;
     IndexKey "index-key", Note, Policy("loaders use no other keys"), INDEX,
         "The index has no keys but `weight_map` and `metadata`.", "unknown key in the index, which zten leaves out",
-        "Put it into `metadata` if programs should read it.";
+        "Put the key into `metadata` if programs should read its value.";
     IndexDuplicateKey "index-duplicate-key", Invalid, Implied("readers differ on which of them counts"), INDEX,
         "All keys are unique.", "duplicate key", AMBIGUOUS;
     IndexFileName "index-file-name", Invalid, Policy("no name leads out of the folder"), INDEX,
@@ -177,7 +177,7 @@ catalog! {
         "a file lacks a tensor that the index says is in it", VERSIONS;
     IndexUnnamed "index-unnamed", Note, Policy("the index decides which tensors are read"), INDEX,
         "The index names every tensor of its files.", "the index does not name a tensor of its files, so zten leaves it out",
-        "Programs that load whole files read it. Add it to the index if it belongs to the model.";
+        "Programs that load whole files read the tensor. Add it to the index if it belongs to the model.";
     IndexCopy "index-copy", Note, Policy("programs that load whole files may read the other copy"), INDEX,
         "No tensor is in two of the files that are named.", "a tensor is in two files",
         "`zten convert` writes files that hold each tensor once.";
@@ -328,7 +328,7 @@ catalog! {
     ZipName "zip-name", Invalid, Implied("readers differ on which name it is"), ZIP,
         "The name of each member is UTF-8 without a zero in it.", "the name is not UTF-8, or has a zero in it", AMBIGUOUS;
     NpzName "npz-name", Note, Policy("NumPy reads the arrays of such an archive"), NPZ,
-        "Each member is an array.", "a member is no array", "Its other members are not read. Take them out of the archive if it should hold arrays alone.";
+        "Each member is an array.", "a member is no array", "zten does not read members that are no arrays. Take them out of the archive if it should hold arrays alone.";
     NpzDuplicateName "npz-duplicate-name", Invalid, Implied("readers differ on which of them counts"), NPZ,
         "No two members have one name, with or without their suffix.", "duplicate member name", AMBIGUOUS;
     ZipEncrypted "zip-encrypted", Invalid, Policy("what cannot be read cannot be checked"), ZIP,

@@ -9,19 +9,19 @@ use crate::rules::Row;
 /// check of the file compares them.
 #[derive(Debug)]
 pub(crate) struct Copies {
-    /// The rule that a pair breaks whose bytes differ.
+    /// The rule that is broken if the bytes of a pair differ.
     pub(crate) rule: &'static Row,
     /// The names of the tensors, to which the spans of `pairs` point.
     pub(crate) names: Vec<u8>,
     pub(crate) pairs: Vec<CopyPair>,
 }
 
-/// A tensor in two files.
+/// Two tensors of the same name, dtype and shape in two files.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct CopyPair {
     /// The name of both tensors.
     pub(crate) name: Span,
-    /// Whether the index says that the tensor is in the file of `first`. If not, it does not name the tensor.
+    /// Whether the index says that the tensor is in the file of `first`. If not, the index does not name the tensor.
     pub(crate) is_selected: bool,
     pub(crate) first: CopyPlace,
     pub(crate) second: CopyPlace,
@@ -29,7 +29,7 @@ pub(crate) struct CopyPair {
     pub(crate) length: u64,
 }
 
-/// The place of the bytes of a tensor.
+/// The file and the offset of the bytes of a tensor.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct CopyPlace {
     /// The ordinal of the file in the table of shards.

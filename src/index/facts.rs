@@ -20,7 +20,7 @@ pub(crate) struct FormatFacts {
     pub(crate) bool_value: Option<ErrorKind>,
     /// The rules on deflated content and on checksums; `None` in zTensor, whose components have digests.
     pub(crate) stream: Option<&'static StreamRules>,
-    /// The check of unread components that are pickles; `None` if the format has none.
+    /// The check of unread components that are pickles; `None` if the format has no pickles or the program cannot check them.
     pub(crate) pickles: Option<&'static PickleRules>,
     /// Returns the name of a layout, for layouts that have the same name in every file of the format.
     pub(crate) layout_names: fn(Layout) -> &'static str,

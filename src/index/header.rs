@@ -502,7 +502,7 @@ impl<'o> Builder<'o> {
             // Formats other than zTensor may use raw, zstd and deflate only.
             _ => return Err(BareError::misuse(Misuse::Settings)),
         }
-        // The size of the elements in row-major order, if the blob has other bytes between them.
+        // The size in bytes of all elements, if the blob also has bytes between the elements.
         let listed = match arrangement {
             Arrangement::Strided => Some(self.strided(object.shape, raw)?),
             Arrangement::InRecords => Some(in_records(raw)?),
@@ -621,7 +621,7 @@ impl<'o> Builder<'o> {
     }
 }
 
-/// The parts of [`RawElements`] that the records of a component hold.
+/// The type of the elements of a component, as the index stores it.
 struct KnownElements<'a> {
     /// The name of the type, unless the elements are known.
     type_name: Option<&'a str>,
@@ -630,8 +630,8 @@ struct KnownElements<'a> {
     is_read: bool,
 }
 
-/// Checks what `raw`, a component of `object`, claims about its elements. Opaque elements take as many bytes as the shape
-/// needs.
+/// Checks the elements of `raw`, a component of `object`, and returns their type. The size of opaque elements must be exactly
+/// the number of bytes that the shape needs.
 fn known_elements<'a>(
     object: &RawObject<'_>,
     raw: &RawComponent<'a>,

@@ -22,7 +22,7 @@ pub struct Rules {
     pub bool_value: Option<&'static Row>,
     /// The rules for deflated content and for checksums; `None` if the format has neither.
     pub stream: Option<&'static StreamRules>,
-    /// The check of unread components that are pickles; `None` if the format has none.
+    /// The check of unread components that are pickles; `None` if the format has no pickles or the program cannot check them.
     pub pickles: Option<&'static PickleRules>,
 }
 
@@ -119,8 +119,8 @@ pub enum RawElements<'a> {
     },
 }
 
-/// The place of the elements of a component in records: each record has the same field, which holds one element or a
-/// row-major array of elements.
+/// A field of records that holds the elements of a component. Every record has the field, which holds one element or a row-major
+/// array of elements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RecordField {
     /// The size of a record in bytes.
@@ -155,11 +155,11 @@ pub struct RawComponent<'a> {
     pub logical: Option<LogicalType>,
     /// What zten knows of the elements.
     pub elements: RawElements<'a>,
-    /// The place of the elements in the records that the blob holds; `None` if the blob holds nothing but elements. Only
-    /// for dense tensors whose elements take whole bytes and are no bools. Another component must hold all of the
-    /// records: blobs of fields take no part in the checks of overlaps.
+    /// The field that holds the elements, if the blob holds records; `None` if the blob holds nothing but elements. Only
+    /// for dense tensors whose elements take whole bytes and are no bools. Another component must hold the whole records,
+    /// because the checks of overlaps ignore the blobs of fields.
     pub field: Option<RecordField>,
-    /// The byte order of the elements. It counts for elements of several bytes, and for raw `u8` in a tensor of an unknown layout
+    /// The byte order of the elements. It matters for elements of several bytes, and for raw `u8` in a tensor of an unknown layout
     /// whose name is that of GGUF blocks with known fields, such as `gguf.q4_k`.
     pub byte_order: ByteOrder,
     /// Whether the elements are stored in column-major order. Only for dense tensors whose elements take whole bytes.

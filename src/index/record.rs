@@ -82,7 +82,7 @@ pub(crate) enum Arrangement {
     ColumnMajor,
     /// Elements are placed by strides, which are among the [`Details`] of the component.
     Strided,
-    /// Elements are a [`RecordField`] of records, which is among the [`Details`] of the component.
+    /// Elements are a [`RecordField`] of records, which is among the [`SpecialElements`] of the index.
     InRecords,
 }
 
@@ -132,7 +132,7 @@ impl ElementOrder {
         self == Self::BIG_BLOCKS
     }
 
-    /// Returns whether the elements lie in row-major order, and each is as wide as the storage type.
+    /// Returns whether the elements lie in row-major order without gaps, and are not big-endian blocks.
     #[inline]
     fn is_plain(self) -> bool {
         self.0 & !Self::BIG == 0
@@ -196,8 +196,8 @@ pub(crate) struct Details {
     pub(crate) checksum_range: [u64; 2],
 }
 
-/// What a parser of another format than zTensor says of elements that are no plain numbers. Such components are few, so
-/// this is stored outside of their [`Details`].
+/// The elements of a component that are not plain numbers of a known type, in formats other than zTensor. Few components have
+/// such elements, so the index keeps them in a list of their own and not in the [`Details`].
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum SpecialElements {
     /// Opaque elements: the size of an element in bytes.
@@ -363,8 +363,8 @@ impl ComponentRecord {
         self.file != Self::FILE_OF_HEADER
     }
 
-    /// Returns whether the component is a field of records, whose blob another component holds as a whole. Such a blob
-    /// takes no part in the checks of overlaps.
+    /// Returns whether the component is a field of records. Its blob is that of another component, which holds the whole
+    /// records, so the checks of overlaps ignore the blob of the field.
     #[inline]
     pub(crate) fn shares_records(&self) -> bool {
         self.order.arrangement() == Arrangement::InRecords

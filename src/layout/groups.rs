@@ -146,7 +146,7 @@ impl<'a> QuantGroup<'a> {
         Some(ScalePlaces { stride, along, size, column: 0, row: 0, first: 0 })
     }
 
-    /// Returns the error of attributes and sizes that opening has validated.
+    /// Returns the error for attributes or sizes that are wrong although opening has validated them.
     #[cold]
     fn internal(&self) -> Error {
         BareError::internal().at(self.data.location()).into()

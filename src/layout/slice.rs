@@ -243,7 +243,7 @@ impl<'a> Slice<'a> {
         }
         self.bytes = self.run.checked_mul(self.runs)?;
         if self.bytes == 0 {
-            // Elements of no bytes, such as text of length 0, leave no run to read.
+            // Elements without bytes, such as text of length 0, make no run that could be read.
             self.runs = 0;
         }
         Some(())

@@ -9,7 +9,7 @@ use crate::error::ErrorKind;
 pub enum State {
     /// The elements can be read.
     Readable,
-    /// The bytes can be read, but zten does not interpret them: text, records, dates or an unknown logical type.
+    /// The bytes can be read, but zten does not interpret them: text, records, dates, or an unknown logical type or layout.
     Opaque,
     /// The bytes are not handed out. The kind names the rule that says why.
     Unread(ErrorKind),
@@ -25,7 +25,8 @@ impl State {
         }
     }
 
-    /// Returns the state of a whole with parts in the states `self` and `other`. Of two unread parts, the first counts.
+    /// Returns the worse of two states: unread is worse than opaque, and opaque is worse than readable. Returns `self` if both are
+    /// unread.
     pub(crate) fn or_worse(self, other: Self) -> Self {
         match (self, other) {
             (Self::Unread(_), _) | (_, Self::Readable) | (Self::Opaque, Self::Opaque) => self,

@@ -38,7 +38,7 @@ pub(crate) struct ValidatedManifest {
     pub(super) options: OpenOptions,
     /// The findings that did not keep the file from opening.
     pub(crate) findings: Vec<Finding>,
-    /// The tensors that are in two files of an index; `None` if there are none.
+    /// The pairs of tensors in two files of an index that a check compares; `None` if no tensor is in two files.
     pub(super) copies: Option<Copies>,
 }
 

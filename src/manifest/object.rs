@@ -384,8 +384,8 @@ impl<'a> Component<'a> {
         self.parts.index().details(self.record)
     }
 
-    /// Returns what the format's parser says of the elements, if they are no plain numbers. The record tells most
-    /// components from those with special elements, so that only these are looked up.
+    /// Returns the special elements of the component; `None` if its elements are plain numbers. Most components can be told by
+    /// their record alone to have plain elements, and are not looked up.
     #[inline]
     pub(crate) fn special_elements(&self) -> Option<SpecialElements> {
         let ComponentRecord { storage, logical, .. } = *self.record;
@@ -395,8 +395,9 @@ impl<'a> Component<'a> {
         self.parts.index().special_elements(self.owner.first.wrapping_add(self.ordinal))
     }
 
-    /// Returns whether `error` says that the component is not read because zten does not know its type. The rule of such an
-    /// error does not name the type. The rule on pickled objects says all that their type says.
+    /// Returns whether the message of `error` should name the type of the component. That is true if the component is unread and
+    /// `error` gives the reason, because a rule cannot name the type. The rule on pickled objects needs no such addition: it
+    /// says as much as the type.
     #[cfg(feature = "std")]
     fn is_unread_for(&self, error: &Error) -> bool {
         let pickles = self.facts().pickles.map(|pickles| pickles.unread);
@@ -424,7 +425,8 @@ impl<'a> Component<'a> {
         utf8(span.of(self.parts.as_bytes()))
     }
 
-    /// Returns the storage type of the elements; `None` for an unknown 0.1 dtype.
+    /// Returns the storage type of the elements: `u8` for opaque elements, and `None` for elements that are not read, such as
+    /// those of an unknown 0.1 dtype.
     #[inline]
     pub fn storage_type(&self) -> Option<StorageType> {
         self.record.storage
@@ -477,7 +479,8 @@ impl<'a> Component<'a> {
         }
     }
 
-    /// Returns the byte order of the elements, or of the scales of GGUF blocks; little-endian for elements of one byte.
+    /// Returns the byte order of the elements, or of the scales of GGUF blocks. Returns little-endian for elements of one byte, and
+    /// for opaque elements, whose type name tells their byte order.
     #[inline]
     pub fn byte_order(&self) -> ByteOrder {
         if self.record.order.is_big() { ByteOrder::Big } else { ByteOrder::Little }
@@ -499,7 +502,8 @@ impl<'a> Component<'a> {
         start.saturating_sub(in_front).min(around.start)..end.max(around.end)
     }
 
-    /// Returns the decoded size in bytes. For a raw component this is the stored size; for a compressed component
+    /// Returns the decoded size of the elements in bytes. For a raw component this is the stored size, unless the blob also has
+    /// bytes between the elements, as strided tensors and fields of records have; for a compressed component
     /// `uncompressed_length` (`decoded_length` in 2), or else the size that follows from the shape. Returns `None` if
     /// neither is known.
     pub fn decoded_length(&self) -> Option<u64> {
@@ -570,7 +574,8 @@ impl<'a> Component<'a> {
     }
 
     /// Returns the size in bytes of a logical element: the width of the storage type times the ratio of the logical
-    /// type, or the size of an opaque element. Returns `None` for other unknown types, and for `f4_e2m1`, of which two elements share a byte.
+    /// type, or the size of an opaque element. Returns `None` for other unknown types, and for `f4_e2m1`, of which two
+    /// elements share a byte.
     pub fn element_size(&self) -> Option<u64> {
         match self.record.element_size() {
             Some(size) => Some(size.get().into()),
@@ -634,7 +639,7 @@ impl<'a> Component<'a> {
         Some(self.parts.index().shapes.get(details.strides))
     }
 
-    /// Returns the place of the elements in records, if the blob holds records.
+    /// Returns the field of records that holds the elements; `None` if the blob does not hold records.
     pub(crate) fn field(&self) -> Option<RecordField> {
         match self.special_elements()? {
             SpecialElements::InRecords(field) => Some(field),
@@ -642,8 +647,8 @@ impl<'a> Component<'a> {
         }
     }
 
-    /// Returns whether the elements are a field of records. The blob of such a component is that of the records, which are
-    /// the component of another tensor, so that a sum over all components counts its bytes again.
+    /// Returns whether the elements are a field of records. The blob of such a component holds the whole records, and is also
+    /// the blob of the tensor of the records. A sum over all components that includes fields counts these bytes several times.
     pub fn is_field_of_records(&self) -> bool {
         self.field().is_some()
     }

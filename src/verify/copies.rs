@@ -13,8 +13,9 @@ use crate::read_at::{ReadAt, Source};
 const PIECE: usize = 64 << 10;
 
 /// Compares the tensors of `manifest` that are in two files, which are read from `source`, and returns the first pair whose
-/// bytes differ as a finding. Each byte of a tensor that the index does not select is read at most twice, and so are as many
-/// bytes of others. A pair is skipped if one of its files was not found, since the check reports that.
+/// bytes differ as a finding. At most twice as many bytes are read as the tensors have that the index does not select, because
+/// each of them is compared with one other tensor. A pair is skipped if one of its files was not found, since the check reports
+/// the missing file.
 ///
 /// # Errors
 /// An error of the source; out of memory.

@@ -367,7 +367,7 @@ fn element<'a>(
         _ if widens => Ok(ElementType::Plain(StorageType::U64)),
         // The dtype of 1.1 would become a `type`, but the component has another `type` already.
         ElementType::UnknownOnLogical(..) => rejected(BareError::nowhere(Rule::LogicalTypeStorage)),
-        // No `type` of zTensor gives a size to elements that readers do not know.
+        // A `type` of zTensor that readers do not know cannot tell them the size of an element.
         ElementType::Opaque(..) => rejected(BareError::nowhere(Unsupported::LogicalType)),
         // Readers of 1.2 list the unknown `type`, and return storage elements.
         ElementType::Logical(logical) if known(logical).is_none() => {

@@ -220,8 +220,8 @@ fn print(
     }
 }
 
-/// Returns the form of the elements of `component`, or `None` if they cannot be printed. `packed` is the number of elements if
-/// two of them share a byte.
+/// Returns the type as which the elements of `component` are printed, or `None` if they cannot be printed. `packed` is the number
+/// of elements if two of them share a byte.
 fn kind(
     args: &Cat,
     component: &Component<'_>,

@@ -236,7 +236,7 @@ def written(folder, count, seed):
 
 
 def described(type, sides, read):
-    """Returns the type and shape as zten writes them. Types that NumPy spells are taken as they were read."""
+    """Returns the type and shape as zten writes them. If `type` is None, the type is taken from `read`, with the name that NumPy gave it."""
     shape = f"[{','.join(map(str, sides))}]"
     if type is None and read and read[0][0].endswith(shape):
         return read[0][0]

@@ -187,8 +187,8 @@ impl<'h> Header<'h> {
     }
 }
 
-/// Reads the version, which must be 2 or 3, and sets the byte order of `input`. The file does not say its byte order in another
-/// way: readers take a version whose low 16 bits are 0 for a small number in the other byte order.
+/// Reads the version, which must be 2 or 3, and sets the byte order of `input`. GGUF has no field for the byte order. A file is
+/// big-endian if the low 16 bits of its version are 0 when they are read as a little-endian number: other readers decide so, too.
 fn read_version(input: &mut Input<'_>) -> Result<(), Stop> {
     let mut version = input.u32()?;
     if version.trailing_zeros() >= 16 {

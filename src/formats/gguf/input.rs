@@ -72,7 +72,7 @@ pub(super) struct Input<'h> {
     most: u64,
     /// The limit that a longer header exceeds.
     limit: &'static Row,
-    /// The byte order of numbers.
+    /// The byte order in which numbers are read.
     byte_order: ByteOrder,
 }
 
@@ -91,7 +91,7 @@ impl<'h> Input<'h> {
         self.byte_order = ByteOrder::Big;
     }
 
-    /// The byte order of numbers.
+    /// Returns the byte order in which numbers are read.
     pub(super) fn byte_order(&self) -> ByteOrder {
         self.byte_order
     }

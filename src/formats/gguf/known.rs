@@ -1,8 +1,8 @@
 //! Checks of metadata that has crashed loaders: the lengths of keys, and the types, lengths and ranges of well-known values.
 //!
 //! Keys come in any order, and the known counts depend on the architecture. So the positions of keys that may be known are
-//! stored while the metadata is parsed, and their values are checked at its end. zten uses none of the values, so what is found
-//! does not keep a file from opening: `check` reports it.
+//! stored while the metadata is parsed, and their values are checked at its end. zten uses none of the values, so a file that
+//! breaks one of these rules can be opened. Only checking the file reports the broken rule.
 
 use core::fmt;
 
@@ -101,8 +101,8 @@ pub(super) fn is_known(key: &str) -> bool {
         || COUNTS.iter().any(|(end, ..)| key.ends_with(end))
 }
 
-/// Checks known keys and their values. `keys` are the offsets of these keys in the header, whose metadata has been parsed. For
-/// each key that breaks a rule, `found` gets one error.
+/// Checks known keys and their values. `keys` are the offsets of these keys in the header, whose metadata has been parsed. Calls
+/// `found` with an error for each broken rule.
 ///
 /// # Errors
 /// Out of memory.
@@ -165,7 +165,7 @@ fn check_key(entry: &Entry<'_>) -> Result<(), Stop> {
 }
 
 /// Checks the texts of tokens that stand for bytes. The array `types` has a type for each token. Arrays of other types are
-/// ignored, because [`Facts::check`] has found them.
+/// ignored, because [`Facts::check`] has reported them.
 fn check_bytes(mut tokens: Entry<'_>, mut types: Entry<'_>) -> Result<(), Stop> {
     if tokens.kind != STRING || ![I32, U32].contains(&types.kind) {
         return Ok(());

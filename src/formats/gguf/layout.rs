@@ -25,12 +25,12 @@ pub(super) struct Layout<'l, 'h> {
     pub(super) header: &'l Header<'h>,
 }
 
-/// The lengths in bytes of the tensors whose types zten does not read, with the offsets of their descriptions, in order. The
-/// data of such a tensor reaches to the next tensor, with the padding between the two.
+/// The offset of the description and the length in bytes of each tensor whose type zten does not read, sorted by this offset.
+/// The data of such a tensor ends where the next tensor begins, so it includes the padding between the two.
 pub(super) struct UnreadLengths(Vec<(u32, u64)>);
 
 impl UnreadLengths {
-    /// Returns the length of the tensor whose description has the given offset. A tensor that is not in the list has none.
+    /// Returns the length in bytes of the tensor whose description has the given offset, or 0 if the tensor is not in the list.
     pub(super) fn of(&self, description_offset: u32) -> u64 {
         let found = self.0.binary_search_by_key(&description_offset, |(offset, _)| *offset);
         found.ok().and_then(|place| self.0.get(place)).map_or(0, |(_, length)| *length)
@@ -38,7 +38,8 @@ impl UnreadLengths {
 }
 
 impl Layout<'_, '_> {
-    /// Checks the `extents` of the data of all tensors, and returns the lengths of those that the header does not give.
+    /// Checks the `extents` of the data of all tensors, and returns the lengths of the tensors whose length the header does not
+    /// tell.
     pub(super) fn check(&self, mut extents: Vec<Extent>) -> Result<UnreadLengths, FormatError> {
         let name = |description_offset| self.header.name(description_offset);
         // A tensor without data occupies no bytes, so any offset is allowed.

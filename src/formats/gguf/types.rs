@@ -114,8 +114,8 @@ const FORKS: [(u32, &str); 20] = [
     (158, "IQ1_KT of ik_llama.cpp"),
 ];
 
-/// The number of a tensor type that zten does not read. `Display` writes a name for the type: the number, and the name that
-/// ggml once gave it, or that a fork gives it.
+/// The number of a tensor type that zten does not read. `Display` writes the number, and the name of the type in ggml or in
+/// a fork of ggml if it is known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct UnknownType(u32);
 

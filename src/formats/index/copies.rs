@@ -17,8 +17,8 @@ use crate::num::{len_u32, sort_by, u64_from_usize, usize_from_u32};
 use crate::read_at::ReadAt;
 use crate::rules::Limit;
 
-/// The tensors that the index does not select. Memory follows the headers that describe them: 40 bytes each, with the name and
-/// a text of the dtype and shape.
+/// The tensors that the index does not select. Each takes 40 bytes, its name, and a text of its dtype and shape, so memory grows
+/// with the headers of the files.
 #[derive(Debug, Default)]
 pub(crate) struct Unselected {
     tensors: Vec<Other>,
@@ -40,7 +40,7 @@ struct Other {
     length: u64,
 }
 
-/// A finding that is reported once, with the number of its places.
+/// A finding that is reported once, for the first tensor, and the number of tensors for which it is true.
 #[derive(Debug, Default)]
 struct Counted {
     first: Option<FormatError>,
@@ -86,7 +86,7 @@ impl Unselected {
             self.texts.extend_from_slice(text);
             Ok::<_, OutOfMemory>(Span::new(start, len_u32(text.len())))
         });
-        // Also keeps the spans within 32 bits.
+        // The limit also keeps the spans within 32 bits.
         let kept = u64_from_usize(self.texts.len());
         if kept > limits.manifest() {
             let sentence = "the tensors that the index does not select take too many bytes";
@@ -120,7 +120,7 @@ impl Unselected {
         for same in tensors.chunk_by(|one, other| text_at(one.name) == text_at(other.name)) {
             let Some((first, rest)) = same.split_first() else { continue };
             let name = text_at(first.name);
-            // The index names one of the tensors or none. That one is compared with all others, or else the first.
+            // All others are compared with the tensor that the index selects, or with the first if the index does not name it.
             let selected = archive.get(name);
             let is_selected = selected.is_some();
             let (place, own, others) = match selected {
@@ -164,7 +164,7 @@ impl Unselected {
     }
 }
 
-/// Returns the place of the bytes of `tensor`, which is in one of `files`.
+/// Returns the file and the offset of the bytes of `tensor`, which is in one of `files`.
 fn place_of(tensor: &Tensor<'_>, files: &[Part<'_>]) -> Result<CopyPlace, FormatError> {
     let data = tensor.component("data");
     let found = data.and_then(|data| {
@@ -176,7 +176,7 @@ fn place_of(tensor: &Tensor<'_>, files: &[Part<'_>]) -> Result<CopyPlace, Format
     found.ok_or_else(|| FormatError::internal("a tensor is in no file of the index"))
 }
 
-/// Returns the dtype and the shape of `tensor` as text. Tensors are equal if their texts and bytes are.
+/// Returns the dtype and the shape of `tensor` as text. Two tensors are equal if these texts and their bytes are equal.
 fn description(tensor: &Tensor<'_>) -> Result<String, FormatError> {
     let data = tensor.component("data");
     let dtype = data.ok_or_else(|| FormatError::internal("a tensor has no data"))?.type_name();

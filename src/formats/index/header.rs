@@ -56,7 +56,7 @@ impl Count {
         if let Ok(number) = text.parse() {
             return Self::Number(number);
         }
-        // A text that is a number, such as "4", is in quotes, which `parse` does not accept.
+        // A JSON string such as "4" comes with its quotes, so `parse` rejects it.
         let float = text.parse::<f64>().ok();
         // Whole numbers below 9e15 are exact in a double, and are displayed without a point.
         let float = float.filter(|float| (0.0..9e15).contains(float));
@@ -279,7 +279,7 @@ impl Top<'_, '_> {
                 "metadata" => core::mem::replace(&mut metadata, true),
                 "weight_map" => core::mem::replace(&mut weights, true),
                 _ => {
-                    // `IgnoredAny` passes the value without recursion.
+                    // `IgnoredAny` skips the value without recursion.
                     map.next_value::<IgnoredAny>()?;
                     let (_, count) = self.0.header.unknown_keys.get_or_insert((key, 0));
                     *count = count.saturating_add(1);
@@ -308,7 +308,7 @@ impl Metadata<'_, '_> {
     fn read<'de, A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
         let Self(reading) = self;
         while let Some(key) = map.next_key::<String>()? {
-            // A value of any type is read without recursion, and converted later.
+            // Finds the end of the value without recursion. `json_text::put` converts it, also without recursion.
             let value = map.next_value::<&RawValue>()?.get();
             if key == TOTAL_SIZE {
                 if reading.header.total_size.replace(Count::of(value)).is_some() {

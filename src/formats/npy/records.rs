@@ -26,11 +26,11 @@ const FIELDS: usize = 256;
 pub(super) struct Records {
     /// The size of a record in bytes; `None` if it is not known, or exceeds 64 bits.
     pub(super) size: Option<u64>,
-    /// Whether two fields have the same name. Names in records in records are not compared.
+    /// Whether two fields have the same name. Names in nested records are not compared.
     pub(super) has_duplicates: bool,
     /// Whether some field holds Python objects.
     pub(super) has_objects: bool,
-    /// The fields of numbers, at most [`FIELDS`]. Fields of records in records are not among them.
+    /// The fields of numbers, at most [`FIELDS`], without the fields of nested records.
     pub(super) fields: Vec<NumberField>,
 }
 
@@ -46,7 +46,7 @@ pub(super) struct NumberField {
     pub(super) shape: Vec<u64>,
 }
 
-/// A list of fields that has been begun.
+/// A list of fields whose end has not been parsed.
 #[derive(Default)]
 struct List<'h> {
     /// The size in bytes of the fields so far; `None` if it is not known.
@@ -55,8 +55,9 @@ struct List<'h> {
     name: &'h str,
 }
 
-/// Parses a list of fields. A list of fields may be the dtype of a field, and so on; a list of open lists takes the place of
-/// recursion. `has_long` allows the suffix `L` after a number. Returns `None` in place of an item if memory is out.
+/// Parses a list of fields. The dtype of a field may itself be a list of fields, to any depth, so the lists that have begun are
+/// kept in a vector instead of recursing. `has_long` allows the suffix `L` after a number. The parsed item is `None` if memory
+/// runs out.
 pub(super) fn parse(input: &str, has_long: bool) -> Parse<'_, Option<Records>> {
     let mut records = Records::default();
     let mut open: Vec<List<'_>> = Vec::new();
@@ -66,7 +67,7 @@ pub(super) fn parse(input: &str, has_long: bool) -> Parse<'_, Option<Records>> {
     loop {
         let (after, end) = opt(token(']')).parse(rest)?;
         rest = after;
-        // The size in bytes of the dtype of the current field, and the number that it is.
+        // The size in bytes of the dtype of the current field, and its type if it is one of numbers.
         let (size, number) = if end.is_some() {
             let Some(outer) = open.pop() else {
                 records.size = list.size;
@@ -156,7 +157,8 @@ fn string(input: &str) -> Parse<'_, &str> {
     alt((quoted('\''), quoted('"'))).parse(input)
 }
 
-/// Parses the shape of the array in a field: a tuple of numbers, or one number. Returns `None` if memory is out.
+/// Parses the shape of the array in a field: a tuple of numbers, or one number. The parsed item is `None` if memory
+/// runs out.
 fn tuple(input: &str, has_long: bool) -> Parse<'_, Option<Vec<u64>>> {
     let mut numbers = Vec::new();
     let (mut rest, begins) = opt(token('(')).parse(input)?;

@@ -73,7 +73,7 @@ impl Type {
         };
         let size = match letter {
             'O' => return Self::Objects,
-            // Bytes that end at the first zero, and bytes without a type.
+            // Byte strings, which NumPy fills with zeros at their end, and bytes without a type.
             'S' | 'a' | 'V' => number(rest),
             // Characters of four bytes each.
             'U' => number(rest).and_then(|characters| characters.checked_mul(4)),

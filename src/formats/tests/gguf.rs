@@ -365,7 +365,8 @@ fn findings(bytes: &[u8]) -> Vec<(&'static str, String, u64)> {
     found.map(|found| (found.error().rule().unwrap(), brief(found.error()), found.more())).collect()
 }
 
-/// The sentence of the only finding about a file of these pairs, and its offset behind the last key.
+/// Opens a file with the metadata `pairs`, and returns the sentence and the offset of the only finding. The offset is counted
+/// from the end of the last key.
 fn of_last(pairs: &[Vec<u8>], key: &str) -> (String, u64) {
     let bytes = file(pairs, &[], &[]);
     let archive = OpenOptions::default().from_bytes(&*bytes).unwrap();
@@ -561,7 +562,7 @@ fn big_endian_elements_are_those_of_little_endian_files() {
 /// The decoded bytes of big-endian blocks are little-endian blocks. Blocks that cannot be swapped are opaque.
 #[test]
 fn big_endian_blocks_are_swapped_or_opaque() {
-    // The offsets of half-precision floats, and of nothing in blocks of single bytes.
+    // The offsets of half-precision floats. Blocks of single bytes have none.
     let fields = |name: &str| -> Option<&'static [usize]> {
         Some(match name {
             "Q4_0" | "Q8_0" | "IQ4_NL" => &[0],

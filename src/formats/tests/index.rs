@@ -88,7 +88,7 @@ fn read_with(index: &[u8], files: Files<'_>, limits: &Limits) -> Result<Content,
 fn found(index: &str, files: Files<'_>) -> (Vec<String>, Option<String>) {
     let read = open_with(index.as_bytes(), files, &Limits::default(), |archive| {
         archive.verify().unwrap();
-        // Of the findings of single files, those of `two` are not aligned.
+        // The files of `two` are not aligned, which is a finding of a single file and not of the index.
         let of_index = |found: &Finding| found.row.unwrap().id() != "safetensors-alignment";
         let notes = Finding::of_open(archive.manifest()).into_iter().filter(of_index);
         let notes = notes.map(|found| found.to_string()).collect();
@@ -371,7 +371,7 @@ fn copies_of_tensors_are_compared() {
     assert_eq!(a(&files), [1, 2]);
 }
 
-/// A source of bytes that all sources of this type claim to have.
+/// A source of bytes. All sources of this type claim to be the same file.
 struct OneFile<'b>(&'b [u8]);
 
 impl ReadAt for OneFile<'_> {
@@ -411,7 +411,7 @@ fn copies_in_one_file_of_two_names_are_not_read() {
     let Begun::Root(root) = begun.unwrap() else { panic!("no index") };
     let archive = root.open(&parts, &options).unwrap();
     assert_eq!(archive.findings().len(), 2);
-    // Reading would find the difference.
+    // Both sources claim the same identity, so their bytes are not compared, although one byte differs.
     let other = copy("U8", [9, 2, 3, 4], "c");
     let archive = archive.find_shards(&TwoFiles([&*bytes, &*other])).unwrap();
     assert_eq!(check(&archive, &mut ()).verdict(), Verdict::Valid);

@@ -112,7 +112,7 @@ fn other_members_are_notes() {
     let opened = OpenOptions::default().open_named(&*bytes, length, "x.npz").unwrap();
     assert_eq!(opened.tensors().map(|tensor| tensor.name()).collect::<Vec<_>>(), ["b.bin", "c"]);
     opened.verify().unwrap();
-    // `a` would be the text, and not the array.
+    // NumPy would read the text for the name `a`, and not the array.
     let sentence =
         rejection("x", &archive(&[("a.npy", array(&[1])), ("a", b"text".to_vec())], false));
     assert!(sentence.contains("has the name of the member"), "{sentence}");

@@ -149,8 +149,8 @@ const GLOBALS: [(&str, &str, Global); 33] = [
     ("builtins", "complex", Global::Unread),
 ];
 
-/// The classes and functions of the values that NumPy and Python put into arrays of objects: the modules, separated by
-/// spaces, and the names. Their calls build values without running code of the author.
+/// The classes and functions that pickles of arrays of Python objects may import: modules and names, both separated by spaces.
+/// Calling them builds plain values, and runs no code that the author of a file has chosen.
 const OBJECTS: [(&str, &str); 15] = [
     ("numpy", "ndarray dtype recarray record matrix"),
     ("numpy.core.multiarray numpy._core.multiarray", "_reconstruct scalar"),
@@ -170,7 +170,7 @@ const OBJECTS: [(&str, &str); 15] = [
     ("pathlib pathlib._local", "Path PurePath PosixPath PurePosixPath WindowsPath PureWindowsPath"),
 ];
 
-/// Returns whether the elements of an array of objects may import the global `name` of `module`.
+/// Returns whether the pickle of an array of Python objects may import the global `name` of `module`.
 pub(super) fn is_of_objects(module: &[u8], name: &[u8]) -> bool {
     let has = |list: &str, word: &[u8]| list.split(' ').any(|other| other.as_bytes() == word);
     let is_dtype = module == b"numpy.dtypes"

@@ -135,7 +135,7 @@ pub(super) enum Context {
     Archived,
     /// A file that is a pickle, or a stream of several pickles.
     Alone,
-    /// The elements of an array of NumPy.
+    /// The pickle of a NumPy array of Python objects.
     Objects,
 }
 
@@ -205,8 +205,9 @@ impl<'p> Pickle<'p> {
         Ok((machine.pickle, value))
     }
 
-    /// Checks the pickle of an array of Python objects, which begins at offset `base` of the file: it imports nothing but
-    /// NumPy's own functions for arrays and classes of plain values. Bytes after the pickle are ignored, as NumPy ignores them.
+    /// Checks the pickle of an array of Python objects, which begins at offset `base` of the file. The pickle may import the
+    /// globals of checkpoints, NumPy's own functions for arrays, and classes of plain values. Bytes after the pickle are
+    /// ignored, as NumPy ignores them.
     pub(super) fn check_objects(
         bytes: &'p [u8],
         base: u64,
@@ -761,7 +762,8 @@ impl<'p> Machine<'p> {
         let start = if many { self.mark()? } else { self.from(if is_dict { 2 } else { 1 })? };
         let place = start.checked_sub(1).and_then(|place| self.stack.get(place)).copied();
         if matches!(place, Some(Value::Unread(_))) && self.context == Context::Objects {
-            // A class of containers, such as `deque`, takes the items. Each of them has been checked when it was made.
+            // A container of another class, such as `deque`, takes the items. They are not kept: each was checked when it was
+            // pushed.
             self.stack.truncate(start);
             return Ok(());
         }

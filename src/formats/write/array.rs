@@ -20,8 +20,8 @@ pub struct Array {
     pub dtype: DType,
 }
 
-/// A type of NumPy whose elements zten does not interpret: text, dates, records and others. Only NumPy files can hold such
-/// elements, and only if another NumPy file has the type.
+/// A type of NumPy whose elements zten does not interpret: text, dates, records and others. The type comes from a NumPy file that
+/// was read, and only NumPy files can hold its elements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OpaqueType<'a> {
     /// The name of the type, as [`Component::type_name`](crate::Component::type_name) returns it.
@@ -69,8 +69,8 @@ pub trait ArrayList {
     /// The reason why item `at` is no dense array.
     fn array(&self, at: usize) -> Result<Array, String>;
 
-    /// Returns the type of the elements of array `at` if they are opaque. The default is `None`: the dtype of the array is their
-    /// type.
+    /// Returns the type of the elements of array `at` if they are opaque. The default is `None`, for elements whose type is the
+    /// dtype of the array.
     fn opaque(&self, at: usize) -> Option<OpaqueType<'_>> {
         let _ = at;
         None

@@ -78,8 +78,8 @@ fn kind(name: &str, array: &Array, format: WrittenFormat) -> Result<Kind, Inexpr
     })
 }
 
-/// Returns the length of all elements of `size` bytes each. NumPy rejects an array if the product of its nonzero dimensions overflows, even
-/// if another dimension is 0, and this function returns `None` then.
+/// Returns the length in bytes of all elements of `array`, of `size` bytes each. NumPy rejects an array if the product of its
+/// nonzero dimensions overflows, even if another dimension is 0, and this function returns `None` then.
 fn data(array: &Array, size: u64) -> Option<u64> {
     let mut sides = array.shape.iter().filter(|side| **side != 0);
     let bytes = sides.try_fold(size, |product, side| product.checked_mul(*side))?;

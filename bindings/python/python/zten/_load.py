@@ -63,7 +63,7 @@ def load(
 
 def _without_fields(listed: list[tuple[int, _Object]]) -> list[tuple[int, _Object]]:
     """Leaves out the fields of records: the array of the records has their elements, and :func:`numpy.load` has no such names."""
-    # A field has the offset of its records.
+    # A field and its records have the same offset.
     records = {dense[2]: name for _, (name, _, dense) in listed if dense is not None and dense[7] is not None}
 
     def is_field(name: str, dense: _Dense | None) -> bool:

@@ -14,7 +14,7 @@ macro_rules! parts {
             [text(key), kind.$to_bytes().to_vec(), value.to_vec()].concat()
         }
 
-        /// A tensor: its dimensions, fastest first, its type, and where it lies.
+        /// The description of a tensor: its dimensions, fastest first, its type, and the offset of its data.
         pub fn info(name: &str, dimensions: &[u64], kind: u32, offset: u64) -> Vec<u8> {
             let mut bytes = text(name);
             bytes.extend(u32::try_from(dimensions.len()).unwrap().$to_bytes());

@@ -17,7 +17,7 @@ use scalar::Scalar;
 /// The largest size in bytes of an element that is printed: an element is held in memory.
 pub(super) const MOST: u64 = 16 << 20;
 
-/// A way to print elements of one opaque type.
+/// A printer of elements of one opaque type.
 pub(super) struct Opaque {
     /// The size of an element in bytes.
     width: usize,

@@ -207,7 +207,8 @@ impl Nested {
 
     fn end(&mut self, out: &mut dyn Write) -> io::Result<()> {
         if !self.started && self.elements.width() == 0 {
-            // Elements such as texts of no characters have no bytes that would arrive. Their number has no limit.
+            // Elements without bytes, such as text of length 0, never get to `bytes`, so they are printed here. A shape may claim
+            // any number of them, so an array of more than `ALL` is printed as `[]`.
             let count = self.shape.as_ref().map_or(0, |shape| elements_of(shape));
             for _ in 0..Some(count).filter(|count| *count <= ALL).unwrap_or_default() {
                 self.element(out, &[])?;

@@ -468,8 +468,8 @@ fn is_numpy_name(name: &str) -> bool {
     name.starts_with(['<', '>', '|', '['])
 }
 
-/// Returns the name of the type of opaque or unread elements of another format than zTensor, if the name is one of NumPy. A file
-/// may spell any other unknown type like a dtype that is allowed.
+/// Returns the name of the type of opaque or unread elements of another format than zTensor, if the name is one of NumPy. Any
+/// other unknown name is not compared with the allowed dtypes, because a file could use the name of one of them.
 fn numpy_name<'a>(component: &Component<'a>) -> Option<&'a str> {
     let name = Some(component.type_name()).filter(|name| is_numpy_name(name));
     name.filter(|_| component.generation().is_none())

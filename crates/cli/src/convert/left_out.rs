@@ -21,16 +21,16 @@ const NAME: usize = 40;
 #[derive(Debug, Default)]
 pub(super) struct LeftOut {
     count: u64,
-    /// The names and reasons of the first of them.
+    /// The names and reasons of the first [`NAMES`] tensors.
     first: Vec<String>,
-    /// The ordinal of the first of them, an unread one if there is one.
+    /// The ordinal of the first unread tensor, or of the first tensor if none is unread.
     ordinal: Option<u32>,
     has_unread: bool,
 }
 
 impl LeftOut {
-    /// Removes the tensors that are left out from `selection`. Fields of records that are written are removed, too, and not
-    /// named: they are written with the records.
+    /// Removes the tensors that are left out from `selection`, and returns them. Also removes the fields of records if the records
+    /// themselves are written. Such fields do not count as left out.
     pub(super) fn find(
         target: WrittenFormat,
         archive: &TensorFile,
@@ -42,7 +42,7 @@ impl LeftOut {
             removed.push((tensor.ordinal(), tensor.ordinal()));
             Ok::<(), String>(())
         };
-        // The range of the last tensor that is written and no field. Fields follow their records, and have their range.
+        // The range of the last written tensor that is not a field. Fields come right after their records, and have the same range.
         let mut written = None;
         for at in 0..selection.len(archive) {
             let Some(tensor) = archive.manifest().tensor_at(selection.ordinal(at)) else {
@@ -79,7 +79,7 @@ impl LeftOut {
         self.has_unread |= is_unread;
     }
 
-    /// Checks that tensors are left to write, if some are left out.
+    /// Returns an error if every selected tensor is left out.
     pub(super) fn check(
         &self,
         args: &Convert,

@@ -29,7 +29,7 @@ pub(super) struct Plan {
     pub(super) begun: Instant,
 }
 
-/// The objects that are written, and what is said about them.
+/// The objects that are written and that are left out, and the attributes of the new file.
 pub(super) struct Selected {
     pub(super) selection: Selection,
     /// The storage that these objects share.
@@ -103,8 +103,8 @@ impl Plan {
         self.target == WrittenFormat::ZTensor && self.generation == Generation::V2
     }
 
-    /// Returns the selection of objects to write, without the tensors that are left out. With `--tied keep-first`, tensors with the elements of an earlier one are left
-    /// out of the selection, and become attributes.
+    /// Returns the selection of objects to write, without the tensors that are left out. With `--tied keep-first`, a tensor with
+    /// the elements of an earlier tensor is not in the selection, and becomes an attribute.
     pub(super) fn select(
         &self,
         args: &Convert,

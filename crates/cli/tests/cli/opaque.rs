@@ -336,7 +336,7 @@ fn policies_name_opaque_types() {
         "{text}"
     );
     assert!(text.contains("2 more objects are against the policy: objects, rec"), "{text}");
-    // What is unread stays so.
+    // An allowed unread array passes the policy, and is still unsupported.
     let (status, text) = checked(&["f32", "i16", "<U3", "|O", RECORDS]);
     assert!(status == Some(3) && text.contains("(rule npy-objects, "), "{text}");
     let (status, text) = checked(&["f32", "i16", "<U4", "|O", RECORDS]);

@@ -69,7 +69,7 @@ pub(crate) fn read(
     let place = |at| usize::try_from(at).expect("a place in memory");
     let blob = || &file[place(extent.offset())..place(extent.end())];
     let bound = if is_here { component.bind(blob()) } else { component.view() };
-    // The scales of big-endian blocks are not those that a borrowed view would show.
+    // Big-endian blocks cannot be borrowed, because a view would show their scales in the wrong byte order.
     let is_block = component.byte_order() == ByteOrder::Big && width == Some(1);
     let in_place = raw && !component.is_strided() && is_here && !is_block;
     assert_eq!(bound.is_ok(), in_place && component.readable().is_ok(), "{bound:?}");

@@ -157,7 +157,7 @@ fn archive(bytes: &[u8], path: &'static str, format: Option<Format>) -> bool {
             }
             false
         }
-        // The name may tell that a zip archive is one of NumPy, whatever its first member is.
+        // The suffix `.npz` makes a zip archive one of NumPy, whatever its first member is.
         (Ok(opened), Err(other)) => {
             let is_other = other.rule().is_some_and(|id| id.starts_with("format-"));
             assert!(is_other && opened.format() == ".npz", "{other} in memory alone");
@@ -409,7 +409,7 @@ fn read_several(files: &Files) -> bool {
     }
     assert_eq!(archive.len(), tensors);
     let all_ok = alone.values().all(|part| part.verify().is_ok());
-    // Headers do not tell what is wrong with the content of this file, but they tell which of its tensors are unread.
+    // Headers do not show errors in the content of this file, but they show which of its tensors are unread.
     let mut own = archive
         .tensors()
         .filter(|tensor| tensor.components().all(|component| component.shard().is_none()));

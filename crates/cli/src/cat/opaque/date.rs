@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-/// A unit of time, and the number of such units that count as one.
+/// A unit of time and a factor: a stored 3 of the type `m8[25us]` means 75 microseconds.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Unit {
     scale: Scale,
@@ -25,7 +25,7 @@ struct Part {
     name: &'static str,
     /// The number of units in a day.
     per_day: i128,
-    /// What a date shows of the time of the day.
+    /// The part of the time of day that a date of this unit shows.
     shows: Shows,
 }
 
@@ -86,7 +86,7 @@ impl Unit {
         }
     }
 
-    /// Returns the number of units that `count` stands for; `None` if there is no time ("not a time").
+    /// Returns `count` times the factor; `None` for the smallest count, which NumPy uses for "not a time" (NaT).
     fn units(self, count: i64) -> Option<i128> {
         // A product of 64 bits each fits in 128 bits.
         (count != i64::MIN).then(|| i128::from(count).saturating_mul(self.factor.into()))

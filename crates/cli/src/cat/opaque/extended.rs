@@ -118,9 +118,9 @@ fn shortest(significand: u64, power: i32, is_least: bool) -> (String, i32) {
     }
 }
 
-/// Returns the largest power of ten that is at most two to the power of `bits`.
+/// Returns the exponent of the largest power of ten that is at most two to the power of `bits`.
 fn floor_log10(bits: i32) -> i32 {
-    // The logarithm of 2 in 2^-32. It is exact enough for 20,000 bits, and a result that is one too small is corrected.
+    // The logarithm of 2 in 2^-32. It is exact enough for 20,000 bits, and `shortest` corrects a result that is one too small.
     const LOG: i64 = 1_292_913_986;
     i32::try_from((i64::from(bits).saturating_mul(LOG)) >> 32).unwrap_or_default()
 }
@@ -153,14 +153,14 @@ impl Big {
         }
     }
 
-    /// Multiplies with two to the power of `bits`.
+    /// Multiplies the number by two to the power of `bits`.
     fn shift(&mut self, bits: u32) {
         self.multiply(1_u32.wrapping_shl(bits % 32));
         let limbs = usize::try_from(bits / 32).unwrap_or_default();
         self.0.splice(0..0, std::iter::repeat_n(0, limbs));
     }
 
-    /// Multiplies with ten to the power of `power`, if that is positive.
+    /// Multiplies the number by ten to the power of `power` if `power` is positive.
     fn scale(&mut self, power: i32) {
         let power = u32::try_from(power).unwrap_or_default();
         for _ in 0..power / 9 {
@@ -187,7 +187,7 @@ impl Big {
         sum
     }
 
-    /// Subtracts `other`, which is not larger.
+    /// Subtracts `other`, which must not be larger than this number.
     fn subtract(&mut self, other: &Self) {
         let mut borrowed = false;
         let others = other.0.iter().copied().chain(std::iter::repeat(0));

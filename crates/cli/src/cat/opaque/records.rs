@@ -8,9 +8,9 @@ use crate::escape::Name;
 use crate::json;
 use crate::number::Style;
 
-/// The largest depth of records and arrays in each other. Readers of JSON have limits, too.
+/// The largest depth of nested records and arrays. A deeper value is printed as bytes, because readers of JSON limit the depth.
 const DEPTH: usize = 64;
-/// The largest number of fields of an object in JSON, as for attributes.
+/// The largest number of fields of a record that JSON output shows as an object. Attributes have the same limit.
 const KEYS: usize = 4096;
 
 /// Records whose fields are being read.
@@ -120,7 +120,8 @@ impl Records {
         Some(Compiled { steps, width: self.width, depth })
     }
 
-    /// Returns whether JSON has an object for the record: the names are unique, few, and look like no other JSON object.
+    /// Returns whether JSON output shows the record as an object. The names must be unique, not more than [`KEYS`], and without `$`
+    /// at the start, which marks other JSON objects such as `$map`.
     fn is_object(&self) -> bool {
         let mut names: Vec<_> =
             self.fields.iter().filter_map(|(name, _)| name.as_deref()).collect();
@@ -142,7 +143,7 @@ impl Compiled {
             return Some(Self { steps, width, depth });
         }
         if width == 0 {
-            // The number of items without bytes has no limit, so they are not printed.
+            // A header may claim any number of items without bytes, so they are not printed.
             return Some(Self { steps: vec![Step::Text("[]".to_owned())], width, depth });
         }
         for size in shape.iter().rev() {
@@ -174,7 +175,7 @@ impl Text<'_> {
         self.0.starts_with(token)
     }
 
-    /// Removes the character `token`, and returns whether it comes next.
+    /// Removes the character `token` if it comes next, and returns whether it did.
     fn accept(&mut self, token: char) -> bool {
         self.skip_blanks();
         let rest = self.0.strip_prefix(token);

@@ -10,7 +10,7 @@ use crate::escape::Quoted;
 use crate::json;
 use crate::number::{Kind, Style};
 
-/// The names of numbers and bools without their byte order, and their types. In records they are parts of opaque elements.
+/// The names of numbers and bools without their byte order, and their types. Fields of records have these types.
 const NUMBERS: [(&str, Kind); 15] = [
     ("?", Kind::Plain(StorageType::Bool)),
     ("b1", Kind::Plain(StorageType::Bool)),
@@ -81,7 +81,7 @@ impl Scalar {
             ("c20", false) => return Some(Self::ExtendedPair(10)),
             ("c24", false) => return Some(Self::ExtendedPair(12)),
             ("c32", false) => return Some(Self::ExtendedPair(16)),
-            // These long doubles are of other machines.
+            // x86 is little-endian, so another machine wrote these long doubles.
             ("f10" | "f12" | "f16" | "c20" | "c24" | "c32", true) => {
                 return name.get(1..)?.parse().ok().map(Self::Void);
             }
@@ -205,7 +205,7 @@ fn hexadecimal(out: &mut dyn Write, bytes: &[u8], style: Style) -> io::Result<()
     out.write_all(after.as_bytes())
 }
 
-/// Writes a number in extended precision, or its bytes if it may be of another machine.
+/// Writes a number in the extended precision of x86, or its bytes if another machine may have written it.
 fn extended_number(out: &mut dyn Write, bytes: &[u8], style: Style) -> io::Result<()> {
     match (extended::shown(bytes), style) {
         (None, _) => hexadecimal(out, bytes, style),
