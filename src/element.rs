@@ -16,6 +16,14 @@ use zerocopy::TryFromBytes as _;
 
 use crate::num::{Word, enum_all, impl_display, match_name};
 
+/// Reverses `bytes`, those of one element. Unlike the method of slices, this function brings no panic into the images.
+pub(crate) fn reverse(bytes: &mut [u8]) {
+    let mut rest = bytes.iter_mut();
+    while let (Some(first), Some(last)) = (rest.next(), rest.next_back()) {
+        core::mem::swap(first, last);
+    }
+}
+
 enum_all! {
 /// The type that elements are stored as: v1.2 §2, v1.1 II.4, v0.1 §5.1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -62,7 +62,9 @@ impl BlockFields {
             };
             let mut rest = bytes.get_mut(first..).unwrap_or_default();
             while let Some((field, behind)) = rest.split_first_chunk_mut::<FIELD>() {
-                field.reverse();
+                // `reverse` of a slice would bring a panic into the images without other formats.
+                let [low, high] = field;
+                core::mem::swap(low, high);
                 rest = behind.get_mut(block.saturating_sub(FIELD)..).unwrap_or_default();
             }
         }

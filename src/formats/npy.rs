@@ -318,7 +318,8 @@ impl NumberField {
             .shape
             .iter()
             .try_fold(self.number.width(), |bytes, dimension| bytes.checked_mul(*dimension));
-        let size = size.ok_or_else(|| FormatError::internal("a field exceeds its record"))?;
+        // Zero dimensions may keep the size of a record small, whatever the other dimensions are.
+        let Some(size) = size else { return Ok(()) };
         if check_rank(rank, builder.limits(), "the field").is_err()
             || self.number.storage == StorageType::Bool
             || size == 0

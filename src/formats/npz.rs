@@ -78,7 +78,11 @@ pub(super) fn open(
             match defer(is_array, &mut pending)? {
                 Some(true) => {}
                 Some(false) => {
-                    let what = if entry.is_folder() { "is a folder" } else { "is no array" };
+                    let what = if entry.is_folder() {
+                        "is a folder"
+                    } else {
+                        "is no array, and is not read"
+                    };
                     let note = about(FormatError::predicate(Rule::NpzName, what));
                     builder.found(note.or_at(entry.at).into());
                     continue;
@@ -151,7 +155,7 @@ fn stored(header: &Header, member: &Member) -> Stored {
 /// tensors, because two tensors might get the same name.
 fn has_names_of_fields(directory: &Directory) -> bool {
     let mut entries = directory.entries().map_while(Result::ok);
-    entries.any(|entry| tensor(&entry).ends_with("\"]"))
+    entries.any(|entry| tensor(&entry).contains("[\""))
 }
 
 /// Checks that no tensor has the same name as a member, such as `a.npy` if the members are `a.npy` and `a.npy.npy`: NumPy looks

@@ -66,7 +66,8 @@ const MORE: u64 = 64 << 10;
 pub(super) static OBJECTS: PickleRules = PickleRules {
     unread: Rule::NpyObjects.row(),
     longest: LONGEST,
-    limit: Rule::LimitHeader.row(),
+    expansion: EACH,
+    slack: MORE,
     check: |bytes, base, limits| {
         let steps = Cell::new(0);
         Ok(Pickle::check_objects(bytes, base, (limits, &steps))?)

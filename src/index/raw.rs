@@ -34,8 +34,11 @@ pub struct PickleRules {
     pub unread: &'static Row,
     /// The size of the longest pickle that is checked, in bytes.
     pub longest: u64,
-    /// The limit that a longer pickle exceeds.
-    pub limit: &'static Row,
+    /// The largest expansion factor of a compressed pickle that is checked, and the number of bytes beyond that factor that
+    /// are always allowed.
+    pub expansion: u64,
+    /// See [`expansion`](Self::expansion).
+    pub slack: u64,
     /// Checks a pickle, whose first byte has the given offset in the file.
     pub check: fn(&[u8], u64, &Limits) -> Result<(), Error>,
 }

@@ -10,7 +10,7 @@ use super::View;
 use super::buffer::with_room;
 use crate::codec::{grow, validate_bools};
 use crate::digest::Verified;
-use crate::element::{ByteOrder, Element, StorageType};
+use crate::element::{ByteOrder, Element, StorageType, reverse};
 use crate::error::{BareError, Error, Misuse};
 use crate::manifest::{Component, Tensor};
 use crate::num::{u64_from_usize, usize_from_u32};
@@ -473,7 +473,7 @@ impl<'a> Slice<'a> {
     fn little_endian(&self, bytes: &mut [u8]) {
         if self.component.byte_order() == ByteOrder::Big {
             let width = usize::from(self.storage.width()).max(1);
-            bytes.chunks_exact_mut(width).for_each(<[u8]>::reverse);
+            bytes.chunks_exact_mut(width).for_each(reverse);
         }
     }
 

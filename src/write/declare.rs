@@ -382,9 +382,12 @@ impl<'a> NewObject<'a> {
         Self::new(name, LayoutName::Named(format), shape, Components::Many(components))
     }
 
-    #[expect(
-        clippy::large_types_passed_by_value,
-        reason = "the only caller that has the largest variant moves it here once"
+    #[cfg_attr(
+        target_pointer_width = "64",
+        expect(
+            clippy::large_types_passed_by_value,
+            reason = "the only caller that has the largest variant moves it here once"
+        )
     )]
     fn new(
         name: &'a str,

@@ -60,9 +60,7 @@ pub fn block_name(object: &Tensor<'_>) -> Option<String> {
 /// converts them to numbers, although their layout is not one of zTensor.
 pub fn state(object: &Tensor<'_>) -> State {
     match object.state() {
-        State::Opaque if Block::of(object).or_else(|| Block::of_layout(object)).is_some() => {
-            State::Readable
-        }
+        State::Opaque if Block::of_layout(object).is_some() => State::Readable,
         state => state,
     }
 }

@@ -30,11 +30,11 @@ mod image {
         verify(component)?;
         // As native elements, which are not copied.
         if component.dtype() == DType::F8E4M3Fn {
-            for element in component.as_slice::<F8E4M3Fn>()? {
+            for element in component.view()?.as_slice::<F8E4M3Fn>()? {
                 take(element.to_f32());
             }
         } else {
-            for element in component.as_slice::<f32>()? {
+            for element in component.view()?.as_slice::<f32>()? {
                 take(*element);
             }
         }

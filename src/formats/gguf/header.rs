@@ -69,7 +69,7 @@ pub(super) struct Extent {
 }
 
 /// The number of bytes that are reserved for the name of a type that is not read.
-const UNREAD: usize = 64;
+const UNREAD: usize = 40;
 
 /// A tensor, as the header describes it.
 #[derive(Debug)]

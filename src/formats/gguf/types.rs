@@ -85,7 +85,7 @@ const GIVEN_UP: [(u32, &str); 8] = [
     (31, "Q4_0_4_4"),
     (32, "Q4_0_4_8"),
     (33, "Q4_0_8_8"),
-    (36, "IQ4_NL_4_4, or I2_S of bitnet.cpp"),
+    (36, "IQ4_NL_4_4 or I2_S"),
     (37, "IQ4_NL_4_8"),
     (38, "IQ4_NL_8_8"),
 ];
@@ -126,8 +126,7 @@ impl fmt::Display for UnknownType {
             |rows: &[(u32, &'static str)]| rows.iter().find(|row| row.0 == id).map(|row| row.1);
         match (name(&GIVEN_UP), name(&FORKS)) {
             _ if id == Q8_1 => write!(f, "ggml type {id} (Q8_1)"),
-            (Some(name), _) => write!(f, "ggml type {id} ({name}, which ggml has removed)"),
-            (None, Some(name)) => write!(f, "ggml type {id} ({name})"),
+            (Some(name), _) | (None, Some(name)) => write!(f, "ggml type {id} ({name})"),
             (None, None) => write!(f, "ggml type {id}"),
         }
     }
@@ -166,7 +165,7 @@ mod tests {
     fn types_that_are_not_read_have_names() {
         for (id, name) in [
             (9, "ggml type 9 (Q8_1)"),
-            (31, "ggml type 31 (Q4_0_4_4, which ggml has removed)"),
+            (31, "ggml type 31 (Q4_0_4_4)"),
             (137, "ggml type 137 (IQ2_K of ik_llama.cpp)"),
             (43, "ggml type 43"),
             (u32::MAX, "ggml type 4294967295"),

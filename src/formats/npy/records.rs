@@ -1,7 +1,6 @@
 //! Parsing the dtype of records: a Python list of tuples, each the name of a field, its dtype, and perhaps the shape of an
 //! array in the field.
 
-use alloc::borrow::ToOwned as _;
 use alloc::string::String;
 use alloc::vec::Vec;
 
@@ -17,6 +16,7 @@ use crate::num::sort_by;
 
 use super::header::{Parse, failed, number, token};
 use super::types::{Number, Type};
+use crate::formats::error::copied;
 
 /// The largest number of fields that become tensors of their own.
 const FIELDS: usize = 256;
@@ -111,6 +111,7 @@ pub(super) fn parse(input: &str, has_long: bool) -> Parse<'_, Option<Records>> {
             }
         };
         let (after, shape) = opt(preceded(token(','), |rest| tuple(rest, has_long))).parse(rest)?;
+        let Some(shape) = shape.unwrap_or(Some(Vec::new())) else { return Ok((after, None)) };
         // A comma may follow the last item.
         let (after, _) = terminated(opt(token(',')), token(')')).parse(after)?;
         let (after, comma) = opt(token(',')).parse(after)?;
@@ -118,12 +119,11 @@ pub(super) fn parse(input: &str, has_long: bool) -> Parse<'_, Option<Records>> {
             return failed(after);
         }
         rest = after;
-        let Some(shape) = shape.unwrap_or(Some(Vec::new())) else { return Ok((rest, None)) };
         let factor = shape.iter().try_fold(1_u64, |product, next| product.checked_mul(*next));
         let bytes = size.zip(factor).and_then(|(size, factor)| size.checked_mul(factor));
         let offset = list.size;
         list.size = offset.zip(bytes).and_then(|(offset, bytes)| offset.checked_add(bytes));
-        let is_plain = !list.name.is_empty() && !list.name.contains('\\');
+        let is_plain = !list.name.is_empty() && !list.name.contains(['\\', '[', ']']);
         if let (Some(number), Some(offset), true) = (number, offset, open.is_empty() && is_plain) {
             if records.fields.len() >= FIELDS {
                 continue;
@@ -131,7 +131,7 @@ pub(super) fn parse(input: &str, has_long: bool) -> Parse<'_, Option<Records>> {
             if records.fields.try_reserve(1).is_err() {
                 return Ok((rest, None));
             }
-            let name = list.name.to_owned();
+            let Ok(name) = copied(list.name) else { return Ok((rest, None)) };
             records.fields.push(NumberField { name, number, offset, shape });
         }
     }

@@ -53,6 +53,16 @@ const UNITS: [&str; 14] =
 impl Type {
     /// Parses the name `descr` of a dtype, such as `<f4`.
     pub(super) fn parse(descr: &str) -> Self {
+        match Self::parse_written(descr) {
+            // NumPy takes other spellings than those that it writes, such as `=O`, `object` and `f4,O`, and unpickles the
+            // elements. All of these spellings have this letter.
+            Self::Unknown if descr.contains(['O', 'o']) => Self::Objects,
+            known => known,
+        }
+    }
+
+    /// Parses the name of a dtype as NumPy writes it.
+    fn parse_written(descr: &str) -> Self {
         let (order, name) = match descr.chars().next() {
             Some(order @ ('<' | '>' | '|')) => (Some(order), descr.get(1..).unwrap_or_default()),
             _ => (None, descr),
@@ -159,7 +169,9 @@ mod tests {
             assert_eq!(Type::parse(descr), Type::Opaque(size), "{descr}");
         }
         assert_eq!(Type::parse("|O"), Type::Objects);
-        assert_eq!(Type::parse("|O8"), Type::Objects);
+        for descr in ["|O8", "=O", "object", "object_", "f4,O", "@O"] {
+            assert_eq!(Type::parse(descr), Type::Objects, "{descr}");
+        }
         for descr in [
             "=f4",
             "<f3",

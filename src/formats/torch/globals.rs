@@ -25,6 +25,9 @@ pub(super) enum Global {
     Untyped,
     /// A dtype.
     Dtype(Dtype),
+    /// A class of NumPy's arrays. Calling it with a buffer makes an array of any bytes, even of pointers, so only NumPy's own
+    /// function for pickled arrays may have it as an argument.
+    Array,
     /// A known, harmless global whose results zten does not read: they are unsupported.
     Unread,
 }
@@ -151,13 +154,12 @@ const GLOBALS: [(&str, &str, Global); 33] = [
 
 /// The classes and functions that pickles of arrays of Python objects may import: modules and names, both separated by spaces.
 /// Calling them builds plain values, and runs no code that the author of a file has chosen.
-const OBJECTS: [(&str, &str); 15] = [
-    ("numpy", "ndarray dtype recarray record matrix"),
+const OBJECTS: [(&str, &str); 14] = [
+    ("numpy", "dtype"),
     ("numpy.core.multiarray numpy._core.multiarray", "_reconstruct scalar"),
     // NumPy before 1.0.
     ("numpy.core._internal", "_reconstruct"),
-    ("numpy.core.records numpy._core.records numpy.rec", "recarray record"),
-    ("numpy.matrixlib.defmatrix", "matrix"),
+    ("numpy.core.records numpy._core.records numpy.rec", "record"),
     ("numpy.core.numeric numpy._core.numeric", "_frombuffer"),
     ("builtins __builtin__", "set frozenset complex slice range xrange bytearray"),
     ("collections", "Counter defaultdict deque OrderedDict"),
@@ -170,9 +172,29 @@ const OBJECTS: [(&str, &str); 15] = [
     ("pathlib pathlib._local", "Path PurePath PosixPath PurePosixPath WindowsPath PureWindowsPath"),
 ];
 
-/// Returns whether the pickle of an array of Python objects may import the global `name` of `module`.
-pub(super) fn is_of_objects(module: &[u8], name: &[u8]) -> bool {
-    let has = |list: &str, word: &[u8]| list.split(' ').any(|other| other.as_bytes() == word);
+/// The classes of NumPy's arrays: the modules, separated by spaces, and the names.
+const ARRAYS: [(&str, &str); 3] = [
+    ("numpy", "ndarray recarray matrix"),
+    ("numpy.core.records numpy._core.records numpy.rec", "recarray"),
+    ("numpy.matrixlib.defmatrix", "matrix"),
+];
+
+/// Returns the global that the pickle of an array of Python objects may import as `name` of `module`. Returns `None` if it
+/// must not import this name.
+pub(super) fn of_objects(module: &[u8], name: &[u8]) -> Option<Global> {
+    if ARRAYS.iter().any(|(modules, names)| has(modules, module) && has(names, name)) {
+        return Some(Global::Array);
+    }
+    is_of_objects(module, name).then_some(Global::Unread)
+}
+
+/// Returns whether `word` is one of the words of `list`, which are separated by spaces.
+fn has(list: &str, word: &[u8]) -> bool {
+    list.split(' ').any(|other| other.as_bytes() == word)
+}
+
+/// Returns whether `name` of `module` builds plain values.
+fn is_of_objects(module: &[u8], name: &[u8]) -> bool {
     let is_dtype = module == b"numpy.dtypes"
         && name.ends_with(b"DType")
         && name.iter().all(u8::is_ascii_alphanumeric);

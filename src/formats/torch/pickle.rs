@@ -818,10 +818,9 @@ impl<'p> Machine<'p> {
 
     /// Pushes the global `name` of `module`, if a pickle may import it.
     fn named(&mut self, module: &[u8], name: &[u8]) -> Result<(), FormatError> {
-        let of_objects = || {
-            let is_objects =
-                self.context == Context::Objects && globals::is_of_objects(module, name);
-            is_objects.then_some(Global::Unread)
+        let of_objects = || match self.context {
+            Context::Objects => globals::of_objects(module, name),
+            Context::Archived | Context::Alone => None,
         };
         if let Some(global) = globals::find(module, name).or_else(of_objects) {
             return self.push(Value::Global(global));
