@@ -86,7 +86,7 @@ impl Unit {
         }
     }
 
-    /// Returns `count` times the factor; `None` for the smallest count, which NumPy uses for "not a time" (NaT).
+    /// Returns `count` times the factor; `None` for the smallest count, which NumPy uses for "not a time" (`NaT`).
     fn units(self, count: i64) -> Option<i128> {
         // A product of 64 bits each fits in 128 bits.
         (count != i64::MIN).then(|| i128::from(count).saturating_mul(self.factor.into()))
