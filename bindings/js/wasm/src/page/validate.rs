@@ -6,16 +6,22 @@ use serde::Serialize;
 use zten::Error;
 use zten::finding::Verdict;
 use zten::json::to_writer;
-use zten::verify::Verified;
+use zten::verify::{Verified, check};
 
 use crate::problem;
 use crate::session::{self, File};
 
-/// Validates all of `file`, and writes the report to `out`.
+/// Validates all of `file`, and writes the report to `out`. What opening has found, such as a rule on metadata that a loader
+/// relies on, counts as well.
 pub fn all(file: &File, out: &mut impl Write) -> io::Result<()> {
-    match file.verify() {
-        Ok(_) => valid(Verified::NoDigest, out),
-        Err(error) => problem::reading(file, &error, out),
+    let report = check(file, &mut ());
+    match report.fault() {
+        None => valid(Verified::NoDigest, out),
+        Some(fault) if fault.is_of_opening() => {
+            let manifest = file.manifest();
+            problem::write(&fault.finding(manifest), Some(&manifest.extent()), out)
+        }
+        Some(fault) => problem::reading(file, fault.error(), out),
     }
 }
 
