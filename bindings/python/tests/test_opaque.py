@@ -288,5 +288,7 @@ def test_states_of_the_corpus() -> None:
                     for component in tensor.components.values():
                         assert component.nbytes in (None, len(component.tobytes()))
                 if tensor.format.startswith("gguf."):
-                    assert tensor.state == "readable", path
+                    # The order of the bytes of some blocks is not defined in big-endian files.
+                    state = "opaque" if tensor.format.endswith(".big_endian") else "readable"
+                    assert tensor.state == state, path
     assert seen == {"readable", "opaque", "unread"}

@@ -83,10 +83,10 @@ def main(folder, zten, count, seed):
     for why, bad in NOT_HELD.items():
         path = folder / "the bad one.npy"
         np.save(path, bad)
-        conversion.rejects(path, "the bad one", f"{why}: zTensor has nothing for it")
+        conversion.leaves_out(path, "the bad one", f"{why}: zTensor has nothing for it", False)
         path = folder / "x.npz"
         np.savez(path, good=np.zeros(2), **{"the bad one": bad})
-        conversion.rejects(path, "the bad one", f"{why}, in an archive")
+        conversion.leaves_out(path, "the bad one", f"{why}, in an archive", True)
     path = folder / "the bad one.npy"
     np.save(path, np.array([{}, []], object), allow_pickle=True)
     conversion.rejects(path, "the bad one", "objects, which are pickled: never read")
