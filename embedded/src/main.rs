@@ -30,7 +30,7 @@ const FLASH: u64 = 112 << 10;
 /// The largest flash size in bytes of an image that reads zTensor files.
 const IMAGE: u64 = 256 << 10;
 /// The largest flash size in bytes of the image that reads safetensors and GGUF files.
-const IMAGE_SAFETENSORS: u64 = 288 << 10;
+const IMAGE_SAFETENSORS: u64 = 320 << 10;
 /// Bytes of heap of every image without zstd.
 const HEAP: u64 = 8 << 10;
 /// Bytes of heap for each object of a file that is opened in place.
