@@ -36,7 +36,7 @@ const reports = json('check', '--json', ...copies.map(copy => copy.path))
 const isAsReported = (found, at, name) => assert.deepEqual(found, reports[at], name)
 
 await test('smoke: sizes, and what is packed', () => {
-  for (const [name, limit] of [['zten.wasm', 185_000], ['formats.wasm', 193_000], ['full.wasm', 401_000], ['write.wasm', 242_000]]) {
+  for (const [name, limit] of [['zten.wasm', 185_000], ['formats.wasm', 193_000], ['full.wasm', 441_000], ['write.wasm', 242_000]]) {
     const wasm = join(project, 'node_modules/zten/dist', name)
     // By the command: what is built into Node packs a little less, and differs between processors.
     const size = execFileSync('gzip', ['-9nc', wasm]).length
@@ -373,7 +373,7 @@ await test('states of objects: opaque, unread', async () => {
       await assert.rejects(read(), { name: 'ZtenError', verdict: 'unsupported', rule: 'npy-objects', object: name, message: /"a"/ })
     }
   }
-  const records = new Uint8Array(readFileSync(`${corpus}other/npy/reject/npy-dtype--records.npy`))
+  const records = new Uint8Array(readFileSync(`${corpus}other/npy/accept/records.npy`))
   assert.ok((await open(records)).list().every(({ state }) => ['readable', 'opaque'].includes(state)))
   const [dense] = (await open(accepted('dense_all'))).list()
   assert.deepEqual([dense.state, dense.reason], ['readable', null])

@@ -104,8 +104,8 @@ const statistics = async part => {
 
 await test('opaque and unread objects are marked in the list', async () => {
   for (const [path, state] of [
-    [`${corpus}other/npy/reject/npy-dtype--records.npy`, 'opaque'],
-    [`${corpus}other/npy/reject/npy-dtype--objects.npy`, 'unread: npy-objects'],
+    [`${corpus}other/npy/accept/records.npy`, 'opaque'],
+    [`${corpus}other/npy/reject/npy-objects--objects.npy`, 'unread: npy-objects'],
   ]) {
     await open(page, path)
     assert.match(await page.textContent('#list .row .type'), new RegExp(`^${state} `), path)
