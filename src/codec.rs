@@ -5,6 +5,8 @@ mod content;
 mod content_digest;
 #[cfg(feature = "deflate")]
 mod deflate;
+#[cfg(feature = "deflate")]
+mod latin1;
 #[cfg(all(feature = "zstd", feature = "std"))]
 mod parallel;
 mod records;

@@ -89,6 +89,13 @@ pub use rules::Rule;
 /// Bytes of the magic of a zTensor file.
 const MAGIC: u64 = 8;
 
+/// Returns the classes and functions that pickles in checkpoints and in arrays of NumPy may import beyond those that PyTorch imports
+/// with `weights_only=True`: their modules and names, such as `datetime.date`. zten builds their values without calling anything.
+#[cfg(all(feature = "std", feature = "torch"))]
+pub fn classes_in_pickles() -> impl Iterator<Item = alloc::string::String> {
+    torch::known_by_zten_alone()
+}
+
 /// Opens the file at `path`: see [`zten::open`](crate::open()).
 #[cfg(feature = "std")]
 pub(crate) fn open_path(path: &Path, options: &OpenOptions) -> Result<Archive, Error> {
@@ -273,7 +280,9 @@ fn parse_as(
             Header::Other(npz::open(source, length, options)?)
         }
         Format::Torch if cfg!(feature = "torch") => {
-            Header::Other(torch::open(source, length, options)?)
+            let is_stream = detect::is_stream(&start);
+            let open = if is_stream { torch::open_stream } else { torch::open };
+            Header::Other(open(source, length, options)?)
         }
         // The feature of the detected format is off.
         #[cfg(not(feature = "gguf"))]
@@ -316,11 +325,10 @@ fn readable(
     if let Recognized::Read(format) = recognition.kind() {
         return Ok(format);
     }
-    // zten reads neither bare pickles nor checkpoints from before PyTorch 1.6. Such a file is unsupported, unless it imports
-    // a global that no checkpoint needs: then it is invalid.
-    let is_stream = recognition.kind() == Recognized::Named(Rule::FormatTorch);
-    if cfg!(feature = "torch") && (is_stream || recognition.is_bare_pickle()) {
-        torch::check_pickles(source, length, (options.limit(), is_stream))?;
+    // zten does not read bare pickles. Such a file is unsupported, unless it imports a global that no checkpoint needs: then it
+    // is invalid.
+    if cfg!(feature = "torch") && recognition.is_bare_pickle() {
+        torch::check_pickle(source, length, options.limit())?;
     }
     Err(recognition.rejection().map_or_else(not_read, FormatError::from))
 }

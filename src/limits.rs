@@ -196,6 +196,9 @@ pub enum Tolerance with
     SharedBlobs = "shared-blobs",
     /// `missing-zeros`: a quantized object without `zeros`, which is symmetric.
     MissingZeros = "missing-zeros",
+    /// `torch-global`: globals that zten does not know in a checkpoint of PyTorch. Nothing is imported or called: their objects
+    /// are opaque, and the tensors are read. A check of the file still reports `torch-global`.
+    TorchGlobal = "torch-global",
 }
 }
 
@@ -243,6 +246,12 @@ impl OpenOptions {
 
     pub(crate) fn tolerates(&self, tolerance: Tolerance) -> bool {
         self.tolerated & tolerance.bit() != 0 && !self.canonical
+    }
+
+    /// Returns whether globals that zten does not know are tolerated in checkpoints of PyTorch.
+    #[cfg_attr(not(feature = "torch"), expect(dead_code, reason = "only checkpoints have globals"))]
+    pub(crate) fn tolerates_globals(&self) -> bool {
+        self.tolerates(Tolerance::TorchGlobal)
     }
 
     /// Returns these options, accepting only the canonical form: each content has exactly one file, in which no byte

@@ -1,5 +1,7 @@
-"""Opens every `.npy`, `.npz`, `.gguf` and `.safetensors` file in published packages with zten, and compares every array with
-the file's own library: zten rejects no file that this library reads without running code, and no array differs.
+"""Opens every `.npy`, `.npz`, `.gguf` and `.safetensors` file and every checkpoint of PyTorch in published packages with zten, and
+compares every array with the file's own library: zten rejects no file that this library reads without running code, and no array
+differs. Checkpoints are recognized by their content. PyTorch reads them with `weights_only=True`; a file that PyTorch rejects then
+is counted, and not compared.
 
 packages.py FOLDER ZTEN NAME...
 
@@ -11,17 +13,21 @@ import json
 import pathlib
 import subprocess
 import sys
+import warnings
 import zipfile
 
 import gguf
 import numpy as np
 import safetensors
+import torch
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent / "interop"))
 from common import sha256  # noqa: E402
 
 SUFFIXES = (".npy", ".npz", ".gguf", ".safetensors")
 OBJECTS = "npy-objects"
+# The magic number of the streams that PyTorch wrote before 1.6.
+MAGIC = b"\x8a\nl\xfc\x9cF\xf9 j\xa8P\x19."
 
 
 def wheels(folder, names):
@@ -33,11 +39,18 @@ def wheels(folder, names):
     return sorted(folder.glob("*.whl"))
 
 
+def is_checkpoint(start):
+    """Returns whether a file that begins with the bytes `start` is a checkpoint of PyTorch."""
+    return start[:4] == b"PK\x03\x04" and (b"data.pkl" in start or b"/data/" in start) or MAGIC in start[:40]
+
+
 def members(wheel, folder):
     """Extracts the files of a wheel that are tensor files, and returns their paths."""
     with zipfile.ZipFile(wheel) as archive:
         for entry in archive.infolist():
-            if entry.filename.lower().endswith(SUFFIXES):
+            with archive.open(entry) as file:
+                start = file.read(512)
+            if entry.filename.lower().endswith(SUFFIXES) or is_checkpoint(start):
                 yield pathlib.Path(archive.extract(entry, folder / wheel.name.split("-")[0]))
 
 
@@ -61,12 +74,35 @@ def numpy_arrays(path):
             yield name, read
 
 
+def torch_tensors(value, name=""):
+    """Yields the name and each tensor in a value that PyTorch has loaded: the keys that lead to it, with dots between."""
+    if isinstance(value, torch.Tensor):
+        yield name or "data", value
+        return
+    items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, (list, tuple)) else ()
+    for key, item in items:
+        yield from torch_tensors(item, f"{name}.{key}" if name else str(key))
+
+
+def torch_sums(path):
+    """Returns the sum of the bytes of each dense tensor in a checkpoint."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        value = torch.load(path, map_location="cpu", weights_only=True)
+    dense = ((name, tensor) for name, tensor in torch_tensors(value) if tensor.layout == torch.strided)
+    return {
+        name: sha256(tensor.detach().contiguous().reshape(-1).view(torch.uint8).numpy().tobytes()) for name, tensor in dense
+    }
+
+
 def own(path):
     """Returns the sum of the bytes of each tensor as the file's own library reads it, little-endian numbers in row-major order."""
     if path.suffix.lower() == ".gguf":
         return {tensor.name: sha256(tensor.data.tobytes()) for tensor in gguf.GGUFReader(path).tensors}
     if path.suffix.lower() == ".safetensors":
         return {name: sha256(bytes(held["data"])) for name, held in safetensors.deserialize(path.read_bytes())}
+    if not path.name.lower().endswith(SUFFIXES):
+        return torch_sums(path)
     sums = {}
     for name, array in numpy_arrays(path):
         if array is None:

@@ -7,6 +7,8 @@ use core::ops::Range;
 #[cfg(feature = "deflate")]
 use super::deflate::Inflate;
 use super::grow;
+#[cfg(feature = "deflate")]
+use super::latin1::Latin1;
 use super::records::{RECORDS, Records};
 #[cfg(feature = "zstd")]
 use super::seekable::Seekable;
@@ -123,6 +125,8 @@ pub(super) enum Stored {
     Seekable(Seekable),
     #[cfg(feature = "deflate")]
     Deflate(Inflate),
+    #[cfg(feature = "deflate")]
+    Latin1(Latin1),
     Strided(Strided),
 }
 
@@ -154,6 +158,12 @@ impl Stored {
                 }
                 let rules = component.facts().stream.ok_or(BareError::internal())?;
                 Self::Deflate(Inflate::open(extent, prefix, declared, rules)?)
+            }
+            #[cfg(feature = "deflate")]
+            Encoding::Latin1 => {
+                let declared = component.decoded_length().ok_or(BareError::internal())?;
+                let rules = component.facts().stream.ok_or(BareError::internal())?;
+                Self::Latin1(Latin1::open(extent, declared, rules))
             }
             _ => return Err(BareError::new(Unsupported::Feature, extent.offset()).into()),
         })
@@ -530,8 +540,10 @@ impl Reader<'_> {
     /// Returns whether parts of the content can be read without the bytes before them. If so, the digest is not
     /// computed.
     pub(crate) fn seeks(&mut self) -> bool {
-        let is_stream =
-            matches!(self.reading.component.encoding(), Encoding::Zstd | Encoding::Deflate);
+        let is_stream = matches!(
+            self.reading.component.encoding(),
+            Encoding::Zstd | Encoding::Deflate | Encoding::Latin1
+        );
         let is_stream = is_stream || self.reading.records.is_some();
         let seeks = !is_stream || matches!(self.reading.stored, Stored::Strided(_));
         if seeks {
@@ -772,6 +784,8 @@ impl Reading<'_> {
             }
             #[cfg(feature = "deflate")]
             Stored::Deflate(stream) => stream.read(source, room, |bytes| hasher.update(bytes)),
+            #[cfg(feature = "deflate")]
+            Stored::Latin1(text) => text.read(source, room, |bytes| hasher.update(bytes)),
             Stored::Strided(strided) => {
                 strided.read(position, room)?;
                 Ok(room.len())

@@ -107,9 +107,12 @@ pub fn by_start<'n>(start: &[u8], name: impl Into<FileName<'n>>) -> Option<Detec
     let named = if start.get(4..8) == Some(b"TFL3") {
         Some(Rule::FormatTflite)
     } else if start.get(257..262) == Some(b"ustar") {
-        Some(Rule::FormatTar)
+        // The members that PyTorch wrote before 0.1.10.
+        let of_torch = [&b"sys_info\0"[..], b"pickle\0", b"storages\0", b"tensors\0"];
+        let is_of_torch = of_torch.iter().any(|name| start.starts_with(name));
+        Some(if is_of_torch { Rule::FormatTorch } else { Rule::FormatTar })
     } else if is_stream(start) {
-        Some(Rule::FormatTorch)
+        return Some(Detected::Read(Format::Torch));
     } else if is_pickle(start) {
         Some(Rule::FormatPickle)
     } else {
@@ -157,6 +160,9 @@ fn of_zip(start: &[u8], file_name: FileName<'_>) -> Detected {
     }
     let inside = name.iter().position(|byte| *byte == b'/');
     let inside = inside.and_then(|slash| name.get(slash.saturating_add(1)..)).unwrap_or_default();
+    if inside == b"archive_format" || name.starts_with(b"serialized_exported_program") {
+        return Detected::Named(Rule::FormatTorchExport);
+    }
     let of_torch =
         [&b"data/"[..], b"code/", b"constants/", b".data/", b"version", b"byteorder", b"."];
     if name.ends_with(b".pkl") || of_torch.iter().any(|prefix| inside.starts_with(prefix)) {
@@ -259,16 +265,10 @@ mod tests {
         let mut tar = vec![0; 512];
         tar[257..262].copy_from_slice(b"ustar");
         let rules = [
-            (&b"\x80\x02\x8a\x0al\xfc\x9cF\xf9 j\xa8P\x19."[..], Rule::FormatTorch),
-            (b"\x80\x04\x95\x10\0\0\0\0\0\0\0}", Rule::FormatPickle),
+            (&b"\x80\x04\x95\x10\0\0\0\0\0\0\0}"[..], Rule::FormatPickle),
             (b"\x80\x03}q\0.", Rule::FormatPickle),
             (b"(dp0\n.", Rule::FormatPickle),
             (b"}q\0.", Rule::FormatPickle),
-            (
-                b"\x80\x05\x95\x0d\0\0\0\0\0\0\0\x8a\x0al\xfc\x9cF\xf9 j\xa8P\x19.",
-                Rule::FormatTorch,
-            ),
-            (b"L119547037146038801333356L\n.", Rule::FormatTorch),
             (b"cos\nsystem\n", Rule::FormatPickle),
             (&zip("metadata.json"), Rule::FormatKeras),
             (&zip("readme"), Rule::FormatZip),
@@ -285,6 +285,13 @@ mod tests {
             assert!(rule.row().id().starts_with("format-"));
         }
         assert_eq!(named(&zip("a/b.npy")), Some(Detected::Read(Format::Npz)));
+        for stream in [
+            &b"\x80\x02\x8a\x0al\xfc\x9cF\xf9 j\xa8P\x19."[..],
+            b"\x80\x05\x95\x0d\0\0\0\0\0\0\0\x8a\x0al\xfc\x9cF\xf9 j\xa8P\x19.",
+            b"L119547037146038801333356L\n.",
+        ] {
+            assert_eq!(named(stream), Some(Detected::Read(Format::Torch)), "{stream:?}");
+        }
         for name in ["archive/data.pkl", "model/data/0"] {
             assert_eq!(named(&zip(name)), Some(Detected::Read(Format::Torch)));
         }

@@ -2,7 +2,7 @@
 
 mod header;
 mod records;
-mod types;
+pub(in crate::formats) mod types;
 
 use alloc::string::String;
 use alloc::vec::Vec;

@@ -19,7 +19,7 @@ use crate::finding::ZTENSOR;
 use crate::num::u64_from_usize;
 use crate::read_at::ReadAt;
 
-use super::detect::{Detected, Format, by_name, by_start, is_stream};
+use super::detect::{Detected, Format, by_name, by_start};
 use super::error::{FormatError, copied};
 use super::index;
 use super::rules::Rule;
@@ -360,9 +360,6 @@ fn recognize_from(
         let evidence = scan(&mut file, is_text, PersistentIds::Failing)?;
         let unpickles = matches!(evidence, Some(Evidence::Call | Evidence::Import));
         return Ok(Recognition { unpickles, ..Recognized::Read(format).into() });
-    }
-    if is_stream(start) {
-        return Ok(Recognized::Named(Rule::FormatTorch).into());
     }
     let mut file = Stored::new(source, 0, length);
     if let Some(evidence) = scan(&mut file, is_text, PersistentIds::Resolved)? {

@@ -97,7 +97,7 @@ const TYPE: &str =
     "The file may be valid for another reader; this one does not support the tensor.";
 const FEATURE: &str = "The file may be valid for another reader. Write it again with the options of zip that all readers know.";
 const CHECKPOINT: &str = "Save the tensors again with `torch.save`, or ask for safetensors. Without that, load the file with `weights_only=True` only.";
-const GLOBAL: &str = "Do not load it with `weights_only=False`: unpickling imports this name, and runs it if the pickle calls it. Ask for safetensors, or for a checkpoint of tensors alone.";
+const GLOBAL: &str = "Do not load it with `weights_only=False`: unpickling imports this name, and runs it if the pickle calls it. To read the tensors without importing anything, use `--tolerate torch-global`. A policy can accept a class that you know: `allow-globals`.";
 const PROGRAM: &str = "Do not load it unless you trust its author: loading runs the program. Ask for the weights as safetensors.";
 const PICKLE: &str = "Do not load it unless you trust its author: a pickle can call any function. Ask for safetensors.";
 const CONVERT: &str = "Convert it with the program that wrote it, and check the result.";
@@ -355,8 +355,8 @@ catalog! {
         "a member is none of those that PyTorch writes", CHECKPOINT;
     TorchDuplicateMember "torch-duplicate-member", Invalid, Implied("readers differ on which of them counts"), TORCH,
         "No two members have one name.", "duplicate member name", AMBIGUOUS;
-    TorchScript "torch-script", Invalid, Policy("it is a program, which runs when it is loaded"), TORCH,
-        "The archive has no code.", "the archive has code, which loading it runs", PROGRAM;
+    TorchScript "torch-script", Unsupported, Policy("it is a program, which runs when it is loaded"), TORCH,
+        "The archive has no code of a TorchScript program.", "this is a TorchScript program, which runs when it is loaded; zten reads the tensors of its data", PROGRAM;
     TorchVersion "torch-version", Invalid, Spec("torch.save: zip"), TORCH,
         "`version` is a number from 1 to 10, and `byteorder`, where it is there, `little` or `big`; what else PyTorch notes are numbers and text.",
         "the version, the byte order or another note is not one that is known", "Save the checkpoint again with a current version of PyTorch.";
@@ -367,7 +367,7 @@ catalog! {
         "The instructions are those of the protocol that hold data, in an archive those with which PyTorch writes values, and the protocol stands at the start alone.",
         "an instruction of the pickle is not allowed", PICKLE;
     TorchGlobal "torch-global", Invalid, Policy("it may run code"), TORCH,
-        "Globals are those that PyTorch itself allows where it loads weights only.",
+        "Globals are those that PyTorch imports with `weights_only=True`, and the classes of plain values of the standard library and of NumPy that `zten explain torch-global` lists.",
         "a global is not allowed", GLOBAL;
     TorchCall "torch-call", Invalid, Policy("nothing is guessed"), TORCH,
         "Functions, classes and states have the arguments that PyTorch writes.",
@@ -402,8 +402,16 @@ catalog! {
     TorchDtype "torch-dtype", Unsupported, Policy("zTensor has no such elements"), TORCH,
         "The dtype is one that this reader supports.", "unsupported dtype", TYPE;
     TorchValue "torch-value", Unsupported, Policy("it is not read"), TORCH,
-        "Values are tensors, dictionaries, lists, numbers, texts, bytes, flags and None.",
-        "a value is of a kind that zten does not read", TYPE;
+        "Tensors are dense, or sparse with coordinates or compressed rows, and show their elements as they are stored.",
+        "zten does not read tensors of this kind", TYPE;
+    TorchWeightsOnly "torch-weights-only", Note, Policy("zten builds the values without calling anything"), TORCH,
+        "PyTorch knows the instructions and imports of the pickle when it loads with `weights_only=True`.",
+        "PyTorch does not read the file with `weights_only=True`",
+        "Convert it to safetensors, or add the classes with `torch.serialization.add_safe_globals` where you trust them.";
+    TorchLeftOut "torch-left-out", Note, Policy("zten has no form for it"), TORCH,
+        "Values are tensors, arrays, dictionaries, lists, numbers, texts, bytes, flags and None.",
+        "values are left out, because zten has no form for them",
+        "The tensors are complete. Load the file with the program that wrote it if you need the other values.";
 
     // Of several formats.
     TensorBoolValue "tensor-bool-value", Invalid, Policy("readers differ on what another byte is"), ANY,
@@ -423,9 +431,12 @@ catalog! {
     // Formats that zten recognizes but does not read.
     FormatPickle "format-pickle", Unsupported, Policy("reading it runs code"), NONE,
         "The file is not a pickle.", "this is a pickle of Python, which can call any function when it is loaded", PICKLE;
-    FormatTorch "format-torch", Unsupported, Policy("reading it runs code"), NONE,
-        "The file is not one of `torch.save` from before it wrote zip archives.",
-        "this is a file of PyTorch before 1.6, which is several pickles", PICKLE;
+    FormatTorch "format-torch", Unsupported, Policy("PyTorch gave the form up in 2017"), NONE,
+        "The file is not a tar archive of PyTorch before 0.1.10.",
+        "this is a tar archive of PyTorch before 0.1.10, with pickles in it", PICKLE;
+    FormatTorchExport "format-torch-export", Unsupported, Policy("it holds a program"), NONE,
+        "The file is not a program that `torch.export` saved.",
+        "this is a program that torch.export saved (.pt2)", PROGRAM;
     FormatJoblib "format-joblib", Invalid, Policy("reading it runs code"), NONE,
         "The file is not one of joblib.",
         "this is a file of joblib, which is a pickle of Python: loading it runs code of its author", JOBLIB;

@@ -1,5 +1,8 @@
 //! Findings that do not keep a file from opening.
 
+use alloc::string::String;
+use alloc::vec::Vec;
+
 use crate::error::Error;
 
 /// A finding about a file that did not keep the file from opening.
@@ -7,6 +10,8 @@ use crate::error::Error;
 pub struct Finding {
     pub(crate) error: Error,
     pub(crate) more: u64,
+    /// What all findings by the rule are about; see [`names`](Self::names).
+    pub(crate) names: Vec<String>,
 }
 
 impl Finding {
@@ -15,6 +20,12 @@ impl Finding {
     /// the file.
     pub fn error(&self) -> &Error {
         &self.error
+    }
+
+    /// Returns the names of what the finding and all further findings by the rule are about, if the rule is `torch-global`: modules
+    /// and classes, as in `omegaconf.listconfig.ListConfig`. Empty for any other rule.
+    pub fn names(&self) -> &[String] {
+        &self.names
     }
 
     /// Returns the number of further findings by the same rule.

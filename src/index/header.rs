@@ -5,6 +5,7 @@
 //! limits are kept. A defect of a parser can therefore mislabel the bytes of a file, but never make a view read beyond the
 //! file.
 
+use alloc::string::String;
 use alloc::vec::Vec;
 use core::ops::Range;
 
@@ -405,6 +406,25 @@ impl<'o> Builder<'o> {
         self.found_times(error, 1);
     }
 
+    /// Adds `error` as [`found`](Self::found) does, and keeps the name of what the error is about.
+    #[cfg(feature = "torch")]
+    pub(crate) fn found_about(&mut self, error: Error, name: String) {
+        let kind = error.kind();
+        self.found(error);
+        self.name_finding(kind, name);
+    }
+
+    /// Adds `name` to the names of what the findings of this `kind` are about.
+    fn name_finding(&mut self, kind: ErrorKind, name: String) {
+        let finding = self.findings.iter_mut().find(|finding| finding.error.kind() == kind);
+        let Some(finding) = finding else { return };
+        if finding.names.try_reserve(1).is_ok() {
+            finding.names.push(name);
+        } else {
+            self.fail_without_memory();
+        }
+    }
+
     /// Adds the `findings` of another archive whose tensors this builder takes. `file` is the name of the archive's
     /// file, or empty for the file of the header.
     pub fn found_in_file(&mut self, findings: &[Finding], file: &str) {
@@ -421,7 +441,14 @@ impl<'o> Builder<'o> {
                     let copy = copy.about(tensor, file).advising(error.advice());
                     let names_it = error.names_its_tensor();
                     let copy = if names_it { copy.naming_its_tensor() } else { copy };
+                    let kind = copy.kind();
                     self.found_times(copy, finding.more.saturating_add(1));
+                    for name in &finding.names {
+                        match text(format_args!("{name}")) {
+                            Ok(name) => self.name_finding(kind, name),
+                            Err(_) => self.fail_without_memory(),
+                        }
+                    }
                 }
                 _ => self.fail_without_memory(),
             }
@@ -439,7 +466,8 @@ impl<'o> Builder<'o> {
         if let Some(known) = self.findings.iter_mut().find(is_same) {
             known.more = known.more.saturating_add(times);
         } else if self.findings.try_reserve(1).is_ok() {
-            self.findings.push(Finding { error, more: times.saturating_sub(1) });
+            let more = times.saturating_sub(1);
+            self.findings.push(Finding { error, more, names: Vec::new() });
         } else {
             self.fail_without_memory();
         }
@@ -498,7 +526,7 @@ impl<'o> Builder<'o> {
         let stream = self.facts.stream;
         match encoding {
             Encoding::Raw | Encoding::Zstd => {}
-            Encoding::Deflate if stream.is_some() => {}
+            Encoding::Deflate | Encoding::Latin1 if stream.is_some() => {}
             // Formats other than zTensor may use raw, zstd and deflate only.
             _ => return Err(BareError::misuse(Misuse::Settings)),
         }

@@ -315,7 +315,9 @@ impl ComponentRecord {
             {
                 return Err(broken(Rule::DecodedLengthRaw, Site::Decoded, self.decoded));
             }
-            Encoding::Zstd | Encoding::Deflate if !self.has_decoded && needs_decoded_length => {
+            Encoding::Zstd | Encoding::Deflate | Encoding::Latin1
+                if !self.has_decoded && needs_decoded_length =>
+            {
                 return Err(broken(Rule::DecodedLengthMissing, Site::Component, 0));
             }
             _ => {}

@@ -22,6 +22,9 @@ pub enum Encoding with
     ZstdSeekable = "zt.zstd-seekable/1",
     /// Compressed with deflate: RFC 1951. Used only in files of other formats.
     Deflate = "deflate",
+    /// Bytes that a text spells in Latin-1, which take one or two bytes in UTF-8. Used only for arrays of NumPy in checkpoints of
+    /// PyTorch.
+    Latin1 = "latin-1",
     /// An unknown encoding (0.1 and 2 only): v0.1 §8, v2 §3.4.
     Unknown = "unknown",
 }

@@ -49,7 +49,7 @@ pub(super) fn compare(
         let names = [tensor, second].map(|name| text(format_args!("{name}")));
         let [tensor, file] = names;
         let error = error.about(Some(tensor?), Some(file?)).naming_its_tensor();
-        return Ok(Some(Finding { error, more: 0 }));
+        return Ok(Some(Finding { error, more: 0, names: Vec::new() }));
     }
     Ok(None)
 }

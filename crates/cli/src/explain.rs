@@ -53,14 +53,16 @@ fn explain(app: &mut App, row: &Row) -> io::Result<()> {
     };
     let is_other = matches!(row.scope(), Scope::Other(_));
     writeln!(app.out, "{}\n", row.id())?;
+    let classes = if row.id() == "torch-global" { classes() } else { String::new() };
     let parts = [
         ("a valid file", row.holds()),
         ("the message", &row.broken().replace("{}", "N")),
         ("source", &source),
         (if is_other { "formats" } else { "generations" }, row.scope().as_str()),
         ("what to do", row.advice()),
+        ("classes", &classes),
     ];
-    for (what, text) in parts {
+    for (what, text) in parts.into_iter().filter(|(_, text)| !text.is_empty()) {
         let mut label = what;
         for line in wrapped(text) {
             writeln!(app.out, "  {label:INDENT$}{line}", INDENT = INDENT - 2)?;
@@ -68,6 +70,15 @@ fn explain(app: &mut App, row: &Row) -> io::Result<()> {
         }
     }
     Ok(())
+}
+
+/// Returns the classes of plain values that pickles may import, and how an unknown class can be read.
+fn classes() -> String {
+    let names: Vec<_> = zten::formats::classes_in_pickles().collect();
+    format!(
+        "What PyTorch imports with `weights_only=True`, and with the arguments of their own pickles alone: {}. `--tolerate torch-global` reads the tensors of a checkpoint with other classes, without importing anything; `allow-globals` in a policy accepts the classes that it names.",
+        names.join(", ")
+    )
 }
 
 /// Returns whether a rule is checked only if the caller asks for it, with a list of digests or a policy.

@@ -8,7 +8,8 @@ use zten_report::size;
 /// The strictness of reading.
 #[derive(Debug, clap::Args, Serialize, Deserialize)]
 pub(crate) struct Strictness {
-    /// Accept files that break one rule: narrow-indices, shared-blobs or missing-zeros
+    /// Accept files that break one rule: narrow-indices, shared-blobs, missing-zeros, or torch-global: classes that zten does
+    /// not know in checkpoints of PyTorch. Nothing is imported, and `check` still reports it
     #[arg(long, value_name = "NAME", value_delimiter = ',', value_parser = tolerance)]
     tolerate: Vec<NamedTolerance>,
     /// Change a limit: manifest, depth, rank, keys, shards, window, decoded or decoded-total. Sizes may have a suffix K, M, G,

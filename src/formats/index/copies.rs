@@ -56,7 +56,8 @@ impl Counted {
 
     fn into_finding(self) -> Option<Finding> {
         let error = Error::from(self.first?);
-        Some(Finding { error, more: self.count.saturating_sub(1) })
+        let more = self.count.saturating_sub(1);
+        Some(Finding { error, more, names: Vec::new() })
     }
 }
 

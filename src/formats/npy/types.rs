@@ -4,7 +4,7 @@ use crate::element::{LogicalType, StorageType};
 
 /// A dtype, as far as zten interprets it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Type {
+pub(in crate::formats) enum Type {
     /// Numbers or bools.
     Known(Number),
     /// Elements of this size in bytes that zten does not interpret: text, bytes, dates, or numbers of other widths.
@@ -17,10 +17,10 @@ pub(super) enum Type {
 
 /// The type of numbers or bools, and their byte order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Number {
-    pub(super) storage: StorageType,
-    pub(super) logical: Option<LogicalType>,
-    pub(super) is_big: bool,
+pub(in crate::formats) struct Number {
+    pub(in crate::formats) storage: StorageType,
+    pub(in crate::formats) logical: Option<LogicalType>,
+    pub(in crate::formats) is_big: bool,
 }
 
 /// The names of dtypes without their byte order, and their element types.
@@ -52,7 +52,7 @@ const UNITS: [&str; 14] =
 
 impl Type {
     /// Parses the name `descr` of a dtype, such as `<f4`.
-    pub(super) fn parse(descr: &str) -> Self {
+    pub(in crate::formats) fn parse(descr: &str) -> Self {
         match Self::parse_written(descr) {
             // NumPy takes other spellings than those that it writes, such as `=O`, `object` and `f4,O`, and unpickles the
             // elements. All of these spellings have this letter.
@@ -96,7 +96,7 @@ impl Type {
 
 impl Number {
     /// Returns the size of an element in bytes.
-    pub(super) fn width(self) -> u64 {
+    pub(in crate::formats) fn width(self) -> u64 {
         let parts = self.logical.map_or(1, LogicalType::ratio);
         u64::from(self.storage.width()).saturating_mul(parts.into())
     }

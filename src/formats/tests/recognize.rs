@@ -330,7 +330,7 @@ fn a_name_that_claims_another_format_is_rejected() {
     tar[..8].copy_from_slice(b"storages");
     tar[124..136].copy_from_slice(b"00000000000\0");
     tar[257..265].copy_from_slice(b"ustar\x0000");
-    assert_eq!(look(&tar, "a.pth.tar").kind(), Recognized::Named(Rule::FormatTar));
+    assert_eq!(look(&tar, "a.pth.tar").kind(), Recognized::Named(Rule::FormatTorch));
     assert!(checked(&tar, "a.pth.tar").is_ok() && checked(&tar, "a.safetensors").is_err());
     assert!(checked(b"version https://git-lfs.github.com/spec/v1\n", "a.pkl").is_ok());
     assert_eq!(

@@ -9,9 +9,6 @@ use crate::formats::rules::Rule;
 use super::globals;
 use super::pickle::{Fact, LONGEST_NAME, Pickle, Value};
 
-/// The sentence about versions of modules that are unsupported.
-const METADATA: &str = "the versions of modules are not dictionaries of scalars";
-
 impl Pickle<'_> {
     /// Checks the states of parameters, hooks and versions of modules after all instructions, since containers may grow until
     /// the last one. Each container is visited once.
@@ -34,20 +31,36 @@ impl Pickle<'_> {
                 }
             }
         }
-        let state = |node: &u32| !self.is_flat(*node);
-        let state = self.nodes_with(Fact::IsState).find(state).map(|node| self.node_at(node));
-        if let Some(at) = state {
-            self.is_unsupported("a parameter with a state is not read", at);
+        for node in self.nodes_with(Fact::IsTensorMetadata) {
+            self.check_tensor_metadata(node)?;
         }
-        let hooks = self.nodes_with(Fact::IsHooks).find(|node| self.length(*node) > 0);
-        let hooks = hooks.map(|node| self.node_at(node));
-        if let Some(at) = hooks {
-            self.is_unsupported("a tensor with hooks is not read", at);
-        }
+        let has_items = |node: &u32| self.length(*node) > 0;
+        let states = self.nodes_with(Fact::IsState).filter(has_items).count();
+        let hooks = self.nodes_with(Fact::IsHooks).filter(has_items).count();
+        (0..states).for_each(|_| self.dropped.add_state());
+        (0..hooks).for_each(|_| self.dropped.add_hooks());
         self.check_metadata()
     }
 
-    /// Checks that the versions of modules are scalars in nested dictionaries whose keys are texts.
+    /// Checks the dictionary `node`, which says how a tensor shows its elements: `conj` and `neg` are flags.
+    fn check_tensor_metadata(&self, node: u32) -> Result<(), FormatError> {
+        let mut items = self.items(node);
+        while let (Some(key), Some(value)) = (items.next(), items.next()) {
+            let is_known = matches!(key, Value::Text(at)
+                if matches!(self.short(at, LONGEST_NAME), Some(b"conj" | b"neg")));
+            if !is_known || !matches!(value, Value::Bool(_)) {
+                let sentence = "the metadata of a tensor has another key than `conj` and `neg`, or a value that is no flag";
+                return Err(FormatError::violation_at(
+                    Rule::TorchCall,
+                    sentence,
+                    self.node_at(node),
+                ));
+            }
+        }
+        Ok(())
+    }
+
+    /// Counts what the versions of modules hold beside scalars in nested dictionaries whose keys are texts.
     fn check_metadata(&mut self) -> Result<(), FormatError> {
         let mut pending = Vec::new();
         for node in self.nodes_with(Fact::IsMetadata) {
@@ -69,10 +82,10 @@ impl Pickle<'_> {
                         }
                     }
                     value if self.is_scalar(value) => {}
-                    _ => self.is_unsupported(METADATA, self.node_at(node)),
+                    _ => self.dropped.add_attributes(),
                 }
                 if !matches!(key, Value::Text(_)) {
-                    self.is_unsupported(METADATA, self.node_at(node));
+                    self.dropped.add_attributes();
                 }
             }
         }

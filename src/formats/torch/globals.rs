@@ -1,8 +1,15 @@
 //! The globals that a checkpoint may import, and the dtypes of elements. No global is ever called: the machine implements
 //! the effect of each allowed function.
 
+#[cfg(feature = "std")]
+use alloc::format;
+#[cfg(feature = "std")]
+use alloc::string::String;
+
 use crate::element::{LogicalType, StorageType};
 use crate::formats::kind::Kind::{self, Logical, Plain};
+
+use super::pickle::TensorLayout;
 
 /// A global that a pickle may import.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -13,8 +20,6 @@ pub(super) enum Global {
     Size,
     /// Makes a device from its name, or from its kind and a number.
     Device,
-    /// Makes a set from a list, as pickles before protocol 4 do.
-    Set,
     /// Makes a tensor from a storage: the smallest and largest number of arguments, and the position of the dtype argument.
     Tensor(u8, u8, Option<u8>),
     /// Makes a parameter from a tensor: the number of arguments.
@@ -25,12 +30,92 @@ pub(super) enum Global {
     Untyped,
     /// A dtype.
     Dtype(Dtype),
-    /// A class of NumPy's arrays. Calling it with a buffer makes an array of any bytes, even of pointers, so only NumPy's own
-    /// function for pickled arrays may have it as an argument.
-    Array,
-    /// A known, harmless global whose results zten does not read: they are unsupported.
-    Unread,
+    /// Another class or function of the tables [`OF_TORCH`] and [`OF_OTHERS`].
+    Known(Known),
 }
+
+/// A class or function that the machine knows. It accepts exactly the arguments that the class's own pickles have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Known {
+    // Of PyTorch.
+    /// Makes a sparse tensor from tensors of indices and values.
+    Sparse,
+    /// Makes a layout from its name, such as `torch.sparse_coo`.
+    Layout,
+    /// Makes a quantized tensor.
+    Quantized,
+    /// A scheme of quantization.
+    QuantizationScheme,
+    /// Makes a tensor on the device `meta`, which has a shape and no elements.
+    Meta,
+    /// Makes a nested tensor: a list of tensors of different shapes.
+    Nested,
+    /// Makes a tensor of a subclass that holds other tensors.
+    Wrapper,
+    /// Makes a tensor on a device without storages, from an array or from a tensor.
+    DeviceTensor,
+    /// Makes a tensor of a given class: a plain tensor or a parameter with attributes, or a tensor of a subclass.
+    OfType,
+    /// `torch.Tensor`, which is also the class of tensors that [`OfType`](Self::OfType) makes.
+    TensorClass,
+    /// A class of tensors with a dtype, which old programs used in place of the dtype.
+    TypedTensor,
+    /// The class of parameters, which old programs called to make one.
+    ParameterClass,
+    /// The class of storages with a dtype.
+    TypedStorage,
+    /// A list of numbers or tensors in the data of a TorchScript program.
+    ScriptList,
+    /// Gives a value of a TorchScript program its type, which zten drops.
+    ScriptType,
+
+    // Of the standard library.
+    Set,
+    FrozenSet,
+    Counter,
+    DefaultDict,
+    Deque,
+    ByteArray,
+    Complex,
+    Slice,
+    Range,
+    /// Encodes a text. Pickles of protocol 2 spell bytes as texts that this function encodes in Latin-1.
+    Encode,
+    /// A class whose instances have attributes and nothing else.
+    Namespace,
+    Path,
+    Date,
+    Time,
+    DateTime,
+    TimeDelta,
+    TimeZone,
+    Uuid,
+    Decimal,
+    Fraction,
+    /// A built-in class that only occurs as the factory of a `defaultdict`.
+    Factory,
+
+    // Of NumPy.
+    /// Makes an array that is filled from a state.
+    Reconstruct,
+    /// Makes an array from bytes, as pickles of protocol 5 do.
+    FromBuffer,
+    /// Makes a scalar from a dtype and bytes.
+    Scalar,
+    /// A class of arrays. Calling it with a buffer would make an array of any bytes, even of pointers, so only
+    /// [`Reconstruct`](Self::Reconstruct) may have it as an argument.
+    Array,
+    /// Makes a dtype from its name.
+    NumpyDtype,
+    /// The class of one dtype.
+    DtypeClass,
+    /// The class of records, which occurs in dtypes.
+    Record,
+}
+
+/// A row of [`OF_TORCH`] or [`OF_OTHERS`]: modules and names, both separated by spaces, and the meaning that every pair of them
+/// has. The class is called by the first module and the first name.
+type Row = (&'static str, &'static str, Known);
 
 /// A dtype of elements: the row number in [`DTYPES`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -114,9 +199,9 @@ const DTYPES: [(&str, &str, u8, Option<Kind>); 47] = [
     ("bcomplex32", "", 4, None),
 ];
 
-/// All globals that are not in [`DTYPES`]: the module, the name, and the meaning. PyTorch allows the unread globals, too, when
-/// it loads with `weights_only=True`.
-const GLOBALS: [(&str, &str, Global); 33] = [
+/// Globals of which each has a meaning of its own: the module, the name, and the meaning. PyTorch imports them when it loads with
+/// `weights_only=True`.
+const GLOBALS: [(&str, &str, Global); 9] = [
     ("collections", "OrderedDict", Global::OrderedDict),
     ("torch._utils", "_rebuild_tensor_v2", Global::Tensor(6, 7, None)),
     ("torch._utils", "_rebuild_tensor_v3", Global::Tensor(7, 8, Some(6))),
@@ -126,79 +211,142 @@ const GLOBALS: [(&str, &str, Global); 33] = [
     ("torch.storage", "UntypedStorage", Global::Untyped),
     ("torch", "Size", Global::Size),
     ("torch", "device", Global::Device),
-    ("__builtin__", "set", Global::Set),
-    ("builtins", "set", Global::Set),
-    ("collections", "Counter", Global::Unread),
-    ("torch._utils", "_rebuild_sparse_tensor", Global::Unread),
-    ("torch._utils", "_rebuild_qtensor", Global::Unread),
-    ("torch._utils", "_rebuild_meta_tensor_no_storage", Global::Unread),
-    ("torch._utils", "_rebuild_wrapper_subclass", Global::Unread),
-    ("torch._utils", "_rebuild_device_tensor_from_numpy", Global::Unread),
-    ("torch._utils", "_rebuild_device_tensor_from_cpu_tensor", Global::Unread),
-    ("torch._tensor", "_rebuild_from_type_v2", Global::Unread),
-    ("torch.serialization", "_get_layout", Global::Unread),
-    ("torch.nn.parameter", "Parameter", Global::Unread),
-    ("torch", "per_tensor_affine", Global::Unread),
-    ("torch", "per_tensor_symmetric", Global::Unread),
-    ("torch", "per_channel_affine", Global::Unread),
-    ("torch", "per_channel_symmetric", Global::Unread),
-    ("torch", "per_channel_affine_float_qparams", Global::Unread),
-    ("torch", "Tensor", Global::Unread),
-    ("torch.storage", "TypedStorage", Global::Unread),
-    ("_codecs", "encode", Global::Unread),
-    ("__builtin__", "bytearray", Global::Unread),
-    ("builtins", "bytearray", Global::Unread),
-    ("__builtin__", "complex", Global::Unread),
-    ("builtins", "complex", Global::Unread),
 ];
 
-/// The classes and functions that pickles of arrays of Python objects may import: modules and names, both separated by spaces.
-/// Calling them builds plain values, and runs no code that the author of a file has chosen.
-const OBJECTS: [(&str, &str); 14] = [
-    ("numpy", "dtype"),
-    ("numpy.core.multiarray numpy._core.multiarray", "_reconstruct scalar"),
-    // NumPy before 1.0.
-    ("numpy.core._internal", "_reconstruct"),
-    ("numpy.core.records numpy._core.records numpy.rec", "record"),
-    ("numpy.core.numeric numpy._core.numeric", "_frombuffer"),
-    ("builtins __builtin__", "set frozenset complex slice range xrange bytearray"),
-    ("collections", "Counter defaultdict deque OrderedDict"),
-    ("datetime", "date datetime time timedelta timezone"),
-    ("decimal", "Decimal"),
-    ("fractions", "Fraction"),
-    ("uuid", "UUID"),
-    ("argparse", "Namespace"),
-    ("types", "SimpleNamespace"),
-    ("pathlib pathlib._local", "Path PurePath PosixPath PurePosixPath WindowsPath PureWindowsPath"),
+/// The classes and functions that PyTorch, too, imports when it loads with `weights_only=True`.
+const OF_TORCH: [Row; 19] = [
+    ("torch._utils", "_rebuild_sparse_tensor", Known::Sparse),
+    ("torch.serialization", "_get_layout", Known::Layout),
+    ("torch._utils", "_rebuild_qtensor", Known::Quantized),
+    (
+        "torch",
+        "per_tensor_affine per_tensor_symmetric per_channel_affine per_channel_symmetric per_channel_affine_float_qparams",
+        Known::QuantizationScheme,
+    ),
+    ("torch._utils", "_rebuild_meta_tensor_no_storage", Known::Meta),
+    ("torch._utils", "_rebuild_nested_tensor", Known::Nested),
+    ("torch._utils", "_rebuild_wrapper_subclass", Known::Wrapper),
+    (
+        "torch._utils",
+        "_rebuild_device_tensor_from_numpy _rebuild_device_tensor_from_cpu_tensor",
+        Known::DeviceTensor,
+    ),
+    ("torch._tensor", "_rebuild_from_type_v2", Known::OfType),
+    ("torch", "Tensor", Known::TensorClass),
+    ("torch.nn.parameter torch.nn", "Parameter", Known::ParameterClass),
+    ("torch.storage", "TypedStorage", Known::TypedStorage),
+    ("builtins __builtin__", "set", Known::Set),
+    ("collections", "Counter", Known::Counter),
+    ("builtins __builtin__", "bytearray", Known::ByteArray),
+    ("builtins __builtin__", "complex", Known::Complex),
+    ("_codecs", "encode", Known::Encode),
+    // PyTorch reads programs by a function of their own, and no row of it by the reader of weights.
+    (
+        "torch.jit._pickle",
+        "build_intlist build_tensorlist build_doublelist build_boollist",
+        Known::ScriptList,
+    ),
+    ("torch.jit._pickle", "restore_type_tag", Known::ScriptType),
 ];
 
-/// The classes of NumPy's arrays: the modules, separated by spaces, and the names.
-const ARRAYS: [(&str, &str); 3] = [
-    ("numpy", "ndarray recarray matrix"),
-    ("numpy.core.records numpy._core.records numpy.rec", "recarray"),
-    ("numpy.matrixlib.defmatrix", "matrix"),
+/// The classes and functions of the standard library and of NumPy that PyTorch does not import when it loads with
+/// `weights_only=True`. Building their values runs no code that the author of a file has chosen, and costs no more than the
+/// bytes that describe the values.
+const OF_OTHERS: [Row; 27] = [
+    (
+        "numpy._core.multiarray numpy.core.multiarray numpy.core._internal",
+        "_reconstruct",
+        Known::Reconstruct,
+    ),
+    ("numpy._core.numeric numpy.core.numeric", "_frombuffer", Known::FromBuffer),
+    ("numpy._core.multiarray numpy.core.multiarray", "scalar", Known::Scalar),
+    ("numpy", "ndarray recarray matrix", Known::Array),
+    ("numpy.rec numpy._core.records numpy.core.records", "recarray", Known::Array),
+    ("numpy.matrixlib.defmatrix", "matrix", Known::Array),
+    ("numpy", "dtype", Known::NumpyDtype),
+    ("numpy.rec numpy._core.records numpy.core.records numpy", "record", Known::Record),
+    ("builtins __builtin__", "frozenset", Known::FrozenSet),
+    ("collections", "defaultdict", Known::DefaultDict),
+    ("collections", "deque", Known::Deque),
+    ("builtins __builtin__", "slice", Known::Slice),
+    ("builtins __builtin__", "range xrange", Known::Range),
+    ("argparse", "Namespace", Known::Namespace),
+    ("types", "SimpleNamespace", Known::Namespace),
+    (
+        "pathlib pathlib._local",
+        "Path PurePath PosixPath PurePosixPath WindowsPath PureWindowsPath",
+        Known::Path,
+    ),
+    ("datetime", "date", Known::Date),
+    ("datetime", "time", Known::Time),
+    ("datetime", "datetime", Known::DateTime),
+    ("datetime", "timedelta", Known::TimeDelta),
+    ("datetime", "timezone", Known::TimeZone),
+    ("uuid", "UUID", Known::Uuid),
+    ("decimal", "Decimal", Known::Decimal),
+    ("fractions", "Fraction", Known::Fraction),
+    ("builtins __builtin__", "list dict int float str tuple bool", Known::Factory),
+    ("__builtin__", "unicode long", Known::Factory),
+    ("numpy.dtypes", "", Known::DtypeClass),
 ];
 
-/// Returns the global that the pickle of an array of Python objects may import as `name` of `module`. Returns `None` if it
-/// must not import this name.
-pub(super) fn of_objects(module: &[u8], name: &[u8]) -> Option<Global> {
-    if ARRAYS.iter().any(|(modules, names)| has(modules, module) && has(names, name)) {
-        return Some(Global::Array);
+impl Known {
+    /// Returns the module and the name of the class or function, for messages.
+    pub(super) fn name(self) -> (&'static str, &'static str) {
+        let mut rows = OF_TORCH.iter().chain(&OF_OTHERS);
+        let first = |words: &'static str| words.split(' ').next().unwrap_or_default();
+        rows.find(|row| row.2 == self).map_or(("", ""), |row| (first(row.0), first(row.1)))
     }
-    is_of_objects(module, name).then_some(Global::Unread)
+}
+
+/// Returns the names of the classes and functions that zten knows and that PyTorch does not import when it loads with
+/// `weights_only=True`, each with the first of its modules.
+#[cfg(feature = "std")]
+pub(in crate::formats) fn known_by_zten_alone() -> impl Iterator<Item = String> {
+    OF_OTHERS.iter().flat_map(|(modules, names, _)| {
+        let module = modules.split(' ').next().unwrap_or_default();
+        names.split(' ').map(move |name| match name {
+            "" => format!("{module}.*"),
+            name => format!("{module}.{name}"),
+        })
+    })
 }
 
 /// Returns whether `word` is one of the words of `list`, which are separated by spaces.
 fn has(list: &str, word: &[u8]) -> bool {
-    list.split(' ').any(|other| other.as_bytes() == word)
+    !word.is_empty() && list.split(' ').any(|other| other.as_bytes() == word)
 }
 
-/// Returns whether `name` of `module` builds plain values.
-fn is_of_objects(module: &[u8], name: &[u8]) -> bool {
-    let is_dtype = module == b"numpy.dtypes"
-        && name.ends_with(b"DType")
-        && name.iter().all(u8::is_ascii_alphanumeric);
-    is_dtype || OBJECTS.iter().any(|(modules, names)| has(modules, module) && has(names, name))
+/// Returns whether `word` is a Python identifier of ASCII characters.
+pub(super) fn is_word(word: &[u8]) -> bool {
+    let is_letter = |byte: &u8| byte.is_ascii_alphanumeric() || *byte == b'_';
+    word.iter().all(is_letter) && word.first().is_some_and(|first| !first.is_ascii_digit())
+}
+
+/// Returns whether `module` is the path of a module: identifiers with dots between them.
+pub(super) fn is_path(module: &[u8]) -> bool {
+    module.split(|byte| *byte == b'.').all(is_word)
+}
+
+/// Returns whether `module` is one of a TorchScript program.
+pub(super) fn is_of_script(module: &[u8]) -> bool {
+    module == b"__torch__" || module.starts_with(b"__torch__.")
+}
+
+/// Returns whether `name` is that of a class of one dtype in the module `numpy.dtypes`.
+fn is_class_of_dtype(name: &[u8]) -> bool {
+    name.ends_with(b"DType") && name.iter().all(u8::is_ascii_alphanumeric)
+}
+
+/// Returns the layout of tensors called `name`; `None` if there is no such layout.
+pub(super) fn layout(name: &[u8]) -> Option<TensorLayout> {
+    match name {
+        b"torch.sparse_coo" => Some(TensorLayout::Coo),
+        b"torch.sparse_csr" => Some(TensorLayout::Csr),
+        b"torch.sparse_csc" | b"torch.sparse_bsr" | b"torch.sparse_bsc" | b"torch.strided"
+        | b"torch._mkldnn" | b"torch.jagged" => Some(TensorLayout::Other),
+        _ => None,
+    }
 }
 
 /// The highest number of a device: PyTorch stores the number in a signed byte.
@@ -308,26 +456,46 @@ pub(super) fn is_property(name: &[u8]) -> bool {
     PROPERTIES.iter().any(|property| property.as_bytes() == name)
 }
 
+/// A global that a pickle may import.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Import {
+    pub(super) global: Global,
+    /// Whether PyTorch imports the global, too, when it loads with `weights_only=True`.
+    pub(super) is_of_torch: bool,
+}
+
 /// Finds the global `name` of `module`. Returns `None` if a pickle must not import it.
-pub(super) fn find(module: &[u8], name: &[u8]) -> Option<Global> {
+pub(super) fn find(module: &[u8], name: &[u8]) -> Option<Import> {
+    let of_torch = |global| Some(Import { global, is_of_torch: true });
     let listed = GLOBALS.iter().find(|row| row.0.as_bytes() == module && row.1.as_bytes() == name);
     if let Some((_, _, global)) = listed {
-        return Some(*global);
+        return of_torch(*global);
     }
-    DTYPES.iter().zip(0..).find_map(|((dtype, class, ..), place)| {
+    let is_named = |row: &&Row| has(row.0, module) && has(row.1, name);
+    if let Some((_, _, known)) = OF_TORCH.iter().find(is_named) {
+        return of_torch(Global::Known(*known));
+    }
+    if let Some((_, _, known)) = OF_OTHERS.iter().find(is_named) {
+        return Some(Import { global: Global::Known(*known), is_of_torch: false });
+    }
+    if module == b"numpy.dtypes" && is_class_of_dtype(name) {
+        let global = Global::Known(Known::DtypeClass);
+        return Some(Import { global, is_of_torch: false });
+    }
+    let global = DTYPES.iter().zip(0..).find_map(|((dtype, class, ..), place)| {
         let stem = class.strip_suffix("Storage").unwrap_or_default();
         let kind = name.strip_prefix(stem.as_bytes()).filter(|_| !stem.is_empty());
         match (module, kind) {
             (b"torch", _) if dtype.as_bytes() == name => Some(Global::Dtype(Dtype(place))),
             (b"torch" | b"torch.cuda", Some(b"Storage")) => Some(Global::Storage(Dtype(place))),
-            // Classes of tensors, which old programs used in place of a dtype.
             (
                 b"torch" | b"torch.cuda" | b"torch.sparse" | b"torch.cuda.sparse",
                 Some(b"Tensor"),
-            ) => Some(Global::Unread),
+            ) => Some(Global::Known(Known::TypedTensor)),
             _ => None,
         }
-    })
+    });
+    global.and_then(of_torch)
 }
 
 /// The dtype of the elements of an untyped storage: `uint8`.
@@ -338,15 +506,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn objects_import_values_alone() {
+    fn values_of_others_are_imported() {
         for (module, name) in [
             ("numpy._core.multiarray", "_reconstruct"),
             ("numpy", "dtype"),
             ("numpy.dtypes", "Float64DType"),
             ("datetime", "timedelta"),
-            ("__builtin__", "complex"),
+            ("argparse", "Namespace"),
         ] {
-            assert!(is_of_objects(module.as_bytes(), name.as_bytes()), "{module}.{name}");
+            let found = find(module.as_bytes(), name.as_bytes());
+            assert!(found.is_some_and(|found| !found.is_of_torch), "{module}.{name}");
         }
         for (module, name) in [
             ("numpy", "load"),
@@ -355,12 +524,27 @@ mod tests {
             ("builtins", "eval"),
             ("builtins", "set frozenset"),
             ("builtins", ""),
+            ("builtins __builtin__", "set"),
             ("datetime datetime", "date"),
             ("os", "system"),
             ("pathlib", "os.system"),
             ("", ""),
+            ("", "set"),
         ] {
-            assert!(!is_of_objects(module.as_bytes(), name.as_bytes()), "{module}.{name}");
+            assert_eq!(find(module.as_bytes(), name.as_bytes()), None, "{module}.{name}");
+        }
+    }
+
+    #[test]
+    fn every_class_has_a_name() {
+        for (modules, names, known) in OF_TORCH.iter().chain(&OF_OTHERS) {
+            assert!(!known.name().0.is_empty());
+            for module in modules.split(' ') {
+                for name in names.split(' ').filter(|name| !name.is_empty()) {
+                    let found = find(module.as_bytes(), name.as_bytes()).map(|found| found.global);
+                    assert_eq!(found, Some(Global::Known(*known)), "{module}.{name}");
+                }
+            }
         }
     }
 
@@ -368,19 +552,19 @@ mod tests {
     fn names_are_found() {
         assert_eq!(BYTES.name(), "uint8");
         for (name, class, width, kind) in DTYPES {
-            let Some(Global::Dtype(dtype)) = find(b"torch", name.as_bytes()) else {
-                panic!("{name}")
-            };
+            let find = |name: &str| find(b"torch", name.as_bytes()).map(|found| found.global);
+            let Some(Global::Dtype(dtype)) = find(name) else { panic!("{name}") };
             assert_eq!((dtype.name(), dtype.width()), (name, u64::from(width)));
             if let Some(kind) = kind {
                 assert_eq!(kind.bytes(&[1]), Some(dtype.width()), "{name}");
             }
             if !class.is_empty() {
-                assert_eq!(find(b"torch", class.as_bytes()), Some(Global::Storage(dtype)));
+                assert_eq!(find(class), Some(Global::Storage(dtype)));
             }
         }
         for (module, name, global) in GLOBALS {
-            assert_eq!(find(module.as_bytes(), name.as_bytes()), Some(global));
+            let found = find(module.as_bytes(), name.as_bytes());
+            assert_eq!(found, Some(Import { global, is_of_torch: true }));
         }
         for name in ["cpu", "cuda:0", "cuda:127", "mps", "npu:0", "xpu", "mlu", "private_1:12"] {
             assert!(device(name.as_bytes()).is_some(), "{name}");

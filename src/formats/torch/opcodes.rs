@@ -56,8 +56,10 @@ pub(super) struct Row {
     pub(super) operand: Operand,
     /// The effect; `None` if the opcode is rejected.
     pub(super) op: Option<Op>,
-    /// Whether the opcode is only allowed in a pickle that is not in an archive.
+    /// Whether the opcode is only allowed in a pickle that is no checkpoint: no program writes the opcode for a checkpoint.
     pub(super) is_alone: bool,
+    /// Whether PyTorch, too, knows the opcode when it loads with `weights_only=True`.
+    pub(super) is_of_torch: bool,
 }
 
 /// Returns the row of an opcode without an operand.
@@ -67,28 +69,34 @@ const fn plain(byte: u8, name: &'static str, op: Op) -> Row {
 
 /// Returns the row of an opcode with an operand.
 const fn with(byte: u8, name: &'static str, operand: Operand, op: Op) -> Row {
-    Row { byte, name, operand, op: Some(op), is_alone: false }
+    Row { byte, name, operand, op: Some(op), is_alone: false, is_of_torch: true }
 }
 
-/// Returns the row of an opcode that PyTorch never writes in an archive.
+/// Returns the row of an opcode that PyTorch does not know when it loads with `weights_only=True`.
+const fn beyond(byte: u8, name: &'static str, operand: Operand, op: Op) -> Row {
+    Row { byte, name, operand, op: Some(op), is_alone: false, is_of_torch: false }
+}
+
+/// Returns the row of an opcode that no program writes for a checkpoint.
 const fn alone(byte: u8, name: &'static str, operand: Operand, op: Op) -> Row {
-    Row { byte, name, operand, op: Some(op), is_alone: true }
+    Row { byte, name, operand, op: Some(op), is_alone: true, is_of_torch: false }
 }
 
 /// Returns the row of an opcode that is always rejected.
 const fn forbidden(byte: u8, name: &'static str) -> Row {
-    Row { byte, name, operand: Fixed(0), op: None, is_alone: false }
+    Row { byte, name, operand: Fixed(0), op: None, is_alone: false, is_of_torch: false }
 }
 
 use Operand::{Counted, Fixed, Lines};
 
 /// All opcodes of protocols 0 to 5. The most frequent opcodes come first, because [`find`] searches from the start. PyTorch
-/// writes its archives with opcodes of protocol 2 and later; pickles outside of archives also use the harmless older opcodes.
+/// writes checkpoints with opcodes of protocol 2 and later, and Python 2 also with `INT` and `BINSTRING`; other pickles also use the
+/// harmless older opcodes.
 const ROWS: [Row; 68] = [
     with(b'q', "BINPUT", Fixed(1), Op::Put),
     with(b'h', "BINGET", Fixed(1), Op::Get),
     with(b'r', "LONG_BINPUT", Fixed(4), Op::Put),
-    plain(0x94, "MEMOIZE", Op::Memoize),
+    beyond(0x94, "MEMOIZE", Fixed(0), Op::Memoize),
     with(b'K', "BININT1", Fixed(1), Op::Scalar(Value::Int)),
     with(b'X', "BINUNICODE", Counted(4), Op::Scalar(Value::Text)),
     plain(b'(', "MARK", Op::Push(Value::Mark)),
@@ -104,8 +112,8 @@ const ROWS: [Row; 68] = [
     with(b'M', "BININT2", Fixed(2), Op::Scalar(Value::Int)),
     with(b'J', "BININT", Fixed(4), Op::Scalar(Value::Int)),
     with(b'j', "LONG_BINGET", Fixed(4), Op::Get),
-    with(0x8c, "SHORT_BINUNICODE", Counted(1), Op::Scalar(Value::Text)),
-    plain(0x93, "STACK_GLOBAL", Op::StackGlobal),
+    beyond(0x8c, "SHORT_BINUNICODE", Counted(1), Op::Scalar(Value::Text)),
+    beyond(0x93, "STACK_GLOBAL", Fixed(0), Op::StackGlobal),
     with(b'c', "GLOBAL", Lines(2), Op::Global),
     plain(b'N', "NONE", Op::Push(Value::None)),
     with(b'G', "BINFLOAT", Fixed(8), Op::Scalar(Value::Float)),
@@ -115,34 +123,34 @@ const ROWS: [Row; 68] = [
     plain(0x8f, "EMPTY_SET", Op::Empty(Value::Set)),
     plain(b'a', "APPEND", Op::Add(b'l', false)),
     plain(b'e', "APPENDS", Op::Add(b'l', true)),
-    plain(0x90, "ADDITEMS", Op::Add(b's', true)),
+    beyond(0x90, "ADDITEMS", Fixed(0), Op::Add(b's', true)),
     plain(b's', "SETITEM", Op::Add(b'd', false)),
     plain(b'u', "SETITEMS", Op::Add(b'd', true)),
     plain(b'b', "BUILD", Op::Build),
     plain(0x81, "NEWOBJ", Op::New),
-    with(0x8d, "BINUNICODE8", Counted(8), Op::Scalar(Value::Text)),
-    with(b'C', "SHORT_BINBYTES", Counted(1), Op::Scalar(Value::Bytes)),
-    with(b'B', "BINBYTES", Counted(4), Op::Scalar(Value::Bytes)),
-    with(0x8e, "BINBYTES8", Counted(8), Op::Scalar(Value::Bytes)),
+    beyond(0x8d, "BINUNICODE8", Counted(8), Op::Scalar(Value::Text)),
+    beyond(b'C', "SHORT_BINBYTES", Counted(1), Op::Scalar(Value::Bytes)),
+    beyond(b'B', "BINBYTES", Counted(4), Op::Scalar(Value::Bytes)),
+    beyond(0x8e, "BINBYTES8", Counted(8), Op::Scalar(Value::Bytes)),
     with(0x80, "PROTO", Fixed(1), Op::Protocol),
-    with(0x95, "FRAME", Fixed(8), Op::Frame),
+    beyond(0x95, "FRAME", Fixed(8), Op::Frame),
     plain(b'.', "STOP", Op::Stop),
     alone(b'0', "POP", Fixed(0), Op::Pop(false)),
     alone(b'1', "POP_MARK", Fixed(0), Op::Pop(true)),
     alone(b'F', "FLOAT", Lines(1), Op::Scalar(Value::Float)),
-    alone(b'I', "INT", Lines(1), Op::Int),
-    alone(b'L', "LONG", Lines(1), Op::Int),
+    beyond(b'I', "INT", Lines(1), Op::Int),
+    beyond(b'L', "LONG", Lines(1), Op::Int),
     alone(b'S', "STRING", Lines(1), Op::Scalar(Value::Bytes)),
-    alone(b'T', "BINSTRING", Counted(4), Op::String),
+    beyond(b'T', "BINSTRING", Counted(4), Op::String),
     with(b'U', "SHORT_BINSTRING", Counted(1), Op::String),
     alone(b'V', "UNICODE", Lines(1), Op::Scalar(Value::Bytes)),
     alone(b'd', "DICT", Fixed(0), Op::Gather(Value::Dict)),
     alone(b'g', "GET", Lines(1), Op::Get),
     alone(b'l', "LIST", Fixed(0), Op::Gather(Value::List)),
     alone(b'p', "PUT", Lines(1), Op::Put),
-    alone(0x8b, "LONG4", Counted(4), Op::Scalar(Value::Int)),
-    alone(0x91, "FROZENSET", Fixed(0), Op::Gather(Value::Set)),
-    with(0x96, "BYTEARRAY8", Counted(8), Op::Scalar(Value::Bytes)),
+    beyond(0x8b, "LONG4", Counted(4), Op::Scalar(Value::Int)),
+    beyond(0x91, "FROZENSET", Fixed(0), Op::Gather(Value::Set)),
+    beyond(0x96, "BYTEARRAY8", Counted(8), Op::Scalar(Value::Bytes)),
     forbidden(b'2', "DUP"),
     forbidden(b'P', "PERSID"),
     forbidden(b'i', "INST"),

@@ -1,22 +1,22 @@
-//! A machine that reads the pickles of checkpoints without calling any function.
+//! The values of a pickle, in an arena: each container is a node with a linked list of cells for its items. Scalars stay in the
+//! bytes of the pickle, and a value has the position of its instruction. So no function recurses, an object with several
+//! references is stored once, and memory follows from the number of instructions.
 //!
-//! The stream is read once, from its first byte to its last, into an arena: each container is a node with a linked list of
-//! cells for its items. Scalars stay in the stream, and a value has the position of its instruction. So no function recurses,
-//! an object with several references is stored once, and memory follows from the number of instructions. No number in the
-//! stream decides how much memory is allocated.
+//! The module `machine` fills the arena.
 
 use alloc::vec::Vec;
 use core::cell::Cell as Counter;
 
-use crate::escape::Short;
-use crate::formats::error::{FormatError, follow};
+use crate::formats::error::FormatError;
+use crate::formats::limits::check_rank;
 use crate::formats::rules::Rule;
 use crate::limits::Limits;
 use crate::num::{len_u32, u64_from_usize, usize_from_u32};
 use crate::rules::Limit;
 
-use super::globals::{self, BYTES, Dtype, Global};
-use super::opcodes::{self, Op, Operand};
+use super::globals::{BYTES, Dtype, Global, Known};
+use super::opcodes::{self, Operand};
+use super::storages::LazyView;
 
 /// A value. The number of a scalar is the position of its instruction in the stream. The number of a container is its node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,8 +33,16 @@ pub(super) enum Value {
     Text(u32),
     /// Bytes.
     Bytes(u32),
+    /// Bytes that a text spells in Latin-1, as Python 3 writes bytes in pickles of protocol 2. The number is the position of the
+    /// text.
+    Latin1(u32),
+    /// A mutable array of bytes. The item of its node is the value of its bytes.
+    ByteArray(u32),
     /// A global.
     Global(Global),
+    /// A global that zten does not know, in a pickle whose unknown globals are tolerated. The items of its node are the texts of
+    /// the module and the name; a node without items belongs to the instruction GLOBAL, which holds both.
+    Foreign(u32),
     /// A tuple.
     Tuple(u32),
     /// A list.
@@ -45,6 +53,8 @@ pub(super) enum Value {
     Dict(u32),
     /// An ordered dictionary.
     Ordered(u32),
+    /// An object that has attributes and nothing else. The items of its node are names and values.
+    Namespace(u32),
     /// A storage. The items of its node are the class, the key, the number of elements and the device.
     Storage(u32),
     /// A tensor. The items of its node are the storage, the offset, the shape, the strides, and the dtype, which is
@@ -52,10 +62,36 @@ pub(super) enum Value {
     Tensor(u32),
     /// A device. The items of its node are the kind and the number.
     Device(u32),
-    /// The result of a global that zten does not interpret. The number is the position of the instruction.
-    Unread(u32),
+    /// The layout of a sparse tensor.
+    Layout(TensorLayout),
+    /// A sparse tensor. The items of its node are the layout, the tensors of indices, the tensor of values, and the shape.
+    Sparse(u32),
+    /// A tensor of a kind that zten does not read. The items of its node are the function that makes the tensor and the shape,
+    /// which is [`Value::None`] if the pickle does not give the shape.
+    UnreadTensor(u32),
+    /// An array of NumPy. The items of its node are the shape, the dtype, whether the order is column-major, and the bytes or the
+    /// list of objects. A node without items is an array that no state has filled.
+    Array(u32),
+    /// A dtype of NumPy. The items of its node are the name, and the state if the dtype has one.
+    NumpyDtype(u32),
+    /// A scalar of NumPy. The items of its node are the dtype and the bytes.
+    Scalar(u32),
+    /// An object of another class. The items of its node are the class and a tuple of arguments; then come lists and dictionaries
+    /// of items that were added to the object, and its state.
+    Object(u32),
     /// The start of the items of a container. It occurs on the stack alone.
     Mark,
+}
+
+/// The layout of a tensor, as PyTorch names it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum TensorLayout {
+    /// Coordinates and values.
+    Coo,
+    /// Compressed rows.
+    Csr,
+    /// Compressed columns, blocks of compressed rows or columns, or another layout.
+    Other,
 }
 
 /// A container.
@@ -70,7 +106,7 @@ struct Node {
     /// The position in the stream of the instruction that makes the container.
     at: u32,
     /// The bits of the [`Fact`]s that are true.
-    facts: u8,
+    facts: u16,
 }
 
 /// A fact about a container. Facts about the items are updated as items are added: if each instruction that refers to a
@@ -91,8 +127,18 @@ pub(super) enum Fact {
     IsState,
     /// The container is, or lies within, the versions of modules, which are checked and dropped.
     IsMetadata,
-    /// The container holds hooks, and must be empty in the end.
+    /// The container holds hooks, which are left out.
     IsHooks,
+    /// The container is a tuple that holds a mutable value, so Python cannot hash the tuple.
+    HasMutable,
+    /// The container is a `frozenset`, which Python can hash.
+    IsFrozen,
+    /// The container holds the items that were added to an object.
+    IsItems,
+    /// The container is a global that zten does not know.
+    IsForeign,
+    /// The container says whether a tensor shows its elements conjugated or negated.
+    IsTensorMetadata,
 }
 
 impl Node {
@@ -104,7 +150,7 @@ impl Node {
 
 impl Fact {
     /// Returns the bit of this fact in [`Node::facts`].
-    const fn bit(self) -> u8 {
+    const fn bit(self) -> u16 {
         match self {
             Self::HasOtherThanInts => 1,
             Self::HasOtherThanScalars => 2,
@@ -114,6 +160,11 @@ impl Fact {
             Self::IsState => 32,
             Self::IsMetadata => 64,
             Self::IsHooks => 128,
+            Self::HasMutable => 256,
+            Self::IsFrozen => 512,
+            Self::IsItems => 1024,
+            Self::IsForeign => 2048,
+            Self::IsTensorMetadata => 4096,
         }
     }
 }
@@ -128,24 +179,10 @@ struct Cell {
 /// The value of [`Cell::next`] in the last cell of a node.
 const END: u32 = u32::MAX;
 
-/// The context of a pickle, which decides the opcodes that are allowed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Context {
-    /// A pickle in an archive.
-    Archived,
-    /// A file that is a pickle, or a stream of several pickles.
-    Alone,
-    /// The pickle of a NumPy array of Python objects.
-    Objects,
-}
-
 /// The length in bytes of the longest line that is parsed as a number.
 const LONGEST_NUMBER: usize = 64;
 /// The length in bytes of the longest text that is compared with known names.
 pub(super) const LONGEST_NAME: usize = 64;
-/// The largest number of arguments of an allowed function.
-const ARGUMENTS: usize = 8;
-
 /// The largest number of bytes of the arena for each byte of the stream. The same limit holds for the names and attributes
 /// that are derived from the arena. Streams of tensors need a quarter of this number.
 const FACTOR: u64 = 32;
@@ -158,63 +195,93 @@ pub(super) fn allowance(bytes: usize, limits: &Limits) -> u64 {
     most.min(limits.manifest())
 }
 
+/// The number of dropped parts of each kind.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Dropped {
+    /// Hooks of tensors and parameters: functions that run when gradients are computed.
+    pub(super) hooks: u64,
+    /// States of tensors and parameters: attributes that a program has set.
+    pub(super) states: u64,
+    /// Attributes of dictionaries.
+    pub(super) attributes: u64,
+}
+
+impl Dropped {
+    /// Counts hooks.
+    pub(super) fn add_hooks(&mut self) {
+        self.hooks = self.hooks.saturating_add(1);
+    }
+
+    /// Counts a state.
+    pub(super) fn add_state(&mut self) {
+        self.states = self.states.saturating_add(1);
+    }
+
+    /// Counts attributes of a dictionary.
+    pub(super) fn add_attributes(&mut self) {
+        self.attributes = self.attributes.saturating_add(1);
+    }
+}
+
+/// What PyTorch does not know when it loads with `weights_only=True`.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct BeyondTorch {
+    /// The offset in the file of the instruction.
+    pub(super) at: u64,
+    pub(super) what: Unknown,
+}
+
+/// An instruction or an import that PyTorch does not know.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Unknown {
+    /// The name of an instruction.
+    Instruction(&'static str),
+    /// A class or function.
+    Import(Known),
+}
+
 /// A pickle in the arena.
 #[derive(Debug)]
 pub(super) struct Pickle<'p> {
-    bytes: &'p [u8],
+    pub(super) bytes: &'p [u8],
     /// The offset of the pickle in the file.
     base: u64,
     nodes: Vec<Node>,
     cells: Vec<Cell>,
     /// The number of bytes that the arena may still take.
-    room: u64,
-    /// The error for the first unsupported value. It is reported only if the pickle is otherwise valid.
-    unsupported: Option<FormatError>,
+    pub(super) room: u64,
+    /// The parts that were dropped because zten has no form for them.
+    pub(super) dropped: Dropped,
+    /// The first instruction or import that PyTorch does not know when it loads with `weights_only=True`.
+    pub(super) beyond_torch: Option<BeyondTorch>,
     /// The amount of work: the number of instructions, items and bytes of operands that were visited.
     steps: &'p Counter<u64>,
 }
 
-/// The state of the machine.
-struct Machine<'p> {
-    pickle: Pickle<'p>,
-    context: Context,
-    /// The position of the next instruction.
-    at: usize,
-    /// The position of the current instruction.
-    now: u32,
-    /// The end of the last frame that began.
-    frame: Option<usize>,
-    stack: Vec<Value>,
-    /// The largest height of the stack so far, for which the arena has been charged.
-    highest: usize,
-    /// The memo: values and their keys, which ascend.
-    memo: Vec<(u32, Value)>,
-}
-
 impl<'p> Pickle<'p> {
-    /// Reads the pickle of an archive, which begins at offset `base` of the file, and returns the pickle and its value. `steps`
-    /// counts the instructions, items of containers and bytes of operands that are visited.
-    pub(super) fn read(
-        bytes: &'p [u8],
-        base: u64,
-        (limits, steps): (&Limits, &'p Counter<u64>),
-    ) -> Result<(Self, Value), FormatError> {
-        let mut machine = Machine::new(bytes, base, (Context::Archived, limits), steps);
-        let value = machine.run()?;
-        machine.check_end()?;
-        Ok((machine.pickle, value))
+    /// Creates an empty arena for the pickle `bytes`, which begins at offset `base` of the file. The arena may take `room` bytes.
+    /// `steps` counts the instructions, items of containers and bytes of operands that are visited.
+    pub(super) fn new(bytes: &'p [u8], base: u64, room: u64, steps: &'p Counter<u64>) -> Self {
+        let (nodes, cells) = (Vec::new(), Vec::new());
+        let (dropped, beyond_torch) = (Dropped::default(), None);
+        Self { bytes, base, nodes, cells, room, dropped, beyond_torch, steps }
     }
 
-    /// Checks the pickle of an array of Python objects, which begins at offset `base` of the file. The pickle may import the
-    /// globals of checkpoints, NumPy's own functions for arrays, and classes of plain values. Bytes after the pickle are
-    /// ignored, as NumPy ignores them.
-    pub(super) fn check_objects(
-        bytes: &'p [u8],
-        base: u64,
-        (limits, steps): (&Limits, &'p Counter<u64>),
-    ) -> Result<(), FormatError> {
-        let mut machine = Machine::new(bytes, base, (Context::Objects, limits), steps);
-        machine.run().map(drop)
+    /// Returns the module and the name of the global `node` that zten does not know.
+    pub(super) fn foreign_name(&self, node: u32) -> (&'p [u8], &'p [u8]) {
+        match self.first(node) {
+            [Value::Text(module), Value::Text(name)] => (self.operand(module), self.operand(name)),
+            _ => {
+                let mut lines = self.operand(self.position(node)).split(|byte| *byte == b'\n');
+                (lines.next().unwrap_or_default(), lines.next().unwrap_or_default())
+            }
+        }
+    }
+
+    /// Returns the value of the last cell of the container `node`, or `None` if the container is empty.
+    pub(super) fn last(&self, node: u32) -> Option<Value> {
+        let last = self.node(node)?.last;
+        self.cells.get(usize_from_u32(last)).map(|cell| cell.value)
     }
 
     /// Returns the items of the container `node`.
@@ -223,7 +290,7 @@ impl<'p> Pickle<'p> {
     }
 
     /// Adds `count` to the amount of work.
-    fn count_steps(&self, count: usize) {
+    pub(super) fn count_steps(&self, count: usize) {
         self.steps.set(self.steps.get().saturating_add(u64_from_usize(count)));
     }
 
@@ -309,6 +376,81 @@ impl<'p> Pickle<'p> {
         operand.unwrap_or_default()
     }
 
+    /// Returns the number of bytes of the text or bytes object at position `at`.
+    pub(super) fn operand_length(&self, at: u32) -> u64 {
+        u64_from_usize(self.operand(at).len())
+    }
+
+    /// Returns the offset in the file and the number of bytes of the text or bytes object at position `at`.
+    pub(super) fn extent(&self, at: u32) -> (u64, u64) {
+        let rest = self.bytes.get(usize_from_u32(at)..).and_then(<[u8]>::split_first);
+        let row = rest.and_then(|(byte, rest)| Some((opcodes::find(*byte)?, rest)));
+        let split = row.and_then(|(row, rest)| row.operand.split(rest));
+        let (operand, after) = split.unwrap_or_default();
+        let end = self.bytes.len().saturating_sub(after.len());
+        let start = u64_from_usize(end.saturating_sub(operand.len()));
+        (self.base.saturating_add(start), u64_from_usize(operand.len()))
+    }
+
+    /// Returns the number of bytes that the text at position `at` spells in Latin-1. The machine has checked that all characters
+    /// are those of Latin-1.
+    pub(super) fn latin_1_size(&self, at: u32) -> u64 {
+        // Each character of two bytes has one byte that continues it.
+        let is_start = |byte: &&u8| **byte & 0xc0 != 0x80;
+        u64_from_usize(self.bytes(at).iter().filter(is_start).count())
+    }
+
+    /// Returns the items of the tuple `shape` as dimensions, for the tensor whose description begins at offset `at` of the file.
+    pub(super) fn dimensions(
+        &self,
+        shape: u32,
+        (limits, at): (&Limits, u64),
+    ) -> Result<Vec<u64>, FormatError> {
+        let rank = usize_from_u32(self.length(shape));
+        check_rank(rank, limits, "it").map_err(|error| error.or_at(at))?;
+        let mut dimensions = Vec::new();
+        dimensions.try_reserve_exact(rank).map_err(|_| FormatError::memory())?;
+        for value in self.items(shape).take(rank) {
+            let wrong = || {
+                FormatError::violation_at(Rule::TorchTensor, Rule::TorchTensor.row().broken(), at)
+            };
+            dimensions.push(self.count(value).ok_or_else(wrong)?);
+        }
+        Ok(dimensions)
+    }
+
+    /// Returns whether parts were dropped because zten has no form for them.
+    pub(super) fn has_dropped(&self) -> bool {
+        self.dropped != Dropped::default()
+    }
+
+    /// Returns the dtype of the elements of the tensor `node`.
+    pub(super) fn tensor_dtype(&self, node: u32) -> Result<Dtype, FormatError> {
+        let [storage, _, _, _, dtype] = self.first(node);
+        match (dtype, storage) {
+            (Value::Global(Global::Dtype(dtype)), _) => Ok(dtype),
+            (_, Value::Storage(storage)) => Ok(self.storage_dtype(storage)),
+            _ => Err(FormatError::internal("a tensor has no storage")),
+        }
+    }
+
+    /// Returns how a tensor with this `metadata` shows its elements; `None` if it shows them as its storage holds them.
+    pub(super) fn view(&self, metadata: Value) -> Option<LazyView> {
+        let Value::Dict(node) = metadata else { return None };
+        let mut view = LazyView { is_conjugated: false, is_negated: false };
+        let mut items = self.items(node);
+        while let (Some(key), Some(value)) = (items.next(), items.next()) {
+            let Value::Text(at) = key else { continue };
+            let is_set = value == Value::Bool(true);
+            match self.short(at, LONGEST_NAME) {
+                Some(b"conj") => view.is_conjugated = is_set,
+                Some(b"neg") => view.is_negated = is_set,
+                _ => {}
+            }
+        }
+        (view.is_conjugated || view.is_negated).then_some(view)
+    }
+
     /// Returns the bytes of the text or bytes object at position `at`, and counts the bytes as work.
     pub(super) fn bytes(&self, at: u32) -> &'p [u8] {
         let bytes = self.operand(at);
@@ -363,9 +505,9 @@ impl<'p> Pickle<'p> {
     pub(super) fn is_scalar(&self, value: Value) -> bool {
         match value {
             Value::Int(at) => self.int(at).is_some(),
-            Value::None | Value::Bool(_) | Value::Float(_) | Value::Text(_) | Value::Bytes(_) => {
-                true
-            }
+            Value::None | Value::Bool(_) | Value::Float(_) | Value::Text(_) => true,
+            Value::Bytes(_) | Value::Latin1(_) | Value::ByteArray(_) => true,
+            Value::Scalar(node) => self.number(node).is_some(),
             value => matches!(value, Value::Device(_) | Value::Global(Global::Dtype(_))),
         }
     }
@@ -375,26 +517,16 @@ impl<'p> Pickle<'p> {
         f64::from_be_bytes(self.operand(at).first_chunk().copied().unwrap_or_default())
     }
 
-    /// Records an unsupported value unless one has been recorded already. `sentence` describes the value, and `at` is its
-    /// offset in the file.
-    pub(super) fn is_unsupported(&mut self, sentence: &str, at: u64) {
-        if self.unsupported.is_none() {
-            self.unsupported = Some(FormatError::violation_at(Rule::TorchValue, sentence, at));
-        }
-    }
-
-    /// Fails with the error for the first unsupported value, if there is such a value.
-    pub(super) fn check_supported(&mut self) -> Result<(), FormatError> {
-        self.unsupported.take().map_or(Ok(()), Err)
+    /// Charges `bytes` bytes to the memory that the pickle may take. Used for work that a few bytes of the pickle could repeat
+    /// otherwise.
+    pub(super) fn charge(&mut self, bytes: usize) -> Result<(), FormatError> {
+        self.room = self.room.checked_sub(u64_from_usize(bytes)).ok_or_else(too_large)?;
+        Ok(())
     }
 
     /// Appends `item` to `list`, charges its size to `room`, and returns its position.
-    fn push<T>(room: &mut u64, list: &mut Vec<T>, item: T) -> Result<u32, FormatError> {
-        let Some(rest) = room.checked_sub(u64_from_usize(size_of::<T>())) else {
-            let sentence = "the values of the pickle take more memory than the limit allows";
-            return Err(FormatError::violation(Limit::Manifest, sentence));
-        };
-        *room = rest;
+    pub(super) fn push<T>(room: &mut u64, list: &mut Vec<T>, item: T) -> Result<u32, FormatError> {
+        *room = room.checked_sub(u64_from_usize(size_of::<T>())).ok_or_else(too_large)?;
         let place = len_u32(list.len());
         list.try_reserve(1).map_err(|_| FormatError::memory())?;
         list.push(item);
@@ -402,29 +534,42 @@ impl<'p> Pickle<'p> {
     }
 
     /// Creates an empty container for the instruction at position `at`, and returns its node.
-    fn container(&mut self, at: u32) -> Result<u32, FormatError> {
+    pub(super) fn container(&mut self, at: u32) -> Result<u32, FormatError> {
         let node = Node { first: END, last: END, length: 0, at, facts: 0 };
         Self::push(&mut self.room, &mut self.nodes, node)
     }
 
     /// Creates an empty container of which `fact` is true for the instruction at position `at`, and returns its node.
-    fn container_of(&mut self, at: u32, fact: Fact) -> Result<u32, FormatError> {
+    pub(super) fn container_of(&mut self, at: u32, fact: Fact) -> Result<u32, FormatError> {
         let node = Node { first: END, last: END, length: 0, at, facts: fact.bit() };
         Self::push(&mut self.room, &mut self.nodes, node)
     }
 
     /// Returns the bits of the facts that `item` makes true of its container.
-    fn facts_of(&self, item: Value) -> u8 {
+    fn facts_of(&self, item: Value) -> u16 {
+        let mutable = if self.is_mutable(item) { Fact::HasMutable.bit() } else { 0 };
         match item {
             Value::Bool(_) => 0,
             Value::Int(at) if self.int(at).is_some() => 0,
-            item if self.is_scalar(item) => Fact::HasOtherThanInts.bit(),
-            _ => Fact::HasOtherThanInts.bit() | Fact::HasOtherThanScalars.bit(),
+            item if self.is_scalar(item) => Fact::HasOtherThanInts.bit() | mutable,
+            _ => Fact::HasOtherThanInts.bit() | Fact::HasOtherThanScalars.bit() | mutable,
+        }
+    }
+
+    /// Returns whether Python cannot hash `value`: a mutable value, or a tuple with a mutable value in it.
+    pub(super) fn is_mutable(&self, value: Value) -> bool {
+        match value {
+            Value::List(_) | Value::Dict(_) | Value::Ordered(_) | Value::Namespace(_) => true,
+            Value::Array(_) | Value::ByteArray(_) => true,
+            Value::Set(node) => !self.has(node, Fact::IsFrozen),
+            Value::Bytes(at) => self.is_bytearray(at),
+            Value::Tuple(node) => self.has(node, Fact::HasMutable),
+            _ => false,
         }
     }
 
     /// Appends `values` to the items of the container `node`.
-    fn extend(&mut self, node: u32, values: &[Value]) -> Result<(), FormatError> {
+    pub(super) fn extend(&mut self, node: u32, values: &[Value]) -> Result<(), FormatError> {
         for value in values {
             let cell = Cell { value: *value, next: END };
             let place = Self::push(&mut self.room, &mut self.cells, cell)?;
@@ -442,6 +587,12 @@ impl<'p> Pickle<'p> {
         }
         Ok(())
     }
+}
+
+/// Returns the error for a pickle whose values take too much memory.
+fn too_large() -> FormatError {
+    let sentence = "the values of the pickle take more memory than the limit allows";
+    FormatError::violation(Limit::Manifest, sentence)
 }
 
 /// An iterator over the items of a container.
@@ -477,638 +628,6 @@ impl Iterator for Items<'_> {
     }
 }
 
-impl Pickle<'_> {
-    /// Checks a pickle that is not in an archive and begins at offset `base` of the file, and returns its length. `is_followed`
-    /// says that other bytes may follow the pickle.
-    pub(super) fn check(
-        bytes: &[u8],
-        base: u64,
-        (limits, is_followed): (&Limits, bool),
-    ) -> Result<usize, FormatError> {
-        let steps = Counter::new(0);
-        let mut machine = Machine::new(bytes, base, (Context::Alone, limits), &steps);
-        machine.run()?;
-        if !is_followed {
-            machine.check_end()?;
-        }
-        Ok(machine.at)
-    }
-}
-
-impl<'p> Machine<'p> {
-    fn new(
-        bytes: &'p [u8],
-        base: u64,
-        (context, limits): (Context, &Limits),
-        steps: &'p Counter<u64>,
-    ) -> Self {
-        let (nodes, cells, room) = (Vec::new(), Vec::new(), allowance(bytes.len(), limits));
-        let pickle = Pickle { bytes, base, nodes, cells, room, unsupported: None, steps };
-        let (stack, memo) = (Vec::new(), Vec::new());
-        Self { pickle, context, at: 0, now: 0, frame: None, stack, highest: 0, memo }
-    }
-
-    /// Returns an error of `rule` at the current instruction.
-    fn violation(&self, rule: Rule, sentence: impl core::fmt::Display) -> FormatError {
-        FormatError::violation_at(rule, sentence, self.pickle.byte(self.now))
-    }
-
-    /// Executes all instructions up to STOP, and returns the value that STOP finds on the stack.
-    fn run(&mut self) -> Result<Value, FormatError> {
-        // Pickles of protocols 0 and 1 do not begin with the opcode PROTO.
-        let protocol = match (self.pickle.bytes, self.context) {
-            ([0x80, protocol @ 2..=5, ..], _) => *protocol,
-            ([0x80, ..], _) | (_, Context::Archived) => {
-                let sentence = "the pickle does not begin with a protocol from 2 to 5";
-                return Err(self.violation(Rule::TorchPickle, sentence));
-            }
-            (_, Context::Alone | Context::Objects) => 1,
-        };
-        loop {
-            self.now = len_u32(self.at);
-            let rest = self.pickle.bytes.get(self.at..).unwrap_or_default();
-            let Some((byte, rest)) = rest.split_first() else {
-                return Err(self.violation(Rule::TorchPickle, "the pickle ends without STOP"));
-            };
-            let Some(row) = opcodes::find(*byte) else {
-                let sentence = format_args!("the byte {byte:#04x} is no instruction of a pickle");
-                return Err(self.violation(Rule::TorchOpcode, sentence));
-            };
-            let allowed = row.op.filter(|_| self.context != Context::Archived || !row.is_alone);
-            let Some(op) = allowed else {
-                let name = row.name;
-                let sentence = format_args!("the instruction {name} ({byte:#04x}) is not allowed");
-                return Err(self.violation(Rule::TorchOpcode, sentence));
-            };
-            if row.protocol() > protocol {
-                let (name, first) = (row.name, row.protocol());
-                let sentence = format_args!(
-                    "the instruction {name} is of protocol {first}, and the pickle of {protocol}"
-                );
-                return Err(self.violation(Rule::TorchOpcode, sentence));
-            }
-            let Some((operand, rest)) = row.operand.split(rest) else {
-                let name = row.name;
-                let sentence = format_args!("the pickle ends within the instruction {name}");
-                return Err(self.violation(Rule::TorchPickle, sentence));
-            };
-            let from = self.at;
-            self.at = self.pickle.bytes.len().saturating_sub(rest.len());
-            self.pickle.count_steps(self.at.saturating_sub(from));
-            // Unpicklers read a frame as a whole, and some of them fail on an instruction that crosses its end while others do
-            // not.
-            if self.frame.is_some_and(|end| from < end && end < self.at) {
-                let sentence = "a frame ends within an instruction";
-                return Err(self.violation(Rule::TorchPickle, sentence));
-            }
-            if matches!(op, Op::Stop) {
-                return self.stop();
-            }
-            self.step(op, operand)?;
-        }
-    }
-
-    /// Checks that the stream ends with the last instruction, STOP.
-    fn check_end(&self) -> Result<(), FormatError> {
-        let count = self.pickle.bytes.len().saturating_sub(self.at);
-        if count == 0 {
-            return Ok(());
-        }
-        let sentence = follow(u64_from_usize(count), "STOP: another pickle, or data");
-        Err(self.violation(Rule::TorchTrailing, sentence))
-    }
-
-    /// Executes STOP: returns the only value on the stack.
-    fn stop(&self) -> Result<Value, FormatError> {
-        if self.frame.is_some_and(|end| self.at < end) {
-            return Err(self.violation(Rule::TorchPickle, "a frame extends beyond STOP"));
-        }
-        match *self.stack {
-            [value] if value != Value::Mark => Ok(value),
-            _ => Err(self.violation(Rule::TorchPickle, "STOP does not find exactly one value")),
-        }
-    }
-
-    /// Executes the instruction `op` with its `operand`.
-    fn step(&mut self, op: Op, operand: &[u8]) -> Result<(), FormatError> {
-        let now = self.now;
-        match op {
-            Op::Push(value) => self.push(value),
-            Op::Scalar(value) => {
-                let value = value(now);
-                if let Value::Text(at) = value {
-                    self.pickle.text(at)?;
-                }
-                self.push(value)
-            }
-            // PyTorch decodes the strings of Python 2 as UTF-8 texts.
-            Op::String if str::from_utf8(operand).is_ok() => self.push(Value::Text(now)),
-            Op::String if self.context == Context::Archived => self.pickle.text(now).map(drop),
-            Op::String => self.push(Value::Bytes(now)),
-            Op::Empty(value) => {
-                let node = self.empty(value)?;
-                self.push(value(node))
-            }
-            Op::Int => match (operand.trim_ascii_end(), decimal(operand)) {
-                (b"00", _) => self.push(Value::Bool(false)),
-                (b"01", _) => self.push(Value::Bool(true)),
-                (line, None) if !is_long(line) => {
-                    Err(self.violation(Rule::TorchPickle, NOT_A_NUMBER))
-                }
-                _ => self.push(Value::Int(now)),
-            },
-            Op::Tuple(count) => {
-                let start = self.from(count.into())?;
-                let node = self.gather(start)?;
-                self.push(Value::Tuple(node))
-            }
-            Op::Gather(value) => {
-                let start = self.mark()?;
-                let node = self.gather(start)?;
-                if matches!(value(node), Value::Dict(_)) {
-                    self.pickle.note(node, Fact::IsMap);
-                    if self.pickle.length(node) & 1 == 1 {
-                        return Err(self.violation(Rule::TorchPickle, ODD));
-                    }
-                }
-                self.push(value(node))
-            }
-            Op::Pop(false) if self.stack.last() != Some(&Value::Mark) => self.pop().map(drop),
-            Op::Pop(_) => {
-                let start = self.mark()?;
-                self.stack.truncate(start);
-                Ok(())
-            }
-            Op::Add(target, many) => self.add(target, many),
-            Op::Global => self.global(operand),
-            Op::StackGlobal => self.stack_global(),
-            Op::Reduce => self.reduce(),
-            Op::Build => self.build(),
-            Op::New => self.new_object(),
-            Op::Persistent => self.persistent(),
-            Op::Put => {
-                let index = self.index(operand)?;
-                self.put(index)
-            }
-            Op::Memoize => self.put(u64_from_usize(self.memo.len())),
-            Op::Get => {
-                let index = self.index(operand)?;
-                let place = self.memo.binary_search_by(|(key, _)| u64::from(*key).cmp(&index));
-                let entry = place.ok().and_then(|place| self.memo.get(place));
-                let (_, value) = *entry.ok_or_else(|| {
-                    let sentence = format_args!("the memo has no value with the number {index}");
-                    self.violation(Rule::TorchMemo, sentence)
-                })?;
-                self.push(value)
-            }
-            Op::Protocol if now == 0 => Ok(()),
-            Op::Protocol => {
-                Err(self
-                    .violation(Rule::TorchOpcode, "PROTO is only allowed as the first instruction"))
-            }
-            Op::Frame => self.begin_frame(number(operand)),
-            Op::Stop => Err(FormatError::internal("nothing stops the machine")),
-        }
-    }
-
-    /// Begins a frame of `length` bytes after the current instruction.
-    fn begin_frame(&mut self, length: u64) -> Result<(), FormatError> {
-        if self.frame.is_some_and(|end| self.at < end) {
-            let sentence = "a frame begins within another frame";
-            return Err(self.violation(Rule::TorchPickle, sentence));
-        }
-        let end = usize::try_from(length).ok().and_then(|length| self.at.checked_add(length));
-        self.frame = end.filter(|end| *end <= self.pickle.bytes.len());
-        if self.frame.is_some() {
-            return Ok(());
-        }
-        Err(self.violation(Rule::TorchPickle, "a frame extends beyond the pickle"))
-    }
-
-    /// Creates an empty container of the kind that `value` makes, and returns its node.
-    fn empty(&mut self, value: fn(u32) -> Value) -> Result<u32, FormatError> {
-        match value(0) {
-            Value::Dict(_) | Value::Ordered(_) => self.pickle.container_of(self.now, Fact::IsMap),
-            _ => self.pickle.container(self.now),
-        }
-    }
-
-    /// Returns the memo's key in the operand of a GET or PUT instruction of any width.
-    fn index(&self, operand: &[u8]) -> Result<u64, FormatError> {
-        if !self.pickle.bytes.get(usize_from_u32(self.now)).is_some_and(|op| b"gp".contains(op)) {
-            return Ok(number(operand));
-        }
-        let index = decimal(operand).and_then(|index| u64::try_from(index).ok());
-        index.ok_or_else(|| self.violation(Rule::TorchPickle, NOT_A_NUMBER))
-    }
-
-    /// Pushes `value` on the stack.
-    fn push(&mut self, value: Value) -> Result<(), FormatError> {
-        if self.stack.len() < self.highest {
-            self.stack.push(value);
-            return Ok(());
-        }
-        self.highest = self.highest.saturating_add(1);
-        Pickle::push(&mut self.pickle.room, &mut self.stack, value).map(drop)
-    }
-
-    /// Returns the position on the stack of the first of the top `count` values. Fails if there are fewer values above the last
-    /// mark.
-    fn from(&self, count: usize) -> Result<usize, FormatError> {
-        let start = self.stack.len().checked_sub(count);
-        let values = start.and_then(|start| Some((start, self.stack.get(start..)?)));
-        match values {
-            Some((start, values)) if !values.contains(&Value::Mark) => Ok(start),
-            _ => {
-                let sentence = "an instruction finds fewer values than it takes";
-                Err(self.violation(Rule::TorchPickle, sentence))
-            }
-        }
-    }
-
-    /// Pops the value on top of the stack. Fails on a mark.
-    fn pop(&mut self) -> Result<Value, FormatError> {
-        self.from(1)?;
-        self.stack.pop().ok_or_else(|| FormatError::internal("a value is gone"))
-    }
-
-    /// Returns the value on top of the stack. Fails on a mark.
-    fn top(&self) -> Result<Value, FormatError> {
-        let place = self.from(1)?;
-        self.stack.get(place).copied().ok_or_else(|| FormatError::internal("a value is gone"))
-    }
-
-    /// Removes the last mark from the stack, and returns the position of the first value that was above the mark.
-    fn mark(&mut self) -> Result<usize, FormatError> {
-        let Some(place) = self.stack.iter().rposition(|value| *value == Value::Mark) else {
-            return Err(self.violation(Rule::TorchPickle, "an instruction finds no mark"));
-        };
-        self.stack.remove(place);
-        Ok(place)
-    }
-
-    /// Pops the values from position `start` on, and returns the node of a new container of them.
-    fn gather(&mut self, start: usize) -> Result<u32, FormatError> {
-        let node = self.pickle.container(self.now)?;
-        self.pickle.extend(node, self.stack.get(start..).unwrap_or_default())?;
-        self.stack.truncate(start);
-        Ok(node)
-    }
-
-    /// Pops items and adds them to the list (`target` is `l`), set (`s`) or dictionary (`d`) below: all values above the last
-    /// mark if `many`, and one item otherwise.
-    fn add(&mut self, target: u8, many: bool) -> Result<(), FormatError> {
-        let is_dict = target == b'd';
-        let start = if many { self.mark()? } else { self.from(if is_dict { 2 } else { 1 })? };
-        let place = start.checked_sub(1).and_then(|place| self.stack.get(place)).copied();
-        if matches!(place, Some(Value::Unread(_))) && self.context == Context::Objects {
-            // A container of another class, such as `deque`, takes the items. They are not kept: each was checked when it was
-            // pushed.
-            self.stack.truncate(start);
-            return Ok(());
-        }
-        let ((b'l', Some(Value::List(node)))
-        | (b's', Some(Value::Set(node)))
-        | (b'd', Some(Value::Dict(node) | Value::Ordered(node)))) = (target, place)
-        else {
-            let sentence = "items are added to a value that is no list, set or dictionary";
-            return Err(self.violation(Rule::TorchPickle, sentence));
-        };
-        let values = self.stack.get(start..).unwrap_or_default();
-        if is_dict && values.len().checked_rem(2) != Some(0) {
-            return Err(self.violation(Rule::TorchPickle, ODD));
-        }
-        if target != b'l' {
-            let step = if is_dict { 2 } else { 1 };
-            values.iter().step_by(step).try_for_each(|key| self.check_hashable(*key))?;
-        }
-        self.pickle.extend(node, values)?;
-        self.stack.truncate(start);
-        Ok(())
-    }
-
-    /// Checks that `key` can be a key of a dictionary or an item of a set: Python cannot hash a mutable value, and fails.
-    fn check_hashable(&self, key: Value) -> Result<(), FormatError> {
-        let is_mutable = match key {
-            Value::List(_) | Value::Dict(_) | Value::Ordered(_) => true,
-            // The opcode FROZENSET, which makes an immutable set, is allowed only outside of archives.
-            Value::Set(_) => self.context == Context::Archived,
-            Value::Bytes(at) => self.pickle.is_bytearray(at),
-            _ => false,
-        };
-        if !is_mutable {
-            return Ok(());
-        }
-        let sentence = "a key of a dictionary or an item of a set is a mutable value";
-        Err(self.violation(Rule::TorchPickle, sentence))
-    }
-
-    /// Stores the value on top of the stack in the memo under the key `index`.
-    fn put(&mut self, index: u64) -> Result<(), FormatError> {
-        let value = self.top()?;
-        let last = self.memo.last().map(|(last, _)| *last);
-        let key = u32::try_from(index).ok().filter(|index| last.is_none_or(|last| last < *index));
-        let Some(key) = key else {
-            let sentence =
-                format_args!("a value is put into the memo with the number {index}, out of order");
-            return Err(self.violation(Rule::TorchMemo, sentence));
-        };
-        Pickle::push(&mut self.pickle.room, &mut self.memo, (key, value)).map(drop)
-    }
-
-    /// Pushes the global `name` of `module`, if a pickle may import it.
-    fn named(&mut self, module: &[u8], name: &[u8]) -> Result<(), FormatError> {
-        let of_objects = || match self.context {
-            Context::Objects => globals::of_objects(module, name),
-            Context::Archived | Context::Alone => None,
-        };
-        if let Some(global) = globals::find(module, name).or_else(of_objects) {
-            return self.push(Value::Global(global));
-        }
-        let text = |bytes| str::from_utf8(bytes).unwrap_or("\u{fffd}");
-        let (module, name) = (Short(text(module)), Short(text(name)));
-        let sentence = format_args!("the global {name} of the module {module} is not allowed");
-        Err(self.violation(Rule::TorchGlobal, sentence))
-    }
-
-    /// Executes GLOBAL: imports the global that two lines name.
-    fn global(&mut self, operand: &[u8]) -> Result<(), FormatError> {
-        let mut lines = operand.split(|byte| *byte == b'\n');
-        let (module, name) = (lines.next(), lines.next());
-        self.named(module.unwrap_or_default(), name.unwrap_or_default())
-    }
-
-    /// Executes `STACK_GLOBAL`: imports the global that two texts on the stack name.
-    fn stack_global(&mut self) -> Result<(), FormatError> {
-        let (name, module) = (self.pop()?, self.pop()?);
-        let (Value::Text(module), Value::Text(name)) = (module, name) else {
-            let sentence = "the module and the name of a global are not texts";
-            return Err(self.violation(Rule::TorchGlobal, sentence));
-        };
-        let (module, name) = (self.pickle.bytes(module), self.pickle.bytes(name));
-        self.named(module, name)
-    }
-
-    /// Returns the error for a call with wrong arguments at the current instruction.
-    fn wrong_call(&self) -> FormatError {
-        self.violation(Rule::TorchCall, Rule::TorchCall.row().broken())
-    }
-
-    /// Records that the current instruction makes an unsupported value, which `sentence` describes, and returns this value.
-    fn unread(&mut self, sentence: &str) -> Value {
-        let at = self.pickle.byte(self.now);
-        self.pickle.is_unsupported(sentence, at);
-        Value::Unread(self.now)
-    }
-
-    /// Executes REDUCE: pushes the result of an allowed function for its arguments.
-    fn reduce(&mut self) -> Result<(), FormatError> {
-        let (args, function) = (self.pop()?, self.pop()?);
-        let (Value::Global(function), Value::Tuple(node)) = (function, args) else {
-            return Err(self.wrong_call());
-        };
-        let count = self.pickle.length(node);
-        let args: [Value; ARGUMENTS] = self.pickle.first(node);
-        let value = match (function, count, args) {
-            (Global::OrderedDict, 0, _) => Value::Ordered(self.empty(Value::Ordered)?),
-            (Global::OrderedDict, 1, [Value::List(list), ..]) => self.ordered(list)?,
-            (Global::Size, 1, [shape @ Value::Tuple(node), ..])
-                if !self.pickle.has(node, Fact::HasOtherThanInts) =>
-            {
-                shape
-            }
-            (Global::Device, 1, [name @ Value::Text(at), ..]) => {
-                let text = self.pickle.short(at, LONGEST_NAME).unwrap_or_default();
-                let (kind, number) = globals::device(text).ok_or_else(|| self.wrong_call())?;
-                if number.is_some_and(|number| number > globals::LAST_DEVICE) {
-                    return Err(self.wrong_call());
-                }
-                if globals::is_kind(kind) { name } else { self.unread(DEVICE) }
-            }
-            (Global::Device, 2, [kind @ Value::Text(at), number @ Value::Int(_), ..]) => {
-                let text = self.pickle.short(at, LONGEST_NAME).unwrap_or_default();
-                let device = globals::device(text).filter(|(_, number)| number.is_none());
-                let is_number = self
-                    .pickle
-                    .count(number)
-                    .is_some_and(|number| number <= u64::from(globals::LAST_DEVICE));
-                let (name, _) = device.filter(|_| is_number).ok_or_else(|| self.wrong_call())?;
-                if globals::is_kind(name) {
-                    let node = self.pickle.container(self.now)?;
-                    self.pickle.extend(node, &[kind, number])?;
-                    Value::Device(node)
-                } else {
-                    self.unread(DEVICE)
-                }
-            }
-            (Global::Set, 1, [Value::List(list), ..]) => self.set(list)?,
-            (Global::Tensor(least, most, _), ..)
-                if (u32::from(least)..=most.into()).contains(&count) =>
-            {
-                self.tensor(function, args)?
-            }
-            (Global::Parameter(expected), ..) if count == u32::from(expected) => match args {
-                [
-                    tensor @ (Value::Tensor(_) | Value::Unread(_)),
-                    grad @ Value::Bool(_),
-                    hooks,
-                    state,
-                    ..,
-                ] => {
-                    if let Value::Tensor(node) = tensor {
-                        self.check_gradients(node, grad)?;
-                    }
-                    self.check_empty(hooks, "a parameter with hooks is not read");
-                    self.check_attributes(state)?;
-                    tensor
-                }
-                _ => return Err(self.wrong_call()),
-            },
-            (Global::Unread, ..) => self.unread("a value of this kind is not read"),
-            _ => return Err(self.wrong_call()),
-        };
-        self.push(value)
-    }
-
-    /// Returns an ordered dictionary of the pairs in `list`, the form in which Python 2 wrote ordered dictionaries.
-    fn ordered(&mut self, list: u32) -> Result<Value, FormatError> {
-        let node = self.empty(Value::Ordered)?;
-        let mut next = self.pickle.items(list).place();
-        loop {
-            let mut items = self.pickle.resume(next);
-            let Some(pair) = items.next() else { return Ok(Value::Ordered(node)) };
-            next = items.place();
-            let (Value::List(pair) | Value::Tuple(pair)) = pair else {
-                return Err(self.wrong_call());
-            };
-            if self.pickle.length(pair) != 2 {
-                return Err(self.wrong_call());
-            }
-            let [key, value] = self.pickle.first(pair);
-            self.check_hashable(key)?;
-            self.pickle.extend(node, &[key, value])?;
-        }
-    }
-
-    /// Returns a set of the items of `list`. The items are copied, since the list may grow later.
-    fn set(&mut self, list: u32) -> Result<Value, FormatError> {
-        let node = self.pickle.container(self.now)?;
-        let mut next = self.pickle.items(list).place();
-        loop {
-            let mut items = self.pickle.resume(next);
-            let Some(item) = items.next() else { return Ok(Value::Set(node)) };
-            next = items.place();
-            self.check_hashable(item)?;
-            self.pickle.extend(node, &[item])?;
-        }
-    }
-
-    /// Records an unsupported value, which `sentence` describes, unless `value` is `None` or an empty dictionary. The
-    /// dictionary is marked, since it must be empty after the last instruction, too.
-    fn check_empty(&mut self, value: Value, sentence: &str) {
-        match value {
-            Value::None => {}
-            Value::Dict(node) | Value::Ordered(node) if self.pickle.length(node) == 0 => {
-                self.pickle.note(node, Fact::IsHooks);
-            }
-            _ => drop(self.unread(sentence)),
-        }
-    }
-
-    /// Marks the `state` of a parameter, which is checked after the last instruction and then dropped.
-    fn check_attributes(&mut self, state: Value) -> Result<(), FormatError> {
-        match state {
-            Value::None => {}
-            Value::Dict(node) => self.pickle.note(node, Fact::IsState),
-            Value::Tuple(_) | Value::Ordered(_) => {
-                self.unread("a parameter with this state is not read");
-            }
-            _ => return Err(self.wrong_call()),
-        }
-        Ok(())
-    }
-
-    /// Checks that the dtype of the node `tensor` allows gradients if `grad` is `True`: PyTorch fails on other tensors.
-    fn check_gradients(&self, tensor: u32, grad: Value) -> Result<(), FormatError> {
-        let [storage, _, _, _, dtype] = self.pickle.first(tensor);
-        let dtype = match (dtype, storage) {
-            (Value::Global(Global::Dtype(dtype)), _) => dtype,
-            (_, Value::Storage(storage)) => self.pickle.storage_dtype(storage),
-            _ => return Err(FormatError::internal("a tensor has no storage")),
-        };
-        if grad == Value::Bool(true) && !dtype.has_gradients() {
-            return Err(self.violation(Rule::TorchTensor, Rule::TorchTensor.row().broken()));
-        }
-        Ok(())
-    }
-
-    /// Returns the tensor that `function`, a [`Global::Tensor`], makes from `args`.
-    fn tensor(&mut self, function: Global, args: [Value; ARGUMENTS]) -> Result<Value, FormatError> {
-        let Global::Tensor(least, _, dtype_at) = function else { return Err(self.wrong_call()) };
-        let [storage, offset, shape, strides, grad, hooks, seventh, eighth] = args;
-        let (dtype, extra) = match dtype_at {
-            Some(_) => (seventh, eighth),
-            None => (Value::None, seventh),
-        };
-        let is_dtype = match dtype_at {
-            Some(_) => matches!(dtype, Value::Global(Global::Dtype(_))),
-            None => true,
-        };
-        let is_grad = least < 6 || matches!(grad, Value::Bool(_));
-        let (Value::Storage(_), Value::Int(_), Value::Tuple(_), Value::Tuple(_), true) =
-            (storage, offset, shape, strides, is_dtype && is_grad)
-        else {
-            return Err(self.wrong_call());
-        };
-        self.check_empty(hooks, "a tensor with hooks is not read");
-        // The metadata says that elements are conjugated or negated, which zten does not support.
-        self.check_empty(extra, "a tensor with metadata is not read");
-        let node = self.pickle.container_of(self.now, Fact::IsTensor)?;
-        self.pickle.extend(node, &[storage, offset, shape, strides, dtype])?;
-        // PyTorch changes a tensor that it rebuilds with a dtype in place, which fails if the tensor requires gradients.
-        if dtype_at.is_some() && grad == Value::Bool(true) {
-            let sentence = "a tensor that is rebuilt with a dtype cannot require gradients";
-            return Err(self.violation(Rule::TorchTensor, sentence));
-        }
-        self.check_gradients(node, grad)?;
-        Ok(Value::Tensor(node))
-    }
-
-    /// Executes BUILD: gives a state to the object on top of the stack.
-    fn build(&mut self) -> Result<(), FormatError> {
-        let state = self.pop()?;
-        match (self.top()?, state) {
-            (Value::Ordered(_), Value::Dict(state)) => {
-                // A `state_dict` has the versions of modules as an attribute. The versions do not affect tensors.
-                let [key, value] = self.pickle.first(state);
-                let is_named = matches!(key, Value::Text(at)
-                    if self.pickle.short(at, LONGEST_NAME) == Some(b"_metadata"));
-                match value {
-                    Value::Ordered(node) if is_named && self.pickle.length(state) == 2 => {
-                        self.pickle.note(node, Fact::IsMetadata);
-                    }
-                    _ if self.pickle.length(state) == 0 => {}
-                    _ => drop(self.unread("a dictionary with attributes is not read")),
-                }
-            }
-            (Value::Tensor(_), _) => drop(self.unread("a tensor with a state is not read")),
-            (Value::Unread(_), _) => {}
-            _ => {
-                let sentence = "a state is given to a value that takes no state";
-                return Err(self.violation(Rule::TorchCall, sentence));
-            }
-        }
-        Ok(())
-    }
-
-    /// Executes NEWOBJ: makes an object of a class that zten does not interpret.
-    fn new_object(&mut self) -> Result<(), FormatError> {
-        let (args, class) = (self.pop()?, self.pop()?);
-        let (Value::Global(Global::Unread), Value::Tuple(_)) = (class, args) else {
-            return Err(self.wrong_call());
-        };
-        let value = self.unread("an object of this class is not read");
-        self.push(value)
-    }
-
-    /// Executes BINPERSID: makes a storage from a persistent id.
-    fn persistent(&mut self) -> Result<(), FormatError> {
-        let id = self.pop()?;
-        let (count, [kind, class, key, device, length, view]): (_, [Value; 6]) = match id {
-            Value::Tuple(node) => (self.pickle.length(node), self.pickle.first(node)),
-            _ => (0, [Value::None; 6]),
-        };
-        let is_alone = self.context != Context::Archived;
-        let text = |value: Value| match value {
-            Value::Text(at) => self.pickle.short(at, LONGEST_NAME),
-            // Pickles of protocols 0 and 1 store texts as lines, which this machine takes for bytes.
-            Value::Bytes(at) if is_alone => self.pickle.short(at, LONGEST_NAME),
-            _ => None,
-        };
-        let place = text(device).and_then(globals::device);
-        if place.is_some_and(|(kind, _)| kind == b"meta") {
-            let sentence = "a storage is on the device meta, which stores nothing";
-            return Err(self.violation(Rule::TorchPersistentId, sentence));
-        }
-        // In a stream of PyTorch before 1.6, a storage may be a view of another storage.
-        let is_whole =
-            count == 5 || is_alone && count == 6 && matches!(view, Value::None | Value::Tuple(_));
-        let is_storage = is_whole
-            && text(kind) == Some(b"storage")
-            && place.is_some()
-            && text(key).is_some()
-            && matches!(class, Value::Global(Global::Storage(_) | Global::Untyped))
-            && matches!(length, Value::Int(_));
-        if !is_storage {
-            let sentence = "a persistent id is not that of a storage";
-            return Err(self.violation(Rule::TorchPersistentId, sentence));
-        }
-        let node = self.pickle.container_of(self.now, Fact::IsStorage)?;
-        self.pickle.extend(node, &[class, key, length, device])?;
-        self.push(Value::Storage(node))
-    }
-}
-
 /// A storage, as a persistent id describes it.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Storage<'p> {
@@ -1119,14 +638,37 @@ pub(super) struct Storage<'p> {
     pub(super) device: &'p [u8],
     /// The number of elements; `None` if the number is negative or exceeds 64 bits.
     pub(super) length: Option<u64>,
+    /// The part of the storage that is meant, in a stream of PyTorch before 1.6; `None` for the whole storage.
+    pub(super) part: Option<StoragePart<'p>>,
+}
+
+/// A part of a storage, which has a key of its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct StoragePart<'p> {
+    pub(super) key: &'p str,
+    /// The offset of the part in elements; `None` if the number is negative or exceeds 64 bits.
+    pub(super) offset: Option<u64>,
+    /// The number of elements; `None` if the number is negative or exceeds 64 bits.
+    pub(super) length: Option<u64>,
 }
 
 impl<'p> Pickle<'p> {
     /// Returns the storage that `node` describes.
     pub(super) fn storage(&self, node: u32) -> Result<Storage<'p>, FormatError> {
-        let [class, key, length, device] = self.first(node);
+        let [class, key, length, device, part] = self.first(node);
         let (Value::Text(key), Value::Text(device)) = (key, device) else {
             return Err(FormatError::internal("a storage has no key"));
+        };
+        let part = match part {
+            Value::Tuple(part) => {
+                let [key, offset, length] = self.first(part);
+                let Value::Text(key) = key else {
+                    return Err(FormatError::internal("a part of a storage has no key"));
+                };
+                let (offset, length) = (self.count(offset), self.count(length));
+                Some(StoragePart { key: self.text(key)?, offset, length })
+            }
+            _ => None,
         };
         Ok(Storage {
             dtype: self.storage_dtype(node),
@@ -1134,11 +676,12 @@ impl<'p> Pickle<'p> {
             key: self.text(key)?,
             device: self.bytes(device),
             length: self.count(length),
+            part,
         })
     }
 
     /// Returns the dtype of the elements of the storage `node`.
-    fn storage_dtype(&self, node: u32) -> Dtype {
+    pub(super) fn storage_dtype(&self, node: u32) -> Dtype {
         match self.first(node) {
             [Value::Global(Global::Storage(dtype))] => dtype,
             _ => BYTES,
@@ -1146,37 +689,37 @@ impl<'p> Pickle<'p> {
     }
 
     /// Returns whether the bytes at position `at` are a `bytearray`, which is mutable.
-    fn is_bytearray(&self, at: u32) -> bool {
+    pub(super) fn is_bytearray(&self, at: u32) -> bool {
         self.bytes.get(usize_from_u32(at)) == Some(&BYTEARRAY)
     }
 }
 
-/// The sentence about a device that PyTorch only knows with an extension package.
-const DEVICE: &str = "a device of this kind is not read";
 /// The opcode BYTEARRAY8.
 const BYTEARRAY: u8 = 0x96;
 
-/// The sentence for a dictionary of an odd number of items.
-const ODD: &str = "a key of a dictionary has no value";
-/// The sentence for a line that should contain a number.
-const NOT_A_NUMBER: &str = "a line is not a number";
-
 /// Parses a line of decimal digits, perhaps with the suffix `L`. Returns `None` if the line is no number of 64 bits.
-fn decimal(line: &[u8]) -> Option<i64> {
+pub(super) fn decimal(line: &[u8]) -> Option<i64> {
     let line = line.trim_ascii_end();
     let digits = line.strip_suffix(b"L").unwrap_or(line);
     str::from_utf8(digits).ok()?.parse().ok()
 }
 
-/// Returns whether a line is an integer with any number of decimal digits.
-fn is_long(line: &[u8]) -> bool {
-    let digits = line.strip_suffix(b"L").unwrap_or(line);
-    let digits = digits.strip_prefix(b"-").unwrap_or(digits);
-    !digits.is_empty() && digits.iter().all(u8::is_ascii_digit)
+/// Returns the number of bytes of the pickle at the start of `bytes`, up to its instruction STOP; `None` if the pickle has an unknown
+/// instruction or does not end. The instructions are not executed.
+pub(super) fn end_of_pickle(bytes: &[u8]) -> Option<usize> {
+    let mut rest = bytes;
+    loop {
+        let (byte, operands) = rest.split_first()?;
+        let (_, after) = opcodes::find(*byte)?.operand.split(operands)?;
+        rest = after;
+        if *byte == b'.' {
+            return bytes.len().checked_sub(rest.len());
+        }
+    }
 }
 
 /// Decodes `operand`, which has at most 8 bytes, as an unsigned little-endian number.
-fn number(operand: &[u8]) -> u64 {
+pub(super) fn unsigned(operand: &[u8]) -> u64 {
     let mut bytes = [0; 8];
     if let Some(start) = bytes.get_mut(..operand.len()) {
         start.copy_from_slice(operand);
@@ -1192,7 +735,7 @@ impl Operand {
             Self::Fixed(length) => rest.split_at_checked(length.into()),
             Self::Counted(width) => {
                 let (length, rest) = rest.split_at_checked(width.into())?;
-                rest.split_at_checked(usize::try_from(number(length)).ok()?)
+                rest.split_at_checked(usize::try_from(unsigned(length)).ok()?)
             }
             Self::Lines(count) => {
                 let mut ends = rest.iter().zip(1..).filter(|(byte, _)| **byte == b'\n');

@@ -16,15 +16,17 @@ use crate::limits::Limits;
 use crate::num::{sort_by, u64_from_usize, usize_from_u32};
 use crate::rules::Limit;
 
+use super::arrays::ScalarValue;
 use super::cost;
 use super::globals::Global;
-use super::pickle::{Pickle, Value};
+use super::left_out::LeftOut;
+use super::pickle::{Fact, LONGEST_NAME, Pickle, Value};
 
 /// A named value of a checkpoint.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Leaf {
-    /// The node of a tensor.
-    Tensor(u32),
+    /// A tensor, which may be sparse, unread, or an array of NumPy.
+    Tensor(Value),
     /// A scalar, or a list of scalars.
     Attribute(Value),
 }
@@ -35,9 +37,23 @@ struct Level {
     next: u32,
     /// The number of items that have been visited.
     ordinal: u64,
-    is_map: bool,
+    shape: Shape,
     /// The length in bytes of the container's own name.
     name: usize,
+    /// Whether the container is the value of the whole pickle, whose items have names without a dot in front.
+    is_root: bool,
+}
+
+/// How the items of a container are named.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Shape {
+    /// By their ordinals.
+    List,
+    /// By their keys.
+    Map,
+    /// The items are the class and the parts of an object, whose own items have names like those of a dictionary or a list.
+    /// The flag says whether a dictionary has been visited.
+    Object(bool),
 }
 
 /// A walk through the values of a checkpoint.
@@ -51,8 +67,9 @@ pub(super) struct NameWalk<'w, 'p> {
     left: u64,
     /// The value of the whole pickle, if it is no container and has not been visited yet.
     root: Option<Value>,
-    /// The error for the first unsupported value.
-    unsupported: Option<FormatError>,
+    left_out: LeftOut,
+    /// The objects that have been visited: a bit for each node. Objects may refer to each other in circles.
+    visited: Vec<u64>,
 }
 
 impl<'w, 'p> NameWalk<'w, 'p> {
@@ -64,11 +81,17 @@ impl<'w, 'p> NameWalk<'w, 'p> {
     ) -> Result<Self, FormatError> {
         let (levels, name) = (Vec::new(), String::new());
         let left = pickle.allowance(limits);
-        let mut walk = Self { pickle, limits, levels, name, left, root: None, unsupported: None };
+        let (left_out, visited) = (LeftOut::default(), Vec::new());
+        let mut walk = Self { pickle, limits, levels, name, left, root: None, left_out, visited };
         match root {
-            Value::Dict(_) | Value::Ordered(_) | Value::List(_) | Value::Tuple(_) => {
-                walk.enter(root)?;
+            Value::Dict(_)
+            | Value::Ordered(_)
+            | Value::Namespace(_)
+            | Value::List(_)
+            | Value::Tuple(_) => {
+                walk.enter(root, true)?;
             }
+            Value::Object(node) if walk.has_parts(node) => walk.enter(root, true)?,
             root => {
                 walk.name = copied("data")?;
                 walk.root = Some(root);
@@ -92,9 +115,9 @@ impl<'w, 'p> NameWalk<'w, 'p> {
         self.left = left;
     }
 
-    /// Returns the error for the first unsupported value.
-    pub(super) fn into_unsupported(self) -> Option<FormatError> {
-        self.unsupported
+    /// Returns what was left out.
+    pub(super) fn into_left_out(self) -> LeftOut {
+        self.left_out
     }
 
     /// Returns the next tensor or attribute, or `None` at the end.
@@ -106,7 +129,7 @@ impl<'w, 'p> NameWalk<'w, 'p> {
         }
         while let Some(level) = self.levels.last_mut() {
             let mut items = self.pickle.resume(level.next);
-            let key = if level.is_map { items.next() } else { None };
+            let key = if level.shape == Shape::Map { items.next() } else { None };
             let Some(value) = items.next() else {
                 self.levels.pop();
                 continue;
@@ -114,33 +137,68 @@ impl<'w, 'p> NameWalk<'w, 'p> {
             level.next = items.place();
             let ordinal = level.ordinal;
             level.ordinal = ordinal.saturating_add(1);
+            let is_root = level.is_root;
             self.name.truncate(level.name);
-            if self.extend_name(key, ordinal)?
-                && let Some(leaf) = self.leaf(value)?
-            {
+            let is_named = match level.shape {
+                Shape::Object(has_dict) => {
+                    let is_dict = matches!(value, Value::Dict(_));
+                    let has_entries =
+                        matches!(value, Value::Dict(node) if self.pickle.length(node) > 0);
+                    level.shape = Shape::Object(has_dict || has_entries);
+                    let is_of_object = is_dict && !has_dict || self.is_list_of_items(value);
+                    match ordinal {
+                        // The class.
+                        0 => false,
+                        1 => {
+                            !matches!(value, Value::Tuple(args) if self.pickle.length(args) == 0)
+                                && self.append("args", is_root)?
+                        }
+                        _ if is_of_object => {
+                            self.enter(value, is_root)?;
+                            false
+                        }
+                        _ => self.append(if is_dict { "__dict__" } else { "state" }, is_root)?,
+                    }
+                }
+                Shape::List | Shape::Map => self.extend_name(key, ordinal, is_root)?,
+            };
+            if is_named && let Some(leaf) = self.leaf(value)? {
                 return Ok(Some(leaf));
             }
         }
         Ok(None)
     }
 
-    /// Appends `key`, or `ordinal` if there is no key, to the name. Returns false if the key is unsupported.
-    fn extend_name(&mut self, key: Option<Value>, ordinal: u64) -> Result<bool, FormatError> {
-        let text = match key {
-            None => return self.append(&copied(ordinal)?),
-            Some(Value::Text(at)) => self.pickle.text(at)?,
-            Some(Value::Int(at)) => match self.pickle.int(at) {
-                Some(key) => return self.append(&copied(key)?),
-                None => return Ok(self.note("a key of more than 64 bits is not read")),
-            },
-            Some(_) => return Ok(self.note("a key that is neither text nor number is not read")),
-        };
-        self.append(text)
+    /// Returns whether `value` is the list of items that were added to an object.
+    fn is_list_of_items(&self, value: Value) -> bool {
+        matches!(value, Value::List(node) if self.pickle.has(node, Fact::IsItems))
     }
 
-    /// Appends `key` to the name, after a dot unless the key is the first one, and charges the bytes of the whole name.
-    fn append(&mut self, key: &str) -> Result<bool, FormatError> {
-        let dot = if self.levels.len() > 1 { "." } else { "" };
+    /// Appends `key`, or `ordinal` if there is no key, to the name. Returns false if the key has no spelling, and the value is left
+    /// out. `is_root` says that the container is the value of the whole pickle.
+    fn extend_name(
+        &mut self,
+        key: Option<Value>,
+        ordinal: u64,
+        is_root: bool,
+    ) -> Result<bool, FormatError> {
+        let text = match key {
+            None => copied(ordinal)?,
+            Some(Value::Text(at)) => return self.append(self.pickle.text(at)?, is_root),
+            Some(key) => match self.pickle.spelling(key)? {
+                Some(text) => text,
+                None => {
+                    self.left_out.add("values whose keys have no name", &self.name)?;
+                    return Ok(false);
+                }
+            },
+        };
+        self.append(&text, is_root)
+    }
+
+    /// Appends `key` to the name, after a dot unless `is_root`, and charges the bytes of the whole name.
+    fn append(&mut self, key: &str, is_root: bool) -> Result<bool, FormatError> {
+        let dot = if is_root { "" } else { "." };
         let more = key.len().saturating_add(1);
         charge(&mut self.left, self.name.len().saturating_add(more))?;
         self.name.try_reserve(more).map_err(|_| FormatError::memory())?;
@@ -149,20 +207,41 @@ impl<'w, 'p> NameWalk<'w, 'p> {
         Ok(true)
     }
 
-    /// Records that the current value is unsupported, which `sentence` describes, and returns false.
-    fn note(&mut self, sentence: &str) -> bool {
-        if self.unsupported.is_none() {
-            let error = FormatError::violation(Rule::TorchValue, sentence);
-            self.unsupported = Some(error.about(&self.name));
-        }
-        false
+    /// Returns whether the object `node` has parts that may hold tensors or attributes: arguments, items or a state. The classes
+    /// that zten knows have none.
+    fn has_parts(&self, node: u32) -> bool {
+        let [class, args] = self.pickle.first(node);
+        let has_arguments = matches!(args, Value::Tuple(args) if self.pickle.length(args) > 0);
+        matches!(class, Value::Foreign(_) | Value::Object(_))
+            && (has_arguments || self.pickle.length(node) > 2)
     }
 
-    /// Begins to visit the container `value`.
-    fn enter(&mut self, value: Value) -> Result<(), FormatError> {
-        let (node, is_map) = match value {
-            Value::Dict(node) | Value::Ordered(node) => (node, true),
-            Value::List(node) | Value::Tuple(node) | Value::Set(node) => (node, false),
+    /// Notes that the object `node` is being visited. Returns false if it was visited before.
+    fn visit(&mut self, node: u32) -> Result<bool, FormatError> {
+        let (word, bit) = (usize_from_u32(node / u64::BITS), 1_u64 << (node % u64::BITS));
+        let needed = word.saturating_add(1);
+        if self.visited.len() < needed {
+            let more = needed.saturating_sub(self.visited.len());
+            self.visited.try_reserve(more).map_err(|_| FormatError::memory())?;
+            self.visited.resize(needed, 0);
+        }
+        let Some(word) = self.visited.get_mut(word) else { return Ok(false) };
+        let is_new = *word & bit == 0;
+        *word |= bit;
+        Ok(is_new)
+    }
+
+    /// Begins to visit the container `value`. `is_root` says that it is the value of the whole pickle.
+    fn enter(&mut self, value: Value, is_root: bool) -> Result<(), FormatError> {
+        let (node, shape) = match value {
+            Value::Dict(node) | Value::Ordered(node) | Value::Namespace(node) => (node, Shape::Map),
+            Value::List(node) | Value::Tuple(node) => (node, Shape::List),
+            Value::Object(node) => {
+                if !self.visit(node)? {
+                    return self.left_out.add("objects that occur a second time", &self.name);
+                }
+                (node, Shape::Object(false))
+            }
             _ => return Ok(()),
         };
         if u64_from_usize(self.levels.len()) >= u64::from(self.limits.depth()) {
@@ -170,37 +249,39 @@ impl<'w, 'p> NameWalk<'w, 'p> {
             let sentence = format_args!("lies more than {most} levels deep");
             return Err(FormatError::predicate(Limit::Depth, sentence).about(&self.name));
         }
-        if is_map {
+        if shape == Shape::Map {
             self.check_keys(node)?;
         }
-        let level = Level {
-            next: self.pickle.items(node).place(),
-            ordinal: 0,
-            is_map,
-            name: self.name.len(),
-        };
+        let (next, name) = (self.pickle.items(node).place(), self.name.len());
         self.levels.try_reserve(1).map_err(|_| FormatError::memory())?;
-        self.levels.push(level);
+        self.levels.push(Level { next, ordinal: 0, shape, name, is_root });
         Ok(())
     }
 
-    /// Returns `value` as a tensor or attribute. Returns `None` for a container, which is entered, and for an unsupported
-    /// value.
+    /// Returns `value` as a tensor or attribute. Returns `None` for a container, which is entered, and for a value that is left
+    /// out.
     fn leaf(&mut self, value: Value) -> Result<Option<Leaf>, FormatError> {
         match value {
-            Value::Tensor(node) => return Ok(Some(Leaf::Tensor(node))),
+            Value::Tensor(_) | Value::Sparse(_) | Value::UnreadTensor(_) => {
+                return Ok(Some(Leaf::Tensor(value)));
+            }
+            Value::Array(node) if self.pickle.is_tensor(node) => {
+                return Ok(Some(Leaf::Tensor(value)));
+            }
             Value::List(node) | Value::Tuple(node) | Value::Set(node) if self.is_flat(node)? => {
                 return Ok(Some(Leaf::Attribute(value)));
             }
-            Value::Set(_) => drop(self.note("a set of other values than scalars is not read")),
-            Value::Dict(_) | Value::Ordered(_) | Value::List(_) | Value::Tuple(_) => {
-                self.enter(value)?;
-            }
+            Value::Dict(_)
+            | Value::Ordered(_)
+            | Value::Namespace(_)
+            | Value::List(_)
+            | Value::Tuple(_) => self.enter(value, false)?,
+            Value::Object(node) if self.has_parts(node) => self.enter(value, false)?,
             _ if self.pickle.is_scalar(value) => return Ok(Some(Leaf::Attribute(value))),
-            // The machine has recorded this value when the instruction made it.
-            Value::Unread(_) => {}
-            Value::Storage(_) => drop(self.note("a storage that is no tensor is not read")),
-            _ => drop(self.note("this value is not read")),
+            _ => {
+                let kind = self.pickle.kind(value);
+                self.left_out.add(kind, &self.name)?;
+            }
         }
         Ok(None)
     }
@@ -224,11 +305,17 @@ impl Pickle<'_> {
     pub(super) fn check_keys(&self, node: u32) -> Result<(), FormatError> {
         let (mut places, mut texts, mut numbers) = (Vec::new(), Vec::new(), Vec::new());
         let mut items = self.items(node);
+        let mut has_others = false;
         while let (Some(key), Some(_)) = (items.next(), items.next()) {
             if let Value::Text(at) | Value::Int(at) = key {
                 places.try_reserve(1).map_err(|_| FormatError::memory())?;
                 places.push((at, matches!(key, Value::Text(_))));
+            } else {
+                has_others = true;
             }
+        }
+        if has_others {
+            self.check_other_keys(node)?;
         }
         places.sort_unstable();
         let twice = |at: u32, key: &dyn core::fmt::Display| {
@@ -266,6 +353,138 @@ impl Pickle<'_> {
     }
 }
 
+impl Pickle<'_> {
+    /// Checks that the keys of the dictionary `node` that are no texts are unique. Python considers `True`, 1 and 1.0 equal. Keys
+    /// that are tuples are not compared: two tensors with the same tuple as their key have one name.
+    fn check_other_keys(&self, node: u32) -> Result<(), FormatError> {
+        let mut identities = Vec::new();
+        let mut items = self.items(node);
+        while let (Some(key), Some(_)) = (items.next(), items.next()) {
+            if self.is_scalar(key) && !matches!(key, Value::Text(_)) {
+                identities.try_reserve(1).map_err(|_| FormatError::memory())?;
+                identities.push(self.identity(key)?);
+            }
+        }
+        sort_by(&mut identities, Ord::cmp);
+        if identities.iter().zip(identities.iter().skip(1)).any(|(one, next)| one == next) {
+            let at = self.node_at(node);
+            let rule = Rule::TorchDuplicateKey;
+            return Err(FormatError::violation_at(rule, rule.row().broken(), at));
+        }
+        Ok(())
+    }
+
+    /// Returns whether the array `node` has elements that can be handed out: it has a state, and holds no Python objects.
+    fn is_tensor(&self, node: u32) -> bool {
+        let [_, _, _, content] = self.first(node);
+        matches!(content, Value::Bytes(_) | Value::Latin1(_) | Value::ByteArray(_))
+    }
+
+    /// Returns the spelling of `key`, a key that is no text, in the name of a tensor: as Python's `str` writes it. Returns `None`
+    /// for a key that has no short spelling.
+    fn spelling(&self, key: Value) -> Result<Option<String>, FormatError> {
+        let Value::Tuple(node) = key else { return self.spelling_of_scalar(key, false) };
+        if !self.is_flat(node) || self.length(node) > LONGEST_KEY {
+            return Ok(None);
+        }
+        let mut spelled = String::new();
+        for item in self.items(node) {
+            let Some(item) = self.spelling_of_scalar(item, true)? else { return Ok(None) };
+            let separator = if spelled.is_empty() { "" } else { ", " };
+            spelled = copied(format_args!("{spelled}{separator}{item}"))?;
+        }
+        let comma = if self.length(node) == 1 { "," } else { "" };
+        copied(format_args!("({spelled}{comma})")).map(Some)
+    }
+
+    /// Returns the spelling of the scalar `key`, with quotes around a text if `is_quoted`.
+    fn spelling_of_scalar(
+        &self,
+        key: Value,
+        is_quoted: bool,
+    ) -> Result<Option<String>, FormatError> {
+        Ok(Some(match key {
+            Value::None => copied("None")?,
+            Value::Bool(true) => copied("True")?,
+            Value::Bool(false) => copied("False")?,
+            Value::Float(at) => copied(format_args!("{:?}", self.float(at)))?,
+            Value::Int(at) => match self.int(at) {
+                Some(number) => copied(number)?,
+                None => return Ok(None),
+            },
+            Value::Text(at) if is_quoted => copied(format_args!("'{}'", self.text(at)?))?,
+            Value::Text(at) => copied(self.text(at)?)?,
+            Value::Bytes(at) => {
+                let Some(bytes) = self.short(at, LONGEST_NAME) else { return Ok(None) };
+                copied(format_args!("b'{}'", bytes.escape_ascii()))?
+            }
+            Value::Latin1(at) if self.short(at, LONGEST_NAME).is_some() => {
+                copied(format_args!("b'{}'", self.latin_1(at)?.escape_ascii()))?
+            }
+            Value::Global(Global::Dtype(dtype)) => copied(format_args!("torch.{}", dtype.name()))?,
+            Value::Scalar(node) => match self.number(node) {
+                Some(ScalarValue::Bool(true)) => copied("True")?,
+                Some(ScalarValue::Bool(false)) => copied("False")?,
+                Some(ScalarValue::Int(number)) => copied(number)?,
+                Some(ScalarValue::Unsigned(number)) => copied(number)?,
+                Some(ScalarValue::Float(number)) => copied(format_args!("{number:?}"))?,
+                None => return Ok(None),
+            },
+            _ => return Ok(None),
+        }))
+    }
+
+    /// Returns the kind of `value`, which is left out: the name of its class, or a phrase.
+    fn kind(&self, value: Value) -> KindOf<'_> {
+        match value {
+            Value::Object(node) => {
+                let [class] = self.first(node);
+                self.kind(class)
+            }
+            Value::Foreign(node) => {
+                let (module, name) = self.foreign_name(node);
+                KindOf::Class(
+                    str::from_utf8(module).unwrap_or_default(),
+                    str::from_utf8(name).unwrap_or_default(),
+                )
+            }
+            Value::Global(Global::Known(known)) => {
+                let (module, name) = known.name();
+                KindOf::Class(module, name)
+            }
+            Value::Global(Global::Device) => KindOf::Class("torch", "device"),
+            Value::Global(_) => KindOf::Phrase("a class or function"),
+            Value::Array(_) => KindOf::Class("numpy", "ndarray"),
+            Value::Scalar(_) => KindOf::Phrase("a scalar of NumPy that is no number"),
+            Value::NumpyDtype(_) => KindOf::Class("numpy", "dtype"),
+            Value::Storage(_) => KindOf::Phrase("a storage"),
+            Value::Layout(_) => KindOf::Class("torch", "layout"),
+            Value::Set(_) => KindOf::Phrase("a set of other values than scalars"),
+            Value::Int(_) => KindOf::Phrase("an integer of more than 64 bits"),
+            _ => KindOf::Phrase("another value"),
+        }
+    }
+}
+
+/// The kind of a value that is left out.
+enum KindOf<'k> {
+    /// A module, and the name of a class or function in it.
+    Class(&'k str, &'k str),
+    Phrase(&'static str),
+}
+
+impl core::fmt::Display for KindOf<'_> {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        match self {
+            Self::Class(module, name) => write!(f, "{module}.{name}"),
+            Self::Phrase(phrase) => f.write_str(phrase),
+        }
+    }
+}
+
+/// The number of items of the longest tuple that is spelled as a key.
+const LONGEST_KEY: u32 = 16;
+
 /// Subtracts the [`cost`] of a name or value of `bytes` bytes from `left`. Fails if `left` is smaller.
 fn charge(left: &mut u64, bytes: usize) -> Result<(), FormatError> {
     let Some(rest) = left.checked_sub(cost(bytes)) else {
@@ -287,8 +506,21 @@ enum Identity<'p> {
     Nan(u32),
     Text(&'p [u8]),
     Bytes(&'p [u8]),
+    /// Bytes that this text spells in Latin-1.
+    Latin1(&'p [u8]),
+    Unsigned(u64),
     Dtype(&'static str),
     Device(&'p [u8], Option<u64>),
+}
+
+/// Returns the identity of `float`, which the instruction at position `at` makes.
+fn identity_of_float<'p>(float: f64, at: u32) -> Identity<'p> {
+    match whole(float) {
+        // Python's sets compare by object first, so a NaN equals itself and no other NaN.
+        _ if float.is_nan() => Identity::Nan(at),
+        Some(number) => Identity::Int(number),
+        None => Identity::Float(float.to_bits()),
+    }
 }
 
 /// Returns the value of `float` as an integer, or `None` if it is no integer of 64 bits.
@@ -334,14 +566,18 @@ impl Pickle<'_> {
         Ok(match value {
             Value::Bool(value) => Identity::Int(value.into()),
             Value::Int(at) => Identity::Int(self.int(at).unwrap_or_default()),
-            Value::Float(at) => match self.float(at) {
-                // Python's sets compare by object first, so a NaN equals itself and no other NaN.
-                float if float.is_nan() => Identity::Nan(at),
-                float => match whole(float) {
-                    Some(number) => Identity::Int(number),
-                    None => Identity::Float(float.to_bits()),
+            Value::Float(at) => identity_of_float(self.float(at), at),
+            Value::Scalar(node) => match self.number(node) {
+                Some(ScalarValue::Bool(value)) => Identity::Int(value.into()),
+                Some(ScalarValue::Int(value)) => Identity::Int(value),
+                Some(ScalarValue::Unsigned(value)) => match i64::try_from(value) {
+                    Ok(value) => Identity::Int(value),
+                    Err(_) => Identity::Unsigned(value),
                 },
+                Some(ScalarValue::Float(value)) => identity_of_float(value, self.position(node)),
+                None => Identity::None,
             },
+            Value::Latin1(at) => Identity::Latin1(self.bytes(at)),
             Value::Text(at) => Identity::Text(self.bytes(at)),
             Value::Bytes(at) => Identity::Bytes(self.bytes(at)),
             Value::Global(Global::Dtype(dtype)) => Identity::Dtype(dtype.name()),
@@ -356,10 +592,29 @@ impl Pickle<'_> {
         })
     }
 
+    /// Returns the bytes that the text at position `at` spells in Latin-1.
+    fn latin_1(&self, at: u32) -> Result<Vec<u8>, FormatError> {
+        let text = self.text(at)?;
+        let mut bytes = Vec::new();
+        bytes.try_reserve(text.len()).map_err(|_| FormatError::memory())?;
+        bytes.extend(text.chars().filter_map(|one| u8::try_from(u32::from(one)).ok()));
+        Ok(bytes)
+    }
+
     /// Appends the scalar `value` to `out` as CBOR, and charges its cost to `left`.
     fn scalar(&self, value: Value, out: &mut Encoder, left: &mut u64) -> Written {
+        let value = match value {
+            Value::ByteArray(node) => {
+                let [content] = self.first(node);
+                match content {
+                    Value::None => return out.bytes(&[]).map_err(Into::into),
+                    content => content,
+                }
+            }
+            value => value,
+        };
         let bytes = match value {
-            Value::Text(at) | Value::Bytes(at) => self.bytes(at).len(),
+            Value::Text(at) | Value::Bytes(at) | Value::Latin1(at) => self.bytes(at).len(),
             _ => 0,
         };
         charge(left, bytes)?;
@@ -369,6 +624,14 @@ impl Pickle<'_> {
             Value::Float(at) => out.float(self.float(at))?,
             Value::Text(at) => out.text(self.text(at)?)?,
             Value::Bytes(at) => out.bytes(self.bytes(at))?,
+            Value::Latin1(at) => out.bytes(&self.latin_1(at)?)?,
+            Value::Scalar(node) => match self.number(node) {
+                Some(ScalarValue::Bool(value)) => out.bool(value)?,
+                Some(ScalarValue::Int(value)) => cbor::int(out, value)?,
+                Some(ScalarValue::Unsigned(value)) => out.uint(value)?,
+                Some(ScalarValue::Float(value)) => out.float(value)?,
+                None => out.null()?,
+            },
             Value::Global(Global::Dtype(dtype)) => out.text(dtype.name())?,
             Value::Device(node) => {
                 let [kind, number] = self.first(node);

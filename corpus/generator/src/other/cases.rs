@@ -8,6 +8,8 @@ mod npy;
 mod npz;
 mod safetensors;
 mod torch;
+mod torch_forms;
+mod torch_stream;
 
 use super::Case;
 
@@ -21,6 +23,8 @@ pub(crate) fn all() -> Vec<Case> {
     npy::all(&mut cases);
     npz::all(&mut cases);
     torch::all(&mut cases);
+    torch_forms::all(&mut cases);
+    torch_stream::all(&mut cases);
     named::all(&mut cases);
     cases.0
 }

@@ -83,3 +83,46 @@ pub fn members(pickle: &[u8], storages: &[&[u8]]) -> Vec<Member> {
 pub fn file(value: &[u8], storages: &[&[u8]]) -> Vec<u8> {
     Archive::new(&members(&pickle(value), storages)).bytes()
 }
+
+/// The list of `items`.
+pub fn list_of(items: &[Vec<u8>]) -> Vec<u8> {
+    [&b"]("[..], &items.concat(), b"e"].concat()
+}
+
+/// Bytes, as Python 3 writes them in protocol 2: a text that is encoded in Latin-1.
+pub fn encoded(bytes: &[u8]) -> Vec<u8> {
+    let spelled: String = bytes.iter().map(|byte| char::from(*byte)).collect();
+    call("_codecs", "encode", &[text(&spelled), text("latin1")])
+}
+
+/// A new object of a class, with a state. `class` and `state` are opcodes.
+pub fn new_object(class: &[u8], state: &[u8]) -> Vec<u8> {
+    [class, b")\x81", state, b"b"].concat()
+}
+
+/// A tensor on the device `meta`, of one element.
+pub fn meta() -> Vec<u8> {
+    let args = [global("torch", "float32"), numbers(&[1]), numbers(&[1]), b"\x89".to_vec()];
+    call("torch._utils", "_rebuild_meta_tensor_no_storage", &args)
+}
+
+/// A stream of PyTorch before 1.6: a value, and storages with their keys, numbers of elements and bytes.
+pub fn stream(value: &[u8], storages: &[(&str, u64, &[u8])]) -> Vec<u8> {
+    let magic = b"\x80\x02\x8a\nl\xfc\x9cF\xf9 j\xa8P\x19.".to_vec();
+    let facts =
+        dict(&[("protocol_version", b"M\xe9\x03".to_vec()), ("little_endian", b"\x88".to_vec())]);
+    let keys: Vec<_> = storages.iter().map(|(key, ..)| text(key)).collect();
+    let pickles =
+        [magic, pickle(b"M\xe9\x03"), pickle(&facts), pickle(value), pickle(&list_of(&keys))];
+    stream_of(&pickles, storages)
+}
+
+/// A stream of these pickles and storages.
+pub fn stream_of(pickles: &[Vec<u8>; 5], storages: &[(&str, u64, &[u8])]) -> Vec<u8> {
+    let mut bytes = pickles.concat();
+    for (_, count, content) in storages {
+        bytes.extend(count.to_le_bytes());
+        bytes.extend(*content);
+    }
+    bytes
+}

@@ -62,6 +62,9 @@ pub(crate) struct Policy {
     require_digests: Option<Vec<String>>,
     /// True if no component may be compressed.
     forbid_compression: bool,
+    /// The classes and functions that pickles may import beyond those that zten knows, as in `omegaconf.ListConfig`.
+    #[serde(deserialize_with = "globals")]
+    allow_globals: Option<Vec<String>>,
     /// The rules whose findings do not fail the command.
     #[serde(deserialize_with = "tolerable_rules")]
     tolerate: Option<Vec<String>>,
@@ -144,6 +147,21 @@ fn digests<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Vec<Stri
     names(deserializer, |name| check_known("digest algorithm", name, &DIGESTS))
 }
 
+/// Deserializes the names of classes: a module, a dot, and a name without a dot. A name with a dot could lead to any function of
+/// the module.
+fn globals<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Vec<String>>, D::Error> {
+    let is_word = |word: &str| {
+        word.chars().all(|letter| letter.is_ascii_alphanumeric() || letter == '_')
+            && word.starts_with(|first: char| !first.is_ascii_digit())
+    };
+    names(deserializer, |name| match name.split('.').count() {
+        2.. if name.split('.').all(is_word) => Ok(()),
+        _ => Err(format!(
+            "invalid class \"{name}\": expected a module and a name, as in omegaconf.listconfig.ListConfig"
+        )),
+    })
+}
+
 fn tolerable_rules<'de, D: Deserializer<'de>>(
     deserializer: D,
 ) -> Result<Option<Vec<String>>, D::Error> {
@@ -152,6 +170,9 @@ fn tolerable_rules<'de, D: Deserializer<'de>>(
         // A file with such a pickle must never pass: only its imports are checked.
         Some(row) if row.id() == "npy-objects" => Err(format!(
             "rule {name} cannot be tolerated: zten checks what the pickled objects import, and not what they do with it"
+        )),
+        Some(row) if row.id() == GLOBAL => Err(format!(
+            "rule {name} cannot be tolerated: an import may run any code; `allow-globals` names the classes that may be imported"
         )),
         Some(row) if row.class() == Class::Unsupported => Ok(()),
         Some(row) if VALUE_RULES.contains(&row.id()) => Ok(()),
@@ -252,7 +273,24 @@ rows! {
 /// A violation of the policy: the rule, the sentence for the message, and the component.
 type Violation<'a> = (&'static Row, String, Option<Component<'a>>);
 
+/// The rule on what pickles may import.
+pub(super) const GLOBAL: &str = "torch-global";
+
 impl Policy {
+    /// Returns whether the policy names classes that pickles may import.
+    pub(super) fn allows_globals(&self) -> bool {
+        self.allow_globals.is_some()
+    }
+
+    /// Returns whether pickles may import everything that the findings of a file name. The file has been opened with the tolerance
+    /// for unknown imports.
+    pub(super) fn allows_all_globals(&self, findings: &[zten::manifest::Finding]) -> bool {
+        let mut names = findings.iter().flat_map(zten::manifest::Finding::names);
+        self.allow_globals
+            .as_ref()
+            .is_some_and(|allowed| names.all(|name| allowed.iter().any(|one| one == name)))
+    }
+
     /// Returns whether the policy tolerates findings of the rule `row`.
     pub(super) fn tolerates(&self, row: Option<&Row>) -> bool {
         let tolerated = self.tolerate.as_deref().unwrap_or_default();
@@ -451,7 +489,10 @@ impl Policy {
                 finding.sentence.push_str(": the policy denies that");
                 Err(Box::new(Problem::found(path, finding).with_notes(valid.notes)))
             }
-            Err(problem) if self.tolerates(problem.finding().row) => {
+            Err(problem)
+                if self.tolerates(problem.finding().row)
+                    || problem.finding().verdict == Verdict::Tolerated =>
+            {
                 let denied = problem.notes().iter().find(|note| is_denied(note)).cloned();
                 match denied {
                     None => Err(Box::new(problem.tolerated())),

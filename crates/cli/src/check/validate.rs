@@ -7,11 +7,11 @@ use zten::finding::{Finding, Verdict, format_name};
 use zten::formats::{EMPTY, Executable, Recognized, recognize};
 use zten::rules::{Class, Row, Scope, Source, Texts};
 use zten::verify::{Observer, Rank, Report, Subject, check, check_on};
-use zten::{Error, ErrorKind, OpenOptions, Tensor};
+use zten::{Error, ErrorKind, OpenOptions, Tensor, Tolerance};
 use zten_report::check::{Scope as Part, summary, with_notes};
 
 use super::entries::is_of_weights;
-use super::policy::Policy;
+use super::policy::{GLOBAL, Policy};
 use crate::args::Check;
 use crate::file::{FileWithShards, Opened, Origin, stored};
 use crate::kind::{Outcome, Valid};
@@ -110,7 +110,11 @@ pub(crate) static PROGRAM: Row = Row::new(
 );
 
 fn options(args: &Check) -> OpenOptions {
-    let options = args.strictness.options();
+    let mut options = args.strictness.options();
+    // An unknown import does not keep the file from opening, and is compared with the names in the policy.
+    if args.policy.as_ref().is_some_and(|policy| policy.allows_globals()) {
+        options = options.tolerate(Tolerance::TorchGlobal);
+    }
     if args.canonical { options.canonical() } else { options }
 }
 
@@ -144,6 +148,8 @@ struct Criteria<'a> {
     /// The names of the files that the checked index lists, if the command checks all files of the folder of the index, and
     /// otherwise empty. These files are checked themselves, so their content is not read a second time for the index.
     checked_files: HashSet<&'a str>,
+    /// Whether the policy names everything that pickles of the file import and zten does not know.
+    allows_globals: bool,
 }
 
 impl<'a> Criteria<'a> {
@@ -151,7 +157,10 @@ impl<'a> Criteria<'a> {
         let are_siblings_checked = matches!(origin, Origin::Folder { is_whole: true, .. });
         let siblings = archive.manifest().shards().filter(|shard| shard.digest().is_none());
         let siblings = siblings.filter(|_| are_siblings_checked).map(|shard| shard.name());
-        Self { policy: args.policy.as_deref(), checked_files: siblings.collect() }
+        let policy = args.policy.as_deref();
+        let findings = archive.manifest().findings();
+        let allows_globals = policy.is_some_and(|policy| policy.allows_all_globals(findings));
+        Self { policy, checked_files: siblings.collect(), allows_globals }
     }
 }
 
@@ -166,6 +175,9 @@ impl Observer for Criteria<'_> {
     fn rank(&self, kind: ErrorKind) -> Rank {
         match self.policy {
             Some(policy) if policy.tolerates(kind.row()) => Rank::Tolerated,
+            _ if self.allows_globals && kind.row().is_some_and(|row| row.id() == GLOBAL) => {
+                Rank::Tolerated
+            }
             _ => kind.into(),
         }
     }
@@ -207,7 +219,9 @@ fn to_outcome(
 ) -> Result<(), Box<Problem>> {
     let Some(fault) = report.fault() else { return Ok(()) };
     if fault.is_of_opening() {
-        return Err(Box::new(Problem::found(path, fault.finding(archive.manifest()))));
+        let problem = Box::new(Problem::found(path, fault.finding(archive.manifest())));
+        let is_tolerated = fault.verdict() == Verdict::Tolerated;
+        return Err(if is_tolerated { Box::new(problem.tolerated()) } else { problem });
     }
     let problem = Problem::reading(path, archive, fault.error());
     let Some(blamed) = fault.object() else { return Err(Box::new(problem)) };

@@ -186,7 +186,7 @@ fn checkpoints_of_a_folder_are_found_by_their_names() {
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         let from = match name {
             "evil.pt" => data(EVIL),
-            "old.pt" => data("../named/reject/format-torch--legacy.pt"),
+            "old.pt" => data("accept/stream-vector.pth"),
             _ => module(),
         };
         fs::copy(from, path).unwrap();
@@ -206,7 +206,7 @@ fn checkpoints_of_a_folder_are_found_by_their_names() {
         ("b.pth", "valid"),
         ("c.ckpt", "valid"),
         ("evil.pt", "invalid"),
-        ("old.pt", "unsupported"),
+        ("old.pt", "valid"),
         ("d/pytorch_model.bin", "valid"),
         ("e.txt", "valid"),
     ];

@@ -1,0 +1,388 @@
+//! Values of PyTorch checkpoints beyond tensors and plain values: classes of the standard library and of NumPy with the arguments
+//! that their own pickles have, sparse and unread tensors, and values that are left out.
+
+use super::Cases;
+use crate::other::torch::{
+    call, dict, encoded, file, global, int, list_of, members, meta, new_object, numbers, ordered,
+    pickle, storage, tensor, text, tuple,
+};
+use crate::other::zip::{Archive, Member};
+
+/// Bytes of two elements of 16 bits.
+const TWO: &[u8] = &[1, 0, 2, 0];
+const NONE: &[u8] = b"N";
+
+pub(super) fn all(cases: &mut Cases) {
+    for (name, bytes) in values() {
+        cases.accept("torch", &format!("values-{name}.pt"), with(&bytes));
+    }
+    for (name, bytes) in left_out() {
+        cases.accept("torch", &format!("left-out-{name}.pt"), bytes);
+    }
+    for (name, bytes) in sparse() {
+        cases.accept("torch", &format!("sparse-{name}.pt"), bytes);
+    }
+    for (name, bytes) in wrong_arguments() {
+        cases.reject("torch", ("torch-call", &format!("values-{name}.pt")), with(&bytes));
+    }
+    for (rule, name, bytes) in unread() {
+        cases.reject("torch", (rule, &format!("{name}.pt")), bytes);
+    }
+    cases.accept("torch", "keys.pt", file(&keys(), &[TWO]));
+}
+
+/// A vector of two elements, of the storage `0`.
+fn vector() -> Vec<u8> {
+    tensor(storage("ShortStorage", "0", 2), 0, &[2], &[1])
+}
+
+/// An archive with a tensor `a`, and with `value` beside it.
+fn with(value: &[u8]) -> Vec<u8> {
+    file(&dict(&[("a", vector()), ("value", value.to_vec())]), &[TWO])
+}
+
+/// A number of 64 bits with a fraction.
+fn float(number: f64) -> Vec<u8> {
+    [&b"G"[..], &number.to_be_bytes()].concat()
+}
+
+/// A dtype of NumPy, as NumPy pickles it: `name` is its name without the byte order.
+fn dtype(name: &str, order: &str) -> Vec<u8> {
+    let minus = b"J\xff\xff\xff\xff".to_vec();
+    let none = NONE.to_vec();
+    let state = tuple(&[
+        int(3),
+        text(order),
+        none.clone(),
+        none.clone(),
+        none,
+        minus.clone(),
+        minus,
+        int(0),
+    ]);
+    let args = [text(name), b"\x89".to_vec(), b"\x88".to_vec()];
+    [call("numpy", "dtype", &args), state, b"b".to_vec()].concat()
+}
+
+/// An array of NumPy of the given shape, in row-major or column-major order.
+fn array(dtype: Vec<u8>, shape: &[u8], is_column_major: bool, bytes: Vec<u8>) -> Vec<u8> {
+    let args = [global("numpy", "ndarray"), numbers(&[0]), encoded(b"b")];
+    let order = if is_column_major { b"\x88" } else { b"\x89" };
+    let state = tuple(&[int(1), numbers(shape), dtype, order.to_vec(), bytes]);
+    [call("numpy.core.multiarray", "_reconstruct", &args), state, b"b".to_vec()].concat()
+}
+
+/// A scalar of NumPy.
+fn scalar(dtype: Vec<u8>, bytes: &[u8]) -> Vec<u8> {
+    call("numpy._core.multiarray", "scalar", &[dtype, encoded(bytes)])
+}
+
+/// An array of bytes that Python can change.
+fn byte_array(bytes: &str) -> Vec<u8> {
+    call("builtins", "bytearray", &[text(bytes), text("latin-1")])
+}
+
+fn items(list: Vec<u8>, items: &[Vec<u8>], end: u8) -> Vec<u8> {
+    [list, b"(".to_vec(), items.concat(), vec![end]].concat()
+}
+
+/// Every class, with the arguments that its own pickles have.
+fn values() -> Vec<(&'static str, Vec<u8>)> {
+    let shorts: Vec<u8> =
+        [1_i16, -2, 300, -400, 5, 6].iter().flat_map(|n| n.to_le_bytes()).collect();
+    let namespace = |module: &str, name: &str| {
+        new_object(&global(module, name), &dict(&[("rate", float(0.5)), ("name", text("x"))]))
+    };
+    let delta = call("datetime", "timedelta", &[int(0), int(60), int(0)]);
+    let zone = call("datetime", "timezone", std::slice::from_ref(&delta));
+    let when = encoded(b"\x07\xe8\x01\x02\x03\x04\x05\x06\x07\x08");
+    let uuid = [b"\x8a\x10".to_vec(), vec![7; 16]].concat();
+    vec![
+        ("defaultdict", {
+            let empty = call("collections", "defaultdict", &[global("builtins", "list")]);
+            items(empty, &[text("k"), int(1)], b'u')
+        }),
+        ("defaultdict-none", call("collections", "defaultdict", &[])),
+        ("counter", call("collections", "Counter", &[dict(&[("k", int(2))])])),
+        ("deque", items(call("collections", "deque", &[]), &[int(1), int(2)], b'e')),
+        ("deque-of-length", call("collections", "deque", &[list_of(&[int(1)]), int(4)])),
+        ("set", call("builtins", "set", &[list_of(&[int(1), int(2)])])),
+        ("frozenset", call("__builtin__", "frozenset", &[list_of(&[int(1)])])),
+        ("frozenset-as-key", {
+            let key = call("builtins", "frozenset", &[list_of(&[int(1)])]);
+            [b"}".to_vec(), key, int(1), b"s".to_vec()].concat()
+        }),
+        ("bytes", encoded(&[0, 127, 128, 255])),
+        ("bytearray", byte_array("\u{e4}b")),
+        ("complex", call("builtins", "complex", &[float(1.0), float(-2.0)])),
+        ("slice", call("builtins", "slice", &[NONE.to_vec(), int(3), NONE.to_vec()])),
+        ("range", call("builtins", "range", &[int(0), int(3), int(1)])),
+        ("namespace", namespace("argparse", "Namespace")),
+        ("simple-namespace", {
+            let empty = call("types", "SimpleNamespace", &[]);
+            [empty, dict(&[("rate", float(0.5))]), b"b".to_vec()].concat()
+        }),
+        ("path", call("pathlib", "PosixPath", &[text("/"), text("data")])),
+        ("date", call("datetime", "date", &[encoded(b"\x07\xe8\x01\x02")])),
+        ("time", call("datetime", "time", &[encoded(b"\x01\x02\x03\0\0\0")])),
+        ("datetime", call("datetime", "datetime", std::slice::from_ref(&when))),
+        ("datetime-with-zone", call("datetime", "datetime", &[when, zone])),
+        ("timedelta", delta),
+        ("uuid", new_object(&global("uuid", "UUID"), &dict(&[("int", uuid)]))),
+        ("decimal", call("decimal", "Decimal", &[text("-1.5E+9999")])),
+        ("fraction", call("fractions", "Fraction", &[text("22/7")])),
+        ("fraction-of-numbers", call("fractions", "Fraction", &[int(22), int(7)])),
+        ("numpy-array", array(dtype("i2", "<"), &[2, 3], false, encoded(&le(&shorts)))),
+        ("numpy-array-columns", array(dtype("i2", "<"), &[2, 3], true, encoded(&le(&shorts)))),
+        ("numpy-array-big", array(dtype("i2", ">"), &[6], false, encoded(&le(&shorts)))),
+        ("numpy-array-empty", array(dtype("f8", "<"), &[0, 3], false, encoded(b""))),
+        ("numpy-array-text", array(dtype("U2", "<"), &[1], false, encoded(b"a\0\0\0b\0\0\0"))),
+        (
+            "numpy-array-objects",
+            array(dtype("O8", "|"), &[2], false, list_of(&[int(1), text("x")])),
+        ),
+        ("numpy-scalar", scalar(dtype("f8", "<"), &0.5_f64.to_le_bytes())),
+        ("numpy-scalar-big", scalar(dtype("i4", ">"), &[0, 0, 1, 0])),
+        ("numpy-scalar-bool", scalar(dtype("b1", "|"), &[1])),
+        ("numpy-scalar-text", scalar(dtype("U1", "<"), b"a\0\0\0")),
+        ("numpy-dtype", dtype("f8", "<")),
+        ("numpy-dtype-class", call("numpy.dtypes", "Float64DType", &[])),
+        ("python-2", [&b"I5000000000\n"[..]].concat()),
+    ]
+}
+
+/// Returns `bytes`, which are little-endian already.
+fn le(bytes: &[u8]) -> Vec<u8> {
+    bytes.to_vec()
+}
+
+/// Classes with arguments that their own pickles do not have.
+fn wrong_arguments() -> Vec<(&'static str, Vec<u8>)> {
+    let wide = [b"\x8a\x05".to_vec(), vec![0, 0, 0, 0, 1]].concat();
+    let zone = || call("datetime", "timedelta", &[int(0), int(60), int(0)]);
+    let when = || encoded(b"\x07\xe8\x01\x02\x03\x04\x05\x06\x07\x08");
+    vec![
+        ("defaultdict", call("collections", "defaultdict", &[global("numpy", "ndarray")])),
+        ("counter", call("collections", "Counter", &[list_of(&[])])),
+        ("deque", call("collections", "deque", &[text("abc")])),
+        ("frozenset", call("builtins", "frozenset", &[text("abc")])),
+        ("bytearray", call("builtins", "bytearray", std::slice::from_ref(&wide))),
+        ("bytearray-encoding", call("builtins", "bytearray", &[text("a"), text("utf-8")])),
+        ("encode", call("_codecs", "encode", &[text("a"), text("bz2")])),
+        ("encode-character", call("_codecs", "encode", &[text("\u{100}"), text("latin1")])),
+        ("complex", call("builtins", "complex", &[text("1j")])),
+        ("slice", call("builtins", "slice", &[list_of(&[]), int(3), NONE.to_vec()])),
+        ("range", call("builtins", "range", &[int(3)])),
+        ("namespace", call("argparse", "Namespace", &[int(1)])),
+        ("namespace-key", {
+            let state = [b"}".to_vec(), int(1), int(2), b"s".to_vec()].concat();
+            new_object(&global("argparse", "Namespace"), &state)
+        }),
+        ("namespace-slots", {
+            let state = tuple(&[NONE.to_vec(), dict(&[("a", int(1))])]);
+            new_object(&global("argparse", "Namespace"), &state)
+        }),
+        ("path", call("pathlib", "Path", &[int(1)])),
+        ("date", call("datetime", "date", &[int(1), int(1), int(1)])),
+        ("time", call("datetime", "time", &[encoded(b"\x01")])),
+        ("datetime", call("datetime", "datetime", &[when(), zone()])),
+        ("timedelta", call("datetime", "timedelta", &[int(1)])),
+        ("timezone", call("datetime", "timezone", &[int(1)])),
+        ("uuid", new_object(&global("uuid", "UUID"), &dict(&[("hex", int(1))]))),
+        ("decimal-exponent", call("decimal", "Decimal", &[text("1E+10000")])),
+        ("decimal", call("decimal", "Decimal", std::slice::from_ref(&wide))),
+        ("fraction-exponent", call("fractions", "Fraction", &[text("1E9999")])),
+        ("factory", call("builtins", "list", &[])),
+        ("numpy-array", call("numpy", "ndarray", &[numbers(&[1])])),
+        ("numpy-array-size", array(dtype("i2", "<"), &[3], false, encoded(&[0; 4]))),
+        ("numpy-array-class", {
+            let args = [global("builtins", "list"), numbers(&[0]), encoded(b"b")];
+            call("numpy.core.multiarray", "_reconstruct", &args)
+        }),
+        ("numpy-array-shape", {
+            let args =
+                [global("numpy", "ndarray"), tuple(std::slice::from_ref(&wide)), encoded(b"b")];
+            call("numpy.core.multiarray", "_reconstruct", &args)
+        }),
+        ("numpy-objects-bytes", array(dtype("O8", "|"), &[1], false, encoded(&[0; 8]))),
+        ("numpy-scalar", scalar(dtype("f8", "<"), &[0; 4])),
+        ("numpy-dtype", call("numpy", "dtype", &[text("f8")])),
+        ("numpy-dtype-class", call("numpy.dtypes", "Float64DType", &[int(1)])),
+    ]
+}
+
+/// Values that zten has no form for.
+fn left_out() -> Vec<(&'static str, Vec<u8>)> {
+    let tensor_with = |hooks: Vec<u8>, more: &[Vec<u8>]| {
+        let args = [
+            storage("ShortStorage", "0", 2),
+            int(0),
+            numbers(&[2]),
+            numbers(&[1]),
+            b"\x89".to_vec(),
+            hooks,
+        ];
+        call("torch._utils", "_rebuild_tensor_v2", &[&args[..], more].concat())
+    };
+    let parameter = |state: Vec<u8>| {
+        let args = [vector(), b"\x89".to_vec(), ordered(), state];
+        call("torch._utils", "_rebuild_parameter_with_state", &args)
+    };
+    vec![
+        ("device", with(&call("torch", "device", &[text("npu:0")]))),
+        ("storage", file(&storage("ShortStorage", "0", 2), &[TWO])),
+        ("large-number", with(b"\x8a\x09\0\0\0\0\0\0\0\0\x01")),
+        ("dictionary-attributes", {
+            with(&[ordered(), dict(&[("a", int(1))]), b"b".to_vec()].concat())
+        }),
+        ("class", with(&global("torch", "FloatTensor"))),
+        ("parameter-state", {
+            let state = dict(&[("tag", list_of(&[]))]);
+            file(&parameter(state), &[TWO])
+        }),
+        ("hooks", file(&tensor_with(dict(&[("a", int(1))]), &[]), &[TWO])),
+        ("tensor-state", {
+            file(&[vector(), dict(&[("a", int(1))]), b"b".to_vec()].concat(), &[TWO])
+        }),
+        ("typed-tensor", {
+            let args = [
+                global("torch._utils", "_rebuild_tensor_v2"),
+                global("torch", "Tensor"),
+                tuple(&[
+                    storage("ShortStorage", "0", 2),
+                    int(0),
+                    numbers(&[2]),
+                    numbers(&[1]),
+                    b"\x89".to_vec(),
+                    ordered(),
+                ]),
+                dict(&[("tag", text("x"))]),
+            ];
+            file(&call("torch._tensor", "_rebuild_from_type_v2", &args), &[TWO])
+        }),
+        ("no-view", {
+            file(&tensor_with(ordered(), &[dict(&[("conj", b"\x89".to_vec())])]), &[TWO])
+        }),
+    ]
+}
+
+/// A layout of sparse tensors.
+fn layout(name: &str) -> Vec<u8> {
+    call("torch.serialization", "_get_layout", &[text(name)])
+}
+
+/// A sparse matrix of two rows and three columns: indices of 64 bits in storage 0, and values in storage 1.
+fn coo(indices: &[i64], entries: u8) -> Vec<u8> {
+    let coords = tensor(storage("LongStorage", "0", entries * 2), 0, &[2, entries], &[entries, 1]);
+    let values = tensor(storage("ShortStorage", "1", entries), 0, &[entries], &[1]);
+    let data = tuple(&[coords, values, numbers(&[2, 3]), b"\x88".to_vec()]);
+    let value = call("torch._utils", "_rebuild_sparse_tensor", &[layout("torch.sparse_coo"), data]);
+    file(&dict(&[("s", value)]), &[&longs(indices), &vec![1; usize::from(entries) * 2]])
+}
+
+/// A sparse matrix of two rows and three columns in `layout`: starts, indices, and two values.
+fn compressed(name: &str, starts: &[i64], indices: &[i64]) -> Vec<u8> {
+    let (rows, count) = (u8::try_from(starts.len()).unwrap(), u8::try_from(indices.len()).unwrap());
+    let part = |class: &str, key: &str, length: u8| {
+        tensor(storage(class, key, length), 0, &[length], &[1])
+    };
+    let data = tuple(&[
+        part("LongStorage", "0", rows),
+        part("LongStorage", "1", count),
+        part("ShortStorage", "2", count),
+        numbers(&[2, 3]),
+    ]);
+    let value = call("torch._utils", "_rebuild_sparse_tensor", &[layout(name), data]);
+    let values = vec![1; indices.len() * 2];
+    file(&dict(&[("s", value)]), &[&longs(starts), &longs(indices), &values])
+}
+
+fn longs(numbers: &[i64]) -> Vec<u8> {
+    numbers.iter().flat_map(|number| number.to_le_bytes()).collect()
+}
+
+fn sparse() -> Vec<(&'static str, Vec<u8>)> {
+    vec![
+        ("coo", coo(&[0, 1, 2, 0], 2)),
+        ("coo-repeated", coo(&[1, 1, 2, 2], 2)),
+        ("coo-empty", coo(&[], 0)),
+        ("csr", compressed("torch.sparse_csr", &[0, 1, 2], &[2, 0])),
+    ]
+}
+
+/// Files with tensors that are not read, and files whose sparse tensors break a rule.
+fn unread() -> Vec<(&'static str, &'static str, Vec<u8>)> {
+    let quantized = {
+        let scheme = tuple(&[global("torch", "per_tensor_affine"), float(0.5), int(0)]);
+        let args = [
+            storage("QInt8Storage", "0", 4),
+            int(0),
+            numbers(&[4]),
+            numbers(&[1]),
+            scheme,
+            b"\x89".to_vec(),
+            ordered(),
+        ];
+        call("torch._utils", "_rebuild_qtensor", &args)
+    };
+    let view = |key: &str| {
+        let args = [
+            storage("ComplexFloatStorage", "0", 1),
+            int(0),
+            numbers(&[1]),
+            numbers(&[1]),
+            b"\x89".to_vec(),
+            ordered(),
+            dict(&[(key, b"\x88".to_vec())]),
+        ];
+        file(&call("torch._utils", "_rebuild_tensor_v2", &args), &[&[0; 8]])
+    };
+    let nested = {
+        let part = || vector();
+        let args = [part(), part(), part(), part()];
+        call("torch._utils", "_rebuild_nested_tensor", &args)
+    };
+    let script = |more: Member| {
+        let module = new_object(&global("__torch__", "Model"), &dict(&[("a", vector())]));
+        let mut all = members(&pickle(&module), &[TWO]);
+        all.push(more);
+        Archive::new(&all).bytes()
+    };
+    vec![
+        ("torch-value", "quantized", file(&quantized, &[&[0; 4]])),
+        ("torch-value", "meta", with(&meta())),
+        ("torch-value", "nested", with(&nested)),
+        ("torch-value", "conjugated", view("conj")),
+        ("torch-value", "negated", view("neg")),
+        ("torch-value", "compressed-columns", {
+            compressed("torch.sparse_csc", &[0, 1, 1, 2], &[1, 0])
+        }),
+        ("torch-call", "view-key", view("twist")),
+        ("torch-call", "sparse-layout", with(&layout("torch.dense"))),
+        ("torch-call", "sparse-parts", {
+            let data = tuple(&[vector(), int(0), numbers(&[2])]);
+            let args = [layout("torch.sparse_coo"), data];
+            with(&call("torch._utils", "_rebuild_sparse_tensor", &args))
+        }),
+        ("index-range", "sparse-coo", coo(&[0, 1, 3, 0], 2)),
+        ("index-range", "sparse-csr", compressed("torch.sparse_csr", &[0, 1, 2], &[3, 0])),
+        ("csr-indptr-order", "sparse", compressed("torch.sparse_csr", &[0, 3, 2], &[2, 0])),
+        ("torch-script", "module", script(Member::stored("archive/code/__torch__.py", b""))),
+    ]
+}
+
+/// A dictionary with keys of every kind.
+fn keys() -> Vec<u8> {
+    let keys: [Vec<u8>; 8] = [
+        text("text"),
+        int(1),
+        NONE.to_vec(),
+        float(0.5),
+        tuple(&[int(1), text("b")]),
+        encoded(b"x"),
+        b"\x8a\x09\0\0\0\0\0\0\0\0\x01".to_vec(),
+        global("torch", "float32"),
+    ];
+    let entries: Vec<u8> = keys.iter().flat_map(|key| [key.clone(), vector()].concat()).collect();
+    [b"}(".to_vec(), entries, b"u".to_vec()].concat()
+}

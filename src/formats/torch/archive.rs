@@ -1,0 +1,244 @@
+//! The zip archive that PyTorch writes since 1.6: a pickle, storages, and notes about the archive. The data of a TorchScript
+//! program is in such an archive, too.
+
+use alloc::vec::Vec;
+
+use crate::formats::error::FormatError;
+use crate::formats::limits::check_length;
+use crate::formats::rules::Rule;
+use crate::formats::zip::{Decoded, Directory, Extents, Member, Window, defer, read_whole};
+use crate::limits::{Limits, OpenOptions};
+
+use super::check_longest;
+use super::storages::{Record, Storages};
+
+/// The name of the pickle in the folder of the archive.
+const PICKLE: &str = "data.pkl";
+/// The length in bytes of the longest key of a storage: a 64-bit number in decimal digits.
+const KEY: usize = 20;
+/// The length in bytes of the longest note, a small member such as `version`.
+const NOTE: u64 = 128;
+/// The largest expansion factor of a compressed member that is read as a whole. It ties memory to the stored size, which the
+/// file cannot exaggerate. [`MORE`] bytes are always allowed.
+pub(super) const EACH: u64 = 64;
+/// The number of bytes to which a member may expand beyond the factor [`EACH`].
+pub(super) const MORE: u64 = 64 << 10;
+
+/// The members of an archive.
+pub(super) struct Folder<'d> {
+    pickle: Option<Member>,
+    /// Small members in which PyTorch describes the archive: the name in the folder, and the member.
+    notes: Vec<(&'d str, Member)>,
+    /// The members that are storages.
+    pub(super) storages: Storages<'d>,
+    /// Whether the archive has the code of a TorchScript program.
+    pub(super) is_script: bool,
+    /// True if the checksum of every member is 0.
+    pub(super) has_no_checksums: bool,
+    /// The offset in the file at which the members end.
+    end: u64,
+}
+
+impl<'d> Folder<'d> {
+    /// Finds and checks all members of an archive of `length` bytes.
+    pub(super) fn find(
+        directory: &'d Directory,
+        window: &mut Window<'_>,
+        (length, limits): (u64, &Limits),
+    ) -> Result<Self, FormatError> {
+        let end = directory.range.start;
+        let mut folder = Self {
+            pickle: None,
+            notes: Vec::new(),
+            storages: Storages::default(),
+            // The entries of a damaged directory repeat an error for ever.
+            is_script: directory
+                .entries()
+                .map_while(Result::ok)
+                .any(|entry| is_of_script(entry.name)),
+            has_no_checksums: false,
+            end,
+        };
+        let (mut extents, mut decoded) = (Extents::new(end), Decoded::default());
+        let (mut names, mut pending, mut prefix) = (Vec::new(), None, None);
+        for entry in directory.entries() {
+            let entry = entry?;
+            let about = |error: FormatError| error.about(entry.name);
+            decoded.add(&entry, length, limits).map_err(about)?;
+            let located = entry.find(window, end).map_err(about);
+            let Some(located) = defer(located, &mut pending)? else { continue };
+            extents.add(located.start, located.end)?;
+            names.try_reserve(1).map_err(|_| FormatError::memory())?;
+            names.push(entry.name);
+            let inside = match (entry.name.split_once('/'), prefix) {
+                (Some((folder, inside)), None) => {
+                    prefix = Some(folder);
+                    Some(inside)
+                }
+                (Some((folder, inside)), Some(prefix)) if folder == prefix => Some(inside),
+                _ => None,
+            };
+            let inside = inside.ok_or_else(|| {
+                let sentence = "is not in the folder of the first member";
+                FormatError::predicate(Rule::TorchFolder, sentence).or_at(entry.at)
+            });
+            let inside = inside.map_err(about)?;
+            folder.add(inside, located.member).map_err(|error| about(error.or_at(entry.at)))?;
+        }
+        if let Some(pending) = pending {
+            return Err(pending);
+        }
+        directory.check_count(extents.count())?;
+        extents.check()?;
+        folder.has_no_checksums = folder.forgive_checksums();
+        names.sort_unstable();
+        let mut pairs = names.iter().zip(names.iter().skip(1));
+        if let Some((name, _)) = pairs.find(|(name, next)| name == next) {
+            let sentence = Rule::TorchDuplicateMember.row().broken();
+            return Err(FormatError::violation(Rule::TorchDuplicateMember, sentence).about(name));
+        }
+        folder.storages.sort();
+        Ok(folder)
+    }
+
+    /// Adds `member`, whose name in the folder is `name`.
+    fn add(&mut self, name: &'d str, member: Member) -> Result<(), FormatError> {
+        const NOTES: [&str; 5] = [
+            "version",
+            "byteorder",
+            ".format_version",
+            ".storage_alignment",
+            ".data/serialization_id",
+        ];
+        let is_number = |key: &str| {
+            (1..=KEY).contains(&key.len()) && key.bytes().all(|byte| byte.is_ascii_digit())
+        };
+        if name == PICKLE {
+            self.pickle = Some(member);
+        } else if let Some(key) = name.strip_prefix("data/").filter(|key| is_number(key)) {
+            self.storages.add(Record::new(key, member))?;
+        } else if NOTES.contains(&name) {
+            self.notes.try_reserve(1).map_err(|_| FormatError::memory())?;
+            self.notes.push((name, member));
+        } else if !self.is_script {
+            return Err(FormatError::violation(
+                Rule::TorchMember,
+                Rule::TorchMember.row().broken(),
+            ));
+        }
+        Ok(())
+    }
+
+    /// Returns all members of the archive.
+    fn members(&mut self) -> impl Iterator<Item = &mut Member> {
+        let notes = self.notes.iter_mut().map(|(_, member)| member);
+        self.pickle.iter_mut().chain(notes).chain(self.storages.members())
+    }
+
+    /// Removes the checksums of all members if all are 0, and returns whether they were: PyTorch writes 0 if it is told to
+    /// compute none.
+    fn forgive_checksums(&mut self) -> bool {
+        let are_absent = self.members().all(|member| member.crc == Some(0));
+        if are_absent {
+            self.members().for_each(|member| member.crc = None);
+        }
+        are_absent
+    }
+
+    /// Checks the notes of the archive, and returns whether the elements of its tensors are big-endian.
+    pub(super) fn check_notes(
+        &self,
+        window: &mut Window<'_>,
+        options: &OpenOptions,
+    ) -> Result<bool, FormatError> {
+        let (mut has_version, mut is_big) = (false, false);
+        for (name, member) in &self.notes {
+            let about = |error: FormatError| error.about(name);
+            if member.size > NOTE {
+                let sentence =
+                    format_args!("is {} bytes long, expected at most {NOTE}", member.size);
+                let error = FormatError::predicate(Rule::TorchMember, sentence);
+                return Err(about(error.or_at(member.start)));
+            }
+            let note = read_member(*member, window, options).map_err(about)?;
+            let is_text = str::from_utf8(&note);
+            let text = is_text.unwrap_or_default();
+            let is_number = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+            let is_known = match *name {
+                "version" => {
+                    has_version = true;
+                    let version = text.trim_end_matches('\n').parse::<u8>();
+                    version.is_ok_and(|version| (1..=10).contains(&version))
+                }
+                "byteorder" => {
+                    is_big = text == "big";
+                    is_big || text == "little"
+                }
+                ".storage_alignment" | ".format_version" => is_number,
+                _ => is_text.is_ok(),
+            };
+            if !is_known {
+                let rule = Rule::TorchVersion;
+                return Err(about(FormatError::violation_at(
+                    rule,
+                    rule.row().broken(),
+                    member.start,
+                )));
+            }
+        }
+        if has_version {
+            return Ok(is_big);
+        }
+        Err(FormatError::violation_at(Rule::TorchVersion, "the archive has no version", self.end))
+    }
+
+    /// Reads the whole pickle and verifies its checksum.
+    pub(super) fn read_pickle(
+        &self,
+        window: &mut Window<'_>,
+        options: &OpenOptions,
+    ) -> Result<Vec<u8>, FormatError> {
+        let member = self.pickle.ok_or_else(|| {
+            FormatError::violation_at(Rule::TorchFolder, "the folder has no data.pkl", self.end)
+        })?;
+        let about = |error: FormatError| error.about(PICKLE);
+        read_member(member, window, options).map_err(about)
+    }
+
+    /// Returns the offset in the file at which the pickle begins, or 0 if the archive has no pickle.
+    pub(super) fn pickle_at(&self) -> u64 {
+        self.pickle.map_or(0, |member| member.start)
+    }
+
+    /// Returns whether the pickle lies in the file as it is.
+    pub(super) fn has_raw_pickle(&self) -> bool {
+        self.pickle.is_some_and(|pickle| !pickle.is_deflated)
+    }
+}
+
+/// Returns whether a member called `name` belongs to the code of a TorchScript program.
+fn is_of_script(name: &str) -> bool {
+    let inside = name.split_once('/').map_or("", |(_, inside)| inside);
+    inside.starts_with("code/") || inside == "constants.pkl"
+}
+
+/// Reads and decompresses the whole `member`, and verifies its checksum.
+fn read_member(
+    member: Member,
+    window: &mut Window<'_>,
+    options: &OpenOptions,
+) -> Result<Vec<u8>, FormatError> {
+    let Member { start, packed, size, .. } = member;
+    // Deflated data may be longer than the bytes to which it decompresses.
+    let longest = size.max(packed);
+    check_length(longest, options.limit(), "the member")?;
+    check_longest(longest, start)?;
+    if size > packed.saturating_mul(EACH).saturating_add(MORE) {
+        let most = packed.saturating_mul(EACH).saturating_add(MORE);
+        let sentence = format_args!(
+            "{packed} bytes decompress to {size}, which exceeds the maximum of {most}"
+        );
+        return Err(FormatError::violation_at(Rule::LimitHeader, sentence, start));
+    }
+    read_whole(member, window)
+}

@@ -1,0 +1,304 @@
+//! Arrays, dtypes and scalars of NumPy in a pickle.
+
+use crate::element::StorageType;
+use crate::formats::error::{FormatError, copied};
+use crate::formats::npy::types::{Number, Type};
+use crate::num::u64_from_usize;
+
+use super::calls::ARGUMENTS;
+use super::globals::{Global, Known};
+use super::machine::Machine;
+use super::pickle::{Fact, LONGEST_NAME, Pickle, Value};
+
+/// A scalar of NumPy.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum ScalarValue {
+    Bool(bool),
+    Int(i64),
+    Unsigned(u64),
+    Float(f64),
+}
+
+/// The number of bytes of the longest scalar that becomes an attribute.
+const LONGEST_SCALAR: usize = 8;
+
+impl Machine<'_> {
+    /// Returns the value that `class`, a class or function of NumPy, makes from the items of the tuple `args`.
+    pub(super) fn make_array(&mut self, class: Known, args: u32) -> Result<Value, FormatError> {
+        let count = self.pickle.length(args);
+        let items: [Value; ARGUMENTS] = self.pickle.first(args);
+        match (class, count, items) {
+            // The arguments make an empty array, which a state then fills.
+            (
+                Known::Reconstruct,
+                3,
+                [Value::Global(Global::Known(Known::Array)), Value::Tuple(shape), code, ..],
+            ) if self.is_zero(shape) && self.is_byte_b(code) => {
+                Ok(Value::Array(self.pickle.container(self.now)?))
+            }
+            (
+                Known::FromBuffer,
+                4,
+                [bytes, Value::NumpyDtype(dtype), Value::Tuple(shape), Value::Text(order), ..],
+            ) => {
+                let is_column_major = match self.pickle.short(order, LONGEST_NAME) {
+                    Some(b"C") => false,
+                    Some(b"F") => true,
+                    _ => return Err(self.wrong_arguments(class)),
+                };
+                let node = self.pickle.container(self.now)?;
+                self.fill(node, shape, dtype, (Value::Bool(is_column_major), bytes))?;
+                Ok(Value::Array(node))
+            }
+            (Known::Scalar, 2, [Value::NumpyDtype(dtype), bytes, ..]) => {
+                let size = size_of_element(self.pickle.numpy_type(dtype)?);
+                if size.is_some() && self.pickle.byte_length(bytes)? != size {
+                    return Err(self.wrong_arguments(class));
+                }
+                let node = self.pickle.container(self.now)?;
+                self.pickle.extend(node, &[Value::NumpyDtype(dtype), bytes])?;
+                Ok(Value::Scalar(node))
+            }
+            (
+                Known::NumpyDtype,
+                3,
+                [
+                    name @ (Value::Text(_) | Value::Global(Global::Known(Known::Record))),
+                    Value::Int(_) | Value::Bool(_),
+                    Value::Int(_) | Value::Bool(_),
+                    ..,
+                ],
+            ) => {
+                let node = self.pickle.container(self.now)?;
+                self.pickle.extend(node, &[name])?;
+                Ok(Value::NumpyDtype(node))
+            }
+            (Known::DtypeClass, 0, _) => {
+                self.object(Value::Global(Global::Known(class)), Value::Tuple(args))
+            }
+            _ => Err(self.wrong_arguments(class)),
+        }
+    }
+
+    /// Returns whether the tuple `shape` has the only item 0.
+    fn is_zero(&self, shape: u32) -> bool {
+        let [only] = self.pickle.first(shape);
+        self.pickle.length(shape) == 1 && self.pickle.count(only) == Some(0)
+    }
+
+    /// Returns whether `code` is the byte `b`, or a text of it, as Python 2 writes the byte.
+    fn is_byte_b(&self, code: Value) -> bool {
+        match code {
+            Value::Bytes(at) | Value::Latin1(at) | Value::Text(at) => {
+                self.pickle.short(at, LONGEST_NAME) == Some(b"b")
+            }
+            _ => false,
+        }
+    }
+
+    /// Gives the array `node` a state, the items of the tuple `state`: the version 1, the shape, the dtype, whether the order is
+    /// column-major, and the bytes or a list of objects.
+    pub(super) fn fill_array(&mut self, node: u32, state: u32) -> Result<(), FormatError> {
+        let items: [Value; 5] = self.pickle.first(state);
+        let (Value::Int(_), Value::Tuple(shape), Value::NumpyDtype(dtype), order, content) =
+            items.into()
+        else {
+            return Err(self.wrong_arguments(Known::Array));
+        };
+        if self.pickle.length(state) != 5 || self.pickle.length(node) != 0 {
+            return Err(self.wrong_arguments(Known::Array));
+        }
+        self.fill(node, shape, dtype, (order, content))
+    }
+
+    /// Gives the array `node` its shape, its dtype, and its order and content. The content must have the size that the shape and
+    /// the dtype need.
+    fn fill(
+        &mut self,
+        node: u32,
+        shape: u32,
+        dtype: u32,
+        (order, content): (Value, Value),
+    ) -> Result<(), FormatError> {
+        let wrong = |machine: &Self| machine.wrong_arguments(Known::Array);
+        if self.pickle.has(shape, Fact::HasOtherThanInts) || !matches!(order, Value::Bool(_)) {
+            return Err(wrong(self));
+        }
+        let mut elements = Some(1_u64);
+        for dimension in self.pickle.items(shape) {
+            let dimension = self.pickle.count(dimension);
+            elements = elements.zip(dimension).and_then(|(count, next)| count.checked_mul(next));
+        }
+        let Some(elements) = elements else { return Err(wrong(self)) };
+        let kind = self.pickle.numpy_type(dtype)?;
+        let content = match content {
+            // Python 3 decodes the byte strings of Python 2 to texts, and NumPy encodes the texts in Latin-1.
+            Value::Text(at) => self.latin_1(at, Known::Array)?,
+            content => content,
+        };
+        let fits = match (kind, content) {
+            (Type::Objects, Value::List(list)) => u64::from(self.pickle.length(list)) == elements,
+            (Type::Objects, _) => false,
+            // NumPy knows more names of dtypes than zten does. The array is not read.
+            (Type::Unknown, _) => self.pickle.byte_length(content)?.is_some(),
+            (kind, content) => {
+                let size = size_of_element(kind).and_then(|size| size.checked_mul(elements));
+                size.is_some() && self.pickle.byte_length(content)? == size
+            }
+        };
+        if !fits {
+            return Err(wrong(self));
+        }
+        let values = [Value::Tuple(shape), Value::NumpyDtype(dtype), order, content];
+        self.pickle.extend(node, &values)
+    }
+
+    /// Gives the dtype `node` a state, the items of the tuple `state`: the version, the byte order, a dtype of which the elements
+    /// are arrays, the names of fields, the fields, the size, the alignment and flags. Dates also have their unit.
+    pub(super) fn set_dtype(&mut self, node: u32, state: u32) -> Result<(), FormatError> {
+        let [version, order] = self.pickle.first(state);
+        let is_order = matches!(order, Value::Text(at)
+            if matches!(self.pickle.short(at, LONGEST_NAME), Some(b"<" | b">" | b"|" | b"=")));
+        let is_state = matches!(self.pickle.length(state), 8 | 9)
+            && self.pickle.length(node) == 1
+            && matches!(version, Value::Int(_))
+            && is_order;
+        if !is_state {
+            return Err(self.wrong_arguments(Known::NumpyDtype));
+        }
+        self.pickle.extend(node, &[Value::Tuple(state)])
+    }
+}
+
+/// Returns the size in bytes of an element of the type `kind`; `None` if zten does not know it.
+fn size_of_element(kind: Type) -> Option<u64> {
+    match kind {
+        Type::Known(number) => Some(number.width()),
+        Type::Opaque(size) => Some(size),
+        Type::Objects | Type::Unknown => None,
+    }
+}
+
+impl<'p> Pickle<'p> {
+    /// Returns the type of elements of the dtype `node`.
+    pub(super) fn numpy_type(&self, node: u32) -> Result<Type, FormatError> {
+        let [name, state] = self.first(node);
+        let [_, order, array, _, _, size] = match state {
+            Value::Tuple(state) => self.first(state),
+            _ => [Value::None; 6],
+        };
+        let text = |value: Value| match value {
+            Value::Text(at) => {
+                self.short(at, LONGEST_NAME).and_then(|text| str::from_utf8(text).ok())
+            }
+            _ => None,
+        };
+        let Some(name) = text(name) else {
+            // The class of records has no size in its name.
+            return Ok(self.count(size).map_or(Type::Unknown, Type::Opaque));
+        };
+        // Elements that are arrays of another dtype have its size in their name.
+        if array != Value::None && !name.starts_with('V') {
+            return Ok(Type::Unknown);
+        }
+        let order = text(order).filter(|order| *order != "=").unwrap_or_default();
+        Ok(Type::parse(&copied(format_args!("{order}{name}"))?))
+    }
+
+    /// Returns the name of the dtype `node`, for listings.
+    pub(super) fn numpy_name(&self, node: u32) -> &'p str {
+        let [name] = self.first(node);
+        match name {
+            Value::Text(at) => {
+                let name = self.short(at, LONGEST_NAME).unwrap_or_default();
+                str::from_utf8(name).unwrap_or_default()
+            }
+            _ => "record",
+        }
+    }
+
+    /// Returns the number of bytes that `value` holds; `None` if `value` is no bytes.
+    pub(super) fn byte_length(&mut self, value: Value) -> Result<Option<u64>, FormatError> {
+        let value = match value {
+            Value::ByteArray(node) if self.length(node) == 0 => return Ok(Some(0)),
+            Value::ByteArray(node) => self.first::<1>(node)[0],
+            value => value,
+        };
+        Ok(match value {
+            Value::Bytes(at) => Some(self.operand_length(at)),
+            Value::Latin1(at) => self.latin_1_length(at)?,
+            _ => None,
+        })
+    }
+
+    /// Returns the number of bytes that the text at position `at` spells in Latin-1; `None` if the text has a character that
+    /// Latin-1 does not have. The bytes of the text are charged to the memory of the pickle, because few bytes of the pickle refer
+    /// to a long text once more.
+    pub(super) fn latin_1_length(&mut self, at: u32) -> Result<Option<u64>, FormatError> {
+        let text = self.text(at)?;
+        self.charge(text.len())?;
+        let mut length = 0_u64;
+        for character in text.chars() {
+            if u32::from(character) > 0xff {
+                return Ok(None);
+            }
+            length = length.saturating_add(1);
+        }
+        Ok(Some(length))
+    }
+
+    /// Returns the scalar of NumPy `node` as a number; `None` if it is of another kind.
+    pub(super) fn number(&self, node: u32) -> Option<ScalarValue> {
+        let [Value::NumpyDtype(dtype), content] = self.first(node) else { return None };
+        let Ok(Type::Known(Number { storage, logical: None, is_big })) = self.numpy_type(dtype)
+        else {
+            return None;
+        };
+        let content = match content {
+            Value::ByteArray(node) => self.first::<1>(node)[0],
+            content => content,
+        };
+        let (mut bytes, mut length) = ([0_u8; LONGEST_SCALAR], 0_usize);
+        let mut add = |byte: u8| {
+            if let Some(place) = bytes.get_mut(length) {
+                *place = byte;
+            }
+            length = length.saturating_add(1);
+        };
+        match content {
+            Value::Bytes(at) => self.short(at, LONGEST_SCALAR)?.iter().copied().for_each(&mut add),
+            // Each character above 127 takes two bytes.
+            Value::Latin1(at) => {
+                let text =
+                    str::from_utf8(self.short(at, LONGEST_SCALAR.saturating_mul(2))?).ok()?;
+                text.chars().filter_map(|one| u8::try_from(u32::from(one)).ok()).for_each(&mut add);
+            }
+            _ => return None,
+        }
+        if u64_from_usize(length) != u64::from(storage.width()) {
+            return None;
+        }
+        if is_big {
+            bytes.get_mut(..length)?.reverse();
+        }
+        Some(decoded(storage, bytes))
+    }
+}
+
+/// Returns the little-endian number of type `storage` at the start of `bytes`.
+fn decoded(storage: StorageType, bytes: [u8; LONGEST_SCALAR]) -> ScalarValue {
+    let [b0, b1, b2, b3, ..] = bytes;
+    match storage {
+        StorageType::Bool => ScalarValue::Bool(b0 != 0),
+        StorageType::I8 => ScalarValue::Int(i8::from_le_bytes([b0]).into()),
+        StorageType::I16 => ScalarValue::Int(i16::from_le_bytes([b0, b1]).into()),
+        StorageType::I32 => ScalarValue::Int(i32::from_le_bytes([b0, b1, b2, b3]).into()),
+        StorageType::I64 => ScalarValue::Int(i64::from_le_bytes(bytes)),
+        StorageType::F16 => ScalarValue::Float(half::f16::from_le_bytes([b0, b1]).into()),
+        StorageType::Bf16 => ScalarValue::Float(half::bf16::from_le_bytes([b0, b1]).into()),
+        StorageType::F32 => ScalarValue::Float(f32::from_le_bytes([b0, b1, b2, b3]).into()),
+        StorageType::F64 => ScalarValue::Float(f64::from_le_bytes(bytes)),
+        // The bytes beyond the width are zero.
+        _ => ScalarValue::Unsigned(u64::from_le_bytes(bytes)),
+    }
+}

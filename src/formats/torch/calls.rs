@@ -1,0 +1,510 @@
+//! The effects of functions, classes and states on values. No function is called: for each, the machine knows the arguments that
+//! pickles have, and makes the value that the call would return.
+//!
+//! The module `values` has the classes of the standard library, and `arrays` has those of NumPy.
+
+use crate::formats::error::FormatError;
+use crate::formats::rules::Rule;
+
+use super::globals::{self, Global, Known};
+use super::machine::{Context, Machine};
+use super::pickle::{Fact, LONGEST_NAME, TensorLayout, Value};
+
+/// The largest number of arguments of a function that the machine knows.
+pub(super) const ARGUMENTS: usize = 8;
+
+impl Machine<'_> {
+    /// Returns the error for a call with wrong arguments at the current instruction.
+    pub(super) fn wrong_call(&self) -> FormatError {
+        self.violation(Rule::TorchCall, Rule::TorchCall.row().broken())
+    }
+
+    /// Returns the error for wrong arguments of `class`.
+    pub(super) fn wrong_arguments(&self, class: Known) -> FormatError {
+        let (module, name) = class.name();
+        let sentence = format_args!("wrong arguments for {module}.{name}");
+        self.violation(Rule::TorchCall, sentence)
+    }
+
+    /// Executes REDUCE: pushes the result of an allowed function for its arguments.
+    pub(super) fn reduce(&mut self) -> Result<(), FormatError> {
+        let (args, function) = (self.pop()?, self.pop()?);
+        let value = match (function, args) {
+            (Value::Global(function), Value::Tuple(args)) => self.call(function, args)?,
+            (Value::Foreign(_), Value::Tuple(_)) => self.object(function, args)?,
+            // The result of a call may be a function again.
+            (Value::Object(node), Value::Tuple(_)) if self.is_foreign(node) => {
+                self.object(function, args)?
+            }
+            _ => return Err(self.wrong_call()),
+        };
+        self.push(value)
+    }
+
+    /// Executes NEWOBJ: makes an object of a class.
+    pub(super) fn new_object(&mut self) -> Result<(), FormatError> {
+        let (args, class) = (self.pop()?, self.pop()?);
+        let Value::Tuple(node) = args else { return Err(self.wrong_call()) };
+        let value = match class {
+            Value::Global(Global::Known(Known::Namespace)) if self.pickle.length(node) == 0 => {
+                Value::Namespace(self.empty(Value::Namespace)?)
+            }
+            Value::Global(Global::Known(Known::Uuid)) if self.pickle.length(node) == 0 => {
+                self.object(class, args)?
+            }
+            Value::Foreign(_) => self.object(class, args)?,
+            _ => return Err(self.wrong_call()),
+        };
+        self.push(value)
+    }
+
+    /// Returns a new object of `class` with the arguments `args`.
+    pub(super) fn object(&mut self, class: Value, args: Value) -> Result<Value, FormatError> {
+        let node = self.pickle.container(self.now)?;
+        self.pickle.extend(node, &[class, args])?;
+        Ok(Value::Object(node))
+    }
+
+    /// Returns the result of `function` for the items of the tuple `node`.
+    fn call(&mut self, function: Global, node: u32) -> Result<Value, FormatError> {
+        let count = self.pickle.length(node);
+        let args: [Value; ARGUMENTS] = self.pickle.first(node);
+        Ok(match (function, count, args) {
+            (Global::OrderedDict, 0, _) => Value::Ordered(self.empty(Value::Ordered)?),
+            (Global::OrderedDict, 1, [Value::List(list), ..]) => self.ordered(list)?,
+            (Global::Size, 1, [shape @ Value::Tuple(node), ..])
+                if !self.pickle.has(node, Fact::HasOtherThanInts) =>
+            {
+                shape
+            }
+            (Global::Device, 1 | 2, _) => self.device(function, node)?,
+            (Global::Tensor(least, most, _), ..)
+                if (u32::from(least)..=most.into()).contains(&count) =>
+            {
+                self.tensor(function, args)?
+            }
+            (Global::Parameter(expected), ..) if count == u32::from(expected) => {
+                self.parameter(args)?
+            }
+            (Global::Known(known), ..) => self.call_known(known, node)?,
+            _ => return Err(self.wrong_call()),
+        })
+    }
+
+    /// Returns the result of the class or function `known` for the items of the tuple `node`.
+    fn call_known(&mut self, known: Known, node: u32) -> Result<Value, FormatError> {
+        let count = self.pickle.length(node);
+        let args: [Value; ARGUMENTS] = self.pickle.first(node);
+        let shape = match (known, count, args) {
+            (Known::Layout, 1, [Value::Text(at), ..]) => {
+                let layout = self.pickle.short(at, LONGEST_NAME).and_then(globals::layout);
+                return layout.map(Value::Layout).ok_or_else(|| self.wrong_arguments(known));
+            }
+            (Known::Sparse, 2, [Value::Layout(layout), Value::Tuple(data), ..]) => {
+                return self.sparse(layout, data);
+            }
+            (Known::ScriptList, 1, [list @ Value::List(_), ..])
+            | (Known::ScriptType, 2, [list, Value::Text(_), ..]) => return Ok(list),
+            (Known::OfType, 4, [Value::Global(function), class, Value::Tuple(args), state, ..]) => {
+                return self.of_type(function, class, args, state);
+            }
+            (Known::ParameterClass, 1, [tensor @ Value::Tensor(_), ..])
+            | (Known::ParameterClass, 2, [tensor @ Value::Tensor(_), Value::Bool(_), ..]) => {
+                return Ok(tensor);
+            }
+            (
+                Known::Quantized,
+                6 | 7,
+                [
+                    Value::Storage(_),
+                    Value::Int(_),
+                    shape @ Value::Tuple(_),
+                    Value::Tuple(_),
+                    Value::Tuple(_),
+                    Value::Bool(_),
+                    hooks,
+                    ..,
+                ],
+            ) => {
+                self.drop_hooks(hooks);
+                shape
+            }
+            (
+                Known::Meta,
+                4,
+                [
+                    Value::Global(Global::Dtype(_)),
+                    shape @ Value::Tuple(_),
+                    Value::Tuple(_),
+                    Value::Bool(_),
+                    ..,
+                ],
+            ) => shape,
+            (Known::Nested, 3 | 4, [Value::Tensor(_), Value::Tensor(_), Value::Tensor(_), ..]) => {
+                Value::None
+            }
+            (
+                Known::Wrapper,
+                6..=8,
+                [
+                    Value::Global(Global::Known(Known::TensorClass)) | Value::Foreign(_),
+                    Value::Global(Global::Dtype(_)),
+                    shape @ Value::Tuple(_),
+                    Value::Tuple(_),
+                    ..,
+                ],
+            ) => shape,
+            (
+                Known::DeviceTensor,
+                4,
+                [
+                    tensor @ (Value::Tensor(_) | Value::Array(_)),
+                    Value::Global(Global::Dtype(_)),
+                    Value::Text(_),
+                    Value::Bool(_),
+                    ..,
+                ],
+            ) => match tensor {
+                Value::Array(array) => self.pickle.first::<1>(array)[0],
+                _ => {
+                    let Value::Tensor(tensor) = tensor else { return Err(self.wrong_call()) };
+                    let [_, _, shape] = self.pickle.first(tensor);
+                    shape
+                }
+            },
+            _ if is_of_numpy(known) => return self.make_array(known, node),
+            _ => return self.make_value(known, node),
+        };
+        self.unread_tensor(known, shape)
+    }
+
+    /// Returns a tensor that zten does not read: made by `function`, of the given shape, which is [`Value::None`] if it is not
+    /// known.
+    fn unread_tensor(&mut self, function: Known, shape: Value) -> Result<Value, FormatError> {
+        if let Value::Tuple(node) = shape
+            && self.pickle.has(node, Fact::HasOtherThanInts)
+        {
+            return Err(self.wrong_arguments(function));
+        }
+        let node = self.pickle.container(self.now)?;
+        self.pickle.extend(node, &[Value::Global(Global::Known(function)), shape])?;
+        Ok(Value::UnreadTensor(node))
+    }
+
+    /// Returns the device that `function`, a [`Global::Device`], makes from the items of the tuple `args`. The result is an object
+    /// if PyTorch only knows the kind of device with an extension package.
+    fn device(&mut self, function: Global, args: u32) -> Result<Value, FormatError> {
+        let [name, number, ..]: [Value; ARGUMENTS] = self.pickle.first(args);
+        let Value::Text(at) = name else { return Err(self.wrong_call()) };
+        let text = self.pickle.short(at, LONGEST_NAME).unwrap_or_default();
+        let (kind, in_name) = globals::device(text).ok_or_else(|| self.wrong_call())?;
+        let is_valid = |number: u64| number <= u64::from(globals::LAST_DEVICE);
+        match (self.pickle.length(args), number) {
+            (1, _) if in_name.is_none_or(|number| is_valid(number.into())) => {
+                if globals::is_kind(kind) {
+                    return Ok(name);
+                }
+            }
+            (2, Value::Int(_))
+                if in_name.is_none() && self.pickle.count(number).is_some_and(is_valid) =>
+            {
+                if globals::is_kind(kind) {
+                    let node = self.pickle.container(self.now)?;
+                    self.pickle.extend(node, &[name, number])?;
+                    return Ok(Value::Device(node));
+                }
+            }
+            _ => return Err(self.wrong_call()),
+        }
+        self.object(Value::Global(function), Value::Tuple(args))
+    }
+
+    /// Returns an ordered dictionary of the pairs in `list`, the form in which Python 2 wrote ordered dictionaries.
+    fn ordered(&mut self, list: u32) -> Result<Value, FormatError> {
+        let node = self.empty(Value::Ordered)?;
+        let mut next = self.pickle.items(list).place();
+        loop {
+            let mut items = self.pickle.resume(next);
+            let Some(pair) = items.next() else { return Ok(Value::Ordered(node)) };
+            next = items.place();
+            let (Value::List(pair) | Value::Tuple(pair)) = pair else {
+                return Err(self.wrong_call());
+            };
+            if self.pickle.length(pair) != 2 {
+                return Err(self.wrong_call());
+            }
+            let [key, value] = self.pickle.first(pair);
+            self.check_hashable(key)?;
+            self.pickle.extend(node, &[key, value])?;
+        }
+    }
+
+    /// Returns the parameter that is made from `args`: a tensor, whether it requires gradients, hooks, and perhaps a state.
+    fn parameter(&mut self, args: [Value; ARGUMENTS]) -> Result<Value, FormatError> {
+        let [tensor, grad @ Value::Bool(_), hooks, state, ..] = args else {
+            return Err(self.wrong_call());
+        };
+        match tensor {
+            Value::Tensor(node) => self.check_gradients(node, grad)?,
+            Value::UnreadTensor(_) | Value::Sparse(_) => {}
+            _ => return Err(self.wrong_call()),
+        }
+        self.drop_hooks(hooks);
+        self.drop_attributes(state)?;
+        Ok(tensor)
+    }
+
+    /// Returns the tensor that `function` makes from `args`, with the class and the state that are set afterwards. The elements of
+    /// a tensor of a subclass are those of the plain tensor.
+    fn of_type(
+        &mut self,
+        function: Global,
+        class: Value,
+        args: u32,
+        state: Value,
+    ) -> Result<Value, FormatError> {
+        let is_class = matches!(
+            class,
+            Value::Global(Global::Known(Known::TensorClass | Known::ParameterClass))
+                | Value::Foreign(_)
+        );
+        let makes_tensor = matches!(
+            function,
+            Global::Tensor(..)
+                | Global::Parameter(_)
+                | Global::Known(
+                    Known::Sparse | Known::Quantized | Known::Meta | Known::Nested | Known::Wrapper
+                )
+        );
+        if !is_class || !makes_tensor {
+            return Err(self.wrong_arguments(Known::OfType));
+        }
+        let tensor = self.call(function, args)?;
+        match (class, state) {
+            // A subclass may set any state.
+            (Value::Foreign(_), _) => self.pickle.dropped.add_state(),
+            _ => self.drop_attributes(state)?,
+        }
+        Ok(tensor)
+    }
+
+    /// Notes that the hooks of a tensor are left out, unless `value` is `None` or an empty dictionary. The dictionary is marked,
+    /// since it may grow up to the last instruction.
+    fn drop_hooks(&mut self, value: Value) {
+        match value {
+            Value::None => {}
+            Value::Dict(node) | Value::Ordered(node) => self.pickle.note(node, Fact::IsHooks),
+            _ => self.pickle.dropped.add_hooks(),
+        }
+    }
+
+    /// Marks the `state` of a parameter, which is checked after the last instruction and then dropped.
+    fn drop_attributes(&mut self, state: Value) -> Result<(), FormatError> {
+        match state {
+            Value::None => {}
+            Value::Dict(node) => self.pickle.note(node, Fact::IsState),
+            Value::Tuple(_) | Value::Ordered(_) => self.pickle.dropped.add_state(),
+            _ => return Err(self.wrong_call()),
+        }
+        Ok(())
+    }
+
+    /// Checks that the dtype of the node `tensor` allows gradients if `grad` is `True`: PyTorch fails on other tensors.
+    fn check_gradients(&self, tensor: u32, grad: Value) -> Result<(), FormatError> {
+        let dtype = self.pickle.tensor_dtype(tensor)?;
+        if grad == Value::Bool(true) && !dtype.has_gradients() {
+            return Err(self.violation(Rule::TorchTensor, Rule::TorchTensor.row().broken()));
+        }
+        Ok(())
+    }
+
+    /// Returns the tensor that `function`, a [`Global::Tensor`], makes from `args`.
+    fn tensor(&mut self, function: Global, args: [Value; ARGUMENTS]) -> Result<Value, FormatError> {
+        let Global::Tensor(least, _, dtype_at) = function else { return Err(self.wrong_call()) };
+        let [storage, offset, shape, strides, grad, hooks, seventh, eighth] = args;
+        let (dtype, extra) = match dtype_at {
+            Some(_) => (seventh, eighth),
+            None => (Value::None, seventh),
+        };
+        let is_dtype = match dtype_at {
+            Some(_) => matches!(dtype, Value::Global(Global::Dtype(_))),
+            None => true,
+        };
+        let is_grad = least < 6 || matches!(grad, Value::Bool(_));
+        let (Value::Storage(_), Value::Int(_), Value::Tuple(_), Value::Tuple(_), true) =
+            (storage, offset, shape, strides, is_dtype && is_grad)
+        else {
+            return Err(self.wrong_call());
+        };
+        if least >= 6 {
+            self.drop_hooks(hooks);
+        }
+        let node = self.pickle.container_of(self.now, Fact::IsTensor)?;
+        self.pickle.extend(node, &[storage, offset, shape, strides, dtype, extra])?;
+        match extra {
+            Value::None => {}
+            // The metadata says whether elements are conjugated or negated.
+            Value::Dict(metadata) => self.pickle.note(metadata, Fact::IsTensorMetadata),
+            _ => return Err(self.wrong_call()),
+        }
+        // PyTorch changes a tensor that it rebuilds with a dtype in place, which fails if the tensor requires gradients.
+        if dtype_at.is_some() && grad == Value::Bool(true) {
+            let sentence = "a tensor that is rebuilt with a dtype cannot require gradients";
+            return Err(self.violation(Rule::TorchTensor, sentence));
+        }
+        if least >= 6 {
+            self.check_gradients(node, grad)?;
+        }
+        Ok(Value::Tensor(node))
+    }
+
+    /// Returns the sparse tensor of `layout` that is made from the items of the tuple `data`.
+    fn sparse(&mut self, layout: TensorLayout, data: u32) -> Result<Value, FormatError> {
+        let items: [Value; 4] = self.pickle.first(data);
+        let (indices, values, shape) = match (layout, self.pickle.length(data), items) {
+            (TensorLayout::Coo, 3, [indices, values, shape, _])
+            | (TensorLayout::Coo, 4, [indices, values, shape, Value::Bool(_) | Value::None]) => {
+                ([indices, Value::None], values, shape)
+            }
+            (TensorLayout::Csr | TensorLayout::Other, 4, [starts, indices, values, shape]) => {
+                ([starts, indices], values, shape)
+            }
+            _ => return Err(self.wrong_arguments(Known::Sparse)),
+        };
+        let is_shape = matches!(shape, Value::Tuple(node)
+            if !self.pickle.has(node, Fact::HasOtherThanInts));
+        let are_tensors = indices.into_iter().chain([values]).all(|part| {
+            matches!(part, Value::Tensor(_)) || (part == Value::None && layout == TensorLayout::Coo)
+        });
+        if !is_shape || !are_tensors {
+            return Err(self.wrong_arguments(Known::Sparse));
+        }
+        let node = self.pickle.container(self.now)?;
+        let [first, second] = indices;
+        self.pickle.extend(node, &[Value::Layout(layout), first, second, values, shape])?;
+        Ok(Value::Sparse(node))
+    }
+
+    /// Executes BUILD: gives a state to the object on top of the stack.
+    pub(super) fn build(&mut self) -> Result<(), FormatError> {
+        let state = self.pop()?;
+        match (self.top()?, state) {
+            (Value::Ordered(_), Value::Dict(state)) => self.drop_versions(state),
+            (Value::Tensor(_) | Value::Sparse(_) | Value::UnreadTensor(_), _) => {
+                self.pickle.dropped.add_state();
+            }
+            (Value::Namespace(node), Value::Dict(state)) if self.pickle.length(node) == 0 => {
+                self.copy_attributes(state, node)?;
+            }
+            (Value::Array(node), Value::Tuple(state)) => self.fill_array(node, state)?,
+            (Value::NumpyDtype(node), Value::Tuple(state)) => self.set_dtype(node, state)?,
+            (Value::Object(node), _) if self.is_foreign(node) => {
+                self.pickle.extend(node, &[state])?;
+            }
+            (Value::Object(node), Value::Dict(state)) if self.is_uuid(node, state) => {}
+            _ => {
+                let sentence = "a state is given to a value that takes no state";
+                return Err(self.violation(Rule::TorchCall, sentence));
+            }
+        }
+        Ok(())
+    }
+
+    /// Drops the attributes of a dictionary, which `state` holds. A `state_dict` has the versions of modules as an attribute; the
+    /// versions do not affect tensors, so nothing is said about them.
+    fn drop_versions(&mut self, state: u32) {
+        let [key, value] = self.pickle.first(state);
+        let is_named = matches!(key, Value::Text(at)
+            if self.pickle.short(at, LONGEST_NAME) == Some(b"_metadata"));
+        match value {
+            Value::Ordered(node) if is_named && self.pickle.length(state) == 2 => {
+                self.pickle.note(node, Fact::IsMetadata);
+            }
+            _ if self.pickle.length(state) == 0 => {}
+            _ => self.pickle.dropped.add_attributes(),
+        }
+    }
+
+    /// Copies the names and values of the dictionary `state` to the namespace `node`. The dictionary may grow later, and the
+    /// namespace does not.
+    fn copy_attributes(&mut self, state: u32, node: u32) -> Result<(), FormatError> {
+        let mut next = self.pickle.items(state).place();
+        loop {
+            let mut items = self.pickle.resume(next);
+            let (Some(name), Some(value)) = (items.next(), items.next()) else { return Ok(()) };
+            next = items.place();
+            if !matches!(name, Value::Text(_)) {
+                return Err(self.wrong_arguments(Known::Namespace));
+            }
+            self.pickle.extend(node, &[name, value])?;
+        }
+    }
+
+    /// Executes BINPERSID: makes a storage from a persistent id.
+    pub(super) fn persistent(&mut self) -> Result<(), FormatError> {
+        let id = self.pop()?;
+        let (count, [kind, class, key, device, length, part]): (_, [Value; 6]) = match id {
+            Value::Tuple(node) => (self.pickle.length(node), self.pickle.first(node)),
+            _ => (0, [Value::None; 6]),
+        };
+        let text = |value: Value| match value {
+            Value::Text(at) => self.pickle.short(at, LONGEST_NAME),
+            // Pickles of protocols 0 and 1 store texts as lines, which this machine takes for bytes.
+            Value::Bytes(at) if self.context.allows_any_opcode() => {
+                self.pickle.short(at, LONGEST_NAME)
+            }
+            _ => None,
+        };
+        // A stream names the source file of each class of modules. The id stands for the class.
+        if text(kind) == Some(b"module") && count == 4 && matches!(class, Value::Foreign(_)) {
+            return self.push(class);
+        }
+        let place = text(device).and_then(globals::device);
+        if place.is_some_and(|(kind, _)| kind == b"meta") {
+            let sentence = "a storage is on the device meta, which stores nothing";
+            return Err(self.violation(Rule::TorchPersistentId, sentence));
+        }
+        // In a stream, a storage may be a part of another storage.
+        let is_stream = matches!(self.context, Context::Stream | Context::Alone);
+        let is_whole = match part {
+            Value::None => count == 5 || (is_stream && count == 6),
+            Value::Tuple(part) => is_stream && count == 6 && self.is_part(part),
+            _ => false,
+        };
+        let is_storage = is_whole
+            && text(kind) == Some(b"storage")
+            && place.is_some()
+            && text(key).is_some()
+            && matches!(class, Value::Global(Global::Storage(_) | Global::Untyped))
+            && matches!(length, Value::Int(_));
+        if !is_storage {
+            let sentence = "a persistent id is not that of a storage";
+            return Err(self.violation(Rule::TorchPersistentId, sentence));
+        }
+        let node = self.pickle.container_of(self.now, Fact::IsStorage)?;
+        self.pickle.extend(node, &[class, key, length, device, part])?;
+        self.push(Value::Storage(node))
+    }
+
+    /// Returns whether the tuple `part` describes a part of a storage: a key, an offset, and a number of elements.
+    fn is_part(&self, part: u32) -> bool {
+        let [key, offset, length] = self.pickle.first(part);
+        self.pickle.length(part) == 3
+            && matches!((key, offset, length), (Value::Text(at), Value::Int(_), Value::Int(_))
+                if self.pickle.short(at, LONGEST_NAME).is_some())
+    }
+}
+
+/// Returns whether `known` is a class or function of NumPy.
+fn is_of_numpy(known: Known) -> bool {
+    matches!(
+        known,
+        Known::Reconstruct
+            | Known::FromBuffer
+            | Known::Scalar
+            | Known::Array
+            | Known::NumpyDtype
+            | Known::DtypeClass
+            | Known::Record
+    )
+}

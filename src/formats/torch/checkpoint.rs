@@ -1,0 +1,373 @@
+//! From the value of a pickle to the index of an archive: tensors, attributes, and notes on what is left out.
+
+use crate::element::ByteOrder;
+use crate::escape::Short;
+use crate::formats::builder_error::{self, format_error};
+use crate::formats::cbor::Map;
+use crate::formats::error::{FormatError, copied};
+use crate::formats::npy::types::{Number, Type};
+use crate::formats::rules::Rule;
+use crate::index::{Builder, Encoding, Layout, Parsed, RawComponent, RawElements, RawObject};
+use crate::num::u64_from_usize;
+
+use super::duplicate_key;
+use super::globals::{Global, Known};
+use super::pickle::{Fact, Pickle, TensorLayout, Unknown, Value};
+use super::storages::{Storages, Tensor};
+use super::walk::{Leaf, NameWalk};
+
+/// What a checkpoint consists of.
+pub(super) struct Checkpoint<'c, 'p> {
+    pub(super) pickle: Pickle<'p>,
+    /// The value of the whole pickle.
+    pub(super) root: Value,
+    pub(super) storages: &'c mut Storages<'p>,
+    /// Whether the elements of storages are big-endian.
+    pub(super) is_big: bool,
+    /// Whether the pickle lies in the file as it is, so that bytes in it can be read in place.
+    pub(super) is_raw_pickle: bool,
+    pub(super) builder: Builder<'c>,
+}
+
+impl Checkpoint<'_, '_> {
+    /// Adds all tensors and attributes to the index, and returns the header.
+    pub(super) fn parsed(mut self) -> Result<Parsed, FormatError> {
+        self.pickle.check_dropped()?;
+        let limits = *self.builder.limits();
+        let mut attributes = Map::default();
+        // The walk borrows the pickle, and the builder takes the tensors.
+        let Checkpoint { pickle, root, storages, is_big, is_raw_pickle, builder } = &mut self;
+        let pickle = &*pickle;
+        let mut walk = NameWalk::new(pickle, *root, &limits)?;
+        let mut tensors = Tensors {
+            pickle,
+            storages,
+            is_big: *is_big,
+            is_raw_pickle: *is_raw_pickle,
+            builder,
+            is_complete: true,
+        };
+        while let Some(leaf) = walk.next()? {
+            match leaf {
+                Leaf::Tensor(value) => tensors.add(value, walk.name())?,
+                Leaf::Attribute(value) => {
+                    let mut left = walk.left();
+                    attributes.put(walk.name(), |out| pickle.write(value, out, &mut left))?;
+                    walk.set_left(left);
+                }
+            }
+        }
+        let left_out = walk.into_left_out();
+        let is_complete = tensors.is_complete && left_out.is_empty();
+        self.storages.check_made(&self.pickle, &limits, self.is_big)?;
+        // A storage that no tensor uses may belong to a value that is left out.
+        if is_complete && !self.pickle.has_dropped() {
+            self.storages.check_used()?;
+        }
+        let attributes = attributes.finish(duplicate_key)?;
+        if !attributes.is_empty() {
+            self.builder.attributes(&attributes).map_err(format_error)?;
+        }
+        if let Some(note) = left_out.note(self.pickle.dropped)? {
+            self.builder.found(note.into());
+        }
+        self.note_beyond_torch();
+        self.note_globals()?;
+        builder_error::finish(self.builder, Rule::TorchDuplicateName)
+    }
+
+    /// Adds the note that PyTorch does not read the file with `weights_only=True`, if an instruction or an import is the reason.
+    fn note_beyond_torch(&mut self) {
+        let Some(beyond) = self.pickle.beyond_torch else { return };
+        let rule = Rule::TorchWeightsOnly;
+        let error = match beyond.what {
+            Unknown::Instruction(name) => {
+                let sentence = format_args!(
+                    "PyTorch does not know the instruction {name} when it loads with `weights_only=True`"
+                );
+                FormatError::violation_at(rule, sentence, beyond.at)
+            }
+            Unknown::Import(known) => {
+                let (module, name) = known.name();
+                let sentence = format_args!(
+                    "PyTorch does not import {module}.{name} when it loads with `weights_only=True`"
+                );
+                FormatError::violation_at(rule, sentence, beyond.at)
+            }
+        };
+        self.builder.found(error.into());
+    }
+
+    /// Adds an error for each import that zten does not know and that the caller tolerates. A check of the file reports them.
+    fn note_globals(&mut self) -> Result<(), FormatError> {
+        for node in self.pickle.nodes_with(Fact::IsForeign) {
+            let (module, name) = self.pickle.foreign_name(node);
+            let text = |bytes| str::from_utf8(bytes).unwrap_or("\u{fffd}");
+            let name_of_global = copied(format_args!("{}.{}", text(module), text(name)))?;
+            let (module, name) = (Short(text(module)), Short(text(name)));
+            let sentence = format_args!("the global {name} of the module {module} is not allowed");
+            let at = self.pickle.node_at(node);
+            let error = FormatError::violation_at(Rule::TorchGlobal, sentence, at);
+            self.builder.found_about(error.into(), name_of_global);
+        }
+        Ok(())
+    }
+}
+
+/// Adds tensors to an index.
+struct Tensors<'t, 'c, 'p, 'o> {
+    pickle: &'t Pickle<'p>,
+    storages: &'t mut Storages<'c>,
+    is_big: bool,
+    is_raw_pickle: bool,
+    builder: &'t mut Builder<'o>,
+    /// Whether every tensor so far can be read.
+    is_complete: bool,
+}
+
+/// A tensor for the builder.
+struct Described<'d> {
+    name: &'d str,
+    shape: &'d [u64],
+    layout: Layout,
+    source_offset: u32,
+}
+
+impl Tensors<'_, '_, '_, '_> {
+    /// Adds the tensor `value`, called `name`.
+    fn add(&mut self, value: Value, name: &str) -> Result<(), FormatError> {
+        let about = |error: FormatError| error.about(name);
+        match value {
+            Value::Tensor(node) => self.add_tensor(node, name),
+            Value::Sparse(node) => self.add_sparse(node, name),
+            Value::Array(node) => self.add_array(node, name),
+            Value::UnreadTensor(node) => {
+                let [function, shape] = self.pickle.first(node);
+                let shape = match shape {
+                    Value::Tuple(shape) => self.dimensions(shape, node).map_err(about)?,
+                    _ => alloc::vec::Vec::new(),
+                };
+                let kind = match function {
+                    Value::Global(Global::Known(Known::Quantized)) => "quantized",
+                    Value::Global(Global::Known(Known::Meta)) => "meta",
+                    Value::Global(Global::Known(Known::Nested)) => "nested",
+                    Value::Global(Global::Known(Known::DeviceTensor)) => "device tensor",
+                    _ => "subclass",
+                };
+                self.add_unread(name, &shape, (Rule::TorchValue, kind), self.pickle.position(node))
+            }
+            _ => Err(FormatError::internal("this value is no tensor")),
+        }
+    }
+
+    /// Adds the tensor `node`, whose elements lie in a storage.
+    fn add_tensor(&mut self, node: u32, name: &str) -> Result<(), FormatError> {
+        let about = |error: FormatError| error.about(name);
+        let tensor = self.tensor(node).map_err(about)?;
+        self.storages.mark_used(&tensor);
+        self.note_byte_order(&tensor, name);
+        match tensor.component(self.is_big) {
+            Ok(component) => {
+                let described = Described {
+                    name,
+                    shape: &tensor.shape,
+                    layout: Layout::Dense,
+                    source_offset: tensor.position,
+                };
+                self.push(&described, &[component])
+            }
+            Err(reason) => self.add_unread(name, &tensor.shape, reason, tensor.position),
+        }
+    }
+
+    /// Returns the tensor `node`, whose elements lie in a storage.
+    fn tensor(&self, node: u32) -> Result<Tensor, FormatError> {
+        self.storages.tensor(self.pickle, node, (self.builder.limits(), self.is_big))
+    }
+
+    /// Adds a note if PyTorch reads other values of `tensor` on a little-endian machine.
+    fn note_byte_order(&mut self, tensor: &Tensor, name: &str) {
+        if tensor.is_swapped_here_alone {
+            let rule = Rule::TorchByteOrder;
+            let found = FormatError::violation_at(rule, rule.row().broken(), tensor.at);
+            self.builder.found(found.about(name).into());
+        }
+    }
+
+    /// Adds the sparse tensor `node`. zten reads coordinates and compressed rows whose parts are dense and whole; other sparse
+    /// tensors are left unread.
+    fn add_sparse(&mut self, node: u32, name: &str) -> Result<(), FormatError> {
+        let [layout, first, second, values, shape] = self.pickle.first(node);
+        let (Value::Layout(layout), Value::Tuple(shape)) = (layout, shape) else {
+            return Err(FormatError::internal("a sparse tensor has no shape"));
+        };
+        let about = |error: FormatError| error.about(name);
+        let shape = self.dimensions(shape, node).map_err(about)?;
+        let position = self.pickle.position(node);
+        let mut parts = alloc::vec::Vec::new();
+        for part in [first, second, values] {
+            let Value::Tensor(node) = part else { continue };
+            let tensor = self.tensor(node).map_err(about)?;
+            self.storages.mark_used(&tensor);
+            self.note_byte_order(&tensor, name);
+            parts.try_reserve(1).map_err(|_| FormatError::memory())?;
+            parts.push(tensor);
+        }
+        let is_big = self.is_big;
+        let component = |tensor: &Tensor, role: &'static str| -> Option<RawComponent<'static>> {
+            let component = tensor.whole_component(is_big)?;
+            Some(RawComponent { role, ..component })
+        };
+        let rank = u64_from_usize(shape.len());
+        let components = match (layout, parts.as_slice()) {
+            (TensorLayout::Coo, [coords, values]) if is_coo(coords, values, rank) => {
+                component(coords, "coords")
+                    .zip(component(values, "values"))
+                    .map(|(coords, values)| ([coords, values, values], 2))
+            }
+            (TensorLayout::Csr, [indptr, indices, values])
+                if is_csr(indptr, indices, values, &shape) =>
+            {
+                let parts = component(indices, "indices").zip(component(indptr, "indptr"));
+                parts
+                    .zip(component(values, "values"))
+                    .map(|((indices, indptr), values)| ([indices, indptr, values], 3))
+            }
+            _ => None,
+        };
+        match components {
+            Some((components, count)) => {
+                let layout = match layout {
+                    TensorLayout::Coo => Layout::SparseCoo,
+                    _ => Layout::SparseCsr,
+                };
+                let described = Described { name, shape: &shape, layout, source_offset: position };
+                self.push(&described, components.get(..count).unwrap_or_default())
+            }
+            None => self.add_unread(name, &shape, (Rule::TorchValue, "sparse"), position),
+        }
+    }
+
+    /// Adds the NumPy array `node`.
+    fn add_array(&mut self, node: u32, name: &str) -> Result<(), FormatError> {
+        let about = |error: FormatError| error.about(name);
+        let position = self.pickle.position(node);
+        let [Value::Tuple(shape), Value::NumpyDtype(dtype), order, content] =
+            self.pickle.first(node)
+        else {
+            return Err(FormatError::internal("an array has no state"));
+        };
+        let shape = self.dimensions(shape, node).map_err(about)?;
+        let content = match content {
+            Value::ByteArray(node) => {
+                let [content] = self.pickle.first(node);
+                content
+            }
+            content => content,
+        };
+        let type_name = self.pickle.numpy_name(dtype);
+        let component = match content {
+            Value::Bytes(at) if self.is_raw_pickle => {
+                let (offset, length) = self.pickle.extent(at);
+                RawComponent::raw(crate::element::StorageType::U8, offset, length)
+            }
+            Value::Latin1(at) if self.is_raw_pickle => {
+                let (offset, length) = self.pickle.extent(at);
+                RawComponent {
+                    encoding: Encoding::Latin1,
+                    decoded_length: Some(self.pickle.latin_1_size(at)),
+                    ..RawComponent::raw(crate::element::StorageType::U8, offset, length)
+                }
+            }
+            _ => {
+                return self.add_unread(name, &shape, (Rule::TorchValue, "numpy.ndarray"), position);
+            }
+        };
+        let component = RawComponent { column_major: order == Value::Bool(true), ..component };
+        let component = match self.pickle.numpy_type(dtype)? {
+            Type::Known(Number { storage, logical, is_big }) => RawComponent {
+                storage,
+                logical,
+                byte_order: if is_big { ByteOrder::Big } else { ByteOrder::Little },
+                ..component
+            },
+            Type::Opaque(size) => {
+                RawComponent { elements: RawElements::Opaque { type_name, size }, ..component }
+            }
+            Type::Objects | Type::Unknown => {
+                return self.add_unread(
+                    name,
+                    &shape,
+                    (Rule::TorchValue, "numpy.ndarray"),
+                    position,
+                );
+            }
+        };
+        let described =
+            Described { name, shape: &shape, layout: Layout::Dense, source_offset: position };
+        self.push(&described, &[component])
+    }
+
+    /// Adds a tensor that cannot be read. `reason` is the rule, and the kind of tensor or the dtype.
+    fn add_unread(
+        &mut self,
+        name: &str,
+        shape: &[u64],
+        (rule, type_name): (Rule, &str),
+        source_offset: u32,
+    ) -> Result<(), FormatError> {
+        self.is_complete = false;
+        let component = RawComponent {
+            elements: RawElements::Unread { type_name, reason: rule.row() },
+            ..RawComponent::raw(crate::element::StorageType::U8, 0, 0)
+        };
+        let described = Described { name, shape, layout: Layout::Dense, source_offset };
+        self.push(&described, &[component])
+    }
+
+    /// Adds the tensor `described` with its `components`.
+    fn push(
+        &mut self,
+        described: &Described<'_>,
+        components: &[RawComponent<'_>],
+    ) -> Result<(), FormatError> {
+        let Described { name, shape, layout, source_offset } = *described;
+        let object = RawObject {
+            name,
+            shape,
+            layout,
+            layout_name: None,
+            attributes: None,
+            components,
+            source_offset,
+        };
+        self.builder.push(&object).map_err(|error| match error.rule() {
+            Some(id) if id.starts_with("limit-decoded") => format_error(error).about(name),
+            _ => format_error(error),
+        })
+    }
+
+    /// Returns the items of the tuple `shape` of the tensor `node` as dimensions.
+    fn dimensions(&self, shape: u32, node: u32) -> Result<alloc::vec::Vec<u64>, FormatError> {
+        self.pickle.dimensions(shape, (self.builder.limits(), self.pickle.node_at(node)))
+    }
+}
+
+/// Returns whether a tensor of coordinates and a tensor of values describe a sparse tensor of `rank` dimensions, with one value for
+/// each entry.
+fn is_coo(coords: &Tensor, values: &Tensor, rank: u64) -> bool {
+    match (coords.shape.as_slice(), values.shape.as_slice()) {
+        ([dimensions, entries], [count]) => *dimensions == rank && entries == count && rank > 0,
+        _ => false,
+    }
+}
+
+/// Returns whether tensors of starts, indices and values describe a sparse matrix of the given shape.
+fn is_csr(indptr: &Tensor, indices: &Tensor, values: &Tensor, shape: &[u64]) -> bool {
+    match (indptr.shape.as_slice(), indices.shape.as_slice(), values.shape.as_slice(), shape) {
+        ([starts], [entries], [count], [rows, _]) => {
+            rows.checked_add(1) == Some(*starts) && entries == count
+        }
+        _ => false,
+    }
+}

@@ -1,0 +1,92 @@
+//! What a checkpoint holds and the archive does not: values that have no form, counted by kind.
+
+use alloc::string::String;
+use alloc::vec::Vec;
+use core::fmt::{Display, Write as _};
+
+use crate::escape::Short;
+use crate::formats::error::{FormatError, copied};
+use crate::formats::rules::Rule;
+
+use super::pickle::Dropped;
+
+/// The number of kinds that are told apart. Further kinds are counted together, so that a file with many kinds costs no more
+/// time and memory.
+const MOST: usize = 16;
+
+/// Values that are left out, by kind.
+#[derive(Default)]
+pub(super) struct LeftOut {
+    kinds: Vec<Kind>,
+    /// The number of values of further kinds.
+    others: u64,
+}
+
+/// The values of one kind.
+struct Kind {
+    /// The kind, such as the name of a class.
+    what: String,
+    count: u64,
+    /// The name of the first value.
+    first: String,
+}
+
+impl LeftOut {
+    /// Returns whether nothing is left out.
+    pub(super) fn is_empty(&self) -> bool {
+        self.kinds.is_empty()
+    }
+
+    /// Counts the value called `name`, which is of the kind `what`.
+    pub(super) fn add(&mut self, what: impl Display, name: &str) -> Result<(), FormatError> {
+        let what = copied(what)?;
+        if let Some(known) = self.kinds.iter_mut().find(|known| known.what == what) {
+            known.count = known.count.saturating_add(1);
+        } else if self.kinds.len() < MOST {
+            self.kinds.try_reserve(1).map_err(|_| FormatError::memory())?;
+            let first = copied(Short(name))?;
+            self.kinds.push(Kind { what, count: 1, first });
+        } else {
+            self.others = self.others.saturating_add(1);
+        }
+        Ok(())
+    }
+
+    /// Returns the note on everything that is left out, with the parts that the machine has `dropped`; `None` if nothing is left
+    /// out.
+    pub(super) fn note(&self, dropped: Dropped) -> Result<Option<FormatError>, FormatError> {
+        let mut sentence = List(String::new());
+        for Kind { what, count, first } in &self.kinds {
+            match count {
+                1 => sentence.add(format_args!("{first} ({what})"))?,
+                _ => sentence.add(format_args!("{count} values ({what}), the first is {first}"))?,
+            }
+        }
+        let parts = [
+            (self.others, "values of other kinds"),
+            (dropped.hooks, "tensors' hooks"),
+            (dropped.states, "tensors' attributes"),
+            (dropped.attributes, "dictionaries' attributes"),
+        ];
+        for (count, what) in parts.into_iter().filter(|(count, _)| *count > 0) {
+            sentence.add(format_args!("{count} {what}"))?;
+        }
+        if sentence.0.is_empty() {
+            return Ok(None);
+        }
+        let sentence = format_args!("left out: {}", sentence.0);
+        Ok(Some(FormatError::violation(Rule::TorchLeftOut, sentence)))
+    }
+}
+
+/// Items of a sentence, separated by semicolons.
+struct List(String);
+
+impl List {
+    fn add(&mut self, item: core::fmt::Arguments<'_>) -> Result<(), FormatError> {
+        let item = copied(item)?;
+        self.0.try_reserve(item.len().saturating_add(2)).map_err(|_| FormatError::memory())?;
+        let separator = if self.0.is_empty() { "" } else { "; " };
+        write!(self.0, "{separator}{item}").map_err(|_| FormatError::memory())
+    }
+}

@@ -1,0 +1,533 @@
+//! The machine that reads a pickle without calling any function. It executes the instructions once, from the first to the
+//! last, and never recurses. No number in the pickle decides how much memory is allocated.
+//!
+//! The module `calls` has the effects of functions and classes.
+
+use alloc::vec::Vec;
+use core::cell::Cell as Counter;
+
+use crate::escape::Short;
+use crate::formats::error::{FormatError, follow};
+use crate::formats::rules::Rule;
+use crate::limits::Limits;
+use crate::num::{len_u32, u64_from_usize, usize_from_u32};
+
+use super::globals::{self, Global, Known};
+use super::opcodes::{self, Op};
+use super::pickle::{BeyondTorch, Fact, Pickle, Unknown, Value, allowance, decimal, unsigned};
+
+/// Where a pickle comes from, which decides the opcodes and the globals that are allowed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Context {
+    /// A pickle in an archive.
+    Archived,
+    /// The data of a TorchScript program, whose classes are those of the program.
+    Script,
+    /// A pickle in the stream that PyTorch wrote before 1.6.
+    Stream,
+    /// A file that is a pickle.
+    Alone,
+    /// The pickle of a NumPy array of Python objects.
+    Objects,
+}
+
+impl Context {
+    /// Returns whether opcodes are allowed that no program writes for a checkpoint.
+    pub(super) fn allows_any_opcode(self) -> bool {
+        matches!(self, Self::Alone | Self::Objects)
+    }
+}
+
+/// How a pickle is read.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Setting<'l> {
+    pub(super) context: Context,
+    pub(super) limits: &'l Limits,
+    /// Whether globals that zten does not know are imported: their objects are opaque.
+    pub(super) tolerates_globals: bool,
+}
+
+/// The sentence for a dictionary of an odd number of items.
+const ODD: &str = "a key of a dictionary has no value";
+/// The sentence for a line that should contain a number.
+const NOT_A_NUMBER: &str = "a line is not a number";
+/// The sentence for a mutable value where Python needs one that it can hash.
+const MUTABLE: &str = "a key of a dictionary or an item of a set is a mutable value";
+
+/// The state of the machine.
+pub(super) struct Machine<'p> {
+    pub(super) pickle: Pickle<'p>,
+    pub(super) context: Context,
+    /// Whether globals that zten does not know are imported.
+    pub(super) tolerates_globals: bool,
+    /// The position of the next instruction.
+    at: usize,
+    /// The position of the current instruction.
+    pub(super) now: u32,
+    /// The end of the last frame that began.
+    frame: Option<usize>,
+    stack: Vec<Value>,
+    /// The largest height of the stack so far, for which the arena has been charged.
+    highest: usize,
+    /// The memo: values and their keys, which ascend.
+    memo: Vec<(u32, Value)>,
+}
+
+impl<'p> Pickle<'p> {
+    /// Reads the pickle `bytes`, which begins at offset `base` of the file, and returns the pickle and its value. `steps` counts the
+    /// instructions, items of containers and bytes of operands that are visited.
+    pub(super) fn read(
+        bytes: &'p [u8],
+        base: u64,
+        setting: Setting<'_>,
+        steps: &'p Counter<u64>,
+    ) -> Result<(Self, Value), FormatError> {
+        let mut machine = Machine::new(bytes, base, setting, steps);
+        let value = machine.run()?;
+        machine.check_end()?;
+        Ok((machine.pickle, value))
+    }
+
+    /// Checks the pickle of an array of Python objects, which begins at offset `base` of the file. Bytes after the pickle are
+    /// ignored, as NumPy ignores them.
+    pub(super) fn check_objects(
+        bytes: &'p [u8],
+        base: u64,
+        (limits, steps): (&Limits, &'p Counter<u64>),
+    ) -> Result<(), FormatError> {
+        let setting = Setting { context: Context::Objects, limits, tolerates_globals: false };
+        Machine::new(bytes, base, setting, steps).run().map(drop)
+    }
+}
+
+impl<'p> Machine<'p> {
+    fn new(bytes: &'p [u8], base: u64, setting: Setting<'_>, steps: &'p Counter<u64>) -> Self {
+        let Setting { context, limits, tolerates_globals } = setting;
+        let pickle = Pickle::new(bytes, base, allowance(bytes.len(), limits), steps);
+        let (stack, memo) = (Vec::new(), Vec::new());
+        Self {
+            pickle,
+            context,
+            tolerates_globals,
+            at: 0,
+            now: 0,
+            frame: None,
+            stack,
+            highest: 0,
+            memo,
+        }
+    }
+
+    /// Returns an error of `rule` at the current instruction.
+    pub(super) fn violation(&self, rule: Rule, sentence: impl core::fmt::Display) -> FormatError {
+        FormatError::violation_at(rule, sentence, self.pickle.byte(self.now))
+    }
+
+    /// Executes all instructions up to STOP, and returns the value that STOP finds on the stack.
+    fn run(&mut self) -> Result<Value, FormatError> {
+        // Pickles of protocols 0 and 1 do not begin with the opcode PROTO.
+        let protocol = match (self.pickle.bytes, self.context) {
+            ([0x80, protocol @ 2..=5, ..], _) => *protocol,
+            ([0x80, ..], _) | (_, Context::Archived | Context::Script) => {
+                let sentence = "the pickle does not begin with a protocol from 2 to 5";
+                return Err(self.violation(Rule::TorchPickle, sentence));
+            }
+            (_, Context::Stream | Context::Alone | Context::Objects) => 1,
+        };
+        loop {
+            self.now = len_u32(self.at);
+            let rest = self.pickle.bytes.get(self.at..).unwrap_or_default();
+            let Some((byte, rest)) = rest.split_first() else {
+                return Err(self.violation(Rule::TorchPickle, "the pickle ends without STOP"));
+            };
+            let Some(row) = opcodes::find(*byte) else {
+                let sentence = format_args!("the byte {byte:#04x} is no instruction of a pickle");
+                return Err(self.violation(Rule::TorchOpcode, sentence));
+            };
+            let allowed = row.op.filter(|_| self.context.allows_any_opcode() || !row.is_alone);
+            let Some(op) = allowed else {
+                let name = row.name;
+                let sentence = format_args!("the instruction {name} ({byte:#04x}) is not allowed");
+                return Err(self.violation(Rule::TorchOpcode, sentence));
+            };
+            if row.protocol() > protocol {
+                let (name, first) = (row.name, row.protocol());
+                let sentence = format_args!(
+                    "the instruction {name} is of protocol {first}, and the pickle of {protocol}"
+                );
+                return Err(self.violation(Rule::TorchOpcode, sentence));
+            }
+            if !row.is_of_torch {
+                self.is_beyond_torch(Unknown::Instruction(row.name));
+            }
+            let Some((operand, rest)) = row.operand.split(rest) else {
+                let name = row.name;
+                let sentence = format_args!("the pickle ends within the instruction {name}");
+                return Err(self.violation(Rule::TorchPickle, sentence));
+            };
+            let from = self.at;
+            self.at = self.pickle.bytes.len().saturating_sub(rest.len());
+            self.pickle.count_steps(self.at.saturating_sub(from));
+            // Unpicklers read a frame as a whole, and some of them fail on an instruction that crosses its end while others do
+            // not.
+            if self.frame.is_some_and(|end| from < end && end < self.at) {
+                let sentence = "a frame ends within an instruction";
+                return Err(self.violation(Rule::TorchPickle, sentence));
+            }
+            if matches!(op, Op::Stop) {
+                return self.stop();
+            }
+            self.step(op, operand)?;
+        }
+    }
+
+    /// Checks that the stream ends with the last instruction, STOP.
+    fn check_end(&self) -> Result<(), FormatError> {
+        let count = self.pickle.bytes.len().saturating_sub(self.at);
+        if count == 0 {
+            return Ok(());
+        }
+        let sentence = follow(u64_from_usize(count), "STOP: another pickle, or data");
+        Err(self.violation(Rule::TorchTrailing, sentence))
+    }
+
+    /// Executes STOP: returns the only value on the stack.
+    fn stop(&self) -> Result<Value, FormatError> {
+        if self.frame.is_some_and(|end| self.at < end) {
+            return Err(self.violation(Rule::TorchPickle, "a frame extends beyond STOP"));
+        }
+        match *self.stack {
+            [value] if value != Value::Mark => Ok(value),
+            _ => Err(self.violation(Rule::TorchPickle, "STOP does not find exactly one value")),
+        }
+    }
+
+    /// Executes the instruction `op` with its `operand`.
+    fn step(&mut self, op: Op, operand: &[u8]) -> Result<(), FormatError> {
+        let now = self.now;
+        match op {
+            Op::Push(value) => self.push(value),
+            Op::Scalar(value) => {
+                let value = value(now);
+                if let Value::Text(at) = value {
+                    self.pickle.text(at)?;
+                }
+                self.push(value)
+            }
+            // PyTorch decodes the strings of Python 2 as UTF-8 texts.
+            Op::String if str::from_utf8(operand).is_ok() => self.push(Value::Text(now)),
+            Op::String if self.context.allows_any_opcode() => self.push(Value::Bytes(now)),
+            Op::String => self.pickle.text(now).map(drop),
+            Op::Empty(value) => {
+                let node = self.empty(value)?;
+                self.push(value(node))
+            }
+            Op::Int => match (operand.trim_ascii_end(), decimal(operand)) {
+                (b"00", _) => self.push(Value::Bool(false)),
+                (b"01", _) => self.push(Value::Bool(true)),
+                (line, None) if !is_long(line) => {
+                    Err(self.violation(Rule::TorchPickle, NOT_A_NUMBER))
+                }
+                _ => self.push(Value::Int(now)),
+            },
+            Op::Tuple(count) => {
+                let start = self.from(count.into())?;
+                let node = self.gather(start)?;
+                self.push(Value::Tuple(node))
+            }
+            Op::Gather(value) => {
+                let start = self.mark()?;
+                let node = self.gather(start)?;
+                match value(node) {
+                    Value::Dict(_) => {
+                        self.pickle.note(node, Fact::IsMap);
+                        if self.pickle.length(node) & 1 == 1 {
+                            return Err(self.violation(Rule::TorchPickle, ODD));
+                        }
+                    }
+                    // Only the opcode FROZENSET gathers a set.
+                    Value::Set(_) => {
+                        self.pickle.note(node, Fact::IsFrozen);
+                        if self.pickle.has(node, Fact::HasMutable) {
+                            return Err(self.violation(Rule::TorchPickle, MUTABLE));
+                        }
+                    }
+                    _ => {}
+                }
+                self.push(value(node))
+            }
+            Op::Pop(false) if self.stack.last() != Some(&Value::Mark) => self.pop().map(drop),
+            Op::Pop(_) => {
+                let start = self.mark()?;
+                self.stack.truncate(start);
+                Ok(())
+            }
+            Op::Add(target, many) => self.add(target, many),
+            Op::Global => self.global(operand),
+            Op::StackGlobal => self.stack_global(),
+            Op::Reduce => self.reduce(),
+            Op::Build => self.build(),
+            Op::New => self.new_object(),
+            Op::Persistent => self.persistent(),
+            Op::Put => {
+                let index = self.index(operand)?;
+                self.put(index)
+            }
+            Op::Memoize => self.put(u64_from_usize(self.memo.len())),
+            Op::Get => {
+                let index = self.index(operand)?;
+                let place = self.memo.binary_search_by(|(key, _)| u64::from(*key).cmp(&index));
+                let entry = place.ok().and_then(|place| self.memo.get(place));
+                let (_, value) = *entry.ok_or_else(|| {
+                    let sentence = format_args!("the memo has no value with the number {index}");
+                    self.violation(Rule::TorchMemo, sentence)
+                })?;
+                self.push(value)
+            }
+            Op::Protocol if now == 0 => Ok(()),
+            Op::Protocol => {
+                Err(self
+                    .violation(Rule::TorchOpcode, "PROTO is only allowed as the first instruction"))
+            }
+            Op::Frame => self.begin_frame(unsigned(operand)),
+            Op::Stop => Err(FormatError::internal("nothing stops the machine")),
+        }
+    }
+
+    /// Begins a frame of `length` bytes after the current instruction.
+    fn begin_frame(&mut self, length: u64) -> Result<(), FormatError> {
+        if self.frame.is_some_and(|end| self.at < end) {
+            let sentence = "a frame begins within another frame";
+            return Err(self.violation(Rule::TorchPickle, sentence));
+        }
+        let end = usize::try_from(length).ok().and_then(|length| self.at.checked_add(length));
+        self.frame = end.filter(|end| *end <= self.pickle.bytes.len());
+        if self.frame.is_some() {
+            return Ok(());
+        }
+        Err(self.violation(Rule::TorchPickle, "a frame extends beyond the pickle"))
+    }
+
+    /// Creates an empty container of the kind that `value` makes, and returns its node.
+    pub(super) fn empty(&mut self, value: fn(u32) -> Value) -> Result<u32, FormatError> {
+        match value(0) {
+            Value::Dict(_) | Value::Ordered(_) | Value::Namespace(_) => {
+                self.pickle.container_of(self.now, Fact::IsMap)
+            }
+            _ => self.pickle.container(self.now),
+        }
+    }
+
+    /// Returns the memo's key in the operand of a GET or PUT instruction of any width.
+    fn index(&self, operand: &[u8]) -> Result<u64, FormatError> {
+        if !self.pickle.bytes.get(usize_from_u32(self.now)).is_some_and(|op| b"gp".contains(op)) {
+            return Ok(unsigned(operand));
+        }
+        let index = decimal(operand).and_then(|index| u64::try_from(index).ok());
+        index.ok_or_else(|| self.violation(Rule::TorchPickle, NOT_A_NUMBER))
+    }
+
+    /// Pushes `value` on the stack.
+    pub(super) fn push(&mut self, value: Value) -> Result<(), FormatError> {
+        if self.stack.len() < self.highest {
+            self.stack.push(value);
+            return Ok(());
+        }
+        self.highest = self.highest.saturating_add(1);
+        Pickle::push(&mut self.pickle.room, &mut self.stack, value).map(drop)
+    }
+
+    /// Returns the position on the stack of the first of the top `count` values. Fails if there are fewer values above the last
+    /// mark.
+    fn from(&self, count: usize) -> Result<usize, FormatError> {
+        let start = self.stack.len().checked_sub(count);
+        let values = start.and_then(|start| Some((start, self.stack.get(start..)?)));
+        match values {
+            Some((start, values)) if !values.contains(&Value::Mark) => Ok(start),
+            _ => {
+                let sentence = "an instruction finds fewer values than it takes";
+                Err(self.violation(Rule::TorchPickle, sentence))
+            }
+        }
+    }
+
+    /// Pops the value on top of the stack. Fails on a mark.
+    pub(super) fn pop(&mut self) -> Result<Value, FormatError> {
+        self.from(1)?;
+        self.stack.pop().ok_or_else(|| FormatError::internal("a value is gone"))
+    }
+
+    /// Returns the value on top of the stack. Fails on a mark.
+    pub(super) fn top(&self) -> Result<Value, FormatError> {
+        let place = self.from(1)?;
+        self.stack.get(place).copied().ok_or_else(|| FormatError::internal("a value is gone"))
+    }
+
+    /// Removes the last mark from the stack, and returns the position of the first value that was above the mark.
+    fn mark(&mut self) -> Result<usize, FormatError> {
+        let Some(place) = self.stack.iter().rposition(|value| *value == Value::Mark) else {
+            return Err(self.violation(Rule::TorchPickle, "an instruction finds no mark"));
+        };
+        self.stack.remove(place);
+        Ok(place)
+    }
+
+    /// Pops the values from position `start` on, and returns the node of a new container of them.
+    fn gather(&mut self, start: usize) -> Result<u32, FormatError> {
+        let node = self.pickle.container(self.now)?;
+        self.pickle.extend(node, self.stack.get(start..).unwrap_or_default())?;
+        self.stack.truncate(start);
+        Ok(node)
+    }
+
+    /// Pops items and adds them to the list (`target` is `l`), set (`s`) or dictionary (`d`) below: all values above the last
+    /// mark if `many`, and one item otherwise.
+    fn add(&mut self, target: u8, many: bool) -> Result<(), FormatError> {
+        let is_dict = target == b'd';
+        let start = if many { self.mark()? } else { self.from(if is_dict { 2 } else { 1 })? };
+        let place = start.checked_sub(1).and_then(|place| self.stack.get(place)).copied();
+        if let Some(Value::Object(node)) = place
+            && self.is_foreign(node)
+        {
+            return self.add_to_object(node, start, is_dict);
+        }
+        let ((b'l', Some(Value::List(node)))
+        | (b's', Some(Value::Set(node)))
+        | (b'd', Some(Value::Dict(node) | Value::Ordered(node)))) = (target, place)
+        else {
+            let sentence = "items are added to a value that is no list, set or dictionary";
+            return Err(self.violation(Rule::TorchPickle, sentence));
+        };
+        let values = self.stack.get(start..).unwrap_or_default();
+        if is_dict && values.len().checked_rem(2) != Some(0) {
+            return Err(self.violation(Rule::TorchPickle, ODD));
+        }
+        if target != b'l' {
+            let step = if is_dict { 2 } else { 1 };
+            values.iter().step_by(step).try_for_each(|key| self.check_hashable(*key))?;
+        }
+        self.pickle.extend(node, values)?;
+        self.stack.truncate(start);
+        Ok(())
+    }
+
+    /// Checks that `key` can be a key of a dictionary or an item of a set: Python cannot hash a mutable value, and fails.
+    pub(super) fn check_hashable(&self, key: Value) -> Result<(), FormatError> {
+        if self.pickle.is_mutable(key) {
+            return Err(self.violation(Rule::TorchPickle, MUTABLE));
+        }
+        Ok(())
+    }
+
+    /// Pops the values from position `start` of the stack on, and adds them to the items of the object `node`, whose class zten
+    /// does not know: keys and values if `is_dict`, and values otherwise. The object keeps all batches of items in one container.
+    fn add_to_object(&mut self, node: u32, start: usize, is_dict: bool) -> Result<(), FormatError> {
+        let values = self.stack.get(start..).unwrap_or_default();
+        if is_dict && values.len().checked_rem(2) != Some(0) {
+            return Err(self.violation(Rule::TorchPickle, ODD));
+        }
+        let last = match (self.pickle.last(node), is_dict) {
+            (Some(Value::Dict(last)), true) | (Some(Value::List(last)), false) => Some(last),
+            _ => None,
+        };
+        let items = match last.filter(|last| self.pickle.has(*last, Fact::IsItems)) {
+            Some(items) => items,
+            None => {
+                let value = if is_dict { Value::Dict } else { Value::List };
+                let items = self.empty(value)?;
+                self.pickle.note(items, Fact::IsItems);
+                self.pickle.extend(node, &[value(items)])?;
+                items
+            }
+        };
+        let values = self.stack.get(start..).unwrap_or_default();
+        self.pickle.extend(items, values)?;
+        self.stack.truncate(start);
+        Ok(())
+    }
+
+    /// Returns whether the class of the object `node` is one that zten does not know.
+    pub(super) fn is_foreign(&self, node: u32) -> bool {
+        let [class] = self.pickle.first(node);
+        matches!(class, Value::Foreign(_) | Value::Object(_))
+    }
+
+    /// Stores the value on top of the stack in the memo under the key `index`.
+    fn put(&mut self, index: u64) -> Result<(), FormatError> {
+        let value = self.top()?;
+        let last = self.memo.last().map(|(last, _)| *last);
+        let key = u32::try_from(index).ok().filter(|index| last.is_none_or(|last| last < *index));
+        let Some(key) = key else {
+            let sentence =
+                format_args!("a value is put into the memo with the number {index}, out of order");
+            return Err(self.violation(Rule::TorchMemo, sentence));
+        };
+        Pickle::push(&mut self.pickle.room, &mut self.memo, (key, value)).map(drop)
+    }
+
+    /// Pushes the global `name` of `module`, if a pickle may import it. `texts` are the values of the two names if they are on the
+    /// stack, and empty if they are in the instruction.
+    fn named(&mut self, module: &[u8], name: &[u8], texts: &[Value]) -> Result<(), FormatError> {
+        if let Some(found) = globals::find(module, name)
+            && self.may_import(found.global)
+        {
+            if let (false, Global::Known(known)) = (found.is_of_torch, found.global) {
+                self.is_beyond_torch(Unknown::Import(known));
+            }
+            return self.push(Value::Global(found.global));
+        }
+        // A name with a dot leads from a harmless module to any function: `os.system` of `pathlib` is that of `os`.
+        let is_plain = globals::is_path(module) && globals::is_word(name);
+        let is_of_script = self.context == Context::Script && globals::is_of_script(module);
+        if is_plain && (self.tolerates_globals || is_of_script) {
+            let node = self.pickle.container(self.now)?;
+            self.pickle.extend(node, texts)?;
+            if !is_of_script {
+                self.pickle.note(node, Fact::IsForeign);
+            }
+            return self.push(Value::Foreign(node));
+        }
+        let text = |bytes| str::from_utf8(bytes).unwrap_or("\u{fffd}");
+        let (module, name) = (Short(text(module)), Short(text(name)));
+        let sentence = format_args!("the global {name} of the module {module} is not allowed");
+        Err(self.violation(Rule::TorchGlobal, sentence))
+    }
+
+    /// Returns whether a pickle of this context may import `global`. Only the data of a program has lists with a type.
+    fn may_import(&self, global: Global) -> bool {
+        let is_of_script = matches!(global, Global::Known(Known::ScriptList | Known::ScriptType));
+        !is_of_script || self.context == Context::Script
+    }
+
+    /// Records that PyTorch does not know `what` when it loads with `weights_only=True`, unless something else has been recorded.
+    fn is_beyond_torch(&mut self, what: Unknown) {
+        let at = self.pickle.byte(self.now);
+        self.pickle.beyond_torch.get_or_insert(BeyondTorch { at, what });
+    }
+
+    /// Executes GLOBAL: imports the global that two lines name.
+    fn global(&mut self, operand: &[u8]) -> Result<(), FormatError> {
+        let mut lines = operand.split(|byte| *byte == b'\n');
+        let (module, name) = (lines.next(), lines.next());
+        self.named(module.unwrap_or_default(), name.unwrap_or_default(), &[])
+    }
+
+    /// Executes `STACK_GLOBAL`: imports the global that two texts on the stack name.
+    fn stack_global(&mut self) -> Result<(), FormatError> {
+        let (name, module) = (self.pop()?, self.pop()?);
+        let texts = [module, name];
+        let [Value::Text(module), Value::Text(name)] = texts else {
+            let sentence = "the module and the name of a global are not texts";
+            return Err(self.violation(Rule::TorchGlobal, sentence));
+        };
+        let (module, name) = (self.pickle.bytes(module), self.pickle.bytes(name));
+        self.named(module, name, &texts)
+    }
+}
+
+/// Returns whether a line is an integer with any number of decimal digits.
+fn is_long(line: &[u8]) -> bool {
+    let digits = line.strip_suffix(b"L").unwrap_or(line);
+    let digits = digits.strip_prefix(b"-").unwrap_or(digits);
+    !digits.is_empty() && digits.iter().all(u8::is_ascii_digit)
+}

@@ -1,0 +1,229 @@
+//! Values of classes of the standard library. Each class has one form of arguments, the one that its own pickles have, and no
+//! value costs more than the bytes that describe it.
+
+use crate::formats::error::FormatError;
+
+use super::calls::ARGUMENTS;
+use super::globals::{Global, Known};
+use super::machine::Machine;
+use super::pickle::{Fact, LONGEST_NAME, Value};
+
+impl Machine<'_> {
+    /// Returns the value that `class` makes from the items of the tuple `args`.
+    pub(super) fn make_value(&mut self, class: Known, args: u32) -> Result<Value, FormatError> {
+        let count = self.pickle.length(args);
+        let items: [Value; ARGUMENTS] = self.pickle.first(args);
+        let is_form = match (class, count, items) {
+            (Known::Set, 1, [Value::List(list), ..]) => return self.set(list, false),
+            (Known::FrozenSet, 1, [Value::List(list) | Value::Tuple(list), ..]) => {
+                return self.set(list, true);
+            }
+            (Known::Set, 0, _) => return Ok(Value::Set(self.empty(Value::Set)?)),
+            (Known::Counter | Known::DefaultDict, 0, _) => {
+                return Ok(Value::Dict(self.empty(Value::Dict)?));
+            }
+            (Known::Counter, 1, [Value::Dict(counts), ..]) => return self.copy_dict(counts),
+            (Known::DefaultDict, 1, [factory, ..]) if is_factory(factory) => {
+                return Ok(Value::Dict(self.empty(Value::Dict)?));
+            }
+            (Known::Deque, 0, _) => return Ok(Value::List(self.empty(Value::List)?)),
+            (Known::Deque, 1, [Value::List(list) | Value::Tuple(list), ..])
+            | (
+                Known::Deque,
+                2,
+                [Value::List(list) | Value::Tuple(list), Value::None | Value::Int(_), ..],
+            ) => return self.copy_list(list),
+            (Known::ByteArray, 0, _) => {
+                return Ok(Value::ByteArray(self.pickle.container(self.now)?));
+            }
+            (Known::ByteArray, 1, [bytes @ (Value::Bytes(_) | Value::Latin1(_)), ..]) => {
+                return self.byte_array(bytes);
+            }
+            (Known::ByteArray, 2, [Value::Text(text), Value::Text(encoding), ..])
+                if self.is_text(encoding, b"latin-1") =>
+            {
+                let bytes = self.latin_1(text, class)?;
+                return self.byte_array(bytes);
+            }
+            (Known::Encode, 2, [Value::Text(text), Value::Text(encoding), ..])
+                if self.is_text(encoding, b"latin1") =>
+            {
+                return self.latin_1(text, class);
+            }
+            (Known::Namespace, 0, _) => {
+                return Ok(Value::Namespace(self.empty(Value::Namespace)?));
+            }
+            (Known::Complex, 2, [Value::Float(_), Value::Float(_), ..]) => true,
+            (Known::Slice, 3, [start, stop, step, ..]) => [start, stop, step]
+                .into_iter()
+                .all(|bound| matches!(bound, Value::None | Value::Int(_))),
+            (Known::Range, 3, _) => !self.pickle.has(args, Fact::HasOtherThanInts),
+            (Known::Path, ..) => self.pickle.items(args).all(|part| matches!(part, Value::Text(_))),
+            (Known::Date, 1, [bytes, ..]) => self.has_length(bytes, 4)?,
+            (Known::Time, 1 | 2, [bytes, zone, ..]) => {
+                self.has_length(bytes, 6)? && self.is_zone(zone)
+            }
+            (Known::DateTime, 1 | 2, [bytes, zone, ..]) => {
+                self.has_length(bytes, 10)? && self.is_zone(zone)
+            }
+            (Known::TimeDelta, 3, _) => !self.pickle.has(args, Fact::HasOtherThanInts),
+            (Known::TimeZone, 1 | 2, [offset, name, ..]) => {
+                self.is_object_of(offset, Known::TimeDelta)
+                    && matches!(name, Value::None | Value::Text(_))
+            }
+            (Known::Decimal, 1, [Value::Text(at), ..]) => is_decimal(self.pickle.bytes(at)),
+            (Known::Fraction, 1, [Value::Text(at), ..]) => is_fraction(self.pickle.bytes(at)),
+            (Known::Fraction, 2, [Value::Int(_), Value::Int(_), ..]) => true,
+            _ => false,
+        };
+        if !is_form {
+            return Err(self.wrong_arguments(class));
+        }
+        self.object(Value::Global(Global::Known(class)), Value::Tuple(args))
+    }
+
+    /// Returns a set of the items of the container `list`. The items are copied, since the list may grow later.
+    fn set(&mut self, list: u32, is_frozen: bool) -> Result<Value, FormatError> {
+        let node = self.pickle.container(self.now)?;
+        let mut next = self.pickle.items(list).place();
+        loop {
+            let mut items = self.pickle.resume(next);
+            let Some(item) = items.next() else { break };
+            next = items.place();
+            self.check_hashable(item)?;
+            self.pickle.extend(node, &[item])?;
+        }
+        if is_frozen {
+            self.pickle.note(node, Fact::IsFrozen);
+        }
+        Ok(Value::Set(node))
+    }
+
+    /// Returns a list of the items of the container `list`, which may grow later.
+    fn copy_list(&mut self, list: u32) -> Result<Value, FormatError> {
+        let node = self.pickle.container(self.now)?;
+        let mut next = self.pickle.items(list).place();
+        loop {
+            let mut items = self.pickle.resume(next);
+            let Some(item) = items.next() else { return Ok(Value::List(node)) };
+            next = items.place();
+            self.pickle.extend(node, &[item])?;
+        }
+    }
+
+    /// Returns a dictionary of the items of the dictionary `dict`, which may grow later.
+    fn copy_dict(&mut self, dict: u32) -> Result<Value, FormatError> {
+        let node = self.empty(Value::Dict)?;
+        let mut next = self.pickle.items(dict).place();
+        loop {
+            let mut items = self.pickle.resume(next);
+            let (Some(key), Some(value)) = (items.next(), items.next()) else {
+                return Ok(Value::Dict(node));
+            };
+            next = items.place();
+            self.pickle.extend(node, &[key, value])?;
+        }
+    }
+
+    /// Returns a mutable array of `bytes`.
+    fn byte_array(&mut self, bytes: Value) -> Result<Value, FormatError> {
+        let node = self.pickle.container(self.now)?;
+        self.pickle.extend(node, &[bytes])?;
+        Ok(Value::ByteArray(node))
+    }
+
+    /// Returns the bytes that the text at position `at` spells in Latin-1, as an argument of `class`.
+    pub(super) fn latin_1(&mut self, at: u32, class: Known) -> Result<Value, FormatError> {
+        self.pickle.latin_1_length(at)?.ok_or_else(|| self.wrong_arguments(class))?;
+        Ok(Value::Latin1(at))
+    }
+
+    /// Returns whether the text at position `at` is `expected`.
+    fn is_text(&self, at: u32, expected: &[u8]) -> bool {
+        self.pickle.short(at, LONGEST_NAME) == Some(expected)
+    }
+
+    /// Returns whether `value` is bytes, `length` of them.
+    fn has_length(&mut self, value: Value, length: u64) -> Result<bool, FormatError> {
+        Ok(self.pickle.byte_length(value)? == Some(length))
+    }
+
+    /// Returns whether `value` is a time zone, or `None`.
+    fn is_zone(&self, value: Value) -> bool {
+        value == Value::None || self.is_object_of(value, Known::TimeZone)
+    }
+
+    /// Returns whether `value` is an object of `class`.
+    pub(super) fn is_object_of(&self, value: Value, class: Known) -> bool {
+        let Value::Object(node) = value else { return false };
+        let [found] = self.pickle.first(node);
+        found == Value::Global(Global::Known(class))
+    }
+
+    /// Returns whether `node` is an object of `UUID`, and `state` its state: a dictionary with an integer called `int`.
+    pub(super) fn is_uuid(&self, node: u32, state: u32) -> bool {
+        let [name, number] = self.pickle.first(state);
+        self.is_object_of(Value::Object(node), Known::Uuid)
+            && self.pickle.length(state) == 2
+            && matches!((name, number), (Value::Text(at), Value::Int(_)) if self.is_text(at, b"int"))
+    }
+}
+
+/// Returns whether `value` may be the factory of a `defaultdict`.
+fn is_factory(value: Value) -> bool {
+    matches!(value, Value::None | Value::Global(Global::Known(Known::Factory | Known::Set)))
+}
+
+/// Returns whether `text` is a number as `Decimal` spells it. An exponent has at most four digits, since a larger one would be
+/// expanded to that many digits.
+fn is_decimal(text: &[u8]) -> bool {
+    let number = strip_sign(text);
+    if [&b"Infinity"[..], b"NaN", b"sNaN"].contains(&number) {
+        return true;
+    }
+    let mut parts = number.splitn(2, |byte| *byte == b'E');
+    let (digits, exponent) = (parts.next().unwrap_or_default(), parts.next());
+    let exponent = exponent.map(strip_sign);
+    let mut halves = digits.splitn(2, |byte| *byte == b'.');
+    let (whole, fraction) = (halves.next().unwrap_or_default(), halves.next().unwrap_or(b"0"));
+    is_digits(whole)
+        && is_digits(fraction)
+        && exponent.is_none_or(|exponent| exponent.len() <= 4 && is_digits(exponent))
+}
+
+/// Returns whether `text` is a fraction as `Fraction` spells it: an integer, or two integers with a slash between them.
+fn is_fraction(text: &[u8]) -> bool {
+    let mut parts = strip_sign(text).splitn(2, |byte| *byte == b'/');
+    is_digits(parts.next().unwrap_or_default()) && parts.next().is_none_or(is_digits)
+}
+
+/// Returns `text` without a sign at its start.
+fn strip_sign(text: &[u8]) -> &[u8] {
+    text.strip_prefix(b"-").or(text.strip_prefix(b"+")).unwrap_or(text)
+}
+
+/// Returns whether `text` is one or more decimal digits.
+fn is_digits(text: &[u8]) -> bool {
+    !text.is_empty() && text.iter().all(u8::is_ascii_digit)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_in_texts() {
+        for text in ["0", "-1.5", "1E+9999", "1.0E-7", "NaN", "-Infinity", "sNaN"] {
+            assert!(is_decimal(text.as_bytes()), "{text}");
+        }
+        for text in ["", "1E+10000", "1E", "1.", ".5", "1e5", "0x1", "1E1E1", " 1", "inf"] {
+            assert!(!is_decimal(text.as_bytes()), "{text}");
+        }
+        for text in ["1", "-1/3", "22/7"] {
+            assert!(is_fraction(text.as_bytes()), "{text}");
+        }
+        for text in ["", "1/", "/3", "1/-3", "1/2/3", "1e9", "1.5", "1E9999"] {
+            assert!(!is_fraction(text.as_bytes()), "{text}");
+        }
+    }
+}
