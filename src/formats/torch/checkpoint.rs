@@ -87,6 +87,10 @@ impl Checkpoint<'_, '_> {
                 );
                 FormatError::violation_at(rule, sentence, beyond.at)
             }
+            Unknown::UntypedStorage => {
+                let sentence = "PyTorch does not read a storage without a type in a file of this form";
+                FormatError::violation_at(rule, sentence, beyond.at)
+            }
             Unknown::Import(known) => {
                 let (module, name) = known.name();
                 let sentence = format_args!(

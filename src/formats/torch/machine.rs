@@ -500,7 +500,7 @@ impl<'p> Machine<'p> {
     }
 
     /// Records that PyTorch does not know `what` when it loads with `weights_only=True`, unless something else has been recorded.
-    fn is_beyond_torch(&mut self, what: Unknown) {
+    pub(super) fn is_beyond_torch(&mut self, what: Unknown) {
         let at = self.pickle.byte(self.now);
         self.pickle.beyond_torch.get_or_insert(BeyondTorch { at, what });
     }

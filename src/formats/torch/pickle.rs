@@ -231,13 +231,16 @@ pub(super) struct BeyondTorch {
     pub(super) what: Unknown,
 }
 
-/// An instruction or an import that PyTorch does not know.
+/// An instruction, an import or a storage that PyTorch does not read.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Unknown {
     /// The name of an instruction.
     Instruction(&'static str),
     /// A class or function.
     Import(Known),
+    /// A storage without a type in a stream. PyTorch writes such streams for dtypes without a storage class, such as `uint16`, and
+    /// does not read them.
+    UntypedStorage,
 }
 
 /// A pickle in the arena.
