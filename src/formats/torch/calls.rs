@@ -227,6 +227,7 @@ impl Machine<'_> {
             }
             _ => return Err(self.wrong_call()),
         }
+        self.is_beyond_torch(Unknown::Device);
         self.object(Value::Global(function), Value::Tuple(args))
     }
 

@@ -91,6 +91,10 @@ impl Checkpoint<'_, '_> {
                 let sentence = "PyTorch does not read a storage without a type in a file of this form";
                 FormatError::violation_at(rule, sentence, beyond.at)
             }
+            Unknown::Device => {
+                let sentence = "PyTorch knows this device only with an extension package";
+                FormatError::violation_at(rule, sentence, beyond.at)
+            }
             Unknown::Import(known) => {
                 let (module, name) = known.name();
                 let sentence = format_args!(

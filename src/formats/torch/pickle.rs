@@ -241,6 +241,8 @@ pub(super) enum Unknown {
     /// A storage without a type in a stream. PyTorch writes such streams for dtypes without a storage class, such as `uint16`, and
     /// does not read them.
     UntypedStorage,
+    /// A device that PyTorch knows only with an extension package.
+    Device,
 }
 
 /// A pickle in the arena.

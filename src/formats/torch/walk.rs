@@ -412,7 +412,9 @@ impl Pickle<'_> {
                 Some(number) => copied(number)?,
                 None => return Ok(None),
             },
-            Value::Text(at) if is_quoted => copied(format_args!("'{}'", self.text(at)?))?,
+            Value::Text(at) if is_quoted => {
+                copied(format_args!("'{}'", self.text(at)?.escape_debug()))?
+            }
             Value::Text(at) => copied(self.text(at)?)?,
             Value::Bytes(at) => {
                 let Some(bytes) = self.short(at, LONGEST_NAME) else { return Ok(None) };
