@@ -140,6 +140,9 @@ impl Machine<'_> {
                 self.drop_hooks(hooks);
                 shape
             }
+            (Known::Nested, 3 | 4, [Value::Tensor(_), Value::Tensor(_), Value::Tensor(_), ..]) => {
+                Value::None
+            }
             (
                 Known::Meta,
                 4,
@@ -150,11 +153,8 @@ impl Machine<'_> {
                     Value::Bool(_),
                     ..,
                 ],
-            ) => shape,
-            (Known::Nested, 3 | 4, [Value::Tensor(_), Value::Tensor(_), Value::Tensor(_), ..]) => {
-                Value::None
-            }
-            (
+            )
+            | (
                 Known::Wrapper,
                 6..=8,
                 [
@@ -175,14 +175,14 @@ impl Machine<'_> {
                     Value::Bool(_),
                     ..,
                 ],
-            ) => match tensor {
-                Value::Array(array) => self.pickle.first::<1>(array)[0],
-                _ => {
-                    let Value::Tensor(tensor) = tensor else { return Err(self.wrong_call()) };
-                    let [_, _, shape] = self.pickle.first(tensor);
-                    shape
-                }
-            },
+            ) => {
+                let [first, _, third] = match tensor {
+                    Value::Tensor(node) | Value::Array(node) => self.pickle.first(node),
+                    _ => return Err(self.wrong_arguments(known)),
+                };
+                // The shape is the first item of an array and the third item of a tensor.
+                if matches!(tensor, Value::Array(_)) { first } else { third }
+            }
             _ if is_of_numpy(known) => return self.make_array(known, node),
             _ => return self.make_value(known, node),
         };

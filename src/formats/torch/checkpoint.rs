@@ -88,7 +88,8 @@ impl Checkpoint<'_, '_> {
                 FormatError::violation_at(rule, sentence, beyond.at)
             }
             Unknown::UntypedStorage => {
-                let sentence = "PyTorch does not read a storage without a type in a file of this form";
+                let sentence =
+                    "PyTorch does not read a storage without a type in a file of this form";
                 FormatError::violation_at(rule, sentence, beyond.at)
             }
             Unknown::Device => {
@@ -288,7 +289,12 @@ impl Tensors<'_, '_, '_, '_> {
                 }
             }
             _ => {
-                return self.add_unread(name, &shape, (Rule::TorchValue, "numpy.ndarray"), position);
+                return self.add_unread(
+                    name,
+                    &shape,
+                    (Rule::TorchValue, "numpy.ndarray"),
+                    position,
+                );
             }
         };
         let component = RawComponent { column_major: order == Value::Bool(true), ..component };
