@@ -17,8 +17,6 @@ mod broker;
 mod budget;
 mod cat;
 mod catalog;
-#[cfg(target_os = "linux")]
-mod channel;
 mod check;
 mod command;
 mod convert;
@@ -32,7 +30,6 @@ mod kind;
 mod ls;
 #[cfg(target_os = "linux")]
 mod message;
-mod mode;
 mod objects;
 mod pages;
 mod paint;
