@@ -29,12 +29,10 @@ pub(crate) use entries::Entries;
 #[cfg(target_os = "linux")]
 pub(crate) use entries::Entry;
 pub(crate) use output::Output;
-pub(crate) use policy::{Policy, ROWS as POLICY_ROWS, read as read_policy};
 #[cfg(target_os = "linux")]
 use record::Form;
 #[cfg(target_os = "linux")]
 pub(crate) use record::Record;
-pub(crate) use validate::PROGRAM;
 use validate::validate;
 
 /// Checks all files in this process.

@@ -16,7 +16,6 @@ mod attributes;
 mod broker;
 mod budget;
 mod cat;
-mod catalog;
 mod check;
 mod command;
 mod convert;
@@ -57,7 +56,7 @@ use std::process::ExitCode;
 use clap::Parser as _;
 use zten::json::{self, value};
 use zten::{escape, npy, number};
-use zten_report::{diagnostic, notation, size};
+use zten_report::{catalog, diagnostic, notation, size};
 
 use app::App;
 use args::{Args, Command};
