@@ -228,7 +228,7 @@ impl Policy {
     }
 
     /// Returns whether the policy makes notes of the rule `id` errors.
-    fn denies(&self, id: &str) -> bool {
+    pub fn denies(&self, id: &str) -> bool {
         self.deny.iter().flatten().any(|denied| denied == id)
     }
 

@@ -32,6 +32,11 @@ impl Function {
         Self { name, run, check: None }
     }
 
+    /// Returns the name of the function.
+    pub const fn name(&self) -> &'static str {
+        self.name
+    }
+
     /// Returns the function with a check of its answers. The check runs in the process of the pool, on bytes that a file may
     /// have chosen, so keep it small: compare lengths, parse fields. An answer that fails it becomes
     /// [`JobError::Answer`](crate::JobError::Answer).

@@ -47,6 +47,11 @@ impl Job {
         Ok(self)
     }
 
+    /// Returns the length of all files of the job in bytes.
+    pub fn length(&self) -> u64 {
+        self.files.iter().fold(0, |sum, file| sum.saturating_add(file.length))
+    }
+
     /// Returns the job with a budget of its own. Other jobs get the budget of the pool.
     #[must_use]
     pub fn budget(self, budget: Budget) -> Self {
