@@ -11,7 +11,7 @@ use std::process::{Command, Stdio};
 use nix::pty::openpty;
 use nix::sys::signal::Signal;
 use serde_json::{Map, Value, json};
-use zten_sandbox::{Budget, Layer, Report, Role, confine};
+use zten_sandbox::{Budget, Layer, Report, confine};
 use zten_worker::Confinement;
 
 use crate::app::App;
@@ -56,7 +56,7 @@ fn trial(app: &mut App, name: &str, mode: Confinement) -> io::Result<()> {
     }
     // Opened before confinement, as the files of a command are.
     let kept = File::options().read(true).append(true).open(KEPT)?;
-    let report = mode.confines().then(|| confine(Role::Receives, &BUDGET, threads::none));
+    let report = mode.confines().then(|| confine(&BUDGET, threads::none));
     if let Some(report) = &report
         && mode == Confinement::Require
         && let Err(why) = report.complete()

@@ -86,7 +86,7 @@ pub fn confine<T>(start: &Start<T>, threads: impl FnOnce()) -> io::Result<bool> 
         return Ok(true);
     }
     let memory = zten_sandbox::memory_in_use();
-    let report = zten_sandbox::confine(zten_sandbox::Role::Receives, &start.budget, threads);
+    let report = zten_sandbox::confine(&start.budget, threads);
     let missing = report.complete().err().map(|why| split_at_most(&why, REASON).0.to_owned());
     match missing {
         Some(why) if start.confinement == Confinement::Require => {
