@@ -3,6 +3,7 @@
 use crate::element::StorageType;
 use crate::formats::error::{FormatError, copied};
 use crate::formats::npy::types::{Number, Type};
+use crate::formats::rules::Rule;
 use crate::num::u64_from_usize;
 
 use super::calls::ARGUMENTS;
@@ -19,6 +20,8 @@ pub(super) enum ScalarValue {
     Float(f64),
 }
 
+/// The largest number of dimensions of an array.
+const MOST_DIMENSIONS: u32 = 64;
 /// The number of bytes of the longest scalar that becomes an attribute.
 const LONGEST_SCALAR: usize = 8;
 
@@ -52,7 +55,13 @@ impl Machine<'_> {
             }
             (Known::Scalar, 2, [Value::NumpyDtype(dtype), bytes, ..]) => {
                 let size = size_of_element(self.pickle.numpy_type(dtype)?);
-                if size.is_some() && self.pickle.byte_length(bytes)? != size {
+                // Python 3 decodes the byte strings of Python 2 to texts.
+                let bytes = match bytes {
+                    Value::Text(at) => self.latin_1(at, class)?,
+                    bytes => bytes,
+                };
+                // A scalar of Python objects is not written by NumPy.
+                if size.is_none() || self.pickle.byte_length(bytes)? != size {
                     return Err(self.wrong_arguments(class));
                 }
                 let node = self.pickle.container(self.now)?;
@@ -100,12 +109,14 @@ impl Machine<'_> {
     /// column-major, and the bytes or a list of objects.
     pub(super) fn fill_array(&mut self, node: u32, state: u32) -> Result<(), FormatError> {
         let items: [Value; 5] = self.pickle.first(state);
-        let (Value::Int(_), Value::Tuple(shape), Value::NumpyDtype(dtype), order, content) =
-            items.into()
+        let (version, Value::Tuple(shape), Value::NumpyDtype(dtype), order, content) = items.into()
         else {
             return Err(self.wrong_arguments(Known::Array));
         };
-        if self.pickle.length(state) != 5 || self.pickle.length(node) != 0 {
+        if self.pickle.count(version) != Some(1)
+            || self.pickle.length(state) != 5
+            || self.pickle.length(node) != 0
+        {
             return Err(self.wrong_arguments(Known::Array));
         }
         self.fill(node, shape, dtype, (order, content))
@@ -121,7 +132,10 @@ impl Machine<'_> {
         (order, content): (Value, Value),
     ) -> Result<(), FormatError> {
         let wrong = |machine: &Self| machine.wrong_arguments(Known::Array);
-        if self.pickle.has(shape, Fact::HasOtherThanInts) || !matches!(order, Value::Bool(_)) {
+        // NumPy knows no array of more dimensions. A few bytes of the pickle can refer to a long tuple once more.
+        let has_shape = !self.pickle.has(shape, Fact::HasOtherThanInts)
+            && self.pickle.length(shape) <= MOST_DIMENSIONS;
+        if !has_shape || !matches!(order, Value::Bool(_)) {
             return Err(wrong(self));
         }
         let mut elements = Some(1_u64);
@@ -156,19 +170,44 @@ impl Machine<'_> {
     /// Gives the dtype `node` a state, the items of the tuple `state`: the version, the byte order, a dtype of which the elements
     /// are arrays, the names of fields, the fields, the size, the alignment and flags. Dates also have their unit.
     pub(super) fn set_dtype(&mut self, node: u32, state: u32) -> Result<(), FormatError> {
-        let [version, order] = self.pickle.first(state);
+        let [version, order, _, _, fields, _, _, flags]: [Value; 8] = self.pickle.first(state);
         let is_order = matches!(order, Value::Text(at)
             if matches!(self.pickle.short(at, LONGEST_NAME), Some(b"<" | b">" | b"|" | b"=")));
+        let is_version = matches!(self.pickle.count(version), Some(3 | 4));
         let is_state = matches!(self.pickle.length(state), 8 | 9)
             && self.pickle.length(node) == 1
-            && matches!(version, Value::Int(_))
+            && is_version
             && is_order;
-        if !is_state {
+        let has_fields = match fields {
+            Value::None => false,
+            Value::Dict(_) => true,
+            _ => return Err(self.wrong_arguments(Known::NumpyDtype)),
+        };
+        self.pickle.extend(node, &[Value::Tuple(state)])?;
+        // NumPy takes the flags from the pickle. With wrong flags it would take the bytes of numbers for pointers to objects.
+        let flags = self.pickle.count(flags);
+        let has_objects = match (self.pickle.numpy_type(node)?, has_fields) {
+            (Type::Objects, false) => true,
+            (_, true) => flags.is_some_and(|flags| flags & OF_OBJECTS != 0),
+            (_, false) => false,
+        };
+        let are_flags =
+            flags.is_some_and(|flags| (flags & OF_OBJECTS != 0) == has_objects && flags < 256);
+        if !is_state || !are_flags {
             return Err(self.wrong_arguments(Known::NumpyDtype));
         }
-        self.pickle.extend(node, &[Value::Tuple(state)])
+        if has_objects {
+            self.pickle.note(node, Fact::HasObjects);
+        }
+        if let Value::Dict(fields) = fields {
+            self.pickle.add_fields(node, fields)?;
+        }
+        Ok(())
     }
 }
+
+/// The flags of dtypes whose elements are Python objects, or need Python to be read.
+const OF_OBJECTS: u64 = 1 | 2 | 4 | 16 | 32 | 64;
 
 /// Returns the size in bytes of an element of the type `kind`; `None` if zten does not know it.
 fn size_of_element(kind: Type) -> Option<u64> {
@@ -180,8 +219,36 @@ fn size_of_element(kind: Type) -> Option<u64> {
 }
 
 impl<'p> Pickle<'p> {
+    /// Checks the dictionary `fields` of the record dtype `dtype` after the last instruction, because the dictionary may grow up to then:
+    /// each field has a dtype, and none has objects unless the record has the flags of objects.
+    pub(super) fn check_fields(&self, dtype: u32, fields: u32) -> Result<(), FormatError> {
+        let wrong = || {
+            let sentence = "wrong fields of a dtype of NumPy";
+            FormatError::violation_at(Rule::TorchCall, sentence, self.node_at(dtype))
+        };
+        let mut items = self.items(fields);
+        while let (Some(_), Some(field)) = (items.next(), items.next()) {
+            let Value::Tuple(field) = field else { return Err(wrong()) };
+            let [Value::NumpyDtype(inner), Value::Int(_)] = self.first(field) else {
+                return Err(wrong());
+            };
+            if self.is_of_objects(inner)? && !self.has(dtype, Fact::HasObjects) {
+                return Err(wrong());
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns whether the elements of the dtype `node` are Python objects, or records with such a field.
+    fn is_of_objects(&self, node: u32) -> Result<bool, FormatError> {
+        Ok(self.has(node, Fact::HasObjects) || self.numpy_type(node)? == Type::Objects)
+    }
+
     /// Returns the type of elements of the dtype `node`.
     pub(super) fn numpy_type(&self, node: u32) -> Result<Type, FormatError> {
+        if self.has(node, Fact::HasObjects) {
+            return Ok(Type::Objects);
+        }
         let [name, state] = self.first(node);
         let [_, order, array, _, _, size] = match state {
             Value::Tuple(state) => self.first(state),

@@ -23,8 +23,10 @@ pub(super) enum Context {
     Archived,
     /// The data of a TorchScript program, whose classes are those of the program.
     Script,
-    /// A pickle in the stream that PyTorch wrote before 1.6.
+    /// The pickle of the value in the stream that PyTorch wrote before 1.6.
     Stream,
+    /// Another pickle of a stream, which has no storages.
+    StreamHeader,
     /// A file that is a pickle.
     Alone,
     /// The pickle of a NumPy array of Python objects.
@@ -132,7 +134,7 @@ impl<'p> Machine<'p> {
                 let sentence = "the pickle does not begin with a protocol from 2 to 5";
                 return Err(self.violation(Rule::TorchPickle, sentence));
             }
-            (_, Context::Stream | Context::Alone | Context::Objects) => 1,
+            (_, Context::Stream | Context::StreamHeader | Context::Alone | Context::Objects) => 1,
         };
         loop {
             self.now = len_u32(self.at);
@@ -477,9 +479,11 @@ impl<'p> Machine<'p> {
             return self.push(Value::Global(found.global));
         }
         // A name with a dot leads from a harmless module to any function: `os.system` of `pathlib` is that of `os`.
-        let is_plain = globals::is_path(module) && globals::is_word(name);
         let is_of_script = self.context == Context::Script && globals::is_of_script(module);
-        if is_plain && (self.tolerates_globals || is_of_script) {
+        let may_be_unknown = self.tolerates_globals || is_of_script;
+        if may_be_unknown && globals::is_path(module) && globals::is_word(name) {
+            // A few bytes of the pickle can refer to long names once more.
+            self.pickle.charge(module.len().saturating_add(name.len()))?;
             let node = self.pickle.container(self.now)?;
             self.pickle.extend(node, texts)?;
             if !is_of_script {
