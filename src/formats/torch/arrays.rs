@@ -206,8 +206,8 @@ impl Machine<'_> {
     }
 }
 
-/// The flags of dtypes whose elements are Python objects, or need Python to be read.
-const OF_OBJECTS: u64 = 1 | 2 | 4 | 16 | 32 | 64;
+/// The flags of dtypes whose elements are Python objects: they are counted references, pickled as lists, and pointers.
+const OF_OBJECTS: u64 = 1 | 2 | 4;
 
 /// Returns the size in bytes of an element of the type `kind`; `None` if zten does not know it.
 fn size_of_element(kind: Type) -> Option<u64> {
