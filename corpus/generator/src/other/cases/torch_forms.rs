@@ -152,6 +152,17 @@ fn values() -> Vec<(&'static str, Vec<u8>)> {
         ("numpy-array-big", array(dtype("i2", ">"), &[6], false, encoded(&le(&shorts)))),
         ("numpy-array-empty", array(dtype("f8", "<"), &[0, 3], false, encoded(b""))),
         ("numpy-array-text", array(dtype("U2", "<"), &[1], false, encoded(b"a\0\0\0b\0\0\0"))),
+        ("numpy-array-records", {
+            let field = |inner: Vec<u8>, offset: u8| tuple(&[inner, int(offset)]);
+            let fields =
+                dict(&[("a", field(dtype("i4", "<"), 0)), ("b", field(dtype("f8", "<"), 4))]);
+            let names = tuple(&[text("a"), text("b")]);
+            let none = NONE.to_vec();
+            let state = tuple(&[int(3), text("|"), none, names, fields, int(12), int(1), int(16)]);
+            let args = [text("V12"), b"\x89".to_vec(), b"\x88".to_vec()];
+            let records = [call("numpy", "dtype", &args), state, b"b".to_vec()].concat();
+            array(records, &[2], false, encoded(&[0; 24]))
+        }),
         (
             "numpy-array-objects",
             array(dtype("O8", "|"), &[2], false, list_of(&[int(1), text("x")])),
