@@ -73,11 +73,12 @@ impl Machine<'_> {
                 3,
                 [
                     name @ (Value::Text(_) | Value::Global(Global::Known(Known::Record))),
-                    Value::Int(_) | Value::Bool(_),
-                    Value::Int(_) | Value::Bool(_),
+                    is_aligned,
+                    is_copied,
                     ..,
                 ],
-            ) => {
+                // Without a copy, the dtype would be NumPy's own one, which ignores the byte order of a state.
+            ) if self.is_flag(is_aligned, false) && self.is_flag(is_copied, true) => {
                 let node = self.pickle.container(self.now)?;
                 self.pickle.extend(node, &[name])?;
                 Ok(Value::NumpyDtype(node))
@@ -87,6 +88,11 @@ impl Machine<'_> {
             }
             _ => Err(self.wrong_arguments(class)),
         }
+    }
+
+    /// Returns whether `value` is the flag `wanted`, or the number that old versions of NumPy wrote for the flag.
+    fn is_flag(&self, value: Value, wanted: bool) -> bool {
+        value == Value::Bool(wanted) || self.pickle.count(value) == Some(wanted.into())
     }
 
     /// Returns whether the tuple `shape` has the only item 0.
@@ -170,44 +176,24 @@ impl Machine<'_> {
     /// Gives the dtype `node` a state, the items of the tuple `state`: the version, the byte order, a dtype of which the elements
     /// are arrays, the names of fields, the fields, the size, the alignment and flags. Dates also have their unit.
     pub(super) fn set_dtype(&mut self, node: u32, state: u32) -> Result<(), FormatError> {
-        let [version, order, _, _, fields, _, _, flags]: [Value; 8] = self.pickle.first(state);
-        let is_order = matches!(order, Value::Text(at)
-            if matches!(self.pickle.short(at, LONGEST_NAME), Some(b"<" | b">" | b"|" | b"=")));
-        let is_version = matches!(self.pickle.count(version), Some(3 | 4));
-        let is_state = matches!(self.pickle.length(state), 8 | 9)
-            && self.pickle.length(node) == 1
-            && is_version
-            && is_order;
-        let has_fields = match fields {
-            Value::None => false,
-            Value::Dict(_) => true,
-            _ => return Err(self.wrong_arguments(Known::NumpyDtype)),
-        };
-        self.pickle.extend(node, &[Value::Tuple(state)])?;
-        // NumPy takes the flags from the pickle. With wrong flags it would take the bytes of numbers for pointers to objects.
-        let flags = self.pickle.count(flags);
-        let has_objects = match (self.pickle.numpy_type(node)?, has_fields) {
-            (Type::Objects, false) => true,
-            (_, true) => flags.is_some_and(|flags| flags & OF_OBJECTS != 0),
-            (_, false) => false,
-        };
-        let are_flags =
-            flags.is_some_and(|flags| (flags & OF_OBJECTS != 0) == has_objects && flags < 256);
-        if !is_state || !are_flags {
+        if self.pickle.length(node) != 1 {
             return Err(self.wrong_arguments(Known::NumpyDtype));
         }
+        let kind = self.pickle.numpy_type(node)?;
+        let Some(has_objects) = self.pickle.objects_of_dtype(node, state, kind)? else {
+            return Err(self.wrong_arguments(Known::NumpyDtype));
+        };
+        self.pickle.extend(node, &[Value::Tuple(state)])?;
         if has_objects {
             self.pickle.note(node, Fact::HasObjects);
         }
-        if let Value::Dict(fields) = fields {
-            self.pickle.add_fields(node, fields)?;
+        let [_, _, _, _, fields] = self.pickle.first(state);
+        match fields {
+            Value::Dict(fields) => self.pickle.add_fields(node, fields),
+            _ => Ok(()),
         }
-        Ok(())
     }
 }
-
-/// The flags of dtypes whose elements are Python objects: they are counted references, pickled as lists, and pointers.
-const OF_OBJECTS: u64 = 1 | 2 | 4;
 
 /// Returns the size in bytes of an element of the type `kind`; `None` if zten does not know it.
 fn size_of_element(kind: Type) -> Option<u64> {
@@ -218,7 +204,70 @@ fn size_of_element(kind: Type) -> Option<u64> {
     }
 }
 
+/// The flags of a dtype of Python objects.
+const OBJECTS: u64 = 63;
+/// The flag of a dtype whose elements need to be initialized: text.
+const TEXT: u64 = 8;
+/// The flags of records, and of records with objects. Records that are aligned also have the flag 128.
+const RECORDS: [u64; 2] = [16, 27];
+/// The flag of records that are aligned.
+const ALIGNED: u64 = 128;
+
 impl<'p> Pickle<'p> {
+    /// Returns whether the elements of the dtype `node` are Python objects, according to the `state` that the dtype gets. Returns `None`
+    /// if the state is not one that NumPy writes for a dtype of this name, which is `kind`. NumPy takes the sizes and flags from the
+    /// state, and with wrong flags it would take the bytes of numbers for pointers to objects.
+    fn objects_of_dtype(
+        &self,
+        node: u32,
+        state: u32,
+        kind: Type,
+    ) -> Result<Option<bool>, FormatError> {
+        let items: [Value; 8] = self.first(state);
+        let [version, order, array, names, fields, size, alignment, flags] = items;
+        let number = |value: Value| match value {
+            Value::Int(at) => self.int(at),
+            _ => None,
+        };
+        let is_order = matches!(order, Value::Text(at)
+            if matches!(self.short(at, LONGEST_NAME), Some(b"<" | b">" | b"|" | b"=")));
+        let letter = self.numpy_name(node).bytes().next();
+        let is_date = matches!(letter, Some(b'M' | b'm'));
+        // Dates have their unit as a ninth item.
+        let form = if is_date { (Some(4), 9) } else { (Some(3), 8) };
+        let (Some(flags), true) =
+            (self.count(flags), is_order && form == (self.count(version), self.length(state)))
+        else {
+            return Ok(None);
+        };
+        if let (Value::Dict(_), Value::Tuple(_), Value::None) = (fields, names, array) {
+            let flags = flags & !ALIGNED;
+            let is_record = kind == Type::Unknown || letter == Some(b'V');
+            return Ok(Some(flags != 16).filter(|_| is_record && RECORDS.contains(&flags)));
+        }
+        if (names, fields) != (Value::None, Value::None) {
+            return Ok(None);
+        }
+        if let Value::Tuple(array) = array {
+            let [inner] = self.first(array);
+            let Value::NumpyDtype(inner) = inner else { return Ok(None) };
+            let is_plain = letter == Some(b'V') && !self.is_of_objects(inner)?;
+            return Ok(Some(false).filter(|_| is_plain && flags & OBJECTS & !TEXT & !16 == 0));
+        }
+        if array != Value::None {
+            return Ok(None);
+        }
+        let sizes = (number(size), number(alignment).is_some_and(|alignment| alignment > 0));
+        let size_in_name = size_of_element(kind).and_then(|size| i64::try_from(size).ok());
+        let (is_sized, wanted) = match letter {
+            Some(b'U') => (sizes == (size_in_name, true), TEXT),
+            Some(b'S' | b'a' | b'V') => (sizes == (size_in_name, true), 0),
+            Some(b'O') => (sizes == (Some(-1), false), OBJECTS),
+            _ => (sizes == (Some(-1), false), 0),
+        };
+        Ok(Some(kind == Type::Objects).filter(|_| is_sized && flags == wanted))
+    }
+
     /// Checks the dictionary `fields` of the record dtype `dtype` after the last instruction, because the dictionary may grow up to then:
     /// each field has a dtype, and none has objects unless the record has the flags of objects.
     pub(super) fn check_fields(&self, dtype: u32, fields: u32) -> Result<(), FormatError> {

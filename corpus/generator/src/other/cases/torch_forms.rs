@@ -61,14 +61,19 @@ fn dtype(name: &str, order: &str) -> Vec<u8> {
 fn dtype_with(name: &str, order: &str, flags: u8) -> Vec<u8> {
     let minus = b"J\xff\xff\xff\xff".to_vec();
     let none = NONE.to_vec();
+    // Text has its size and alignment in bytes in the state, and other dtypes have none.
+    let (size, alignment) = match name.strip_prefix('U') {
+        Some(letters) => (int(letters.parse::<u8>().unwrap() * 4), int(4)),
+        None => (minus.clone(), minus),
+    };
     let state = tuple(&[
         int(3),
         text(order),
         none.clone(),
         none.clone(),
         none,
-        minus.clone(),
-        minus,
+        size,
+        alignment,
         int(flags),
     ]);
     let args = [text(name), b"\x89".to_vec(), b"\x88".to_vec()];
@@ -235,6 +240,10 @@ fn wrong_arguments() -> Vec<(&'static str, Vec<u8>)> {
         ("numpy-dtype", call("numpy", "dtype", &[text("f8")])),
         ("numpy-dtype-class", call("numpy.dtypes", "Float64DType", &[int(1)])),
         ("numpy-dtype-flags", array(dtype_with("f8", "<", 63), &[1], false, encoded(&[0; 8]))),
+        ("numpy-dtype-not-copied", {
+            let args = [text("f8"), b"\x89".to_vec(), b"\x89".to_vec()];
+            call("numpy", "dtype", &args)
+        }),
         ("numpy-objects-flags", array(dtype_with("O8", "|", 0), &[1], false, list_of(&[int(1)]))),
         ("deque-beyond", {
             let deque = call("collections", "deque", &[list_of(&[int(1)]), int(1)]);
