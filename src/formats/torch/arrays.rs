@@ -1,7 +1,7 @@
 //! Arrays, dtypes and scalars of NumPy in a pickle.
 
 use crate::element::StorageType;
-use crate::formats::error::{FormatError, copied};
+use crate::formats::error::FormatError;
 use crate::formats::npy::types::{Number, Type};
 use crate::formats::rules::Rule;
 use crate::num::u64_from_usize;
@@ -318,7 +318,13 @@ impl<'p> Pickle<'p> {
             return Ok(Type::Unknown);
         }
         let order = text(order).filter(|order| *order != "=").unwrap_or_default();
-        Ok(Type::parse(&copied(format_args!("{order}{name}"))?))
+        // The name is short, so it needs no memory of its own. Without memory, a number would be taken for a value without a form.
+        let mut spelled = [0; 1 + LONGEST_NAME];
+        for (place, byte) in spelled.iter_mut().zip(order.bytes().chain(name.bytes())) {
+            *place = byte;
+        }
+        let spelled = spelled.get(..order.len().saturating_add(name.len())).unwrap_or_default();
+        Ok(Type::parse(str::from_utf8(spelled).unwrap_or_default()))
     }
 
     /// Returns the name of the dtype `node`, for listings.
