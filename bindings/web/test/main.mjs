@@ -543,7 +543,7 @@ await test('bytes that are read more than once are explained, and backticks are 
   await open(page, `${corpus}other/named/reject/format-tflite--model.tflite`)
   const text = await page.textContent('#verdict')
   assert.doesNotMatch(text, /`|…\./)
-  assert.equal(await page.textContent("#verdict dd code:not(#rule)"), "TFLite")
+  assert.equal(await page.textContent('#verdict dd code:not(#rule)'), 'TFLite')
   await open(page, `${corpus}reject/${rejected().find(row => row.rule === 'digest-mismatch').file}`)
   assert.match(await page.textContent('.sentence'), /…$/)
 })
