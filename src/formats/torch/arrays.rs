@@ -208,8 +208,9 @@ fn size_of_element(kind: Type) -> Option<u64> {
 const OBJECTS: u64 = 63;
 /// The flag of a dtype whose elements need to be initialized: text.
 const TEXT: u64 = 8;
-/// The flags of records, and of records with objects. Records that are aligned also have the flag 128.
-const RECORDS: [u64; 2] = [16, 27];
+/// The flags of records as old and new versions of NumPy write them, and of records with objects. Records that are aligned also have
+/// the flag 128.
+const RECORDS: [u64; 3] = [0, 16, 27];
 /// The flag of records that are aligned.
 const ALIGNED: u64 = 128;
 
@@ -238,7 +239,7 @@ impl<'p> Pickle<'p> {
         if let (Value::Dict(_), Value::Tuple(_), Value::None) = (fields, names, array) {
             let flags = flags & !ALIGNED;
             let is_record = kind == Type::Unknown || letter == Some(b'V');
-            return Some(flags != 16).filter(|_| is_record && RECORDS.contains(&flags));
+            return Some(flags == 27).filter(|_| is_record && RECORDS.contains(&flags));
         }
         if (names, fields) != (Value::None, Value::None) {
             return None;

@@ -381,16 +381,27 @@ impl Tensors<'_, '_, '_, '_> {
 /// each entry.
 fn is_coo(coords: &Tensor, values: &Tensor, rank: u64) -> bool {
     match (coords.shape.as_slice(), values.shape.as_slice()) {
-        ([dimensions, entries], [count]) => *dimensions == rank && entries == count && rank > 0,
+        ([dimensions, entries], [count]) => {
+            *dimensions == rank && entries == count && rank > 0 && has_indices(coords)
+        }
         _ => false,
     }
+}
+
+/// Returns whether the elements of `tensor` are integers, as indices must be.
+fn has_indices(tensor: &Tensor) -> bool {
+    let name = tensor.dtype.name();
+    tensor.dtype.kind().is_some() && (name.starts_with("int") || name.starts_with("uint"))
 }
 
 /// Returns whether tensors of starts, indices and values describe a sparse matrix of the given shape.
 fn is_csr(indptr: &Tensor, indices: &Tensor, values: &Tensor, shape: &[u64]) -> bool {
     match (indptr.shape.as_slice(), indices.shape.as_slice(), values.shape.as_slice(), shape) {
         ([starts], [entries], [count], [rows, _]) => {
-            rows.checked_add(1) == Some(*starts) && entries == count
+            rows.checked_add(1) == Some(*starts)
+                && entries == count
+                && has_indices(indptr)
+                && has_indices(indices)
         }
         _ => false,
     }
