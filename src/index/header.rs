@@ -407,7 +407,7 @@ impl<'o> Builder<'o> {
     }
 
     /// Adds `error` as [`found`](Self::found) does, and keeps the name of what the error is about.
-    #[cfg(feature = "torch")]
+    #[cfg(feature = "detect")]
     pub(crate) fn found_about(&mut self, error: Error, name: String) {
         let kind = error.kind();
         self.found(error);

@@ -13,9 +13,9 @@ use std::path::PathBuf;
 
 use clap::{Parser, Subcommand};
 use clap_complete::Shell;
+use zten_worker::Confinement;
 
 use crate::command::Call;
-use crate::mode::Mode;
 use crate::paint::Color;
 pub(crate) use cat::{Cat, HELP as CAT_HELP};
 pub(crate) use check::Check;
@@ -87,12 +87,12 @@ pub(crate) struct Args {
 }
 
 impl Args {
-    /// Returns whether to confine the process.
-    pub(crate) fn mode(&self) -> Mode {
+    /// Returns how strictly to confine processes that read files.
+    pub(crate) fn mode(&self) -> Confinement {
         match (self.no_sandbox, self.require_sandbox) {
-            (true, _) => Mode::Off,
-            (false, true) => Mode::Require,
-            (false, false) => Mode::Try,
+            (true, _) => Confinement::Off,
+            (false, true) => Confinement::Require,
+            (false, false) => Confinement::Try,
         }
     }
 }

@@ -20,16 +20,16 @@ use std::time::{Duration, Instant};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use zten::ReadAt as _;
 use zten::shards::{ShardFile, ShardFinder, Want};
+use zten_worker::Confinement;
+use zten_worker::process::{
+    DESCRIPTORS, Failure, Greeting, PART, Packet, invalid, is_gone, is_too_many,
+};
 
 use crate::app::App;
-use crate::channel::{Packet, is_gone, is_too_many};
 use crate::check;
 use crate::command::{Call, Create as _, Outputs};
 use crate::kind::Kind;
-use crate::message::{
-    DESCRIPTORS, Done, Failure, Found, PART, Reply, Request, Stream, WireWant, invalid,
-};
-use crate::mode::Mode;
+use crate::message::{Done, Found, Reply, Request, Stream, WireWant};
 use crate::progress;
 use crate::report::Problem;
 use crate::status::Status;
@@ -50,7 +50,7 @@ const IDLE_ROUNDS: u32 = 64;
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Runs a command in workers.
-pub(crate) fn run(app: &mut App, call: &Call, mode: Mode) -> io::Result<()> {
+pub(crate) fn run(app: &mut App, call: &Call, mode: Confinement) -> io::Result<()> {
     zten_sandbox::allow_many_files();
     let jobs = match call {
         Call::Check(args) => args.jobs.unwrap_or(1),
@@ -66,12 +66,12 @@ pub(crate) fn run(app: &mut App, call: &Call, mode: Mode) -> io::Result<()> {
 }
 
 /// A function that starts a worker whose first job is the task.
-type Start<'s> = dyn FnMut(&Call, Mode, &Task) -> io::Result<Running> + 's;
+type Start<'s> = dyn FnMut(&Call, Confinement, &Task) -> io::Result<Running> + 's;
 
 /// The jobs of a command, and the workers that do them.
 struct Broker<'a> {
     call: &'a Call,
-    mode: Mode,
+    mode: Confinement,
     source: Source<'a>,
     slots: Vec<Option<Running>>,
     printer: Printer,
@@ -154,7 +154,7 @@ impl<'a> Broker<'a> {
     ///
     /// # Errors
     /// The list of files cannot be opened.
-    fn of(app: &mut App, call: &'a Call, mode: Mode, jobs: u16) -> Result<Self, String> {
+    fn of(app: &mut App, call: &'a Call, mode: Confinement, jobs: u16) -> Result<Self, String> {
         let source = Source::new(call)?;
         let checks = match call {
             Call::Check(args) => {
@@ -275,16 +275,16 @@ impl<'a> Broker<'a> {
         }
         let is_idle = self.is_idle();
         let Some(Some(running)) = self.slots.get_mut(slot) else { return Ok(()) };
-        match running.send(&packet) {
+        match running.process.send(&packet) {
             Ok(()) => {
                 if running.is_idle() {
-                    running.heard();
+                    running.process.heard();
                 }
                 running.bytes = bytes;
                 running.tasks.extend(tasks);
             }
             // An idle worker ended before it was sent a job, so no job is to blame.
-            Err(error) if is_gone(&error) && running.ready && running.is_idle() => {
+            Err(error) if is_gone(&error) && running.process.is_ready() && running.is_idle() => {
                 self.source.put_back(tasks.into_iter().map(|task| task.item));
                 self.slots.get_mut(slot).map(Option::take);
             }
@@ -367,7 +367,7 @@ impl<'a> Broker<'a> {
         let running = self.slots.iter().flatten();
         let busy = running.filter(|running| !running.is_idle());
         let mut asked: Vec<PollFd<'_>> = busy
-            .map(|running| PollFd::from_borrowed_fd(running.descriptor(), PollFlags::IN))
+            .map(|running| PollFd::from_borrowed_fd(running.process.descriptor(), PollFlags::IN))
             .collect();
         let list = self.source.waits_for(&self.printer.ordered);
         asked.extend(list.map(|list| PollFd::from_borrowed_fd(list, PollFlags::IN)));
@@ -403,7 +403,7 @@ impl<'a> Broker<'a> {
     fn end_over_time(&mut self, app: &mut App) -> io::Result<()> {
         for slot in 0..self.slots.len() {
             let running = self.slots.get(slot).and_then(Option::as_ref);
-            if running.is_some_and(|running| !running.is_idle() && running.is_over_time()) {
+            if running.is_some_and(|running| !running.is_idle() && running.process.is_over_time()) {
                 let error = io::Error::other("it has used too much processor time");
                 self.lost(app, slot, Some(&error))?;
             }
@@ -419,13 +419,19 @@ impl<'a> Broker<'a> {
             if running.is_idle() {
                 return Ok(());
             }
-            let mut received = match running.receive() {
+            let mut received = match running.process.receive() {
                 Ok(Some(received)) => received,
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(()),
                 Ok(None) => return self.lost(app, slot, None),
                 Err(error) => return self.lost(app, slot, Some(&error)),
             };
-            running.heard();
+            running.process.heard();
+            if !running.process.is_ready() {
+                let greeting = running.process.greeting(&mut received);
+                if let Err(error) = greeting.and_then(|greeting| self.greeted(slot, greeting)) {
+                    return self.lost(app, slot, Some(&error));
+                }
+            }
             loop {
                 let answered = match received.message() {
                     Ok(None) => break,
@@ -436,6 +442,22 @@ impl<'a> Broker<'a> {
                     return self.lost(app, slot, Some(&error));
                 }
             }
+        }
+        Ok(())
+    }
+
+    /// Acts on the first message of the worker in `slot`.
+    ///
+    /// # Errors
+    /// The worker complains about a sandbox that is not required.
+    fn greeted(&mut self, slot: usize, greeting: Greeting) -> io::Result<()> {
+        match greeting {
+            Greeting::Ready { .. } => self.attempts = 0,
+            Greeting::NotConfined(why) if self.mode == Confinement::Require => {
+                self.halt = Some(format!("--require-sandbox: {}", crate::escape::escape_all(&why)));
+                self.slots.get_mut(slot).map(Option::take);
+            }
+            Greeting::NotConfined(_) => return Err(invalid("no sandbox is required")),
         }
         Ok(())
     }
@@ -452,18 +474,6 @@ impl<'a> Broker<'a> {
     ) -> io::Result<io::Result<()>> {
         let Some(Some(running)) = self.slots.get_mut(slot) else { return Ok(Ok(())) };
         match request {
-            Request::Ready(memory) => {
-                running.ready(*memory);
-                self.attempts = 0;
-            }
-            // A worker that has received files may have been taken over, and must not end the command.
-            Request::NotConfined(_) if running.ready || self.mode != Mode::Require => {
-                return Ok(Err(invalid("the sandbox is reported as missing too late")));
-            }
-            Request::NotConfined(why) => {
-                self.halt = Some(format!("--require-sandbox: {}", crate::escape::escape_all(why)));
-                self.slots.get_mut(slot).map(Option::take);
-            }
             Request::Text(stream, text) => return self.text(app, slot, *stream, text),
             Request::Progress(done, total) => {
                 if progress::terminals().errors {
@@ -478,7 +488,7 @@ impl<'a> Broker<'a> {
                     Ok(file) => Packet::of(&Reply::Created, Some(file.into())),
                     Err(error) => Packet::of(&Reply::Failed(Failure::new(&error)), None),
                 };
-                return Ok(packet.and_then(|packet| running.send(&packet)));
+                return Ok(packet.and_then(|packet| running.process.send(&packet)));
             }
             Request::Done(done) => return self.done(app, slot, done),
             Request::Read(..) | Request::Plan(..) => return Ok(Err(invalid("not for the broker"))),
@@ -546,7 +556,7 @@ impl<'a> Broker<'a> {
             Ok(None) => Packet::of(&Reply::Found(None), None),
             Err(error) => Packet::of(&Reply::Failed(Failure::new(&error)), None),
         };
-        running.send(&packet?)
+        running.process.send(&packet?)
     }
 
     /// Ends the current job of the worker in `slot`: keeps its result, or lets a worker that writes files end first.
@@ -561,7 +571,7 @@ impl<'a> Broker<'a> {
             if let Some(task) = running.tasks.front_mut() {
                 task.done = Some((done.status, done.has_files));
             }
-            return Ok(running.close());
+            return Ok(running.process.close());
         }
         if self.call.writes_files() && done.status == Status::Success {
             return Ok(Err(invalid("success without a file")));
@@ -600,7 +610,7 @@ impl<'a> Broker<'a> {
         let Some(mut running) = self.slots.get_mut(slot).and_then(Option::take) else {
             return Ok(());
         };
-        let ended = running.end();
+        let ended = running.process.end();
         let ended = match (why, ended) {
             (Some(why), _) => why.to_string(),
             (None, Ok(status)) if status.success() => {
@@ -614,7 +624,7 @@ impl<'a> Broker<'a> {
             (None, Err(error)) => error.to_string(),
         };
         let mut tasks: VecDeque<_> = std::mem::take(&mut running.tasks);
-        if !running.ready {
+        if !running.process.is_ready() {
             self.attempts = self.attempts.saturating_add(1);
             if self.attempts > ATTEMPTS {
                 self.not_started(&ended);

@@ -12,6 +12,9 @@ mod validate;
 
 use std::io::{self, Write as _};
 
+#[cfg(target_os = "linux")]
+use zten_worker::process::PART;
+
 use crate::app::App;
 use crate::args::Check;
 use crate::escape;
@@ -19,8 +22,6 @@ use crate::escape;
 use crate::file::Opened;
 #[cfg(target_os = "linux")]
 use crate::kind::{Kind, Outcome};
-#[cfg(target_os = "linux")]
-use crate::message::PART;
 use crate::report::Problem;
 #[cfg(target_os = "linux")]
 use crate::report::remove_names;
@@ -28,12 +29,10 @@ pub(crate) use entries::Entries;
 #[cfg(target_os = "linux")]
 pub(crate) use entries::Entry;
 pub(crate) use output::Output;
-pub(crate) use policy::{Policy, ROWS as POLICY_ROWS, read as read_policy};
 #[cfg(target_os = "linux")]
 use record::Form;
 #[cfg(target_os = "linux")]
 pub(crate) use record::Record;
-pub(crate) use validate::PROGRAM;
 use validate::validate;
 
 /// Checks all files in this process.

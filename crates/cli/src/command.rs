@@ -9,6 +9,7 @@ use std::slice;
 use serde::{Deserialize, Serialize};
 use zten::OpenOptions;
 use zten::write::FileSink;
+use zten_worker::Confinement;
 
 use crate::app::App;
 use crate::args::{CAT_HELP, CONVERT_STATUS, Cat, Check, Convert, Diff, EDIT_STATUS, Edit, Hash};
@@ -16,7 +17,6 @@ use crate::args::{LS_HELP, Ls, STAT_HELP, Stat};
 use crate::budget::Task;
 use crate::file::{FileWithShards, Opened, model_path};
 use crate::kind::Kind;
-use crate::mode::Mode;
 use crate::report::Problem;
 use crate::strictness::Strictness;
 use crate::{cat, check, convert, diff, edit, hash, ls, stat};
@@ -203,13 +203,13 @@ fn with_archive(
 }
 
 /// Runs a command: in workers if `mode` asks for confinement or `--jobs` for several processes, and in this process otherwise.
-pub(crate) fn run(app: &mut App, call: &Call, mode: Mode) -> io::Result<()> {
+pub(crate) fn run(app: &mut App, call: &Call, mode: Confinement) -> io::Result<()> {
     let wants_jobs = matches!(call, Call::Check(Check { jobs: Some(_), .. }));
     #[cfg(target_os = "linux")]
     if mode.confines() || wants_jobs {
         return crate::broker::run(app, call, mode);
     }
-    if mode == Mode::Require || wants_jobs {
+    if mode == Confinement::Require || wants_jobs {
         return app.usage("--require-sandbox and --jobs are available on Linux only");
     }
     if let Call::Check(args) = call {

@@ -20,6 +20,7 @@ use std::io::{self, BufWriter, Seek, SeekFrom, Write};
 
 use zten::formats::write::WrittenFormat;
 use zten::num::u64_from_usize;
+use zten_report::archive::left_out;
 
 use crate::app::App;
 use crate::args::Convert;
@@ -65,7 +66,8 @@ fn write(
         let created = create.create(0, 0);
         let out = created.map_err(|error| Box::new(Problem::io(&args.output, &error)))?;
         let mut out = Counted::new(out);
-        let Written { objects, notes, left_out } = convert(args, &archive, &mut out, plan)?;
+        let Written { objects, mut notes, left_out } = convert(args, &archive, &mut out, plan)?;
+        add_left_out(&mut notes, &archive);
         let flushed = out.flush();
         flushed.map_err(|error| Box::new(Problem::io(&args.output, &error)))?;
         let (input, output) = (summary::input(&archive), out.length);
@@ -133,4 +135,9 @@ fn convert(
         WrittenFormat::ZTensor => tensors::convert(args, archive, out, plan),
         _ => export::archive(args, archive, out, plan),
     }
+}
+
+/// Adds the line about values that the archive of a checkpoint leaves out to the `notes` for the user.
+fn add_left_out(notes: &mut Vec<String>, archive: &FileWithShards) {
+    notes.extend(left_out(archive.manifest()));
 }

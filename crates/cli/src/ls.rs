@@ -9,7 +9,7 @@ use std::io::{self, Write};
 use zten::State;
 use zten::finding::grouped;
 use zten::num::u64_from_usize;
-use zten_report::archive::archive as describe;
+use zten_report::archive::{archive as describe, left_out};
 use zten_report::blocks::{reason, state};
 use zten_report::totals::FileTotals;
 
@@ -101,7 +101,13 @@ fn list(
         table::list(out, totals.phrases())?;
     }
     let states = states(selection);
-    if states.is_empty() { Ok(()) } else { table::list(out, states) }
+    if !states.is_empty() {
+        table::list(out, states)?;
+    }
+    match left_out(archive.manifest()) {
+        Some(sentence) => writeln!(out, "{sentence}"),
+        None => Ok(()),
+    }
 }
 
 /// The largest number of unread objects that the footer names, and of terminal columns for each name.

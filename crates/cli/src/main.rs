@@ -16,9 +16,6 @@ mod attributes;
 mod broker;
 mod budget;
 mod cat;
-mod catalog;
-#[cfg(target_os = "linux")]
-mod channel;
 mod check;
 mod command;
 mod convert;
@@ -32,7 +29,6 @@ mod kind;
 mod ls;
 #[cfg(target_os = "linux")]
 mod message;
-mod mode;
 mod objects;
 mod pages;
 mod paint;
@@ -60,7 +56,7 @@ use std::process::ExitCode;
 use clap::Parser as _;
 use zten::json::{self, value};
 use zten::{escape, npy, number};
-use zten_report::{diagnostic, notation, size};
+use zten_report::{catalog, diagnostic, notation, size};
 
 use app::App;
 use args::{Args, Command};

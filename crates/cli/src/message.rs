@@ -3,32 +3,18 @@
 //! A packet holds one or more messages, and the descriptors of the files that the messages mention, in order. Messages of a
 //! worker are untrusted, because a file that the worker has read may have taken it over.
 
-use std::fmt;
-use std::io;
-
 use serde::de::{Error as _, Unexpected};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use zten::shards::Want;
+use zten_worker::process::Failure;
 
 use crate::file::Origin;
 use crate::kind::KindNumbers;
 use crate::status::Status;
 
-/// Bytes of a packet, at most.
-pub(crate) const PACKET: usize = 64 << 10;
-/// Descriptors of a packet, at most.
-pub(crate) const DESCRIPTORS: usize = 32;
-/// Bytes of a text, or of a part of a longer text, at most. The rest of a packet is room for the other fields of a message.
-pub(crate) const PART: usize = PACKET - 1024;
-
 /// A message from a worker.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) enum Request<'a> {
-    /// The worker is ready for its first file. The number is the bytes of address space that it uses, or `None` if it is not
-    /// confined.
-    Ready(Option<u64>),
-    /// The sandbox cannot be enabled as `--require-sandbox` asks, for the reason in the text.
-    NotConfined(&'a str),
     /// Text of the current job for a stream.
     Text(Stream, &'a str),
     /// The bytes that have been read, and the bytes that will be read in total.
@@ -66,8 +52,6 @@ pub(crate) struct Done {
 /// A message to a worker, or an answer of the process that fetches a remote file.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) enum Reply<'a> {
-    /// A part of the serialized [`Start`](crate::worker::Start). The flag is true if more parts follow.
-    Start(#[serde(with = "serde_bytes")] &'a [u8], bool),
     /// The next input file.
     Input(Input),
     /// The sibling file that was asked for, or `None` if there is no such file.
@@ -120,28 +104,6 @@ pub(crate) struct Found {
     pub(crate) length: u64,
 }
 
-/// An I/O error in a message: the error number of the system, or a text.
-#[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Failure {
-    system: Option<i32>,
-    text: String,
-}
-
-impl Failure {
-    /// Converts `error`, and cuts its text to 8 KiB, so that it fits a packet.
-    pub(crate) fn new(error: &io::Error) -> Self {
-        let system = error.raw_os_error();
-        let text = if system.is_some() { String::new() } else { error.to_string() };
-        Self { system, text: split_at_most(&text, 8 << 10).0.to_owned() }
-    }
-}
-
-impl From<Failure> for io::Error {
-    fn from(Failure { system, text }: Failure) -> Self {
-        system.map_or_else(|| Self::other(text), Self::from_raw_os_error)
-    }
-}
-
 /// A request for a sibling file, sent as text. The receiver checks the text, so that no name can be a path.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct WireWant(pub(crate) Want);
@@ -158,17 +120,6 @@ impl<'de> Deserialize<'de> for WireWant {
         let want = Want::read(text).map(Self);
         want.ok_or_else(|| D::Error::invalid_value(Unexpected::Str(""), &"the name of a file"))
     }
-}
-
-/// Splits `text` so that the first part has at most `bytes` bytes, and no character is divided.
-pub(crate) fn split_at_most(text: &str, bytes: usize) -> (&str, &str) {
-    let ends = (0..=bytes.min(text.len())).rev();
-    ends.map(|end| text.split_at_checked(end)).find_map(|parts| parts).unwrap_or((text, ""))
-}
-
-/// Returns the error for an invalid message. `what` says what is wrong with the message.
-pub(crate) fn invalid(what: impl fmt::Display) -> io::Error {
-    io::Error::new(io::ErrorKind::InvalidData, format!("invalid message: {what}"))
 }
 
 #[cfg(test)]
@@ -203,14 +154,9 @@ mod tests {
     }
 
     #[test]
-    fn errors_keep_their_number_or_text() {
-        let errors = [io::Error::from_raw_os_error(2), io::Error::other("é".repeat(10_000))];
-        for error in errors {
-            let failure = Failure::new(&error);
-            let sent = postcard::to_allocvec(&failure).unwrap();
-            let received = io::Error::from(postcard::from_bytes::<Failure>(&sent).unwrap());
-            assert_eq!(received.raw_os_error(), error.raw_os_error());
-            assert!(error.to_string().starts_with(&received.to_string()) && sent.len() <= PART);
+    fn malformed_messages_are_rejected() {
+        for wrong in [&b"\xff"[..], &[0], &[0, 0, 3, b'a'], &[0, 9, 0], &[4, 1]] {
+            assert!(read(wrong).is_none(), "{wrong:?}");
         }
     }
 }

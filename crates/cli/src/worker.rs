@@ -11,19 +11,16 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use serde::{Deserialize, Serialize};
 use zten::shards::Want;
-use zten_sandbox::{Budget, Role, confine};
+use zten_worker::process::{
+    PACKET, PART, Received, Start, confine, invalid, receive_start, split_at_most, write,
+};
 
 use crate::app::App;
-use crate::channel::{self, Received};
 use crate::command::{Call, Create, Job};
 use crate::file::Opened;
 use crate::handle::{Finder, Handle, ShardHandle};
 use crate::kind::Kind;
-use crate::message::{
-    Done, Found, Input, InputKind, PACKET, PART, Reply, Request, Stream, WireWant, invalid,
-    split_at_most,
-};
-use crate::mode::Mode;
+use crate::message::{Done, Found, Input, InputKind, Reply, Request, Stream, WireWant};
 use crate::objects::WORTH_IT;
 use crate::paint::{self, Streams};
 use crate::progress::{self, Terminals};
@@ -37,25 +34,12 @@ pub(crate) const ARGUMENT: &str = "--worker";
 
 /// The settings of a worker, which it receives before its first file.
 #[derive(Debug, Serialize, Deserialize)]
-pub(crate) struct Start<C> {
+pub(crate) struct Settings<C> {
     pub(crate) call: C,
-    pub(crate) mode: Mode,
-    #[serde(with = "BudgetFields")]
-    pub(crate) budget: Budget,
     pub(crate) threads: usize,
     pub(crate) streams: Streams,
     pub(crate) terminals: Terminals,
     pub(crate) remote: remote::Settings,
-}
-
-/// The fields of a [`Budget`], for `serde`.
-#[derive(Serialize, Deserialize)]
-#[serde(remote = "Budget")]
-struct BudgetFields {
-    memory: Option<u64>,
-    seconds: Option<u64>,
-    file: Option<u64>,
-    descriptors: u64,
 }
 
 /// The worker's end of the socket.
@@ -189,7 +173,7 @@ impl State {
 
     fn flush(&mut self) -> io::Result<()> {
         if !self.unsent.is_empty() {
-            channel::write(io::stdin(), &self.unsent)?;
+            write(io::stdin(), &self.unsent)?;
             self.unsent.clear();
         }
         Ok(())
@@ -219,7 +203,7 @@ impl State {
                 Some(Reply::Found(Some(found))) => Answer::Found(Some((received.file()?, found))),
                 Some(Reply::Created) => Answer::Created(received.file()?),
                 Some(Reply::Failed(failure)) => Answer::Failed(failure.into()),
-                Some(Reply::Start(..) | Reply::Bytes(_)) => return Err(invalid("another answer")),
+                Some(Reply::Bytes(_)) => return Err(invalid("another answer")),
             };
             return Ok(Some(answer));
         }
@@ -233,29 +217,20 @@ type Files = Vec<Result<Opened, Box<Problem>>>;
 /// socket.
 pub(crate) fn run() -> io::Result<()> {
     zten_sandbox::end_with_parent();
-    let start = receive_start()?;
-    let Start { call, mode, budget, threads, streams, terminals, remote } = start;
-    paint::set(streams);
-    remote::decide(&remote);
+    let start: Start<Settings<Call>> = receive_start()?;
+    let Settings { call, threads, streams, terminals, remote } = &start.settings;
+    paint::set(*streams);
+    remote::decide(remote);
     let channel = Arc::new(Channel(Mutex::default()));
-    progress::set(terminals, Arc::clone(&channel));
+    progress::set(*terminals, Arc::clone(&channel));
     let start_threads = || match threads {
         0 | 1 => threads::none(),
-        number => threads::start(number),
+        number => threads::start(*number),
     };
-    let memory = mode.confines().then(zten_sandbox::memory_in_use);
-    if mode.confines() {
-        let report = confine(Role::Receives, &budget, start_threads);
-        if let Err(why) = report.complete()
-            && mode == Mode::Require
-        {
-            return channel.send(&Request::NotConfined(&why));
-        }
-    } else {
-        start_threads();
+    if !confine(&start, start_threads)? {
+        return Ok(());
     }
-    channel.send(&Request::Ready(memory))?;
-    while let Some((number, files)) = next_job(&channel, &call)? {
+    while let Some((number, files)) = next_job(&channel, call)? {
         let mut app = App::in_worker(&channel, call.writes_data());
         let job = Job { number, files, create: &*channel };
         let ran = call.run(&mut app, job);
@@ -266,21 +241,6 @@ pub(crate) fn run() -> io::Result<()> {
         channel.put(&Request::Done(Done { status, kind, has_files }))?;
     }
     Ok(())
-}
-
-/// Receives the settings of the worker, before the process is confined.
-fn receive_start() -> io::Result<Start<Call>> {
-    let mut bytes = Vec::new();
-    loop {
-        let mut received = Received::receive(io::stdin())?.ok_or(io::ErrorKind::UnexpectedEof)?;
-        let Some(Reply::Start(part, more)) = received.message()? else {
-            return Err(invalid("no start"));
-        };
-        bytes.extend(part);
-        if !more {
-            return postcard::from_bytes(&bytes).map_err(io::Error::other);
-        }
-    }
 }
 
 /// Receives the number and the files of the next job, or `None` if there is no other job.

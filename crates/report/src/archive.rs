@@ -6,7 +6,7 @@ use std::path::Path;
 use serde::{Serialize, Serializer};
 use zten::element::ByteOrder;
 use zten::element::StorageType;
-use zten::manifest::ElementType;
+use zten::manifest::{ElementType, Finding};
 use zten::shards::Shard;
 use zten::{DType, Encoding, Generation, Layout, Manifest, Tensor};
 
@@ -34,6 +34,7 @@ pub fn archive<'a, I: Iterator<Item = Tensor<'a>>>(
         version: Option<String>,
         attributes: Option<value::Map<'a>>,
         data_shard: bool,
+        left_out: Option<String>,
         shards: S,
         objects: O,
         totals: FileTotals,
@@ -46,10 +47,19 @@ pub fn archive<'a, I: Iterator<Item = Tensor<'a>>>(
         version: notation::version(manifest),
         attributes: manifest.own_attributes().map(value::Map),
         data_shard: manifest.is_data_shard(),
+        left_out: left_out(manifest),
         shards: List(move || manifest.shards().map(shard)),
         totals: FileTotals::of(objects()),
         objects: List(move || objects().map(Object::<true>)),
     }
+}
+
+/// Returns the sentence that says which values of a file its archive leaves out, because zten has no form for them; `None` if
+/// nothing is left out.
+pub fn left_out(manifest: &Manifest<impl AsRef<[u8]>>) -> Option<String> {
+    let mut notes = manifest.findings().iter().map(Finding::error);
+    let note = notes.find(|note| note.rule() == Some("torch-left-out"))?;
+    Some(note.sentence().to_string())
 }
 
 /// Describes a shard.

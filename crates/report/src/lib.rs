@@ -5,12 +5,16 @@
 
 pub mod archive;
 pub mod blocks;
+#[cfg(feature = "policy")]
+pub mod catalog;
 pub mod check;
 pub mod diagnostic;
 pub mod digests;
 pub mod glob;
 pub mod natural;
 pub mod notation;
+#[cfg(feature = "policy")]
+pub mod policy;
 pub mod size;
 pub mod statistics;
 pub mod totals;

@@ -1,5 +1,6 @@
 //! Confines a process before it looks at the first byte of an untrusted file. The process opens its
-//! files first. After [`confine`] it may read and write the open files, use memory, and exit.
+//! files first, or receives their descriptors over the socket that is its standard input. After [`confine`] it may read and
+//! write the open files, use memory, and exit.
 //!
 //! Confinement has four layers, so that a flaw in one is caught by another:
 //!
@@ -33,20 +34,6 @@ use std::fmt;
 
 pub use seccomp::{Call, calls};
 
-/// Whether a confined process receives descriptors over a socket or sends them.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Role {
-    /// The process seals a memory file, and sends its descriptor over the socket that is its standard output.
-    Sends,
-    /// The process receives descriptors of files over the socket that is its standard input.
-    Receives,
-}
-
-impl Role {
-    /// Both roles.
-    pub const ALL: [Self; 2] = [Self::Sends, Self::Receives];
-}
-
 /// The resources that a confined process may use. If the process already has a lower limit, the lower
 /// limit stays. `None` means no limit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -59,8 +46,7 @@ pub struct Budget {
     /// Largest size in bytes to which the process may write a file. Beyond the limit, `SIGXFSZ` ends
     /// the process.
     pub file: Option<u64>,
-    /// Descriptors that a process of [`Role::Receives`] may have open at a time. A process of
-    /// [`Role::Sends`] keeps its current limit.
+    /// Descriptors that the process may have open at a time.
     pub descriptors: u64,
 }
 
@@ -131,7 +117,7 @@ impl Report {
 /// rights to files; seccomp and the limits hold for all threads.
 ///
 /// If one layer cannot be enabled, the others are still enforced, and [`Report::complete`] returns an error.
-pub fn confine(role: Role, budget: &Budget, threads: impl FnOnce()) -> Report {
+pub fn confine(budget: &Budget, threads: impl FnOnce()) -> Report {
     #[cfg(target_os = "linux")]
     {
         // Reads the address space in use from `/proc`, so before Landlock.
@@ -140,8 +126,8 @@ pub fn confine(role: Role, budget: &Budget, threads: impl FnOnce()) -> Report {
         let landlock = landlock::restrict();
         threads();
         // After all layers that open files: from here on no descriptor can be opened.
-        let limits = limits.set(role);
-        Report { privileges, landlock, seccomp: seccomp::restrict(role), limits }
+        let limits = limits.set();
+        Report { privileges, landlock, seccomp: seccomp::restrict(), limits }
     }
     #[cfg(not(target_os = "linux"))]
     {
@@ -149,7 +135,7 @@ pub fn confine(role: Role, budget: &Budget, threads: impl FnOnce()) -> Report {
         threads();
         let missing = || Layer::Missing("only Linux supports this layer".to_owned());
         let (privileges, landlock, limits) = (missing(), missing(), missing());
-        Report { privileges, landlock, seccomp: seccomp::restrict(role), limits }
+        Report { privileges, landlock, seccomp: seccomp::restrict(), limits }
     }
 }
 
@@ -170,7 +156,7 @@ pub fn memory_in_use() -> u64 {
     return 0;
 }
 
-/// Raises the limits of the process `child`, which was confined as [`Role::Receives`], to `budget`.
+/// Raises the limits of the confined process `child` to `budget`.
 /// `budget.memory` counts all of its address space here. A limit that cannot be raised stays as it is.
 pub fn raise(child: u32, budget: &Budget) {
     #[cfg(target_os = "linux")]

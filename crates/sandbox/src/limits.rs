@@ -7,11 +7,7 @@ use nix::sys::resource::{RLIM_INFINITY, Resource, getrlimit, rlim_t, setrlimit};
 use nix::sys::signal::Signal;
 use nix::unistd::{SysconfVar, sysconf};
 
-use crate::{Budget, Layer, Role};
-
-/// Seconds of processor time between the soft limit, whose `SIGXCPU` tells the parent why the process
-/// ended, and the hard limit, whose `SIGKILL` could have any cause.
-const GRACE: u64 = 5;
+use crate::{Budget, Layer};
 
 /// A budget, and the address space in use when confinement began. [`Limits::set`] sets the limits.
 pub(crate) struct Limits {
@@ -24,44 +20,37 @@ impl Limits {
         Self { budget: *budget, memory_in_use: memory_in_use() }
     }
 
-    pub(crate) fn set(&self, role: Role) -> Layer {
-        match self.try_set(role) {
+    pub(crate) fn set(&self) -> Layer {
+        match self.try_set() {
             Ok(()) => Layer::Enforced,
             Err(error) => Layer::Missing(error.to_string()),
         }
     }
 
-    fn try_set(&self, role: Role) -> io::Result<()> {
+    fn try_set(&self) -> io::Result<()> {
         let Budget { memory, seconds, file, descriptors } = self.budget;
         let memory = memory.map(|memory| memory.saturating_add(self.memory_in_use));
-        // The broker raises the limits of a receiver between jobs, so the hard limits stay. The
-        // receiver cannot raise its own soft limits: seccomp denies `prlimit64`.
-        let lower_or_raise = |resource, to: Option<u64>, grace| match role {
-            Role::Receives => lower_soft(resource, to),
-            Role::Sends => lower(resource, to, grace),
-        };
-        lower_or_raise(Resource::RLIMIT_AS, memory, 0)?;
-        lower_or_raise(Resource::RLIMIT_CPU, seconds, GRACE)?;
-        lower_or_raise(Resource::RLIMIT_FSIZE, file, 0)?;
-        lower(Resource::RLIMIT_CORE, Some(0), 0)?;
-        let files = match role {
-            // The kernel compares the limit of a sender with the number of descriptors that all of
-            // this user's processes have in flight, so a low limit would make `sendmsg` fail.
-            Role::Sends => None,
-            Role::Receives => Some(descriptors),
-        };
-        lower(Resource::RLIMIT_NOFILE, files, 0)
+        // The parent raises these limits between jobs, so the hard limits stay. The process cannot raise its own soft
+        // limits: seccomp denies `prlimit64`.
+        lower_soft(Resource::RLIMIT_AS, memory)?;
+        lower_soft(Resource::RLIMIT_CPU, seconds)?;
+        lower_soft(Resource::RLIMIT_FSIZE, file)?;
+        lower(Resource::RLIMIT_CORE, 0)?;
+        lower(Resource::RLIMIT_NOFILE, descriptors)
     }
 }
 
-/// Lowers the soft limit of `resource` to `to`, and the hard limit to `to + grace`. Never raises a limit.
-fn lower(resource: Resource, to: Option<u64>, grace: u64) -> io::Result<()> {
-    let Some(to) = to else { return Ok(()) };
+/// Lowers the soft and the hard limit of `resource` to `to`. Never raises a limit.
+fn lower(resource: Resource, to: u64) -> io::Result<()> {
     let (soft, hard) = getrlimit(resource)?;
-    // On 32-bit machines a number that does not fit `rlim_t` is no limit: the process could not use
-    // more anyway.
-    let new = |limit: u64| rlim_t::try_from(limit).unwrap_or(RLIM_INFINITY);
-    Ok(setrlimit(resource, soft.min(new(to)), hard.min(new(to.saturating_add(grace))))?)
+    let new = limit(to);
+    Ok(setrlimit(resource, soft.min(new), hard.min(new))?)
+}
+
+/// Converts a limit. On 32-bit machines a number that does not fit `rlim_t` is no limit: the process could not use more
+/// anyway.
+fn limit(to: u64) -> rlim_t {
+    rlim_t::try_from(to).unwrap_or(RLIM_INFINITY)
 }
 
 /// Lowers the soft limit of `resource` to `to`, and keeps the hard limit, up to which the parent may
@@ -69,7 +58,7 @@ fn lower(resource: Resource, to: Option<u64>, grace: u64) -> io::Result<()> {
 fn lower_soft(resource: Resource, to: Option<u64>) -> io::Result<()> {
     let Some(to) = to else { return Ok(()) };
     let (soft, hard) = getrlimit(resource)?;
-    Ok(setrlimit(resource, soft.min(rlim_t::try_from(to).unwrap_or(RLIM_INFINITY)), hard)?)
+    Ok(setrlimit(resource, soft.min(limit(to)), hard)?)
 }
 
 /// Raises the limits of the process `child` to `budget`, but not above this process's own limits.

@@ -17,7 +17,7 @@ use seccompiler::{
     SeccompRule, TargetArch,
 };
 
-use crate::{Layer, Role};
+use crate::Layer;
 pub use table::Call;
 use table::{CALLS, Only, REJECTED};
 
@@ -28,14 +28,14 @@ const MACHINE: TargetArch = TargetArch::aarch64;
 #[cfg(target_arch = "riscv64")]
 const MACHINE: TargetArch = TargetArch::riscv64;
 
-/// Returns the system calls that a confined process of `role` may make.
-pub fn calls(role: Role) -> impl Iterator<Item = Call> {
-    CALLS.iter().filter(move |call| call.role.is_none_or(|own| own == role)).copied()
+/// Returns the system calls that a confined process may make.
+pub fn calls() -> impl Iterator<Item = Call> {
+    CALLS.iter().copied()
 }
 
-/// Restricts all threads of this process to the system calls of `role`.
-pub(crate) fn restrict(role: Role) -> Layer {
-    let restricted = filters(role).map_err(seccompiler::Error::Backend).and_then(|filters| {
+/// Restricts all threads of this process to the allowed system calls.
+pub(crate) fn restrict() -> Layer {
+    let restricted = filters().map_err(seccompiler::Error::Backend).and_then(|filters| {
         filters.iter().try_for_each(|filter| seccompiler::apply_filter_all_threads(filter))
     });
     match restricted {
@@ -46,9 +46,9 @@ pub(crate) fn restrict(role: Role) -> Layer {
 
 /// Returns two filters: the first makes `openat` fail, the second kills at any call outside the table.
 /// The kernel runs both, and the stricter decision counts.
-fn filters(role: Role) -> Result<[BpfProgram; 2], seccompiler::BackendError> {
+fn filters() -> Result<[BpfProgram; 2], seccompiler::BackendError> {
     let mut rules: BTreeMap<i64, Vec<SeccompRule>> = BTreeMap::new();
-    for call in calls(role) {
+    for call in calls() {
         let rules = rules.entry(call.number).or_default();
         // An empty list of rules allows any arguments.
         if let Some(conditions) = conditions(call.only)? {

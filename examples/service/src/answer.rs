@@ -1,116 +1,42 @@
-//! The answer of a worker: its length as eight little-endian bytes, and then JSON. The descriptor of the memory file, if there
-//! is one, comes with the eight bytes.
+//! The answer of a worker about its file: JSON of fixed fields. The file may have taken the worker over, so rules, formats and
+//! advice are names that this process looks up, and verdicts follow from the rules.
 
 use serde::{Deserialize, Serialize};
 use zten::Generation;
 use zten::finding::{Finding, Verdict, ZTENSOR};
 use zten::formats::{Detected, Format, KINDS, Rule, rules};
-use zten::rules::Row;
-
-/// The alignment of components in the memory file, in bytes, which is enough for any element.
-pub const ALIGNMENT: u64 = 64;
-
-/// The exit status of a worker that could not be confined, and so read no byte of the file.
-pub(crate) const UNCONFINED: u8 = 3;
-
-/// The result that a caller asks for. The whole file is checked in any case.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Want {
-    /// Only the verdict.
-    Verdict,
-    /// The names, dtypes and shapes of the manifest, too.
-    Facts,
-    /// The manifest and all decoded components.
-    Content,
-}
-
-impl Want {
-    /// Returns the name of this variant in the arguments of a worker.
-    pub(crate) fn name(self) -> &'static str {
-        match self {
-            Self::Verdict => "verdict",
-            Self::Facts => "facts",
-            Self::Content => "content",
-        }
-    }
-
-    /// Returns the variant whose argument is `name`.
-    pub(crate) fn named(name: &str) -> Option<Self> {
-        [Self::Verdict, Self::Facts, Self::Content].into_iter().find(|want| want.name() == name)
-    }
-}
+use zten::rules::Class;
+use zten_report::catalog;
+use zten_report::policy::Policy;
 
 /// A worker's answer about its file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase", deny_unknown_fields)]
 pub enum Answer {
     /// The file keeps every rule, and all of its content has been verified.
-    Valid(Facts),
-    /// The file is invalid or unsupported, exceeds a limit, or could not be read.
-    Rejected(Rejection),
+    Valid {
+        /// The format, as `zten check --json` gives it: `ztensor`, `safetensors`, `gguf`, `npy`, `npz` or `torch`.
+        format: String,
+        /// The sentence that `zten check` prints for the file.
+        summary: String,
+        /// The notes on the file.
+        notes: Vec<Found>,
+    },
+    /// The file is invalid or unsupported, exceeds a limit, violates the policy, or could not be read.
+    Rejected {
+        /// The finding that decides the verdict.
+        found: Box<Found>,
+        /// The number of other objects with an error, or `None` if the other objects were not checked.
+        more: Option<u64>,
+        /// The notes on the file.
+        notes: Vec<Found>,
+    },
 }
 
-/// The facts that the manifest or header states.
+/// What a worker has found in a file: why the file is rejected, or a note.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Facts {
-    /// The format, as `zten check --json` gives it: `ztensor`, `safetensors`, `gguf`, `npy`, `npz` or `torch`.
-    pub format: String,
-    /// The version of zTensor: `1.2`. Empty for files of other formats.
-    pub generation: String,
-    /// The sentence that `zten check` prints for the file.
-    pub summary: String,
-    /// The notes on the file.
-    #[serde(default)]
-    pub notes: Vec<Rejection>,
-    /// The objects, in the order of the manifest; empty if only the verdict was asked for.
-    pub objects: Vec<Object>,
-}
-
-/// An object of the file.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Object {
-    /// The name: untrusted text, with any characters.
-    pub name: String,
-    /// The layout, as the file spells it.
-    pub format: String,
-    /// The state, as `zten ls --json` gives it.
-    pub state: State,
-    /// The dimensions, the slowest first.
-    pub shape: Vec<u64>,
-    /// The components, in the order of the manifest.
-    pub components: Vec<Component>,
-}
-
-/// The state of an object of a valid file. A file with an unread object is rejected.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum State {
-    /// The elements can be read.
-    Readable,
-    /// The bytes can be read, but zten does not interpret them: text, records, dates or an unknown type or layout.
-    Opaque,
-}
-
-/// A component of an object.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Component {
-    /// The role: `data`, `indices`, ...
-    pub role: String,
-    /// The dtype, as the file spells it.
-    pub dtype: String,
-    /// The number of stored bytes in the file.
-    pub stored: u64,
-    /// The offset and number of the decoded little-endian bytes in the memory file; `None` if content was not asked for.
-    pub place: Option<(u64, u64)>,
-}
-
-/// The reason why a file is rejected, or a note on a valid file.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Rejection {
+pub struct Found {
     /// The id of the rule, limit or unsupported feature; `None` if the file could not be read, or memory ran out.
     pub rule: Option<String>,
     /// The format, as `zten check --json` gives it, if it is known.
@@ -139,7 +65,7 @@ pub struct Rejection {
     pub advice: Option<String>,
 }
 
-impl From<Finding> for Rejection {
+impl From<Finding> for Found {
     fn from(finding: Finding) -> Self {
         Self {
             rule: finding.row.map(|row| row.id().to_owned()),
@@ -158,51 +84,77 @@ impl From<Finding> for Rejection {
     }
 }
 
-impl From<Rejection> for Finding {
-    /// Converts a rejection. The verdict is derived from the rule: the verdict of a compromised worker could contradict the
-    /// rule.
-    fn from(rejection: Rejection) -> Self {
-        let found = rejection.rule.as_deref().and_then(rule);
-        let (row, verdict) = found.map_or((None, Verdict::Error), |(row, own)| (Some(row), own));
-        let is_generation =
-            |own: &Generation| Some(own.as_str()) == rejection.generation.as_deref();
-        Self {
+impl Found {
+    /// Converts what a worker has found. The verdict is derived from the rule and the policy: the verdict of a compromised
+    /// worker could contradict them.
+    pub fn into_finding(self, policy: Option<&Policy>) -> Finding {
+        let row = self.rule.as_deref().and_then(catalog::find);
+        let verdict = match row {
+            None => Verdict::Error,
+            row if policy.is_some_and(|policy| policy.tolerates(row)) => Verdict::Tolerated,
+            Some(row) if policy.is_some_and(|policy| policy.denies(row.id())) => Verdict::Invalid,
+            Some(row) => row.class().into(),
+        };
+        let is_generation = |own: &Generation| Some(own.as_str()) == self.generation.as_deref();
+        Finding {
             row,
-            format: rejection.format.as_deref().and_then(known),
+            format: self.format.as_deref().and_then(known),
             generation: GENERATIONS.into_iter().find(is_generation),
-            object: rejection.object,
-            component: rejection.component,
-            shard: rejection.shard,
-            offset: rejection.offset,
-            manifest_offset: rejection.manifest_offset,
-            others: rejection.others,
-            is_named: rejection.is_named,
-            // A compromised worker could send any text as advice, so only the sentences that zten has are accepted.
-            advice: rejection
+            object: self.object,
+            component: self.component,
+            shard: self.shard,
+            offset: self.offset,
+            manifest_offset: self.manifest_offset,
+            others: self.others,
+            is_named: self.is_named,
+            // Only the sentences that zten has are accepted as advice.
+            advice: self
                 .advice
                 .and_then(|advice| rules::CAUSES.into_iter().find(|own| *own == advice)),
-            ..Self::new(verdict, rejection.sentence)
+            ..Finding::new(verdict, self.sentence)
         }
     }
+
+    /// Returns whether this is a note: a rule that fails no file.
+    fn is_note(&self) -> bool {
+        let row = self.rule.as_deref().and_then(catalog::find);
+        row.is_some_and(|row| row.class() == Class::Note)
+    }
+}
+
+/// Checks the form of a worker's answer.
+///
+/// # Errors
+/// The answer is not what an honest worker sends.
+pub fn check(bytes: &[u8]) -> Result<(), String> {
+    let answer: Answer = serde_json::from_slice(bytes).map_err(|error| error.to_string())?;
+    let notes = match answer {
+        Answer::Valid { format, notes, .. } => {
+            if !read().any(|own| own == format) {
+                return Err("unknown format".to_owned());
+            }
+            notes
+        }
+        Answer::Rejected { found, notes, .. } => {
+            if found.rule.as_deref().is_some_and(|rule| catalog::find(rule).is_none()) {
+                return Err("unknown rule".to_owned());
+            }
+            if found.format.is_some_and(|format| known(&format).is_none()) {
+                return Err("unknown format".to_owned());
+            }
+            notes
+        }
+    };
+    // A compromised worker could pass a broken rule as a note, so that an invalid file would look valid.
+    if notes.iter().all(Found::is_note) { Ok(()) } else { Err("a note that is none".to_owned()) }
 }
 
 /// All generations of zTensor.
 const GENERATIONS: [Generation; 4] =
     [Generation::V0_1, Generation::V1_1, Generation::V1_2, Generation::V2];
 
-/// Returns the rule `id`, and the verdict on a file that breaks the rule.
-pub(crate) fn rule(id: &str) -> Option<(&'static Row, Verdict)> {
-    let mut rows = zten::rules::rows().chain(rules::rows());
-    rows.find(|row| row.id() == id).map(|row| (row, row.class().into()))
-}
-
-/// Returns whether `name` is the name of a format that zten reads. Only files of such a format can be valid.
-pub(crate) fn is_read(name: &str) -> bool {
-    read().any(|own| own == name)
-}
-
 /// Returns the name of the format `name`, if zten reads or recognizes such a format.
-pub(crate) fn known(name: &str) -> Option<&'static str> {
+fn known(name: &str) -> Option<&'static str> {
     let named = Rule::ALL.iter().filter_map(|rule| Detected::Named(*rule).name());
     read().chain(named).chain(KINDS).find(|own| *own == name)
 }

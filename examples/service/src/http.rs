@@ -1,23 +1,25 @@
 //! An HTTP front end of the service, which receives files, has workers check them, and answers with the reports.
 //!
-//! This process never parses a file: bytes go from the connection to a memory file, which is sealed and passed to a worker. The
-//! bytes of a file are counted as they arrive. Each wait has a time limit, and so has each connection.
+//! This process never parses a file: bytes go from the connection to a file without a name, which is passed to a worker. The
+//! bytes of a file are counted as they arrive. Each wait has a time limit.
 
 mod check;
 mod head;
 mod health;
+mod log;
+mod metrics;
 mod reply;
 mod upload;
 
 use std::convert::Infallible;
-use std::fs::File;
 use std::future::poll_fn;
-use std::io::{self, Cursor};
-use std::net::TcpListener;
+use std::io::{self, Cursor, Write};
+use std::net::{SocketAddr, TcpListener};
+use std::path::PathBuf;
 use std::pin::pin;
 use std::sync::Arc;
 use std::thread::available_parallelism;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use http_body_util::Full;
 use hyper::body::{Bytes, Incoming};
@@ -27,14 +29,14 @@ use hyper::{Method, Request, Response, StatusCode};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _, join};
 use tokio::net::TcpStream;
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
 use tokio::task::JoinSet;
-use tokio::time::timeout;
+use tokio::time::{sleep, timeout};
 
-use crate::answer::Want;
-use crate::service::{Service, Verdict};
+use crate::Service;
 use head::Head;
-pub use health::probe;
+use log::{Log, Record};
+use metrics::Metrics;
 
 /// The time limit for a client to receive an answer, and again to close its side of the connection.
 const FAREWELL: Duration = Duration::from_secs(2);
@@ -43,40 +45,42 @@ const FAREWELL: Duration = Duration::from_secs(2);
 const PAUSE: Duration = Duration::from_millis(50);
 
 /// The limits for the clients of a service.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Quota {
     /// The largest size of a file in bytes.
     pub size: u64,
-    /// The number of files that are received or checked at the same time. Each file is held in memory.
+    /// The number of files that are received or checked at the same time. Each takes its size of the disk.
     pub files: usize,
     /// The number of requests that wait while `files` files are received or checked. Their bodies are not read meanwhile.
     pub queue: usize,
-    /// The number of files that are checked at the same time, each by a worker.
-    pub workers: usize,
     /// The number of open connections. Further clients wait until a connection is accepted.
     pub connections: usize,
     /// The time limit for the head of a request.
     pub head: Duration,
-    /// The time limit for the body of a request.
+    /// The time limit for the body of a request, beyond the time that the body takes at `rate`.
     pub body: Duration,
-    /// The time limit for waiting until a file may be received, and again until a worker is free.
+    /// The bytes per second that a client has to send on average.
+    pub rate: u64,
+    /// The time limit for waiting until a file may be received.
     pub wait: Duration,
+    /// The folder of the files that are received. They have no name in it.
+    pub spool: PathBuf,
 }
 
 impl Default for Quota {
-    /// Returns limits of 256 MiB for a file, one worker for each processor, twice as many files, 64 waiting requests, 256
-    /// connections, 5 s for the head, 60 s for the body, and 10 s for each wait.
+    /// Returns limits of 16 GiB for a file, twice as many files as there are processors, 64 waiting requests, 256
+    /// connections, 5 s for the head, 60 s for the body and 64 KiB per second, and 10 s for each wait.
     fn default() -> Self {
-        let workers = available_parallelism().map_or(1, usize::from);
         Self {
-            size: 256 << 20,
-            files: workers.saturating_mul(2),
+            size: 16 << 30,
+            files: available_parallelism().map_or(1, usize::from).saturating_mul(2),
             queue: 64,
-            workers,
             connections: 256,
             head: Duration::from_secs(5),
             body: Duration::from_secs(60),
+            rate: 64 << 10,
             wait: Duration::from_secs(10),
+            spool: std::env::temp_dir(),
         }
     }
 }
@@ -87,17 +91,17 @@ pub struct HttpFront {
     service: Service,
     quota: Quota,
     files: Arc<Semaphore>,
-    queue: Arc<Semaphore>,
-    workers: Arc<Semaphore>,
+    queue: Semaphore,
+    metrics: Metrics,
+    log: Log,
 }
 
 impl HttpFront {
-    /// Returns a front end of `service` that has no connections.
-    pub fn new(service: Service, quota: Quota) -> Self {
-        let places = |number: usize| Arc::new(Semaphore::new(number.min(Semaphore::MAX_PERMITS)));
-        let Quota { files, queue, workers, .. } = quota;
-        let [files, queue, workers] = [files, queue, workers].map(places);
-        Self { service, quota, files, queue, workers }
+    /// Returns a front end of `service` that has no connections, and writes a line to `log` for each request.
+    pub fn new(service: Service, quota: Quota, log: impl Write + Send + 'static) -> Self {
+        let places = |number: usize| Semaphore::new(number.min(Semaphore::MAX_PERMITS));
+        let (files, queue) = (Arc::new(places(quota.files)), places(quota.queue));
+        Self { service, quota, files, queue, metrics: Metrics::default(), log: Log::new(log) }
     }
 
     /// Serves until `stop` completes. Then it accepts no further connections, and returns when the open connections have been
@@ -125,10 +129,10 @@ impl HttpFront {
                 Some(_) = connections.join_next() => {}
                 accepted = listener.accept(), if connections.len() < front.quota.connections => {
                     match accepted {
-                        Ok((stream, _)) => {
-                            connections.spawn(Arc::clone(&front).converse(stream));
+                        Ok((stream, client)) => {
+                            connections.spawn(Arc::clone(&front).answer_one(stream, client));
                         }
-                        Err(_) => tokio::time::sleep(PAUSE).await,
+                        Err(_) => sleep(PAUSE).await,
                     }
                 }
             }
@@ -137,34 +141,21 @@ impl HttpFront {
         while connections.join_next().await.is_some() {}
     }
 
-    async fn converse(self: Arc<Self>, stream: TcpStream) {
-        let patience = self.patience();
-        // A timeout needs no answer: the client is too slow to read one.
-        let _ = timeout(patience, self.answer_one(stream)).await;
-    }
-
-    /// Returns the time limit for a connection, the sum of all limits of its parts.
-    fn patience(&self) -> Duration {
-        let Quota { head, body, wait, .. } = self.quota;
-        let parts = [head, body, wait, wait, self.service.settings().time, FAREWELL, FAREWELL];
-        parts.into_iter().fold(Duration::ZERO, Duration::saturating_add)
-    }
-
     /// Answers one request, and ends the connection. Keeping the connection would need limits for idle clients, and save
     /// little: a request starts a process, which costs far more than a connection.
-    async fn answer_one(self: Arc<Self>, stream: TcpStream) {
+    async fn answer_one(self: Arc<Self>, stream: TcpStream, client: SocketAddr) {
         let time = self.quota.head;
         let (mut input, output) = stream.into_split();
         let Ok(Ok(head)) = timeout(time, Head::read(&mut input)).await else { return };
         let is_ambiguous = head.is_ambiguous();
+        let answered = Arc::new(Notify::new());
+        let is_answered = Arc::clone(&answered);
         let service = service_fn(move |request| {
-            let front = Arc::clone(&self);
+            let (front, answered) = (Arc::clone(&self), Arc::clone(&answered));
             Box::pin(async move {
-                Ok::<_, Infallible>(if is_ambiguous {
-                    reply::failed(StatusCode::BAD_REQUEST, reply::TWO_LENGTHS)
-                } else {
-                    front.answer(request).await
-                })
+                let response = front.answer_and_log(request, client, is_ambiguous).await;
+                answered.notify_one();
+                Ok::<_, Infallible>(response)
             })
         });
         let stream = join(Cursor::new(head.0).chain(input), output);
@@ -174,31 +165,64 @@ impl HttpFront {
             .max_buf_size(head::MOST)
             .keep_alive(false)
             .serve_connection(TokioIo::new(stream), service);
-        let ended = poll_fn(|context| connection.poll_without_shutdown(context)).await;
+        // A client that does not read its answer is not waited for.
+        let farewell = async {
+            is_answered.notified().await;
+            sleep(FAREWELL).await;
+        };
+        let ended = tokio::select! {
+            ended = poll_fn(|context| connection.poll_without_shutdown(context)) => ended,
+            () = farewell => return,
+        };
         if ended.is_ok() {
             take_leave(connection.into_parts().io.into_inner()).await;
         }
     }
 
-    async fn answer(&self, request: Request<Incoming>) -> Response<Full<Bytes>> {
+    /// Answers a request, counts it, and logs it.
+    async fn answer_and_log(
+        &self,
+        request: Request<Incoming>,
+        client: SocketAddr,
+        is_ambiguous: bool,
+    ) -> Response<Full<Bytes>> {
+        let start = Instant::now();
+        let mut record = Record::new(client, &request);
+        let response = if is_ambiguous {
+            reply::failed(StatusCode::BAD_REQUEST, reply::TWO_LENGTHS)
+        } else {
+            self.answer(request, &mut record).await
+        };
+        record.ended(response.status(), start.elapsed());
+        self.metrics.count(&record);
+        self.log.write(&record);
+        response
+    }
+
+    async fn answer(
+        &self,
+        request: Request<Incoming>,
+        record: &mut Record,
+    ) -> Response<Full<Bytes>> {
         if !head::is_decoded(request.headers()) {
             return reply::failed(StatusCode::NOT_IMPLEMENTED, reply::ENCODED);
         }
         if request.uri().query().is_some_and(|query| !query.is_empty()) {
             return reply::failed(StatusCode::BAD_REQUEST, reply::QUERY);
         }
-        let (method, path) = (request.method(), request.uri().path());
-        if path == "/health" {
-            return match *method {
-                Method::GET | Method::HEAD => self.health().await,
-                _ => reply::not_allowed("GET, HEAD"),
-            };
+        let path = request.uri().path();
+        let is_get = matches!(*request.method(), Method::GET | Method::HEAD);
+        match path {
+            "/health" if is_get => return self.health().await,
+            "/metrics" if is_get => return reply::text(self.metrics.text(self.service.load())),
+            "/health" | "/metrics" => return reply::not_allowed("GET, HEAD"),
+            _ => {}
         }
-        match (check::name_in(path), method) {
+        match (check::name_in(path), request.method()) {
             (None, _) => reply::failed(StatusCode::NOT_FOUND, reply::NO_PATH),
             (Some(name), &Method::POST | &Method::PUT) => {
                 let name = name.to_owned();
-                self.check(&name, request.into_body()).await
+                self.check(&name, request, record).await
             }
             _ => reply::not_allowed("POST, PUT"),
         }
@@ -213,18 +237,6 @@ impl HttpFront {
         }
         let _waiting = self.queue.try_acquire().ok()?;
         timeout(self.quota.wait, Arc::clone(&self.files).acquire_owned()).await.ok()?.ok()
-    }
-
-    /// Checks `file` in a worker. The permits `held` are released only after the check, even if the client has disconnected:
-    /// the file and the worker exist until then.
-    async fn work(&self, name: &str, file: File, held: impl Send + 'static) -> io::Result<Verdict> {
-        let (service, name) = (self.service.clone(), name.to_owned());
-        let work = move || {
-            let verdict = service.check_named(&name, file, Want::Verdict);
-            drop(held);
-            verdict
-        };
-        tokio::task::spawn_blocking(work).await.map_err(io::Error::other)?
     }
 }
 

@@ -549,7 +549,6 @@ fn work_follows_bytes() {
     let call = |function: u8, arguments: &[Vec<u8>]| {
         [get(function), b"(".to_vec(), arguments.concat(), b"tR".to_vec()].concat()
     };
-    let global = zten_corpus::other::torch::global;
     let flag = b"\x89".to_vec();
     for size in [100, 2_000, 20_000] {
         let size = usize::from(u16::try_from(size).unwrap());
@@ -565,7 +564,7 @@ fn work_follows_bytes() {
             dictionary(b"}"),
             dictionary(&zten_corpus::other::torch::ordered()),
             [b"(".to_vec(), b"}".repeat(size / 2), b"t".to_vec()].concat(),
-            zten_corpus::other::torch::storage("FloatStorage", "0", 1),
+            storage("FloatStorage", "0", 1),
             b"}".to_vec(),
             global("collections", "OrderedDict"),
             global("torch", "Size"),

@@ -87,6 +87,15 @@ impl Checkpoint<'_, '_> {
                 );
                 FormatError::violation_at(rule, sentence, beyond.at)
             }
+            Unknown::UntypedStorage => {
+                let sentence =
+                    "PyTorch does not read a storage without a type in a file of this form";
+                FormatError::violation_at(rule, sentence, beyond.at)
+            }
+            Unknown::Device => {
+                let sentence = "PyTorch knows this device only with an extension package";
+                FormatError::violation_at(rule, sentence, beyond.at)
+            }
             Unknown::Import(known) => {
                 let (module, name) = known.name();
                 let sentence = format_args!(
@@ -280,7 +289,12 @@ impl Tensors<'_, '_, '_, '_> {
                 }
             }
             _ => {
-                return self.add_unread(name, &shape, (Rule::TorchValue, "numpy.ndarray"), position);
+                return self.add_unread(
+                    name,
+                    &shape,
+                    (Rule::TorchValue, "numpy.ndarray"),
+                    position,
+                );
             }
         };
         let component = RawComponent { column_major: order == Value::Bool(true), ..component };

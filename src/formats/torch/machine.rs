@@ -430,15 +430,15 @@ impl<'p> Machine<'p> {
             (Some(Value::Dict(last)), true) | (Some(Value::List(last)), false) => Some(last),
             _ => None,
         };
-        let items = match last.filter(|last| self.pickle.has(*last, Fact::IsItems)) {
-            Some(items) => items,
-            None => {
-                let value = if is_dict { Value::Dict } else { Value::List };
-                let items = self.empty(value)?;
-                self.pickle.note(items, Fact::IsItems);
-                self.pickle.extend(node, &[value(items)])?;
-                items
-            }
+        let known = last.filter(|last| self.pickle.has(*last, Fact::IsItems));
+        let items = if let Some(items) = known {
+            items
+        } else {
+            let value = if is_dict { Value::Dict } else { Value::List };
+            let items = self.empty(value)?;
+            self.pickle.note(items, Fact::IsItems);
+            self.pickle.extend(node, &[value(items)])?;
+            items
         };
         let values = self.stack.get(start..).unwrap_or_default();
         self.pickle.extend(items, values)?;
@@ -500,7 +500,7 @@ impl<'p> Machine<'p> {
     }
 
     /// Records that PyTorch does not know `what` when it loads with `weights_only=True`, unless something else has been recorded.
-    fn is_beyond_torch(&mut self, what: Unknown) {
+    pub(super) fn is_beyond_torch(&mut self, what: Unknown) {
         let at = self.pickle.byte(self.now);
         self.pickle.beyond_torch.get_or_insert(BeyondTorch { at, what });
     }

@@ -231,13 +231,18 @@ pub(super) struct BeyondTorch {
     pub(super) what: Unknown,
 }
 
-/// An instruction or an import that PyTorch does not know.
+/// An instruction, an import or a storage that PyTorch does not read.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Unknown {
     /// The name of an instruction.
     Instruction(&'static str),
     /// A class or function.
     Import(Known),
+    /// A storage without a type in a stream. PyTorch writes such streams for dtypes without a storage class, such as `uint16`, and
+    /// does not read them.
+    UntypedStorage,
+    /// A device that PyTorch knows only with an extension package.
+    Device,
 }
 
 /// A pickle in the arena.
@@ -269,13 +274,11 @@ impl<'p> Pickle<'p> {
 
     /// Returns the module and the name of the global `node` that zten does not know.
     pub(super) fn foreign_name(&self, node: u32) -> (&'p [u8], &'p [u8]) {
-        match self.first(node) {
-            [Value::Text(module), Value::Text(name)] => (self.operand(module), self.operand(name)),
-            _ => {
-                let mut lines = self.operand(self.position(node)).split(|byte| *byte == b'\n');
-                (lines.next().unwrap_or_default(), lines.next().unwrap_or_default())
-            }
+        if let [Value::Text(module), Value::Text(name)] = self.first(node) {
+            return (self.operand(module), self.operand(name));
         }
+        let mut lines = self.operand(self.position(node)).split(|byte| *byte == b'\n');
+        (lines.next().unwrap_or_default(), lines.next().unwrap_or_default())
     }
 
     /// Returns the value of the last cell of the container `node`, or `None` if the container is empty.
@@ -505,8 +508,13 @@ impl<'p> Pickle<'p> {
     pub(super) fn is_scalar(&self, value: Value) -> bool {
         match value {
             Value::Int(at) => self.int(at).is_some(),
-            Value::None | Value::Bool(_) | Value::Float(_) | Value::Text(_) => true,
-            Value::Bytes(_) | Value::Latin1(_) | Value::ByteArray(_) => true,
+            Value::None
+            | Value::Bool(_)
+            | Value::Float(_)
+            | Value::Text(_)
+            | Value::Bytes(_)
+            | Value::Latin1(_)
+            | Value::ByteArray(_) => true,
             Value::Scalar(node) => self.number(node).is_some(),
             value => matches!(value, Value::Device(_) | Value::Global(Global::Dtype(_))),
         }
@@ -559,8 +567,12 @@ impl<'p> Pickle<'p> {
     /// Returns whether Python cannot hash `value`: a mutable value, or a tuple with a mutable value in it.
     pub(super) fn is_mutable(&self, value: Value) -> bool {
         match value {
-            Value::List(_) | Value::Dict(_) | Value::Ordered(_) | Value::Namespace(_) => true,
-            Value::Array(_) | Value::ByteArray(_) => true,
+            Value::List(_)
+            | Value::Dict(_)
+            | Value::Ordered(_)
+            | Value::Namespace(_)
+            | Value::Array(_)
+            | Value::ByteArray(_) => true,
             Value::Set(node) => !self.has(node, Fact::IsFrozen),
             Value::Bytes(at) => self.is_bytearray(at),
             Value::Tuple(node) => self.has(node, Fact::HasMutable),

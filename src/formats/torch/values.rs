@@ -53,11 +53,9 @@ impl Machine<'_> {
             (Known::Namespace, 0, _) => {
                 return Ok(Value::Namespace(self.empty(Value::Namespace)?));
             }
-            (Known::Complex, 2, [Value::Float(_), Value::Float(_), ..]) => true,
-            (Known::Slice, 3, [start, stop, step, ..]) => [start, stop, step]
+            (Known::Slice, 3, [first, second, third, ..]) => [first, second, third]
                 .into_iter()
                 .all(|bound| matches!(bound, Value::None | Value::Int(_))),
-            (Known::Range, 3, _) => !self.pickle.has(args, Fact::HasOtherThanInts),
             (Known::Path, ..) => self.pickle.items(args).all(|part| matches!(part, Value::Text(_))),
             (Known::Date, 1, [bytes, ..]) => self.has_length(bytes, 4)?,
             (Known::Time, 1 | 2, [bytes, zone, ..]) => {
@@ -66,14 +64,17 @@ impl Machine<'_> {
             (Known::DateTime, 1 | 2, [bytes, zone, ..]) => {
                 self.has_length(bytes, 10)? && self.is_zone(zone)
             }
-            (Known::TimeDelta, 3, _) => !self.pickle.has(args, Fact::HasOtherThanInts),
+            (Known::Range | Known::TimeDelta, 3, _) => {
+                !self.pickle.has(args, Fact::HasOtherThanInts)
+            }
             (Known::TimeZone, 1 | 2, [offset, name, ..]) => {
                 self.is_object_of(offset, Known::TimeDelta)
                     && matches!(name, Value::None | Value::Text(_))
             }
             (Known::Decimal, 1, [Value::Text(at), ..]) => is_decimal(self.pickle.bytes(at)),
             (Known::Fraction, 1, [Value::Text(at), ..]) => is_fraction(self.pickle.bytes(at)),
-            (Known::Fraction, 2, [Value::Int(_), Value::Int(_), ..]) => true,
+            (Known::Fraction, 2, [Value::Int(_), Value::Int(_), ..])
+            | (Known::Complex, 2, [Value::Float(_), Value::Float(_), ..]) => true,
             _ => false,
         };
         if !is_form {

@@ -185,13 +185,13 @@ impl<'w, 'p> NameWalk<'w, 'p> {
         let text = match key {
             None => copied(ordinal)?,
             Some(Value::Text(at)) => return self.append(self.pickle.text(at)?, is_root),
-            Some(key) => match self.pickle.spelling(key)? {
-                Some(text) => text,
-                None => {
+            Some(key) => {
+                let Some(text) = self.pickle.spelling(key)? else {
                     self.left_out.add("values whose keys have no name", &self.name)?;
                     return Ok(false);
-                }
-            },
+                };
+                text
+            }
         };
         self.append(&text, is_root)
     }
@@ -412,7 +412,9 @@ impl Pickle<'_> {
                 Some(number) => copied(number)?,
                 None => return Ok(None),
             },
-            Value::Text(at) if is_quoted => copied(format_args!("'{}'", self.text(at)?))?,
+            Value::Text(at) if is_quoted => {
+                copied(format_args!("'{}'", self.text(at)?.escape_debug()))?
+            }
             Value::Text(at) => copied(self.text(at)?)?,
             Value::Bytes(at) => {
                 let Some(bytes) = self.short(at, LONGEST_NAME) else { return Ok(None) };

@@ -155,6 +155,7 @@ const LEFT_OUT: &[&str] = &[
 
 /// The checkpoints of the corpus that PyTorch does not read with `weights_only=True`.
 const BEYOND_TORCH: &[&str] = &[
+    "left-out-device",
     "bytearray",
     "protocol-4",
     "stream-numpy-scalar",

@@ -6,8 +6,8 @@ use std::path::PathBuf;
 use clap::builder::TypedValueParser as _;
 use serde::{Deserialize, Serialize};
 use zten_report::check::Scope;
+use zten_report::policy::{self, Policy};
 
-use crate::check::{Policy, read_policy};
 use crate::strictness::Strictness;
 
 const EXAMPLES: &str = "Examples:
@@ -68,7 +68,7 @@ pub(crate) struct Check {
     pub(crate) canonical: bool,
     /// Check files against the policy in FILE, too: formats, dtypes, sizes, digests, compression
     #[arg(long, value_name = "FILE", value_hint = clap::ValueHint::FilePath,
-          value_parser = clap::builder::PathBufValueParser::new().try_map(read_policy))]
+          value_parser = clap::builder::PathBufValueParser::new().try_map(policy::read))]
     pub(crate) policy: Option<Box<Policy>>,
     /// Exit with 0 if files need unsupported features, and none is invalid
     #[arg(long)]

@@ -5,14 +5,15 @@ use std::io;
 use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
 use std::path::PathBuf;
 
+use zten::formats::BesideNames;
+use zten_worker::process::{Failure, Packet, is_too_many};
+
 use super::ordered::Ordered;
 use crate::budget::{DeferredFiles, Lengths, Task};
-use crate::channel::{Packet, is_too_many};
 use crate::check::{self, Entries, Entry};
 use crate::command::Call;
-use crate::message::{Failure, Input, InputKind, Reply};
+use crate::message::{Input, InputKind, Reply};
 use crate::remote::{Remote, is_remote};
-use zten::formats::BesideNames;
 
 /// A job: its number in order, and its files.
 #[derive(Debug)]

@@ -6,10 +6,10 @@ use std::thread;
 
 use clap::Parser as _;
 use rustix::net::{SendFlags, send};
+use zten_worker::process::{Process, Received, pair, write};
 
 use super::*;
 use crate::args::{Args, Command};
-use crate::channel::{self, Received};
 use crate::kind::KindNumbers;
 use crate::message::{Input, Reply};
 
@@ -40,12 +40,16 @@ impl Random {
         ];
         let number = u32::try_from(self.next(3)).unwrap();
         let request = match self.next(9) {
-            0 => Request::Ready(Some(self.next(u64::MAX))),
+            0 => {
+                let memory = Some(self.next(u64::MAX));
+                let greeting = Greeting::Ready { memory, missing: None };
+                return postcard::to_allocvec(&greeting).unwrap();
+            }
             1 => Request::Text(Stream::Output, text[usize::try_from(self.next(6)).unwrap()]),
             2 => Request::Text(Stream::Errors, text[usize::try_from(self.next(6)).unwrap()]),
             3 => Request::Progress(self.next(100), self.next(100)),
             4 => {
-                let mut message = postcard::to_allocvec(&(4_u8, number)).unwrap();
+                let mut message = postcard::to_allocvec(&(2_u8, number)).unwrap();
                 let want = want[usize::try_from(self.next(5)).unwrap()];
                 message.extend(postcard::to_allocvec(want).unwrap());
                 return message;
@@ -69,16 +73,29 @@ impl Random {
 
     /// Acts as a worker: sends up to 40 packets and receives some, or stops when the broker closes the socket.
     fn play(&mut self, socket: &OwnedFd) {
+        // Without a greeting the broker ends the worker at once.
+        let mut packet = if self.next(8) == 0 { Vec::new() } else { ready() };
         for _ in 0..self.next(40) {
-            let packet: Vec<u8> = (0..=self.next(6)).flat_map(|_| self.message()).collect();
+            packet.extend((0..=self.next(6)).flat_map(|_| self.message()));
             if send(socket, &packet, SendFlags::NOSIGNAL | SendFlags::DONTWAIT).is_err() {
                 return;
             }
+            packet.clear();
             if self.next(3) == 0 {
                 let _ = Received::poll(socket);
             }
         }
     }
+}
+
+/// Returns the greeting of a worker that is ready.
+fn ready() -> Vec<u8> {
+    postcard::to_allocvec(&Greeting::Ready { memory: None, missing: None }).unwrap()
+}
+
+/// Wraps a worker that is a thread at the other end of `socket`.
+fn running(socket: OwnedFd) -> Running {
+    Running::new(Process::at(socket, zten_sandbox::Budget::default()), 1)
 }
 
 fn call(arguments: &[&str]) -> Call {
@@ -110,19 +127,19 @@ fn workers_that_were_taken_over_gain_nothing() {
         let mut app = App::to_file(printed.try_clone().unwrap());
         let mut players = Vec::new();
         let mut start = |number: u64| {
-            let (own, theirs) = channel::pair().unwrap();
+            let (own, theirs) = pair().unwrap();
             let mut random = Random(u64::try_from(seed).unwrap() * 1000 + number);
             random.next(2);
             players.push(thread::spawn(move || random.play(&theirs)));
             own
         };
-        let mut broker = Broker::of(&mut app, call, Mode::Off, 1).unwrap();
+        let mut broker = Broker::of(&mut app, call, Confinement::Off, 1).unwrap();
         // The test replaces workers that end, but only eight times.
         for number in 0..8 {
             let Some((item, handed)) = broker.open_next(&mut app, true).unwrap() else { break };
             let task = Task::new(item, &handed);
-            let running = Running::new(None, start(number), zten_sandbox::Budget::default(), 1);
-            if running.send(&handed.packet).is_err() {
+            let running = running(start(number));
+            if running.process.send(&handed.packet).is_err() {
                 broker.source.put_back([task.item]);
                 continue;
             }
@@ -165,25 +182,25 @@ impl Player {
         if self.random.next(8) == 0 {
             return Ok(());
         }
-        requests.extend(postcard::to_allocvec(&Request::Ready(None)).unwrap());
+        requests.extend(ready());
         let mut inputs = 0;
         while let Some(mut received) = Received::receive(socket)? {
             while let Some(reply) = received.message()? {
                 let Reply::Input(input) = reply else { continue };
                 inputs += 1;
                 if inputs % self.files == 0 && !self.job(&input, &mut requests) {
-                    channel::write(socket, &requests)?;
+                    write(socket, &requests)?;
                     while self.sleeps && Received::receive(socket)?.is_some() {}
                     return Ok(());
                 }
                 // Sends some answers together in one packet, and others one by one.
                 if self.random.next(3) == 0 || requests.len() > PART / 2 {
-                    channel::write(socket, &requests)?;
+                    write(socket, &requests)?;
                     requests.clear();
                 }
             }
             if !requests.is_empty() {
-                channel::write(socket, &requests)?;
+                write(socket, &requests)?;
                 requests.clear();
             }
         }
@@ -214,7 +231,7 @@ impl Player {
                 put(requests, done(None));
                 return true;
             }
-            4 => put(requests, Request::Ready(Some(0))),
+            4 => requests.extend(ready()),
             5 => put(requests, Request::Read(0, 0, 0)),
             6 => requests.extend([&[9][..], &self.random.bytes(40)].concat()),
             // The worker sleeps until the broker ends it.
@@ -228,7 +245,10 @@ impl Player {
                 let valid = KindNumbers { verdict: 0, rule: None, notes: Vec::new(), other: None };
                 put(requests, done(Some(valid)));
             }
-            8 => put(requests, Request::NotConfined("nothing works")),
+            8 => {
+                let late = Greeting::NotConfined("nothing works".to_owned());
+                requests.extend(postcard::to_allocvec(&late).unwrap());
+            }
             7 => put(requests, Request::Text(Stream::Output, "\u{1b}]0;title\u{7}")),
             _ => {}
         }
@@ -270,15 +290,15 @@ fn every_input_has_one_result() {
         let printed = tempfile::tempfile().unwrap();
         let mut app = App::to_file(printed.try_clone().unwrap());
         let mut players = Vec::new();
-        let mut start = |call: &Call, _: Mode, _: &Task| {
-            let (own, theirs) = channel::pair()?;
+        let mut start = |call: &Call, _: Confinement, _: &Task| {
+            let (own, theirs) = pair()?;
             let random = Random(random.next(u64::MAX) | 1);
             let mut player = Player { random, files: call.files_of_job(), checks, sleeps: false };
             players.push(thread::spawn(move || player.play(&theirs)));
-            Ok(Running::new(None, own, zten_sandbox::Budget::default(), 1))
+            Ok(running(own))
         };
         let mut broker =
-            Broker::of(&mut app, &call, Mode::Off, if checks { jobs } else { 1 }).unwrap();
+            Broker::of(&mut app, &call, Confinement::Off, if checks { jobs } else { 1 }).unwrap();
         broker.silence = Some(Duration::from_millis(20));
         broker.work(&mut app, &mut start).unwrap();
         broker.printer.end(&mut app).unwrap();
@@ -311,11 +331,11 @@ fn only_shards_are_opened() {
     let call = call(&["hash", "--limit=shards=3", &path("a.zt")]);
     let printed = tempfile::tempfile().unwrap();
     let mut app = App::to_file(printed);
-    let mut broker = Broker::of(&mut app, &call, Mode::Off, 1).unwrap();
-    let (own, theirs) = channel::pair().unwrap();
+    let mut broker = Broker::of(&mut app, &call, Confinement::Off, 1).unwrap();
+    let (own, theirs) = pair().unwrap();
     let (item, handed) = broker.open_next(&mut app, true).unwrap().unwrap();
-    let mut running = Running::new(None, own, zten_sandbox::Budget::default(), 1);
-    running.send(&handed.packet).unwrap();
+    let mut running = running(own);
+    running.process.send(&handed.packet).unwrap();
     running.tasks.push_back(Task::new(item, &handed));
     drop(handed);
     broker.slots[0] = Some(running);

@@ -5,13 +5,14 @@ use std::path::Path;
 
 use zten::finding::{Finding, Verdict, format_name};
 use zten::formats::{EMPTY, Executable, Recognized, recognize};
-use zten::rules::{Class, Row, Scope, Source, Texts};
 use zten::verify::{Observer, Rank, Report, Subject, check, check_on};
 use zten::{Error, ErrorKind, OpenOptions, Tensor, Tolerance};
+use zten_report::catalog::PROGRAM;
 use zten_report::check::{Scope as Part, summary, with_notes};
+use zten_report::policy::{GLOBAL, Policy};
 
 use super::entries::is_of_weights;
-use super::policy::{GLOBAL, Policy};
+use super::policy;
 use crate::args::Check;
 use crate::file::{FileWithShards, Opened, Origin, stored};
 use crate::kind::{Outcome, Valid};
@@ -25,7 +26,7 @@ pub(super) fn validate(path: &Path, file: Opened, args: &Check) -> Outcome {
     let policy = args.policy.as_deref();
     let outcome = validate_any(path, file, args);
     match policy {
-        Some(policy) => policy.apply(path, outcome),
+        Some(policy) => policy::apply(policy, path, outcome),
         None => outcome,
     }
 }
@@ -44,7 +45,9 @@ fn validate_any(path: &Path, file: Opened, args: &Check) -> Outcome {
         && misnamed.is_none()
         && let Some((kind, what, note)) = of_other_kind(kind, path, origin)
     {
-        policy.map_or(Ok(()), |policy| policy.check_other(path, kind, length))?;
+        if let Some(finding) = policy.and_then(|policy| policy.check_other(kind, length)) {
+            return Err(Box::new(Problem::found(path, finding)));
+        }
         let notes: Vec<_> = note.into_iter().collect();
         let summary = with_notes(format!("{what}, which holds no tensors"), notes.len());
         return Ok(Valid { verdict: Verdict::Other, summary, format: kind, notes });
@@ -60,7 +63,7 @@ fn validate_any(path: &Path, file: Opened, args: &Check) -> Outcome {
                 return Err(misnamed);
             }
             Err(match policy {
-                Some(policy) => policy.check_unread(problem, length),
+                Some(policy) => policy::check_unread(policy, problem, length),
                 None => problem,
             })
         }
@@ -96,19 +99,6 @@ fn of_other_kind(
     }
 }
 
-/// The rule of the note on programs.
-pub(crate) static PROGRAM: Row = Row::new(
-    "program-file",
-    Class::Note,
-    &Texts {
-        holds: "No file in a folder is a program, and none beside weights is Python source.",
-        broken: "the file is a program",
-        source: Source::Policy("weights are data: a program beside them may be loaded with them"),
-        scope: Scope::Other("all, found in folders"),
-        advice: "Read it before you load the model with code that the repository brings (`trust_remote_code`).",
-    },
-);
-
 fn options(args: &Check) -> OpenOptions {
     let mut options = args.strictness.options();
     // An unknown import does not keep the file from opening, and is compared with the names in the policy.
@@ -127,7 +117,7 @@ fn validate_content(
     let manifest = archive.manifest();
     let (scope, policy) = (args.scope(), args.policy.as_deref());
     let (_, notes) = Finding::split(Finding::of_open(manifest));
-    policy.map_or(Ok(()), |policy| policy.check(path, archive))?;
+    policy.map_or(Ok(()), |policy| policy::check(policy, path, archive))?;
     let mut criteria = Criteria::new(archive, (origin, args));
     let checked = if scope == Part::All && !manifest.is_data_shard() {
         check_content(path, archive, &mut criteria)

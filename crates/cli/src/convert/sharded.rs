@@ -58,10 +58,11 @@ pub(super) fn convert(
     create: &dyn Create,
 ) -> Result<Summary, Box<Problem>> {
     let files = Files { create, count: Cell::new(0), bytes: Cell::new(0) };
-    let Written { objects, notes, left_out } = match plan.target {
+    let Written { objects, mut notes, left_out } = match plan.target {
         WrittenFormat::ZTensor => tensors::convert_sharded(args, archive, plan, &files)?,
         _ => export::archive_sharded(args, archive, plan, &files)?,
     };
+    super::add_left_out(&mut notes, archive);
     let (output, files) = (files.bytes.get(), files.count.get());
     Ok(Summary { objects, input: input(archive), output, files, notes, left_out })
 }

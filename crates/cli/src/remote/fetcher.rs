@@ -7,10 +7,10 @@ use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
 use zten_remote::{Plan, RemoteError, RemoteFile, Want};
+use zten_worker::process::{Failure, PART, Part, Received, invalid, write};
 
 use super::settings::{self, Settings};
-use crate::channel::{Received, write};
-use crate::message::{Failure, Found, PART, Reply, Request, WireWant, invalid};
+use crate::message::{Found, Reply, Request, WireWant};
 
 /// The first argument of a process that fetches a file.
 pub(crate) const ARGUMENT: &str = "--fetch";
@@ -41,8 +41,9 @@ pub(crate) fn run() -> io::Result<()> {
     // A panic is reported as an error, without its message, which may repeat bytes that a server has sent.
     std::panic::set_hook(Box::new(|_| ()));
     let mut received = Received::receive(io::stdin())?.ok_or(io::ErrorKind::UnexpectedEof)?;
-    let Some(Reply::Start(start, _)) = received.message()? else { return Err(invalid("no start")) };
-    let Start { name, most, settings } = postcard::from_bytes(start).map_err(io::Error::other)?;
+    let start: Part<'_> = received.message()?.ok_or_else(|| invalid("no start"))?;
+    let Start { name, most, settings } =
+        postcard::from_bytes(start.bytes).map_err(io::Error::other)?;
     settings::decide(&settings);
     let root = match settings::open(name) {
         Ok(root) => root,

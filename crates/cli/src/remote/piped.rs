@@ -12,11 +12,11 @@ use std::sync::{Arc, Mutex, PoisonError};
 use zten::ReadAt;
 use zten::num::u64_from_usize;
 use zten_remote::{Plan, Want};
+use zten_worker::process::{Packet, Part, Received, invalid, pair, write};
 
 use super::fetcher::{ARGUMENT, Start};
 use super::settings::settings;
-use crate::channel::{self, Packet, Received};
-use crate::message::{Found, Reply, Request, WireWant, invalid};
+use crate::message::{Found, Reply, Request, WireWant};
 
 /// The largest number of ranges of a plan in one packet: each takes up to 20 bytes.
 const RANGES: usize = 3000;
@@ -55,8 +55,8 @@ impl Remote {
         let name = path.to_str().ok_or(io::ErrorKind::InvalidInput)?;
         let start = Start { name, most, settings: settings() };
         let start = postcard::to_allocvec(&start).map_err(io::Error::other)?;
-        let start = Packet::of(&Reply::Start(&start, false), None)?;
-        let (own, other) = channel::pair()?;
+        let start = Packet::of(&Part { bytes: &start, has_more: false }, None)?;
+        let (own, other) = pair()?;
         let mut command = Command::new("/proc/self/exe");
         if let Some(name) = std::env::args_os().next() {
             command.arg0(name);
@@ -126,7 +126,7 @@ impl Process {
         let mut socket = self.socket.lock().unwrap_or_else(PoisonError::into_inner);
         let taken = socket.take().ok_or_else(|| ended(io::ErrorKind::UnexpectedEof.into()))?;
         let request = postcard::to_allocvec(request).map_err(io::Error::other)?;
-        channel::write(&taken, &request).map_err(ended)?;
+        write(&taken, &request).map_err(ended)?;
         let answer = answer(&taken).map_err(ended);
         // An error that the process has sent is a complete answer, so the socket can be used again.
         if !answer.as_ref().is_err_and(|error| error.kind() == io::ErrorKind::InvalidData) {

@@ -11,12 +11,12 @@ use std::process::{Command, Stdio};
 use nix::pty::openpty;
 use nix::sys::signal::Signal;
 use serde_json::{Map, Value, json};
-use zten_sandbox::{Budget, Layer, Report, Role, confine};
+use zten_sandbox::{Budget, Layer, Report, confine};
+use zten_worker::Confinement;
 
 use crate::app::App;
 use crate::args::Sandbox;
 use crate::json::{self, Schema};
-use crate::mode::Mode;
 use crate::status::Status;
 use crate::threads;
 use probes::{FAULTS, FILE, KEPT, NOTHING, PROBES, SOMETHING, TERMINAL};
@@ -33,7 +33,7 @@ struct Outcome {
 }
 
 /// Runs all trials, or in a process that was started for one trial, that trial.
-pub(crate) fn run(app: &mut App, args: &Sandbox, mode: Mode) -> io::Result<()> {
+pub(crate) fn run(app: &mut App, args: &Sandbox, mode: Confinement) -> io::Result<()> {
     if let Some(name) = &args.trial {
         return trial(app, name, mode);
     }
@@ -48,7 +48,7 @@ pub(crate) fn run(app: &mut App, args: &Sandbox, mode: Mode) -> io::Result<()> {
 }
 
 /// Confines this process, and runs the trial `name` in it.
-fn trial(app: &mut App, name: &str, mode: Mode) -> io::Result<()> {
+fn trial(app: &mut App, name: &str, mode: Confinement) -> io::Result<()> {
     match name {
         NOTHING => return Ok(()),
         SOMETHING => return write!(app.out, "allowed"),
@@ -56,11 +56,12 @@ fn trial(app: &mut App, name: &str, mode: Mode) -> io::Result<()> {
     }
     // Opened before confinement, as the files of a command are.
     let kept = File::options().read(true).append(true).open(KEPT)?;
-    let report = mode.confines().then(|| confine(Role::Receives, &BUDGET, threads::none));
+    let report = mode.confines().then(|| confine(&BUDGET, threads::none));
     if let Some(report) = &report
-        && !mode.accepts(app, report)?
+        && mode == Confinement::Require
+        && let Err(why) = report.complete()
     {
-        return Ok(());
+        return app.usage(format_args!("--require-sandbox: {why}"));
     }
     if name == FIRST {
         return first(app, &kept, report.as_ref());
@@ -108,7 +109,7 @@ fn layer_status(layer: &Layer) -> (&'static str, Option<&str>) {
 /// The layers of the sandbox: for each, the name, the state in a word, and the reason if the layer is missing.
 type Layers = Vec<(String, String, String)>;
 
-fn all(mode: Mode) -> Result<(Layers, Vec<Outcome>), String> {
+fn all(mode: Confinement) -> Result<(Layers, Vec<Outcome>), String> {
     let text = match process(FIRST, mode)? {
         (Some(0), text, _) => text,
         (_, text, how) => return Err(format!("{FIRST}: {how} {text}")),
@@ -132,16 +133,16 @@ fn all(mode: Mode) -> Result<(Layers, Vec<Outcome>), String> {
 
 /// Runs the trial `name` in a process. Returns the exit code (`None` if a signal ended the process), the output, and a
 /// description of how the process ended.
-fn process(name: &str, mode: Mode) -> Result<(Option<i32>, String, String), String> {
+fn process(name: &str, mode: Confinement) -> Result<(Option<i32>, String, String), String> {
     let folder = tempfile::tempdir().map_err(|error| error.to_string())?;
     let write = |name: &str| fs::write(Path::new(folder.path()).join(name), "kept");
     write(KEPT).and_then(|()| write(FILE)).map_err(|error| error.to_string())?;
     let mut command = Command::new("/proc/self/exe");
     command.arg0("zten");
     match mode {
-        Mode::Off => command.arg("--no-sandbox"),
-        Mode::Require => command.arg("--require-sandbox"),
-        Mode::Try => &mut command,
+        Confinement::Off => command.arg("--no-sandbox"),
+        Confinement::Require => command.arg("--require-sandbox"),
+        Confinement::Try => &mut command,
     };
     // A terminal with a typed line, which the process must not be able to read.
     let terminal = openpty(None, None).map_err(|error| error.to_string())?;

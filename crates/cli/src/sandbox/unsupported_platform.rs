@@ -2,11 +2,12 @@
 
 use std::io;
 
+use zten_worker::Confinement;
+
 use crate::app::App;
 use crate::args::Sandbox;
-use crate::mode::Mode;
 
 /// Prints that the sandbox is not available.
-pub(crate) fn run(app: &mut App, _: &Sandbox, _: Mode) -> io::Result<()> {
+pub(crate) fn run(app: &mut App, _: &Sandbox, _: Confinement) -> io::Result<()> {
     app.usage("the sandbox is available on Linux only")
 }

@@ -181,6 +181,7 @@ fn one_document() {
             "tagged": { "$tag": 0, "$value": "2026-01-01T00:00:00Z" },
         },
         "data_shard": false,
+        "left_out": null,
         "shards": [],
         "objects": [{
             "name": "t",

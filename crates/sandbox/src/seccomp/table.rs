@@ -1,15 +1,11 @@
 //! The table of allowed system calls.
 
-use crate::Role;
-
 /// A system call that a confined process may make.
 #[derive(Clone, Copy, Debug)]
 pub struct Call {
     constant: &'static str,
     pub(super) number: i64,
     pub(super) only: Only,
-    /// The only role that may make the call, or `None` if both may.
-    pub(super) role: Option<Role>,
     why: &'static str,
 }
 
@@ -47,9 +43,7 @@ impl Call {
             (Only::NotOutput, _) => "not on descriptors 1 and 2",
             (Only::Argument(_, DONTNEED), "madvise") => "`MADV_DONTNEED`",
             (Only::Argument(..), "madvise") => "`MADV_HUGEPAGE`",
-            (Only::Argument(..), "sendmsg") => "on descriptor 1",
             (Only::Argument(..), "recvmsg") => "on descriptor 0",
-            (Only::Argument(..), _) if self.role.is_some() => "`F_ADD_SEALS`",
             (Only::Argument(..), _) => "`F_GETFD`",
         }
     }
@@ -62,8 +56,6 @@ impl Call {
 
 /// `F_GETFD` of `fcntl`, which the standard library calls in debug builds before it closes a descriptor.
 const GETFD: u64 = 1;
-/// `F_ADD_SEALS` of `fcntl`, which forbids further changes to a memory file.
-const ADD_SEALS: u64 = 1033;
 
 /// `MADV_DONTNEED` of `madvise`, which gives pages back.
 const DONTNEED: u64 = 4;
@@ -76,53 +68,44 @@ const HUGEPAGE: u64 = 14;
 pub(super) const REJECTED: i64 = libc::SYS_openat;
 
 macro_rules! table {
-    ($($role:expr => { $($constant:ident, $only:expr, $why:literal;)+ })+) => {
-        pub(super) const CALLS: &[Call] = &[$($(Call {
+    ($($constant:ident, $only:expr, $why:literal;)+) => {
+        pub(super) const CALLS: &[Call] = &[$(Call {
             constant: stringify!($constant),
             number: libc::$constant,
             only: $only,
-            role: $role,
             why: $why,
-        },)+)+];
+        },)+];
     };
 }
 
 table! {
-    None => {
-        SYS_read, Only::NotOutput, "reading what is open";
-        SYS_pread64, Only::Any, "reading at a position";
-        SYS_lseek, Only::Any, "reading and writing from a position on";
-        SYS_write, Only::Any, "results and messages; what `convert` writes";
-        SYS_close, Only::Any, "being done with a file";
-        SYS_fcntl, Only::Argument(1, GETFD), "the standard library in debug builds, before it closes";
-        SYS_brk, Only::Any, "memory";
-        SYS_mmap, Only::OwnMemory, "memory";
-        SYS_mremap, Only::Any, "memory that grows";
-        SYS_munmap, Only::Any, "memory that is given back";
-        SYS_mprotect, Only::NoCode, "memory that was reserved";
-        SYS_madvise, Only::Argument(2, DONTNEED), "memory that is given back";
-        SYS_madvise, Only::Argument(2, HUGEPAGE), "memory, where `GLIBC_TUNABLES` asks for larger pages";
-        SYS_getrandom, Only::Any, "secrets of hash tables";
-        SYS_futex, Only::Any, "threads that wait for one another";
-        SYS_sched_yield, Only::Any, "threads that wait for one another";
-        SYS_sched_getaffinity, Only::Any, "the allocator asks how many processors there are";
-        SYS_clock_gettime, Only::Any, "progress, where the kernel lends no clock";
-        SYS_restart_syscall, Only::Any, "a call that stopping the process has interrupted";
-        SYS_rt_sigreturn, Only::Any, "the end of a signal's handler";
-        SYS_rt_sigprocmask, Only::Any, "ending after a panic or when out of memory";
-        SYS_sigaltstack, Only::Any, "the end";
-        SYS_getpid, Only::Any, "ending when out of memory";
-        SYS_gettid, Only::Any, "ending when out of memory, and what a panic says";
-        SYS_tgkill, Only::OwnProcess, "ending when out of memory";
-        SYS_exit, Only::Any, "the end";
-        SYS_exit_group, Only::Any, "the end";
-    }
-    Some(Role::Sends) => {
-        SYS_fcntl, Only::Argument(1, ADD_SEALS), "a memory file that cannot change any more";
-        SYS_sendmsg, Only::Argument(0, 1), "handing it on, with what is known of the file";
-    }
-    Some(Role::Receives) => {
-        SYS_recvmsg, Only::Argument(0, 0), "files, which the process that started it has opened";
-        SYS_copy_file_range, Only::Any, "the data that `edit` keeps";
-    }
+    SYS_read, Only::NotOutput, "reading what is open";
+    SYS_pread64, Only::Any, "reading at a position";
+    SYS_lseek, Only::Any, "reading and writing from a position on";
+    SYS_write, Only::Any, "results and messages; what `convert` writes";
+    SYS_close, Only::Any, "being done with a file";
+    SYS_fcntl, Only::Argument(1, GETFD), "the standard library in debug builds, before it closes";
+    SYS_brk, Only::Any, "memory";
+    SYS_mmap, Only::OwnMemory, "memory";
+    SYS_mremap, Only::Any, "memory that grows";
+    SYS_munmap, Only::Any, "memory that is given back";
+    SYS_mprotect, Only::NoCode, "memory that was reserved";
+    SYS_madvise, Only::Argument(2, DONTNEED), "memory that is given back";
+    SYS_madvise, Only::Argument(2, HUGEPAGE), "memory, where `GLIBC_TUNABLES` asks for larger pages";
+    SYS_getrandom, Only::Any, "secrets of hash tables";
+    SYS_futex, Only::Any, "threads that wait for one another";
+    SYS_sched_yield, Only::Any, "threads that wait for one another";
+    SYS_sched_getaffinity, Only::Any, "the allocator asks how many processors there are";
+    SYS_clock_gettime, Only::Any, "progress, where the kernel lends no clock";
+    SYS_restart_syscall, Only::Any, "a call that stopping the process has interrupted";
+    SYS_rt_sigreturn, Only::Any, "the end of a signal's handler";
+    SYS_rt_sigprocmask, Only::Any, "ending after a panic or when out of memory";
+    SYS_sigaltstack, Only::Any, "the end";
+    SYS_getpid, Only::Any, "ending when out of memory";
+    SYS_gettid, Only::Any, "ending when out of memory, and what a panic says";
+    SYS_tgkill, Only::OwnProcess, "ending when out of memory";
+    SYS_exit, Only::Any, "the end";
+    SYS_exit_group, Only::Any, "the end";
+    SYS_recvmsg, Only::Argument(0, 0), "files, which the process that started it has opened";
+    SYS_copy_file_range, Only::Any, "the data that `edit` keeps";
 }

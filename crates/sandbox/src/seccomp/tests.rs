@@ -42,8 +42,8 @@ fn run(program: &[sock_filter], machine: u32, number: u32, arguments: [u64; 6]) 
 }
 
 /// Returns the decision of both filters: the stricter one.
-fn verdict(role: Role, machine: u32, number: u32, arguments: [u64; 6]) -> u32 {
-    let verdicts = filters(role).unwrap().map(|filter| run(&filter, machine, number, arguments));
+fn verdict(machine: u32, number: u32, arguments: [u64; 6]) -> u32 {
+    let verdicts = filters().unwrap().map(|filter| run(&filter, machine, number, arguments));
     match verdicts {
         [_, KILL] | [KILL, _] => KILL,
         [ALLOW, other] | [other, ALLOW] => other,
@@ -51,24 +51,22 @@ fn verdict(role: Role, machine: u32, number: u32, arguments: [u64; 6]) -> u32 {
     }
 }
 
-fn allowed(role: Role, number: i64, arguments: [u64; 6]) -> bool {
-    verdict(role, AUDIT, u32::try_from(number).unwrap(), arguments) == ALLOW
+fn allowed(number: i64, arguments: [u64; 6]) -> bool {
+    verdict(AUDIT, u32::try_from(number).unwrap(), arguments) == ALLOW
 }
 
 #[test]
 fn calls_outside_the_table_kill() {
-    for role in Role::ALL {
-        let [first, second] = filters(role).unwrap();
-        let table: Vec<i64> = calls(role).map(|call| call.number).collect();
-        // On x86-64, numbers from 0x40000000 are calls of the x32 ABI, which the same kernel serves.
-        for number in (0..2048).chain(0x4000_0000..0x4000_0800) {
-            let ones = [u64::MAX; 6];
-            let rejected = run(&first, AUDIT, number, ones) == REJECT;
-            assert_eq!(rejected, i64::from(number) == libc::SYS_openat, "{role:?}: call {number}");
-            let free = [[0; 6], ones].map(|all| run(&second, AUDIT, number, all) == ALLOW);
-            if free != [false; 2] && !rejected {
-                assert!(table.contains(&number.into()), "{role:?}: call {number}");
-            }
+    let [first, second] = filters().unwrap();
+    let table: Vec<i64> = calls().map(|call| call.number).collect();
+    // On x86-64, numbers from 0x40000000 are calls of the x32 ABI, which the same kernel serves.
+    for number in (0..2048).chain(0x4000_0000..0x4000_0800) {
+        let ones = [u64::MAX; 6];
+        let rejected = run(&first, AUDIT, number, ones) == REJECT;
+        assert_eq!(rejected, i64::from(number) == libc::SYS_openat, "call {number}");
+        let free = [[0; 6], ones].map(|all| run(&second, AUDIT, number, all) == ALLOW);
+        if free != [false; 2] && !rejected {
+            assert!(table.contains(&number.into()), "call {number}");
         }
     }
 }
@@ -76,42 +74,38 @@ fn calls_outside_the_table_kill() {
 #[test]
 fn calls_of_another_architecture_kill() {
     let read = u32::try_from(libc::SYS_read).unwrap();
-    assert_eq!(verdict(Role::Receives, AUDIT, read, [0; 6]), ALLOW);
-    assert_eq!(verdict(Role::Receives, AUDIT ^ 1, read, [0; 6]), KILL);
+    assert_eq!(verdict(AUDIT, read, [0; 6]), ALLOW);
+    assert_eq!(verdict(AUDIT ^ 1, read, [0; 6]), KILL);
 }
 
 #[test]
 fn calls_with_other_arguments_are_denied() {
-    let reads = |number, arguments| allowed(Role::Receives, number, arguments);
     let (anonymous, code) = (flag(libc::MAP_ANONYMOUS), flag(libc::PROT_EXEC));
-    assert!(reads(libc::SYS_mmap, [0, 4096, 3, anonymous | 2, u64::MAX, 0]));
-    assert!(!reads(libc::SYS_mmap, [0, 4096, 3 | code, anonymous | 2, u64::MAX, 0]), "code");
-    assert!(!reads(libc::SYS_mmap, [0, 4096, 3, 2, 3, 0]), "a file");
-    assert!(reads(libc::SYS_mprotect, [0, 4096, 3, 0, 0, 0]));
-    assert!(!reads(libc::SYS_mprotect, [0, 4096, code, 0, 0, 0]));
+    assert!(allowed(libc::SYS_mmap, [0, 4096, 3, anonymous | 2, u64::MAX, 0]));
+    assert!(!allowed(libc::SYS_mmap, [0, 4096, 3 | code, anonymous | 2, u64::MAX, 0]), "code");
+    assert!(!allowed(libc::SYS_mmap, [0, 4096, 3, 2, 3, 0]), "a file");
+    assert!(allowed(libc::SYS_mprotect, [0, 4096, 3, 0, 0, 0]));
+    assert!(!allowed(libc::SYS_mprotect, [0, 4096, code, 0, 0, 0]));
     let own = u64::from(std::process::id());
-    assert!(reads(libc::SYS_tgkill, [own, 1, 6, 0, 0, 0]));
-    assert!(!reads(libc::SYS_tgkill, [own + 1, 1, 6, 0, 0, 0]));
-    assert!(reads(libc::SYS_read, [0, 0, 1, 0, 0, 0]) && reads(libc::SYS_read, [3, 0, 1, 0, 0, 0]));
-    assert!(!reads(libc::SYS_read, [1, 0, 1, 0, 0, 0]), "a terminal");
-    assert!(!reads(libc::SYS_read, [2 | 1 << 32, 0, 1, 0, 0, 0]), "a terminal");
+    assert!(allowed(libc::SYS_tgkill, [own, 1, 6, 0, 0, 0]));
+    assert!(!allowed(libc::SYS_tgkill, [own + 1, 1, 6, 0, 0, 0]));
+    assert!(
+        allowed(libc::SYS_read, [0, 0, 1, 0, 0, 0]) && allowed(libc::SYS_read, [3, 0, 1, 0, 0, 0])
+    );
+    assert!(!allowed(libc::SYS_read, [1, 0, 1, 0, 0, 0]), "a terminal");
+    assert!(!allowed(libc::SYS_read, [2 | 1 << 32, 0, 1, 0, 0, 0]), "a terminal");
     for advice in 0..128 {
-        let allowed = [libc::MADV_DONTNEED, libc::MADV_HUGEPAGE].map(flag).contains(&advice);
-        assert_eq!(reads(libc::SYS_madvise, [0, 4096, advice, 0, 0, 0]), allowed, "{advice}");
+        let is_listed = [libc::MADV_DONTNEED, libc::MADV_HUGEPAGE].map(flag).contains(&advice);
+        assert_eq!(allowed(libc::SYS_madvise, [0, 4096, advice, 0, 0, 0]), is_listed, "{advice}");
     }
-    assert!(reads(libc::SYS_fcntl, [3, 1, 0, 0, 0, 0]));
-    assert!(!reads(libc::SYS_fcntl, [3, 1030, 0, 0, 0, 0]), "a second descriptor");
-    assert!(!reads(libc::SYS_fcntl, [3, 1033, 0, 0, 0, 0]), "seals");
-    assert!(allowed(Role::Sends, libc::SYS_fcntl, [3, 1033, 0, 0, 0, 0]));
-    assert!(allowed(Role::Sends, libc::SYS_sendmsg, [1, 0, 0, 0, 0, 0]));
-    assert!(!allowed(Role::Sends, libc::SYS_sendmsg, [2, 0, 0, 0, 0, 0]), "another socket");
-    assert!(!reads(libc::SYS_sendmsg, [1, 0, 0, 0, 0, 0]));
-    assert!(!allowed(Role::Sends, libc::SYS_recvmsg, [0, 0, 0, 0, 0, 0]));
-    assert!(allowed(Role::Receives, libc::SYS_recvmsg, [0, 0, 0, 0, 0, 0]));
-    assert!(!allowed(Role::Receives, libc::SYS_recvmsg, [2, 0, 0, 0, 0, 0]), "another socket");
-    assert!(!allowed(Role::Receives, libc::SYS_sendmsg, [0, 0, 0, 0, 0, 0]), "handing files on");
-    assert!(!allowed(Role::Sends, libc::SYS_copy_file_range, [3, 0, 4, 0, 1, 0]));
-    assert!(!reads(libc::SYS_ftruncate, [3, 0, 0, 0, 0, 0]));
+    assert!(allowed(libc::SYS_fcntl, [3, 1, 0, 0, 0, 0]));
+    assert!(!allowed(libc::SYS_fcntl, [3, 1030, 0, 0, 0, 0]), "a second descriptor");
+    assert!(!allowed(libc::SYS_fcntl, [3, 1033, 0, 0, 0, 0]), "seals");
+    assert!(!allowed(libc::SYS_sendmsg, [1, 0, 0, 0, 0, 0]));
+    assert!(allowed(libc::SYS_recvmsg, [0, 0, 0, 0, 0, 0]));
+    assert!(!allowed(libc::SYS_recvmsg, [2, 0, 0, 0, 0, 0]), "another socket");
+    assert!(!allowed(libc::SYS_sendmsg, [0, 0, 0, 0, 0, 0]), "handing files on");
+    assert!(!allowed(libc::SYS_ftruncate, [3, 0, 0, 0, 0, 0]));
 }
 
 #[test]
@@ -145,8 +139,8 @@ fn dangerous_calls_are_denied() {
         libc::SYS_setns,
         libc::SYS_unshare,
     ];
-    for role in Role::ALL {
-        assert!(forbidden.iter().all(|number| !allowed(role, *number, [1; 6])), "{role:?}");
+    for number in forbidden {
+        assert!(!allowed(number, [1; 6]), "call {number}");
     }
 }
 
@@ -155,14 +149,9 @@ fn the_document_has_the_same_table() {
     let document = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/sandbox.md");
     let document = std::fs::read_to_string(document).unwrap();
     let table = document.split("<!-- calls -->\n").nth(1).unwrap();
-    let mut wanted = String::from("| call | arguments | who | why |\n| --- | --- | --- | --- |\n");
+    let mut wanted = String::from("| call | arguments | why |\n| --- | --- | --- |\n");
     for call in CALLS {
-        let who = match call.role {
-            None => "all",
-            Some(Role::Sends) => "the worker of a service",
-            Some(Role::Receives) => "workers of the command",
-        };
-        let row = format!("| `{}` | {} | {who} | {} |\n", call.name(), call.with(), call.why());
+        let row = format!("| `{}` | {} | {} |\n", call.name(), call.with(), call.why());
         wanted.push_str(&row);
     }
     assert_eq!(table, wanted, "the table should be:\n{wanted}");

@@ -1,6 +1,6 @@
 //! The filter of system calls for platforms without one: no call is listed, and the layer is missing.
 
-use crate::{Layer, Role};
+use crate::Layer;
 
 /// A system call that a confined process may make.
 #[derive(Clone, Copy, Debug)]
@@ -24,10 +24,10 @@ impl Call {
 }
 
 /// Returns no system call: there is no table for this platform.
-pub fn calls(_: Role) -> impl Iterator<Item = Call> {
+pub fn calls() -> impl Iterator<Item = Call> {
     std::iter::empty()
 }
 
-pub(crate) fn restrict(_: Role) -> Layer {
+pub(crate) fn restrict() -> Layer {
     Layer::Missing("there is no filter for this platform".to_owned())
 }

@@ -1,50 +1,69 @@
-//! Handles `PUT` and `POST` of `/check/NAME` and `/check`, whose body is the file.
+//! Handles `PUT` and `POST` of `/check/NAME` and `/check`, whose body is the file or a form with the file.
 
 use std::borrow::Cow;
 use std::path::{Component, Path};
-use std::sync::Arc;
 
 use http_body_util::Full;
 use hyper::body::{Bytes, Incoming};
-use hyper::{Response, StatusCode};
+use hyper::{Request, Response, StatusCode};
 use percent_encoding::percent_decode_str;
-use tokio::time::timeout;
-use zten::finding::Finding;
+use zten_worker::JobError;
 
+use super::log::Record;
 use super::upload::{self, Failure};
 use super::{HttpFront, reply};
-use crate::service::{Loss, Verdict};
+use crate::Checked;
 
 impl HttpFront {
-    /// Receives the file `body`, has a worker check it, and answers with the report. `name` is percent-encoded, and may be
-    /// empty.
-    pub(super) async fn check(&self, name: &str, body: Incoming) -> Response<Full<Bytes>> {
-        let Some(name) = decode(name) else {
+    /// Receives a file, has a worker check it, and answers with the report. `name` is percent-encoded, and may be empty.
+    pub(super) async fn check(
+        &self,
+        name: &str,
+        request: Request<Incoming>,
+        record: &mut Record,
+    ) -> Response<Full<Bytes>> {
+        let Some(name) = percent_decode_str(name).decode_utf8().ok().filter(|name| is_name(name))
+        else {
             return reply::failed(StatusCode::BAD_REQUEST, reply::NAME);
         };
-        if upload::is_too_large(&body, self.quota.size) {
+        if upload::is_too_large(&request, self.quota.size) {
             return self.not_taken(&Failure::TooLarge);
         }
-        let Some(place) = self.place().await else {
+        let Some(_place) = self.place().await else {
             return reply::busy("too many files are being checked");
         };
-        let file = match timeout(self.quota.body, upload::receive(body, self.quota.size)).await {
-            Ok(Ok(file)) => file,
-            Ok(Err(failure)) => return self.not_taken(&failure),
-            Err(_) => {
-                return reply::failed(
-                    StatusCode::REQUEST_TIMEOUT,
-                    "the upload exceeded the time limit",
-                );
+        let received = upload::receive(request, &self.quota, record).await;
+        let (file, own) = match received {
+            Ok(received) => received,
+            Err(failure) => return self.not_taken(&failure),
+        };
+        // The name in the address is what the client has chosen for the service.
+        let name = if name.is_empty() { Cow::Owned(own) } else { name };
+        record.named(&name);
+        // If the client leaves, this future is dropped with the ticket, so that the check is canceled.
+        let answer = match self.service.submit(&name, file) {
+            Ok(ticket) => ticket.await,
+            Err(error) => Err(error),
+        };
+        let checked = answer.and_then(|answer| self.service.parse(&answer));
+        if let Err(error) = &checked {
+            record.lost(error);
+        }
+        match checked {
+            Ok(Checked::Valid { format, summary, notes }) => {
+                record.valid();
+                reply::valid(&format, &summary, &notes)
             }
-        };
-        let worker = timeout(self.quota.wait, Arc::clone(&self.workers).acquire_owned()).await;
-        let Ok(Ok(worker)) = worker else {
-            return reply::busy("all workers are busy");
-        };
-        match self.work(&name, file, [place, worker]).await {
-            Ok(verdict) => answer_to(verdict),
-            Err(error) => reply::busy(&format!("no worker could be started: {error}")),
+            Ok(Checked::Rejected { finding, more, notes }) => {
+                record.rejected(&finding);
+                reply::rejected(&finding, more, &notes)
+            }
+            Err(JobError::QueueFull | JobError::Waited(_)) => reply::busy("all workers are busy"),
+            Err(error @ JobError::NotStarted(_)) => reply::busy(&error.to_string()),
+            Err(error @ JobError::Deadline(_)) => {
+                reply::failed(StatusCode::GATEWAY_TIMEOUT, &error.to_string())
+            }
+            Err(error) => reply::failed(StatusCode::INTERNAL_SERVER_ERROR, &error.to_string()),
         }
     }
 
@@ -55,8 +74,16 @@ impl HttpFront {
                 let sentence = format!("the file has more than {most} bytes");
                 reply::failed(StatusCode::PAYLOAD_TOO_LARGE, &sentence)
             }
+            Failure::Slow => {
+                let sentence = "the upload exceeded the time limit";
+                reply::failed(StatusCode::REQUEST_TIMEOUT, sentence)
+            }
             Failure::Broken => reply::failed(StatusCode::BAD_REQUEST, "the upload is incomplete"),
-            Failure::Memory(error) => reply::busy(&format!("out of memory for the file: {error}")),
+            Failure::Form(why) => reply::failed(StatusCode::BAD_REQUEST, why),
+            Failure::Disk(error) => {
+                let sentence = format!("the file cannot be stored: {error}");
+                reply::failed(StatusCode::INSUFFICIENT_STORAGE, &sentence)
+            }
         }
     }
 }
@@ -70,25 +97,9 @@ pub(super) fn name_in(path: &str) -> Option<&str> {
     }
 }
 
-/// Decodes the percent-encoded `name`. Returns `None` if it is not the name of a file in a folder, or too long.
-fn decode(name: &str) -> Option<Cow<'_, str>> {
-    let name = percent_decode_str(name).decode_utf8().ok()?;
-    let mut parts = Path::new(&*name).components();
-    let own = matches!(parts.next(), Some(Component::Normal(own)) if own == &*name);
-    let is_name = own && name.len() <= 255 && !name.contains('\0');
-    (name.is_empty() || is_name).then_some(name)
-}
-
-fn answer_to(verdict: Verdict) -> Response<Full<Bytes>> {
-    match verdict {
-        Verdict::Valid(model) => reply::valid(&model.facts),
-        Verdict::Rejected(rejection) => reply::found(&Finding::from(rejection)),
-        Verdict::Lost(how) => {
-            let status = match how {
-                Loss::Time => StatusCode::GATEWAY_TIMEOUT,
-                Loss::Ended(_) | Loss::Answer(_) => StatusCode::INTERNAL_SERVER_ERROR,
-            };
-            reply::failed(status, &format!("the worker is lost: {how}"))
-        }
-    }
+/// Returns whether `name` is empty, or the name of a file in a folder, and not too long.
+pub(super) fn is_name(name: &str) -> bool {
+    let mut parts = Path::new(name).components();
+    let own = matches!(parts.next(), Some(Component::Normal(own)) if own == name);
+    name.is_empty() || own && name.len() <= 255 && !name.contains('\0')
 }

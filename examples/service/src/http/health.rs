@@ -1,53 +1,50 @@
-//! Handles `GET /health`, which starts and confines a worker to see whether that works.
+//! Handles `GET /health`, which has a worker check an empty file to see whether that works.
 
-use std::sync::Arc;
+use std::time::Duration;
 
 use http_body_util::Full;
 use hyper::body::Bytes;
 use hyper::{Response, StatusCode};
 use serde::Serialize;
+use tokio::time::timeout;
 use zten::json::Schema;
+use zten_worker::JobError;
 
 use super::{HttpFront, reply, upload};
-use crate::answer::{Rejection, Want};
-use crate::service::{Service, Verdict};
+use crate::Checked;
+
+/// The time in which a free worker checks an empty file: a few milliseconds are normal.
+const PATIENCE: Duration = Duration::from_secs(2);
 
 impl HttpFront {
     /// Answers whether files can be checked. If all workers are busy, the answer is `busy`, with status 200.
     pub(super) async fn health(&self) -> Response<Full<Bytes>> {
-        let Ok(worker) = Arc::clone(&self.workers).try_acquire_owned() else {
+        let load = self.service.load();
+        if load.running >= load.workers {
             return health("busy", None);
+        }
+        let ticket = match upload::nothing(&self.quota.spool) {
+            Ok(file) => self.service.submit("", file),
+            Err(error) => {
+                return health("failing", Some(&format!("no file can be stored: {error}")));
+            }
         };
-        let verdict = match upload::nothing() {
-            Ok(file) => self.work("", file, worker).await,
+        let answer = match ticket {
+            // Another file may have taken the last worker since the load was read, and may keep it for long.
+            Ok(ticket) => match timeout(PATIENCE, ticket).await {
+                Ok(answer) => answer,
+                Err(_) => return health("busy", None),
+            },
             Err(error) => Err(error),
         };
-        match healthy(verdict) {
-            Ok(()) => health("ok", None),
-            Err(why) => health("failing", Some(&why)),
+        match answer.and_then(|answer| self.service.parse(&answer)) {
+            // An empty file breaks a rule.
+            Ok(Checked::Rejected { finding, .. }) if finding.row.is_some() => health("ok", None),
+            Ok(Checked::Rejected { finding, .. }) => health("failing", Some(&finding.sentence)),
+            Ok(Checked::Valid { .. }) => health("failing", Some("an empty file is called valid")),
+            Err(JobError::QueueFull | JobError::Waited(_)) => health("busy", None),
+            Err(error) => health("failing", Some(&error.to_string())),
         }
-    }
-}
-
-/// Checks that a worker of `service` can be started and confined.
-///
-/// # Errors
-/// The reason as a sentence.
-pub fn probe(service: &Service) -> Result<(), String> {
-    healthy(upload::nothing().and_then(|file| service.check(file, Want::Verdict)))
-}
-
-/// Checks that `verdict`, on an empty file, is that the file breaks a rule: a healthy worker finds that.
-///
-/// # Errors
-/// The reason why the worker is not healthy, as a sentence.
-fn healthy(verdict: std::io::Result<Verdict>) -> Result<(), String> {
-    match verdict {
-        Ok(Verdict::Rejected(Rejection { rule: Some(_), .. })) => Ok(()),
-        Ok(Verdict::Rejected(rejection)) => Err(rejection.sentence),
-        Ok(Verdict::Valid(_)) => Err("a worker finds an empty file valid".to_owned()),
-        Ok(Verdict::Lost(how)) => Err(format!("a worker is lost: {how}")),
-        Err(error) => Err(format!("no worker can be started: {error}")),
     }
 }
 

@@ -9,34 +9,34 @@ use zten::finding::{Finding, Verdict};
 use zten::json;
 use zten_report::check::{Report, Valid};
 
-use crate::answer::Facts;
-
 pub(super) const TWO_LENGTHS: &str =
     "the body has both Content-Length and Transfer-Encoding; send one of them";
 pub(super) const ENCODED: &str = "unsupported Transfer-Encoding: expected chunked alone";
 pub(super) const QUERY: &str = "unexpected query: no path takes one";
 pub(super) const NAME: &str = "invalid file name: expected at most 255 bytes of UTF-8 without \"/\" and zeros, percent-encoded";
 pub(super) const NO_PATH: &str =
-    "no such path; expected PUT or POST of /check or /check/NAME, or GET of /health";
+    "no such path; expected PUT or POST of /check or /check/NAME, or GET of /health or /metrics";
 
 /// The value of `Retry-After`, in seconds.
 const LATER: HeaderValue = HeaderValue::from_static("1");
 
 /// Returns the answer for a valid file.
-pub(super) fn valid(facts: &Facts) -> Response<Full<Bytes>> {
-    let Facts { format, summary, notes, .. } = facts;
-    let notes: Vec<_> = notes.iter().cloned().map(Finding::from).collect();
-    let valid = Valid { verdict: Verdict::Valid, format, message: summary, notes: &notes };
+pub(super) fn valid(format: &str, summary: &str, notes: &[Finding]) -> Response<Full<Bytes>> {
+    let valid = Valid { verdict: Verdict::Valid, format, message: summary, notes };
     document(StatusCode::OK, &Report::valid(&valid))
 }
 
 /// Returns the answer for a file that was rejected or could not be read.
-pub(super) fn found(finding: &Finding) -> Response<Full<Bytes>> {
+pub(super) fn rejected(
+    finding: &Finding,
+    more: Option<u64>,
+    notes: &[Finding],
+) -> Response<Full<Bytes>> {
     let status = match finding.verdict {
         Verdict::Error => StatusCode::INTERNAL_SERVER_ERROR,
         _ => StatusCode::OK,
     };
-    document(status, &Report::found(finding, None))
+    document(status, &Report::found(finding, more).with_notes(notes))
 }
 
 /// Returns the answer for a file that was not checked, with the reason.
@@ -57,6 +57,14 @@ pub(super) fn not_allowed(methods: &'static str) -> Response<Full<Bytes>> {
     let sentence = format!("method not allowed; this path takes {methods}");
     let mut reply = failed(StatusCode::METHOD_NOT_ALLOWED, &sentence);
     reply.headers_mut().insert(ALLOW, HeaderValue::from_static(methods));
+    reply
+}
+
+/// Returns an answer with the text of metrics as its body.
+pub(super) fn text(text: String) -> Response<Full<Bytes>> {
+    const KIND: HeaderValue = HeaderValue::from_static("text/plain; version=0.0.4; charset=utf-8");
+    let mut reply = Response::new(Full::new(Bytes::from(text)));
+    reply.headers_mut().insert(CONTENT_TYPE, KIND);
     reply
 }
 

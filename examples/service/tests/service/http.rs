@@ -8,3 +8,5 @@ mod load;
 mod served;
 mod stopped;
 mod workers;
+
+pub(crate) use served::{lying, patient};

@@ -1,117 +1,78 @@
-//! Tests of a service against hostile files, and against workers that files have taken over.
+//! Tests of the service without HTTP: verdicts, limits and policies.
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use zten_service::{Loss, Model, Service, Settings, Verdict, Want};
+use zten::finding::Verdict;
+use zten_report::policy;
+use zten_service::{Checked, Service, Settings};
+use zten_worker::{Budget, Ending, JobError};
 
-/// Time for what takes none.
-const PLENTY: Duration = Duration::from_secs(60);
+use crate::http::{lying, patient};
 
 fn corpus(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../corpus").join(name)
 }
 
-fn service(settings: Settings) -> Service {
-    Service::new(env!("CARGO_BIN_EXE_zten-service-worker"), settings)
+fn check(settings: Settings, path: &Path) -> Result<Checked, JobError> {
+    let name = path.file_name().unwrap().to_str().unwrap();
+    Service::start(settings).unwrap().check(name, File::open(path).unwrap())
 }
 
-fn patient() -> Settings {
-    Settings { time: PLENTY, ..Settings::default() }
-}
-
-fn check(settings: Settings, path: &Path, want: Want) -> Verdict {
-    service(settings).check(File::open(path).unwrap(), want).unwrap()
-}
-
-fn valid(verdict: Verdict) -> Model {
-    match verdict {
-        Verdict::Valid(model) => model,
-        other => panic!("{other:?}"),
-    }
-}
-
-/// Returns the verdict on a file whose worker behaves so.
-fn lie(behavior: &str, time: Duration) -> Verdict {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("behavior");
-    fs::write(&path, behavior).unwrap();
-    let service = Service::new(
-        env!("CARGO_BIN_EXE_zten-service-liar"),
-        Settings { time, content: 1 << 20, ..Settings::default() },
-    );
-    service.check(File::open(&path).unwrap(), Want::Content).unwrap()
-}
-
-#[test]
-fn content_is_what_the_library_reads() {
-    for name in [
-        "accept/1.2.3/dense_all.zt",
-        "accept/1.2.3/csr_raw.zt",
-        "accept/1.1.1/zstd.zt",
-        "accept/0.1.0/big_endian.zt",
-        "other/safetensors/accept/types.safetensors",
-        "other/gguf/accept/tiny.gguf",
-        "other/gguf/accept/blocks.gguf",
-        "other/npy/accept/columns.npy",
-        "other/npz/accept/stored.npz",
-        "other/npz/accept/compressed.npz",
-        "other/torch/accept/module.pt",
-        "other/torch/accept/training.pt",
-        "other/torch/accept/deflated.pt",
-    ] {
-        let path = corpus(name);
-        let model = valid(check(patient(), &path, Want::Content));
-        let archive = zten::open(&path).unwrap();
-        assert_eq!(model.facts.format, zten::finding::format_name(archive.manifest()));
-        let generation = archive.generation().map(zten::Generation::as_str);
-        assert_eq!(model.facts.generation, generation.unwrap_or_default());
-        assert_eq!(model.facts.objects.len(), archive.len());
-        for (fact, tensor) in model.facts.objects.iter().zip(&archive) {
-            // The worker does not know the name of the file, which is that of the array.
-            let is_npy = archive.format() == ".npy";
-            let own = if is_npy { "arr_0" } else { tensor.name() };
-            assert_eq!(fact.name, own);
-            assert_eq!(fact.shape, tensor.shape().to_vec());
-            let state = serde_json::to_value(fact.state).unwrap();
-            assert_eq!(state, zten_report::blocks::state(&tensor).name());
-            for (fact, component) in fact.components.iter().zip(tensor.components()) {
-                let bytes = component.read().unwrap();
-                assert_eq!(model.bytes(fact), Some(&bytes[..]), "{name} {}", fact.role);
-                let address = model.bytes(fact).unwrap().as_ptr().addr();
-                assert!(bytes.is_empty() || address.is_multiple_of(64));
-            }
+/// Returns the verdict and the rule of a file that is rejected.
+fn rejected(checked: Result<Checked, JobError>) -> (Verdict, Option<&'static str>, String) {
+    match checked.unwrap() {
+        Checked::Rejected { finding, .. } => {
+            (finding.verdict, finding.row.map(zten::rules::Row::id), finding.sentence)
         }
+        valid @ Checked::Valid { .. } => panic!("{valid:?}"),
     }
 }
 
-#[test]
-fn facts_come_without_content() {
-    let model = valid(check(patient(), &corpus("accept/1.2.3/dense_all.zt"), Want::Facts));
-    let component = &model.facts.objects[0].components[0];
-    assert_eq!((component.place, model.bytes(component)), (None, None));
+/// Returns settings with a policy of this text.
+fn with_policy(text: &str) -> Settings {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("policy.toml");
+    fs::write(&path, text).unwrap();
+    Settings { policy: Some(policy::read(path).unwrap()), ..patient() }
 }
 
 #[test]
-fn a_rejected_file_has_its_rule() {
-    let verdict = check(patient(), &corpus("reject/blob-alignment--v12-72.zt"), Want::Content);
-    let Verdict::Rejected(rejection) = verdict else { panic!("{verdict:?}") };
-    assert_eq!(rejection.rule.as_deref(), Some("blob-alignment"));
-}
-
-#[test]
-fn limits_hold() {
+fn policies_hold() {
     let valid = corpus("accept/1.2.3/dense_all.zt");
-    let verdict = check(Settings { content: 100, ..patient() }, &valid, Want::Content);
-    let Verdict::Rejected(rejection) = verdict else { panic!("{verdict:?}") };
-    assert!(rejection.sentence.contains("more than 100 bytes"), "{rejection:?}");
+    let found = rejected(check(with_policy("allow-formats = [\"safetensors\"]"), &valid));
+    assert_eq!((found.0, found.1), (Verdict::Invalid, Some("policy-format")));
+    assert!(
+        check(with_policy("max-file-size = \"1GiB\""), &valid)
+            .is_ok_and(|own| matches!(own, Checked::Valid { .. }))
+    );
+    let found = rejected(check(with_policy("max-tensors = 3"), &valid));
+    assert_eq!(found.1, Some("policy-size"));
 
-    let verdict = check(Settings { answer: 10, ..patient() }, &valid, Want::Facts);
-    assert!(matches!(verdict, Verdict::Lost(Loss::Answer(_))), "{verdict:?}");
+    // What a policy tolerates is neither valid nor invalid.
+    let unsupported = corpus("reject/unsupported-digest--v01-crc32.zt");
+    let found = rejected(check(patient(), &unsupported));
+    assert_eq!((found.0, found.1), (Verdict::Unsupported, Some("unsupported-digest")));
+    let found = rejected(check(with_policy("tolerate = [\"unsupported-digest\"]"), &unsupported));
+    assert_eq!((found.0, found.1), (Verdict::Tolerated, Some("unsupported-digest")));
+}
 
-    let verdict = check(Settings { time: Duration::ZERO, ..patient() }, &valid, Want::Facts);
-    assert!(matches!(verdict, Verdict::Lost(Loss::Time)), "{verdict:?}");
+/// A note that the policy denies is the reason of the rejection.
+#[test]
+fn denied_notes_are_errors() {
+    let noted = zten_testkit::other_formats("accept").into_iter().find_map(|path| {
+        match check(patient(), &path).unwrap() {
+            Checked::Valid { notes, .. } if !notes.is_empty() => {
+                Some((path, notes[0].row.unwrap()))
+            }
+            _ => None,
+        }
+    });
+    let (path, row) = noted.unwrap();
+    let found = rejected(check(with_policy(&format!("deny = [\"{}\"]", row.id())), &path));
+    assert_eq!((found.0, found.1), (Verdict::Invalid, Some(row.id())));
+    assert!(found.2.contains("the policy denies that"), "{}", found.2);
 }
 
 /// A manifest of 64 MiB, which is not even there, for a worker that may have half as much.
@@ -127,93 +88,40 @@ fn want_of_memory_costs_no_more_than_the_file() {
     write(b"ZTEN1000", 0);
     write(&manifest.to_le_bytes(), 64 + manifest);
     write(b"ZTEN1000", 64 + manifest + 8);
-    let verdict = check(Settings { memory: manifest / 2, ..patient() }, &path, Want::Facts);
-    let Verdict::Rejected(rejection) = verdict else { panic!("{verdict:?}") };
-    assert!(rejection.rule.is_none() && rejection.sentence.contains("memory"), "{rejection:?}");
-    let verdict = check(Settings { memory: manifest * 2, ..patient() }, &path, Want::Facts);
-    let Verdict::Rejected(rejection) = verdict else { panic!("{verdict:?}") };
-    assert_eq!(rejection.rule.as_deref(), Some("root-type"));
+    let with_memory = |memory| {
+        let budget = Budget { memory, ..patient().budget };
+        rejected(check(Settings { budget, ..patient() }, &path))
+    };
+    let found = with_memory(manifest / 2);
+    assert!(found.1.is_none() && found.2.contains("memory"), "{found:?}");
+    assert_eq!(with_memory(manifest * 2).1, Some("root-type"));
 }
 
 #[test]
 fn what_is_no_file_is_not_read() {
     let (reader, _writer) = std::io::pipe().unwrap();
     let pipe = File::from(std::os::fd::OwnedFd::from(reader));
-    let verdict = service(patient()).check(pipe, Want::Facts).unwrap();
-    assert!(matches!(verdict, Verdict::Lost(Loss::Ended(_))), "{verdict:?}");
-}
-
-#[test]
-fn what_the_liar_does_is_otherwise_right() {
-    let model = valid(lie("honest", PLENTY));
-    assert_eq!(model.bytes(&model.facts.objects[0].components[0]), Some(&[0][..]));
-}
-
-#[test]
-fn answers_of_no_known_form_are_none() {
-    for behavior in [
-        "half a head",
-        "endless",
-        "no json",
-        "deep json",
-        "more json",
-        "unknown field",
-        "unknown rule",
-        "unknown format",
-        "unknown format of a rejection",
-        "no content",
-        "no place",
-        "place beyond",
-        "place that wraps",
-        "place between",
-        "two files",
-        "not sealed",
-        "may shrink",
-        "may grow",
-        "may be written",
-        "may be sealed",
-        "too long",
-        "a file",
-        "a pipe",
-    ] {
-        let verdict = lie(behavior, PLENTY);
-        assert!(matches!(verdict, Verdict::Lost(Loss::Answer(_))), "{behavior}: {verdict:?}");
-    }
+    let checked = Service::start(patient()).unwrap().check("", pipe);
+    assert!(matches!(checked, Err(JobError::NotStarted(_))), "{checked:?}");
 }
 
 #[test]
 fn a_worker_that_ends_is_lost_alone() {
-    use std::os::unix::process::ExitStatusExt as _;
-    for (behavior, signal) in [
-        ("nothing", None),
-        ("half an answer", None),
-        ("panic", None),
-        ("abort", Some(6)),
-        ("memory", Some(6)),
-        ("socket", Some(31)),
-        ("spin within its limits", Some(24)),
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("behavior");
+    let budget = Budget { processor_time: Duration::ZERO, ..patient().budget };
+    let service = lying(Settings { budget, ..patient() }, []);
+    for (behavior, expected) in [
+        ("nothing", Ending::Exited(Some(0))),
+        ("panic", Ending::Panicked),
+        ("abort", Ending::Aborted),
+        ("memory", Ending::Aborted),
+        ("socket", Ending::ForbiddenCall),
+        ("spin", Ending::ProcessorTime),
     ] {
-        let verdict = lie(behavior, PLENTY);
-        let Verdict::Lost(Loss::Ended(status)) = verdict else { panic!("{behavior}: {verdict:?}") };
-        assert_eq!(status.signal(), signal, "{behavior}");
-    }
-}
-
-/// A read with a time limit is interrupted when a stopped process goes on.
-#[test]
-fn a_service_that_is_stopped_goes_on() {
-    let own = std::process::id();
-    let line = format!("sleep 0.2; kill -STOP {own}; sleep 0.1; kill -CONT {own}");
-    let mut shell = std::process::Command::new("sh").args(["-c", &line]).spawn().unwrap();
-    let verdict = lie("sleep", Duration::from_millis(800));
-    assert!(matches!(verdict, Verdict::Lost(Loss::Time)), "{verdict:?}");
-    assert!(shell.wait().unwrap().success());
-}
-
-#[test]
-fn a_worker_that_does_not_end_is_ended() {
-    for behavior in ["sleep", "spin", "drip"] {
-        let verdict = lie(behavior, Duration::from_millis(300));
-        assert!(matches!(verdict, Verdict::Lost(Loss::Time)), "{behavior}: {verdict:?}");
+        fs::write(&path, behavior).unwrap();
+        let checked = service.check("", File::open(&path).unwrap());
+        let Err(JobError::Ended(ending)) = checked else { panic!("{behavior}: {checked:?}") };
+        assert_eq!(ending, expected, "{behavior}");
     }
 }

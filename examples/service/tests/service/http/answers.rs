@@ -5,7 +5,9 @@ use std::collections::BTreeSet;
 use serde_json::{Value, json};
 use zten_testkit::read;
 
-use super::client::{Answer, Client, ask, bare, chunked, get, head, post, put, sized_request};
+use super::client::{
+    Answer, Client, ask, bare, chunked, form, get, get_text, head, post, put, sized_request,
+};
 use super::served::{Served, plenty, valid};
 
 /// Each key of the command, with no name of a file.
@@ -58,6 +60,78 @@ fn a_file_that_is_not_valid_has_its_rule_and_place() {
     );
 }
 
+/// Sends requests as `curl -F file=@model.zt` does.
+#[test]
+fn a_form_holds_a_file() {
+    let served = Served::honest(plenty());
+    let file = valid();
+    let fields: [(Option<&str>, &[u8]); 3] =
+        [(None, b"a field"), (Some("model.zt"), &file), (None, b"another")];
+    let answer = ask(served.address, &form(&fields));
+    is_record(&answer);
+    assert_eq!((answer.status, answer.text("verdict")), (200, "valid"), "{answer:?}");
+
+    // The name of the file tells the format where its bytes do not.
+    let index = read("other/index/accept/two.index.json");
+    let answer = ask(served.address, &form(&[(Some("two.index.json"), &index)]));
+    assert_eq!(answer.text("rule"), "index-file");
+
+    for (parts, why) in [
+        (&fields[..1], "the form has no file"),
+        (&[fields[1], fields[1]][..], "several files"),
+        (&[(Some("../model.zt"), &file[..])][..], "invalid file name"),
+        (&[][..], "the form has no file"),
+    ] {
+        let answer = ask(served.address, &form(parts));
+        is_record(&answer);
+        assert_eq!(answer.status, 400, "{why}");
+        assert!(answer.text("message").contains(why), "{answer:?}");
+    }
+    // Cut short.
+    let mut request = form(&fields);
+    let text = String::from_utf8_lossy(&request).into_owned();
+    let length = text.split_once("content-length: ").unwrap().1.split_once('\r').unwrap().0;
+    let shorter = length.parse::<usize>().unwrap() - 60;
+    request = text_replaced(&request, length, &shorter.to_string());
+    request.truncate(request.len() - 60);
+    let answer = ask(served.address, &request);
+    assert_eq!(answer.status, 400, "{answer:?}");
+}
+
+fn text_replaced(bytes: &[u8], from: &str, to: &str) -> Vec<u8> {
+    let at = bytes.windows(from.len()).position(|own| own == from.as_bytes()).unwrap();
+    [&bytes[..at], to.as_bytes(), &bytes[at + from.len()..]].concat()
+}
+
+#[test]
+fn metrics_count_requests() {
+    let served = Served::honest(plenty());
+    let file = valid();
+    post(served.address, &file);
+    post(served.address, b"");
+    get(served.address, "/nothing");
+    let text = get_text(served.address, "/metrics");
+    let bytes = format!("zten_upload_bytes_total {}", file.len());
+    for line in [
+        "zten_requests_total{status=\"200\"} 2",
+        "zten_requests_total{status=\"404\"} 1",
+        "zten_checks_total{verdict=\"valid\"} 1",
+        "zten_checks_total{verdict=\"invalid\"} 1",
+        "zten_workers 2",
+        "zten_workers_busy 0",
+        "zten_request_seconds_bucket{le=\"+Inf\"} 2",
+        "zten_request_seconds_count 2",
+        bytes.as_str(),
+    ] {
+        assert!(text.lines().any(|own| own == line), "{line}: {text}");
+    }
+    // Each line is a comment, or a name, labels and a number.
+    for line in text.lines().filter(|line| !line.starts_with("# ")) {
+        let (name, value) = line.rsplit_once(' ').unwrap();
+        assert!(name.starts_with("zten_") && value.parse::<f64>().is_ok(), "{line}");
+    }
+}
+
 /// The verdict follows from the rule.
 #[test]
 fn what_is_not_read_is_not_rejected() {
@@ -101,6 +175,7 @@ fn other_requests_have_answers_too() {
         ("OPTIONS", "/check/model.gguf", "POST, PUT"),
         ("DELETE", "/health", "GET, HEAD"),
         ("POST", "/health", "GET, HEAD"),
+        ("PUT", "/metrics", "GET, HEAD"),
     ] {
         let mut client = Client::new(served.address).unwrap();
         client.send(&bare(method, path)).unwrap();

@@ -142,3 +142,29 @@ pub(crate) fn post(address: SocketAddr, file: &[u8]) -> Answer {
 pub(crate) fn get(address: SocketAddr, path: &str) -> Answer {
     ask(address, &bare("GET", path))
 }
+
+/// Asks for a page of plain text.
+pub(crate) fn get_text(address: SocketAddr, path: &str) -> String {
+    let mut client = Client::new(address).unwrap();
+    client.send(&bare("GET", path)).unwrap();
+    let text = String::from_utf8(client.rest()).unwrap();
+    let (head, body) = text.split_once("\r\n\r\n").unwrap();
+    assert!(head.starts_with("HTTP/1.1 200 "), "{head}");
+    body.to_owned()
+}
+
+/// A request with a form, as `curl -F file=@NAME` sends it. A part without a name of a file is a field.
+pub(crate) fn form(parts: &[(Option<&str>, &[u8])]) -> Vec<u8> {
+    let mut body = Vec::new();
+    for (name, content) in parts {
+        let name = name.map_or(String::new(), |name| format!("; filename=\"{name}\""));
+        let head = format!("--x-y\r\ncontent-disposition: form-data; name=\"f\"{name}\r\n\r\n");
+        body.extend([head.as_bytes(), content, b"\r\n"].concat());
+    }
+    body.extend(b"--x-y--\r\n");
+    let fields = format!(
+        "content-type: multipart/form-data; boundary=x-y\r\ncontent-length: {}\r\n",
+        body.len()
+    );
+    [head(&fields).as_bytes(), &body].concat()
+}

@@ -88,13 +88,13 @@ fn the_verdict_is_that_of_the_command() {
             None => of_library(&path),
         };
         fs::remove_file(&path).unwrap();
-        // The worker ends at the first finding.
-        wanted["more"] = answer["more"].take();
-        answer["more"] = wanted["more"].clone();
-        if answer["verdict"] != "valid" {
-            // The answer about a file that is not valid has no notes.
-            assert_eq!(answer["notes"], serde_json::json!([]));
-            wanted["notes"] = answer["notes"].clone();
+        if command.is_none() {
+            // The library is asked for the first finding alone.
+            wanted["more"] = answer["more"].take();
+            answer["more"] = wanted["more"].clone();
+            if answer["verdict"] != "valid" {
+                wanted["notes"] = answer["notes"].clone();
+            }
         }
         assert_eq!(answer, wanted, "{}", file.display());
         valid += usize::from(answer["verdict"] == "valid");

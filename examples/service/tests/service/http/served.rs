@@ -1,5 +1,6 @@
 //! A front that serves in this process for as long as a test takes.
 
+use std::ffi::OsString;
 use std::net::{SocketAddr, TcpListener};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
@@ -8,6 +9,7 @@ use tokio::sync::oneshot;
 use zten_service::http::{HttpFront, Quota};
 use zten_service::{Service, Settings};
 use zten_testkit::read;
+use zten_worker::Budget;
 
 use super::client::post;
 
@@ -25,7 +27,7 @@ impl Served {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
         let (stop, stopped) = oneshot::channel();
-        let front = HttpFront::new(service, quota);
+        let front = HttpFront::new(service, quota, std::io::sink());
         let thread = std::thread::spawn(move || {
             let stop = async { stopped.await.unwrap() };
             front.serve(listener, stop).unwrap();
@@ -35,13 +37,20 @@ impl Served {
 
     /// Starts a server whose workers are right.
     pub(crate) fn honest(quota: Quota) -> Self {
-        Self::new(Service::new(env!("CARGO_BIN_EXE_zten-service-worker"), patient()), quota)
+        Self::new(Service::start(patient()).unwrap(), quota)
     }
 
     /// Starts a server whose workers do what the file says.
     pub(crate) fn lying(settings: Settings, quota: Quota) -> Self {
-        Self::new(Service::new(env!("CARGO_BIN_EXE_zten-service-liar"), settings), quota)
+        Self::new(lying(settings, []), quota)
     }
+}
+
+/// Starts a service whose workers do what the file says, and have `arguments`.
+pub(crate) fn lying(settings: Settings, arguments: impl IntoIterator<Item = OsString>) -> Service {
+    let program = env!("CARGO_BIN_EXE_zten-service-liar").into();
+    let program = Some((program, arguments.into_iter().collect()));
+    Service::start(Settings { program, ..settings }).unwrap()
 }
 
 impl Drop for Served {
@@ -57,7 +66,7 @@ pub(crate) fn is_free_again(served: &Served) -> bool {
     let until = Instant::now() + PLENTY;
     while Instant::now() < until {
         // A liar answers that, too.
-        if post(served.address, b"no place").status == 200 {
+        if post(served.address, b"honest").status == 200 {
             return true;
         }
         std::thread::sleep(Duration::from_millis(1));
@@ -65,13 +74,17 @@ pub(crate) fn is_free_again(served: &Served) -> bool {
     false
 }
 
+/// Settings of two honest workers with time for everything.
 pub(crate) fn patient() -> Settings {
-    Settings { time: PLENTY, ..Settings::default() }
+    let default = Settings::default();
+    let budget = Budget { deadline: PLENTY, processor_time: PLENTY, ..default.budget };
+    let program = Some((env!("CARGO_BIN_EXE_zten-service").into(), Vec::new()));
+    Settings { workers: 2, wait: PLENTY, budget, program, ..default }
 }
 
 /// Enough of everything for what a test does not look at.
 pub(crate) fn plenty() -> Quota {
-    Quota { head: PLENTY, body: PLENTY, wait: PLENTY, workers: 2, files: 64, ..Quota::default() }
+    Quota { head: PLENTY, body: PLENTY, wait: PLENTY, files: 64, ..Quota::default() }
 }
 
 /// One that is valid.

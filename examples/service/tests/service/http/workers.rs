@@ -1,47 +1,85 @@
 //! Files that take over their worker, and workers that end.
 
 use std::fs;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process};
-use zten_service::http::{Quota, probe};
+use zten_service::http::Quota;
 use zten_service::{Service, Settings};
+use zten_worker::Budget;
 
-use super::client::{Client, get, post, sized_request};
-use super::served::{Served, is_free_again, patient, plenty};
+use super::client::{Client, get, get_text, post, sized_request};
+use super::served::{Served, is_free_again, lying, patient, plenty, valid};
 
-/// One worker at a time: if it were not given back, there would be none.
+/// One file at a time.
 fn one() -> Quota {
-    Quota { workers: 1, files: 1, queue: 0, ..plenty() }
+    Quota { files: 1, queue: 0, ..plenty() }
+}
+
+/// One worker: if it were not given back, there would be none.
+fn alone() -> Settings {
+    Settings { workers: 1, ..patient() }
 }
 
 /// A file whose answer could come from an honest worker.
-const HONEST: &[u8] = b"no place";
+const HONEST: &[u8] = b"honest";
 
 #[test]
 fn a_worker_that_is_lost_is_lost_alone() {
-    let served = Served::lying(patient(), one());
-    for behavior in ["nothing", "abort", "socket", "memory", "endless", "no json", "unknown rule"] {
+    let served = Served::lying(alone(), one());
+    for (behavior, why) in [
+        ("nothing", "exit status 0"),
+        ("panic", "panicked"),
+        ("abort", "SIGABRT"),
+        ("socket", "forbidden system call"),
+        ("memory", "out of memory"),
+        ("endless", "more than 16777216 bytes"),
+        ("no json", "invalid answer"),
+        ("deep json", "invalid answer"),
+        ("more json", "invalid answer"),
+        ("unknown field", "unknown field `more`"),
+        ("unknown rule", "unknown rule"),
+        ("unknown format", "unknown format"),
+        ("unknown format of a rejection", "unknown format"),
+        ("a false note", "a note that is none"),
+        ("a note as the reason", "a note as the reason of a rejection"),
+        ("an error", "out of \\u{1b}[2Jideas"),
+    ] {
         let answer = post(served.address, behavior.as_bytes());
         assert_eq!((answer.status, answer.text("verdict")), (500, "error"), "{behavior}");
-        assert!(answer.text("message").starts_with("the worker is lost: "), "{answer:?}");
+        assert!(answer.text("message").contains(why), "{behavior}: {answer:?}");
         assert_eq!(post(served.address, HONEST).status, 200, "after {behavior}");
+    }
+    let lost = get_text(served.address, "/metrics");
+    for line in [
+        "zten_checks_lost_total{reason=\"forbidden-call\"} 1\n",
+        "zten_checks_lost_total{reason=\"aborted\"} 2\n",
+        "zten_requests_total{status=\"500\"} 16\n",
+    ] {
+        assert!(lost.contains(line), "{lost}");
     }
 }
 
+/// What the liar says is otherwise right: the lies above are what is rejected.
 #[test]
-fn a_file_cannot_change_any_more() {
-    let served = Served::lying(patient(), one());
-    assert_eq!(post(served.address, b"sealed input").status, 200);
+fn an_answer_of_the_right_form_is_taken() {
+    let served = Served::lying(alone(), one());
+    assert_eq!(post(served.address, HONEST).text("verdict"), "valid");
+    let answer = post(served.address, b"honest rejection");
+    assert_eq!((answer.text("verdict"), answer.text("rule")), ("invalid", "file-size"));
 }
 
 #[test]
 fn a_worker_that_takes_too_long_is_ended() {
-    let hurried = Settings { time: Duration::from_millis(300), ..patient() };
-    let served = Served::lying(hurried, one());
-    let answer = post(served.address, b"sleep");
-    assert_eq!((answer.status, answer.text("verdict")), (504, "error"));
-    assert!(answer.text("message").contains("it took too long"), "{answer:?}");
+    let deadline = Duration::from_millis(300);
+    let budget = Budget { deadline, ..patient().budget };
+    let served = Served::lying(Settings { budget, ..alone() }, one());
+    for behavior in [&b"sleep"[..], b"spin"] {
+        let answer = post(served.address, behavior);
+        assert_eq!((answer.status, answer.text("verdict")), (504, "error"));
+        assert!(answer.text("message").contains("no answer within 300ms"), "{answer:?}");
+    }
 }
 
 /// The process that has this argument.
@@ -64,17 +102,17 @@ struct Asleep {
 
 impl Asleep {
     /// `number` tells its worker from those of other tests.
-    fn new(number: u64, quota: Quota) -> Self {
-        let memory = (number << 30) + u64::from(std::process::id());
-        let served = Served::lying(Settings { memory, ..patient() }, quota);
+    fn new(number: u64, settings: Settings, quota: Quota) -> Self {
+        let argument = format!("{}-{number}", std::process::id());
+        let served = Served::new(lying(settings, [argument.clone().into()]), quota);
         let mut client = Client::new(served.address).unwrap();
         client.send(&sized_request(b"sleep")).unwrap();
-        let worker = loop {
-            if let Some(worker) = process(&memory.to_string()) {
-                break worker;
-            }
+        while !get_text(served.address, "/metrics").contains("zten_workers_busy 1\n") {
             std::thread::sleep(Duration::from_millis(1));
-        };
+        }
+        // Until the worker has received its file, another one would do its work.
+        std::thread::sleep(Duration::from_millis(300));
+        let worker = process(&argument).unwrap();
         Self { served, client, worker }
     }
 }
@@ -93,33 +131,33 @@ fn kill(worker: Pid) {
 
 #[test]
 fn a_worker_that_is_killed_costs_its_file_alone() {
-    let Asleep { served, client, worker } = Asleep::new(1, one());
+    let Asleep { served, client, worker } = Asleep::new(1, alone(), one());
     assert_eq!(get(served.address, "/health").text("status"), "busy");
     is_busy(&served);
     kill(worker);
     let answer = client.answer();
     assert_eq!((answer.status, answer.text("verdict")), (500, "error"));
-    assert!(answer.text("message").contains("signal: 9"), "{answer:?}");
+    assert!(answer.text("message").contains("SIGKILL"), "{answer:?}");
     assert_eq!(post(served.address, HONEST).status, 200);
 }
 
 /// The client may come again if all workers are busy for too long.
 #[test]
 fn a_file_waits_for_a_worker_so_long_and_no_longer() {
-    let quota = Quota { files: 2, wait: Duration::from_millis(1), ..one() };
-    let Asleep { served, client, worker } = Asleep::new(2, quota);
+    let quota = Quota { files: 2, ..one() };
+    let settings = Settings { wait: Duration::from_millis(300), ..alone() };
+    let Asleep { served, client, worker } = Asleep::new(2, settings, quota);
     is_busy(&served);
     kill(worker);
     assert_eq!(client.answer().status, 500);
 }
 
-/// A client that leaves has its file checked all the same: it cannot have more workers by that.
+/// A client that leaves costs no further time: its worker is ended, and the next client has another one.
 #[test]
-fn a_client_that_leaves_keeps_its_worker() {
-    let Asleep { served, client, worker } = Asleep::new(3, one());
-    drop(client);
+fn a_client_that_leaves_gives_its_worker_back() {
+    let Asleep { served, client, .. } = Asleep::new(3, alone(), one());
     is_busy(&served);
-    kill(worker);
+    drop(client);
     assert!(is_free_again(&served));
 }
 
@@ -129,15 +167,51 @@ fn health_is_that_of_a_worker() {
     let answer = get(served.address, "/health");
     assert_eq!((answer.status, answer.text("status")), (200, "ok"));
 
-    // A service whose workers answer nothing of any form, and one that has none.
-    for program in ["/bin/true", "/no/such/program"] {
-        let service = Service::new(program, patient());
-        assert!(probe(&service).is_err());
-        let served = Served::new(service, plenty());
-        let answer = get(served.address, "/health");
-        assert_eq!((answer.status, answer.text("status")), (503, "failing"), "{program}");
-        assert!(answer.text("message").contains("worker"), "{answer:?}");
-        let status = post(served.address, b"x").status;
-        assert!(status >= 500, "{status}");
-    }
+    // Workers that answer nothing of use, and a folder in which nothing can be stored.
+    let served = Served::lying(alone(), plenty());
+    let answer = get(served.address, "/health");
+    assert_eq!((answer.status, answer.text("status")), (503, "failing"));
+    assert!(answer.text("message").contains("no such lie"), "{answer:?}");
+    let served = Served::honest(Quota { spool: "/no/such/folder".into(), ..plenty() });
+    assert_eq!(get(served.address, "/health").text("status"), "failing");
+    assert_eq!(post(served.address, b"x").status, 507);
+}
+
+/// Workers are killed while clients send files: each answer is right, or says that the worker was killed.
+#[test]
+fn clients_survive_killed_workers() {
+    const CLIENTS: usize = 16;
+    let argument = format!("{}-killed", std::process::id());
+    let honest = env!("CARGO_BIN_EXE_zten-service").into();
+    let program = Some((honest, vec![argument.clone().into()]));
+    let service = Service::start(Settings { program, ..patient() }).unwrap();
+    let served = Served::new(service, plenty());
+    let file = valid();
+    let (killed, right) = (AtomicUsize::new(0), AtomicUsize::new(0));
+    std::thread::scope(|scope| {
+        for _ in 0..CLIENTS {
+            scope.spawn(|| {
+                for _ in 0..10 {
+                    let answer = post(served.address, &file);
+                    if answer.status == 200 {
+                        assert_eq!(answer.text("verdict"), "valid");
+                        right.fetch_add(1, Ordering::Relaxed);
+                    } else {
+                        assert_eq!(answer.status, 500, "{answer:?}");
+                        assert!(answer.text("message").contains("SIGKILL"), "{answer:?}");
+                        killed.fetch_add(1, Ordering::Relaxed);
+                    }
+                }
+            });
+        }
+        scope.spawn(|| {
+            while killed.load(Ordering::Relaxed) + right.load(Ordering::Relaxed) < CLIENTS * 10 {
+                if let Some(worker) = process(&argument) {
+                    kill(worker);
+                }
+                std::thread::sleep(Duration::from_millis(2));
+            }
+        });
+    });
+    assert!(right.into_inner() > 0);
 }

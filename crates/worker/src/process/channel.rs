@@ -15,32 +15,54 @@ use rustix::net::{
 };
 use serde::{Deserialize, Serialize};
 
-use crate::message::{DESCRIPTORS, PACKET, invalid};
+use super::message::{DESCRIPTORS, PACKET, invalid};
 
 /// Creates a pair of connected sockets.
-pub(crate) fn pair() -> io::Result<(OwnedFd, OwnedFd)> {
+///
+/// # Errors
+/// Too many descriptors are open.
+pub fn pair() -> io::Result<(OwnedFd, OwnedFd)> {
     Ok(socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None)?)
 }
 
 /// A packet to send: messages, and the descriptors of the files that they mention.
 #[derive(Debug, Default)]
-pub(crate) struct Packet {
+pub struct Packet {
     bytes: Vec<u8>,
     files: Vec<OwnedFd>,
 }
 
 impl Packet {
     /// Creates a packet of one message and the file that the message mentions.
-    pub(crate) fn of(message: &impl Serialize, file: Option<OwnedFd>) -> io::Result<Self> {
-        let bytes = postcard::to_allocvec(message).map_err(io::Error::other)?;
-        if bytes.len() > PACKET {
-            return Err(too_long());
-        }
-        Ok(Self { bytes, files: file.into_iter().collect() })
+    ///
+    /// # Errors
+    /// The message exceeds the maximum length of a packet.
+    pub fn of(message: &impl Serialize, file: Option<OwnedFd>) -> io::Result<Self> {
+        Self::with_files(message, file.into_iter().collect())
     }
 
-    /// Adds the messages and files of `other`, or returns `other` if the packet has no room for them.
-    pub(crate) fn append(&mut self, other: Self) -> Result<(), Self> {
+    /// Creates a packet of one message and the files that the message mentions, in order.
+    ///
+    /// # Errors
+    /// The message exceeds the maximum length of a packet, or there are too many files.
+    pub fn with_files(message: &impl Serialize, files: Vec<OwnedFd>) -> io::Result<Self> {
+        let bytes = postcard::to_allocvec(message).map_err(io::Error::other)?;
+        if bytes.len() > PACKET || files.len() > DESCRIPTORS {
+            return Err(too_long());
+        }
+        Ok(Self { bytes, files })
+    }
+
+    /// Returns the serialized messages.
+    pub fn bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+
+    /// Adds the messages and files of `other`.
+    ///
+    /// # Errors
+    /// Returns `other` if the packet has no room for them.
+    pub fn append(&mut self, other: Self) -> Result<(), Self> {
         let bytes = self.bytes.len().saturating_add(other.bytes.len());
         let files = self.files.len().saturating_add(other.files.len());
         if bytes > PACKET || files > DESCRIPTORS {
@@ -56,7 +78,7 @@ impl Packet {
     ///
     /// # Errors
     /// `WouldBlock` if the receiver has made no room in that time.
-    pub(crate) fn send_within(&self, socket: impl AsFd, patience: Duration) -> io::Result<()> {
+    pub fn send_within(&self, socket: impl AsFd, patience: Duration) -> io::Result<()> {
         let start = Instant::now();
         loop {
             match self.send(&socket) {
@@ -80,7 +102,7 @@ impl Packet {
     ///
     /// # Errors
     /// `WouldBlock` if the socket has no room.
-    pub(crate) fn send(&self, socket: impl AsFd) -> io::Result<()> {
+    pub fn send(&self, socket: impl AsFd) -> io::Result<()> {
         let files: Vec<BorrowedFd<'_>> = self.files.iter().map(AsFd::as_fd).collect();
         let mut space = [MaybeUninit::uninit(); cmsg_space!(ScmRights(DESCRIPTORS))];
         let mut control = SendAncillaryBuffer::new(&mut space);
@@ -109,7 +131,7 @@ fn too_long() -> io::Error {
 }
 
 /// Sends `bytes` as one packet without descriptors, by `write`: seccomp forbids `sendmsg` in a worker.
-pub(crate) fn write(socket: impl AsFd, bytes: &[u8]) -> io::Result<()> {
+pub fn write(socket: impl AsFd, bytes: &[u8]) -> io::Result<()> {
     loop {
         match rustix::io::write(&socket, bytes) {
             Err(rustix::io::Errno::INTR) => {}
@@ -120,7 +142,7 @@ pub(crate) fn write(socket: impl AsFd, bytes: &[u8]) -> io::Result<()> {
 
 /// A packet that was received.
 #[derive(Debug)]
-pub(crate) struct Received {
+pub struct Received {
     bytes: Vec<u8>,
     /// Offset of the next message.
     next: usize,
@@ -129,7 +151,10 @@ pub(crate) struct Received {
 
 impl Received {
     /// Receives a packet with its descriptors. Returns `None` if the other end is closed.
-    pub(crate) fn receive(socket: impl AsFd) -> io::Result<Option<Self>> {
+    ///
+    /// # Errors
+    /// The socket cannot be read, or the packet exceeds the maximum length or number of descriptors.
+    pub fn receive(socket: impl AsFd) -> io::Result<Option<Self>> {
         let mut bytes = vec![0; PACKET];
         let mut space = [MaybeUninit::uninit(); cmsg_space!(ScmRights(DESCRIPTORS))];
         let mut control = RecvAncillaryBuffer::new(&mut space);
@@ -156,7 +181,7 @@ impl Received {
     ///
     /// # Errors
     /// `WouldBlock` if no packet has arrived.
-    pub(crate) fn poll(socket: impl AsFd) -> io::Result<Option<Self>> {
+    pub fn poll(socket: impl AsFd) -> io::Result<Option<Self>> {
         let mut bytes = vec![0; PACKET];
         let length = loop {
             match recv(&socket, &mut *bytes, RecvFlags::DONTWAIT | RecvFlags::TRUNC) {
@@ -174,9 +199,12 @@ impl Received {
         Ok((!bytes.is_empty()).then_some(Self { bytes, next: 0, files }))
     }
 
-    /// Receives a packet without descriptors by `read`. Returns `None` if the other end is closed.
-    #[cfg(feature = "remote")]
-    pub(crate) fn read(socket: impl AsFd) -> io::Result<Option<Self>> {
+    /// Receives a packet without descriptors by `read`. Returns `None` if the other end is closed. A confined process may call
+    /// `recvmsg` on the socket to its broker only.
+    ///
+    /// # Errors
+    /// The socket cannot be read.
+    pub fn read(socket: impl AsFd) -> io::Result<Option<Self>> {
         let mut bytes = vec![0; PACKET];
         let length = loop {
             match rustix::io::read(&socket, &mut *bytes) {
@@ -188,8 +216,16 @@ impl Received {
         Ok((!bytes.is_empty()).then_some(Self { bytes, next: 0, files: Vec::new().into_iter() }))
     }
 
+    /// Creates a packet as if `bytes` had been received, without descriptors.
+    pub fn from_bytes(bytes: Vec<u8>) -> Self {
+        Self { bytes, next: 0, files: Vec::new().into_iter() }
+    }
+
     /// Parses the next message. Returns `None` at the end of the packet.
-    pub(crate) fn message<'a, T: Deserialize<'a>>(&'a mut self) -> io::Result<Option<T>> {
+    ///
+    /// # Errors
+    /// The bytes are no message of type `T`.
+    pub fn message<'a, T: Deserialize<'a>>(&'a mut self) -> io::Result<Option<T>> {
         let rest = self.bytes.get(self.next..).unwrap_or_default();
         if rest.is_empty() {
             return Ok(None);
@@ -201,7 +237,7 @@ impl Received {
     }
 
     /// Returns whether all messages have been parsed.
-    pub(crate) fn is_over(&self) -> bool {
+    pub fn is_over(&self) -> bool {
         self.next >= self.bytes.len()
     }
 
@@ -209,43 +245,42 @@ impl Received {
     ///
     /// # Errors
     /// The packet has fewer descriptors than its messages mention. The kernel drops descriptors beyond the process's limit.
-    pub(crate) fn file(&mut self) -> io::Result<File> {
+    pub fn file(&mut self) -> io::Result<File> {
         self.files.next().map(File::from).ok_or_else(|| invalid("a descriptor is missing"))
     }
 }
 
 /// Returns whether `error` says that there are too many descriptors: in the system (`ENFILE`), in this process (`EMFILE`) or in
 /// flight between processes (`ETOOMANYREFS`).
-pub(crate) fn is_too_many(error: &io::Error) -> bool {
+pub fn is_too_many(error: &io::Error) -> bool {
     error.raw_os_error().is_some_and(|number| [23, 24, 109].contains(&number))
 }
 
 /// Returns whether `error` says that the other end is closed.
-pub(crate) fn is_gone(error: &io::Error) -> bool {
+pub fn is_gone(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::BrokenPipe | io::ErrorKind::ConnectionReset)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::message::{Reply, Request};
 
     #[test]
     fn messages_arrive_with_their_files() {
         let (own, theirs) = pair().unwrap();
         let file = File::open(concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml")).unwrap();
         let mut packet = Packet::default();
-        let one = || Packet::of(&Reply::Created, Some(file.try_clone().unwrap().into())).unwrap();
+        let one = || Packet::of(&7_u8, Some(file.try_clone().unwrap().into())).unwrap();
         let count = (0..99).take_while(|_| packet.append(one()).is_ok()).count();
         assert_eq!(count, DESCRIPTORS);
         packet.send(&own).unwrap();
         drop(own);
         let mut received = Received::receive(&theirs).unwrap().unwrap();
         for _ in 0..DESCRIPTORS {
-            assert!(matches!(received.message().unwrap(), Some(Reply::Created)));
+            assert_eq!(received.message::<u8>().unwrap(), Some(7));
             assert!(received.file().unwrap().metadata().unwrap().is_file());
         }
-        assert!(received.message::<Reply<'_>>().unwrap().is_none() && received.file().is_err());
+        assert!(received.message::<u8>().unwrap().is_none() && received.file().is_err());
         assert!(Received::receive(&theirs).unwrap().is_none());
     }
 
@@ -256,12 +291,20 @@ mod tests {
             write(&theirs, bytes).unwrap();
             Received::poll(&own)
         };
-        for wrong in [&b"\xff"[..], &[2], &[2, 0, 3, b'a'], &[2, 9, 0], &[6, 1]] {
-            let mut received = sent(wrong).unwrap().unwrap();
-            assert!(received.message::<Request<'_>>().is_err(), "{wrong:?}");
-        }
+        let mut received = sent(&[2]).unwrap().unwrap();
+        assert!(received.message::<bool>().is_err());
         assert!(sent(&vec![0; PACKET + 1]).is_err());
         let (own, _theirs) = pair().unwrap();
         assert_eq!(Received::poll(&own).unwrap_err().kind(), io::ErrorKind::WouldBlock);
+    }
+
+    #[test]
+    fn the_broker_takes_no_descriptors() {
+        let (own, theirs) = pair().unwrap();
+        let file = File::open("/dev/null").unwrap();
+        Packet::of(&7_u8, Some(file.into())).unwrap().send(&theirs).unwrap();
+        let mut received = Received::poll(&own).unwrap().unwrap();
+        assert_eq!(received.message::<u8>().unwrap(), Some(7));
+        assert!(received.file().is_err());
     }
 }

@@ -17,18 +17,19 @@ fn main() -> ExitCode {
 #[cfg(target_os = "linux")]
 mod program {
     use std::error::Error;
-    use std::io::{self, Write as _};
+    use std::io::{self, Write};
     use std::net::{SocketAddr, TcpListener};
+    use std::path::PathBuf;
     use std::process::ExitCode;
     use std::time::Duration;
 
     use clap::Parser;
+    use clap::builder::{PathBufValueParser, TypedValueParser as _};
     use tokio::signal::unix::{SignalKind, signal};
-    use zten_service::http::{HttpFront, Quota, probe};
-    use zten_service::{Service, Settings};
-
-    /// The first argument that makes the program a worker.
-    const WORKER: &str = "worker";
+    use zten_report::policy::{self, Policy};
+    use zten_service::http::{HttpFront, Quota};
+    use zten_service::{CHECK, Service, Settings};
+    use zten_worker::Budget;
 
     const MEBIBYTE: u64 = 1 << 20;
 
@@ -43,9 +44,9 @@ mod program {
         #[arg(long, default_value_t = Quota::default().size / MEBIBYTE)]
         size: u64,
         /// Check up to this many files at the same time.
-        #[arg(long, default_value_t = Quota::default().workers)]
+        #[arg(long, default_value_t = Settings::default().workers)]
         workers: usize,
-        /// Receive or check up to this many files at the same time; each file is held in memory.
+        /// Receive or check up to this many files at the same time; each file takes its size of the disk.
         #[arg(long, default_value_t = Quota::default().files)]
         files: usize,
         /// Let up to this many requests wait while --files files are received or checked.
@@ -55,22 +56,42 @@ mod program {
         #[arg(long, default_value_t = Quota::default().connections)]
         connections: usize,
         /// Limit the address space of a worker to this many MiB.
-        #[arg(long, default_value_t = Settings::default().memory / MEBIBYTE)]
+        #[arg(long, default_value_t = Settings::default().budget.memory / MEBIBYTE)]
         memory: u64,
-        /// Limit the upload of a file to this many seconds.
+        /// Limit the upload of a file to this many seconds, and what it takes at --rate.
         #[arg(long, default_value_t = Quota::default().body.as_secs())]
         body: u64,
-        /// Limit the check of a file to this many seconds.
-        #[arg(long, default_value_t = Settings::default().time.as_secs())]
+        /// Expect at least this many KiB per second of a client.
+        #[arg(long, default_value_t = Quota::default().rate / 1024)]
+        rate: u64,
+        /// Limit the check of a file to this many seconds, and one for each 16 MiB.
+        #[arg(long, default_value_t = Settings::default().budget.deadline.as_secs())]
         time: u64,
+        /// Require of files what this policy says: docs/policy.md.
+        #[arg(long, value_name = "FILE",
+              value_parser = PathBufValueParser::new().try_map(policy::read))]
+        policy: Option<Box<Policy>>,
+        /// Receive files in this folder, in which they have no name.
+        #[arg(long, value_name = "DIR", default_value_os_t = Quota::default().spool)]
+        spool: PathBuf,
+        /// Write no line for each request to standard error.
+        #[arg(long)]
+        quiet: bool,
     }
 
     impl Arguments {
         fn settings(&self) -> Settings {
+            let time = Duration::from_secs(self.time);
+            let memory = self.memory.saturating_mul(MEBIBYTE);
+            let default = Settings::default();
+            // A worker has one thread, so an honest worker cannot use more processor time than the time limit.
+            let budget = Budget { memory, processor_time: time, deadline: time, ..default.budget };
             Settings {
-                time: Duration::from_secs(self.time),
-                memory: self.memory.saturating_mul(MEBIBYTE),
-                ..Settings::default()
+                workers: self.workers,
+                queue: self.files,
+                budget,
+                policy: self.policy.clone(),
+                ..default
             }
         }
 
@@ -79,19 +100,18 @@ mod program {
                 size: self.size.saturating_mul(MEBIBYTE),
                 files: self.files,
                 queue: self.queue,
-                workers: self.workers,
                 connections: self.connections,
                 body: Duration::from_secs(self.body),
+                rate: self.rate.saturating_mul(1024),
+                spool: self.spool.clone(),
                 ..Quota::default()
             }
         }
     }
 
     pub(super) fn main() -> ExitCode {
-        let mut arguments = std::env::args().skip(1);
-        if arguments.next().as_deref() == Some(WORKER) {
-            return zten_service::work(arguments);
-        }
+        // First: in a worker this call never returns.
+        zten_worker::init(&[&CHECK]);
         match serve(&Arguments::parse()) {
             Ok(()) => ExitCode::SUCCESS,
             Err(error) => {
@@ -102,11 +122,16 @@ mod program {
     }
 
     fn serve(arguments: &Arguments) -> Result<(), Box<dyn Error>> {
-        let service = Service::of_this_program(WORKER, arguments.settings());
-        probe(&service)?;
+        let service = Service::start(arguments.settings())?;
+        // Receiving the first file would fail otherwise.
+        tempfile::tempfile_in(&arguments.spool)
+            .map_err(|error| format!("--spool {}: {error}", arguments.spool.display()))?;
+        let log: Box<dyn Write + Send> =
+            if arguments.quiet { Box::new(io::sink()) } else { Box::new(io::stderr()) };
         let listener = TcpListener::bind(arguments.listen)?;
         let address = listener.local_addr()?;
-        Ok(HttpFront::new(service, arguments.quota()).serve(listener, told_to_stop(address))?)
+        let front = HttpFront::new(service, arguments.quota(), log);
+        Ok(front.serve(listener, told_to_stop(address))?)
     }
 
     /// Prints the `address` of the service, and returns after SIGTERM or SIGINT. If handlers cannot be installed, it never

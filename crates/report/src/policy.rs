@@ -1,0 +1,497 @@
+//! Policies: requirements on valid files beyond the rules of the formats, and findings that are tolerated.
+//!
+//! A policy is read by the process that the user called, and sent to the confined process that reads the file. That process
+//! checks the file against the policy after the file's manifest is valid, and before it reads the data.
+
+use std::fmt;
+use std::fs::File;
+use std::io::Read as _;
+use std::path::Path;
+
+use serde::de::{Error as _, Visitor};
+use serde::{Deserialize, Deserializer, Serialize};
+use zten::error::Location;
+use zten::escape::quoted;
+use zten::finding::{Finding, Verdict, ZTENSOR, format_name};
+use zten::formats::{Block, Format, KINDS};
+use zten::num::u64_from_usize;
+use zten::rules::{Class, Row};
+use zten::{Component, DType, Digest, Encoding, Generation, Manifest, Tensor};
+
+use crate::catalog::{self, COMPRESSION, DIGEST, DTYPE, FORMAT, SIZE};
+use crate::size::{self, human};
+use crate::totals::dtype_name;
+
+/// The largest length of a policy in bytes.
+const MOST: u64 = 1 << 20;
+
+/// The rules on the values of elements. They can be tolerated, because a file that breaks them has still been checked
+/// completely.
+const VALUE_RULES: [&str; 5] =
+    ["bool-value", "nibble-value", "tensor-bool-value", "index-order", "cell-repeated"];
+
+/// The algorithms that a policy may require. CRC-32C is not among them, because it detects accidental changes only.
+const DIGESTS: [&str; 2] = ["sha256", "xxh3"];
+
+/// The requirements of a caller beyond the rules of the file formats: `docs/policy.md`. An absent key requires nothing.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Policy {
+    /// The only formats that are allowed.
+    #[serde(deserialize_with = "formats")]
+    allow_formats: Option<Vec<String>>,
+    /// The formats that are forbidden.
+    #[serde(deserialize_with = "formats")]
+    forbid_formats: Option<Vec<String>>,
+    /// The dtypes that components may have.
+    #[serde(deserialize_with = "dtypes")]
+    allow_dtypes: Option<Vec<String>>,
+    /// The largest size in bytes of a file, and of each shard.
+    max_file_size: Option<Size>,
+    /// The largest number of decoded bytes of all tensors together.
+    max_decoded_size: Option<Size>,
+    /// The largest number of decoded bytes of a tensor.
+    max_tensor_size: Option<Size>,
+    /// The largest number of tensors of a file.
+    max_tensors: Option<u64>,
+    /// The accepted digest algorithms. Each component must have a digest by one of them.
+    #[serde(deserialize_with = "digests")]
+    require_digests: Option<Vec<String>>,
+    /// True if no component may be compressed.
+    forbid_compression: bool,
+    /// The classes and functions that pickles may import beyond those that zten knows, as in `omegaconf.ListConfig`.
+    #[serde(deserialize_with = "globals")]
+    allow_globals: Option<Vec<String>>,
+    /// The rules whose findings do not fail the command.
+    #[serde(deserialize_with = "tolerable_rules")]
+    tolerate: Option<Vec<String>>,
+    /// The rules whose notes make a file invalid.
+    #[serde(deserialize_with = "known_rules")]
+    deny: Option<Vec<String>>,
+}
+
+/// A number of bytes, written in a policy as an integer or as a text such as `10GiB`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+struct Size(u64);
+
+impl<'de> Deserialize<'de> for Size {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Spelled;
+        impl Visitor<'_> for Spelled {
+            type Value = Size;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a number of bytes, or a text such as \"10GiB\"")
+            }
+
+            fn visit_i64<E: serde::de::Error>(self, value: i64) -> Result<Size, E> {
+                let size = u64::try_from(value).map(Size);
+                size.map_err(|_| E::custom(format!("invalid size {value}")))
+            }
+
+            fn visit_str<E: serde::de::Error>(self, value: &str) -> Result<Size, E> {
+                size::parse(value).map(Size).map_err(E::custom)
+            }
+        }
+        // In the message to a worker the size is a plain number.
+        if deserializer.is_human_readable() {
+            deserializer.deserialize_any(Spelled)
+        } else {
+            u64::deserialize(deserializer).map(Self)
+        }
+    }
+}
+
+/// Deserializes a list of names, each of which must pass `check`. Names are not escaped in messages of `check`, because the
+/// caller escapes the whole message.
+fn names<'de, D: Deserializer<'de>>(
+    deserializer: D,
+    check: impl Fn(&str) -> Result<(), String>,
+) -> Result<Option<Vec<String>>, D::Error> {
+    let names = Option::<Vec<String>>::deserialize(deserializer)?;
+    names.iter().flatten().try_for_each(|name| check(name)).map_err(D::Error::custom)?;
+    Ok(names)
+}
+
+/// Checks that `name` is in the list `known` of names of the kind `what`.
+fn check_known(what: &str, name: &str, known: &[impl AsRef<str>]) -> Result<(), String> {
+    if known.iter().any(|one| one.as_ref() == name) {
+        return Ok(());
+    }
+    let known: Vec<_> = known.iter().map(AsRef::as_ref).collect();
+    Err(format!("unknown {what} \"{name}\": expected {}", known.join(", ")))
+}
+
+fn formats<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Vec<String>>, D::Error> {
+    let generations = ["0.1", "1.1", "1.2", "2"].map(|own| format!("{ZTENSOR}-{own}"));
+    let named = zten::formats::rules::rows().filter_map(|row| row.id().strip_prefix("format-"));
+    let read = Format::ALL.iter().map(|format| format.name());
+    let others =
+        read.chain(named.filter(|name| *name != "unknown")).chain(KINDS).map(str::to_owned);
+    let known: Vec<_> = [ZTENSOR.to_owned()].into_iter().chain(generations).chain(others).collect();
+    names(deserializer, |name| check_known("format", name, &known))
+}
+
+fn dtypes<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Vec<String>>, D::Error> {
+    let plain = DType::ALL.iter().filter(|dtype| **dtype != DType::Unknown).map(|own| own.name());
+    let known: Vec<_> = plain.chain(Block::names()).collect();
+    names(deserializer, |name| {
+        if is_numpy_name(name) { Ok(()) } else { check_known("dtype", name, &known) }
+    })
+}
+
+fn digests<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Vec<String>>, D::Error> {
+    names(deserializer, |name| check_known("digest algorithm", name, &DIGESTS))
+}
+
+/// Deserializes the names of classes: a module, a dot, and a name without a dot. A name with a dot could lead to any function of
+/// the module.
+fn globals<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Vec<String>>, D::Error> {
+    let is_word = |word: &str| {
+        word.chars().all(|letter| letter.is_ascii_alphanumeric() || letter == '_')
+            && word.starts_with(|first: char| !first.is_ascii_digit())
+    };
+    names(deserializer, |name| match name.split('.').count() {
+        2.. if name.split('.').all(is_word) => Ok(()),
+        _ => Err(format!(
+            "invalid class \"{name}\": expected a module and a name, as in omegaconf.listconfig.ListConfig"
+        )),
+    })
+}
+
+fn tolerable_rules<'de, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Option<Vec<String>>, D::Error> {
+    names(deserializer, |name| match catalog::find(name) {
+        None => check_known_rule(name),
+        // A file with such a pickle must never pass: only its imports are checked.
+        Some(row) if row.id() == "npy-objects" => Err(format!(
+            "rule {name} cannot be tolerated: zten checks what the pickled objects import, and not what they do with it"
+        )),
+        Some(row) if row.id() == GLOBAL => Err(format!(
+            "rule {name} cannot be tolerated: an import may run any code; `allow-globals` names the classes that may be imported"
+        )),
+        Some(row) if row.class() == Class::Unsupported => Ok(()),
+        Some(row) if VALUE_RULES.contains(&row.id()) => Ok(()),
+        Some(row) if row.class() == Class::Note => Err(format!(
+            "rule {name} makes notes only, which fail no command; `deny` makes them errors"
+        )),
+        Some(_) => Err(format!(
+            "rule {name} cannot be tolerated: a file that breaks it is not checked any further; expected a rule on what is not supported, {}",
+            VALUE_RULES.join(", ")
+        )),
+    })
+}
+
+fn known_rules<'de, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Option<Vec<String>>, D::Error> {
+    names(deserializer, check_known_rule)
+}
+
+/// Checks that `name` is the id of a rule, or was one in an earlier version.
+fn check_known_rule(name: &str) -> Result<(), String> {
+    if catalog::find(name).is_some() || catalog::is_retired(name) {
+        return Ok(());
+    }
+    Err(format!("unknown rule \"{name}\"; `zten explain` lists all"))
+}
+
+/// Reads a policy from a file.
+///
+/// # Errors
+/// The file cannot be read, or is not a valid policy. The message names the line.
+pub fn read(path: impl AsRef<Path>) -> Result<Box<Policy>, String> {
+    let file = File::open(path).map_err(|error| error.to_string())?;
+    let mut text = String::new();
+    let read = file.take(MOST.saturating_add(1)).read_to_string(&mut text);
+    if u64_from_usize(read.map_err(|error| error.to_string())?) > MOST {
+        return Err(format!("policy exceeds the maximum of {MOST} bytes"));
+    }
+    parse(&text).map(Box::new)
+}
+
+fn parse(text: &str) -> Result<Policy, String> {
+    let policy: Policy = toml::from_str(text).map_err(|mut error| {
+        let before = error.span().and_then(|span| text.get(..span.start)).unwrap_or_default();
+        let line = before.matches('\n').count().saturating_add(1);
+        // Without its input, the error names the key in one line. With it, the error prints an excerpt of several lines.
+        error.set_input(None);
+        format!("line {line}: {}", error.to_string().trim_end().replace('\n', " "))
+    })?;
+    if let Some(rule) = policy.tolerate.iter().flatten().find(|rule| policy.denies(rule)) {
+        return Err(format!("rule {rule} is in `tolerate` and in `deny`"));
+    }
+    // An empty policy is probably a file that was truncated or never written, and must not let every file pass.
+    if policy == Policy::default() {
+        return Err("the policy has no requirement".to_owned());
+    }
+    Ok(policy)
+}
+
+/// What a policy objects to in a file whose manifest is valid.
+#[derive(Debug)]
+pub struct Violations<'a> {
+    /// The first violation.
+    pub finding: Finding,
+    /// The other tensors that violate the policy. `None` if the file as a whole violates it: then tensors are not checked.
+    pub others: Option<Vec<Tensor<'a>>>,
+}
+
+/// A violation of the policy: the rule, the sentence for the message, and the component.
+type Violation<'a> = (&'static Row, String, Option<Component<'a>>);
+
+/// The rule on what pickles may import.
+pub const GLOBAL: &str = "torch-global";
+
+impl Policy {
+    /// Returns whether the policy names classes that pickles may import. If so, files are opened with the tolerance for unknown
+    /// imports, and [`allows_all_globals`](Self::allows_all_globals) compares the imports.
+    pub fn allows_globals(&self) -> bool {
+        self.allow_globals.is_some()
+    }
+
+    /// Returns whether pickles may import everything that the findings of a file name.
+    pub fn allows_all_globals(&self, findings: &[zten::manifest::Finding]) -> bool {
+        let mut names = findings.iter().flat_map(zten::manifest::Finding::names);
+        self.allow_globals
+            .as_ref()
+            .is_some_and(|allowed| names.all(|name| allowed.iter().any(|one| one == name)))
+    }
+
+    /// Returns whether the policy tolerates findings of the rule `row`.
+    pub fn tolerates(&self, row: Option<&Row>) -> bool {
+        let tolerated = self.tolerate.as_deref().unwrap_or_default();
+        row.is_some_and(|row| tolerated.iter().any(|id| id == row.id()))
+    }
+
+    /// Returns whether the policy makes notes of the rule `id` errors.
+    pub fn denies(&self, id: &str) -> bool {
+        self.deny.iter().flatten().any(|denied| denied == id)
+    }
+
+    /// Returns whether files of `format` and `generation` are allowed. An index holds no tensors of its own: it is allowed
+    /// if the format of the files that it names is allowed, and indices are not forbidden.
+    fn allows_format(&self, format: &str, generation: Option<Generation>) -> bool {
+        let own = generation.map(|own| format!("{format}-{}", own.as_str()));
+        let named = format.strip_suffix("-index");
+        let holds = |names: &Vec<String>, format: &str| {
+            names.iter().any(|name| name == format || Some(name) == own.as_ref())
+        };
+        let allowed = |names: &Vec<String>| holds(names, named.unwrap_or(format));
+        let forbidden = |names: &Vec<String>| {
+            holds(names, format) || named.is_some_and(|named| holds(names, named))
+        };
+        self.allow_formats.as_ref().is_none_or(allowed)
+            && !self.forbid_formats.as_ref().is_some_and(forbidden)
+    }
+
+    /// Checks a file of `length` bytes whose manifest is valid against the requirements of the policy.
+    ///
+    /// # Errors
+    /// The violations.
+    pub fn check<'a, B: AsRef<[u8]>>(
+        &self,
+        manifest: &'a Manifest<B>,
+        length: u64,
+    ) -> Result<(), Box<Violations<'a>>> {
+        let found = |(row, sentence, component): Violation<'_>| {
+            let mut finding = Finding::new(Verdict::Invalid, sentence);
+            finding.row = Some(row);
+            finding.offset = component.map(|component| component.extent().offset());
+            let place = component.map_or(Location::default(), |component| component.location());
+            finding.named(manifest, place)
+        };
+        if let Some((violation, shard)) = self.violation_of_file(manifest, length) {
+            let shard = shard.map(str::to_owned);
+            let finding = Finding { shard, ..found(violation) };
+            return Err(Box::new(Violations { finding, others: None }));
+        }
+        let mut violations = manifest
+            .tensors()
+            .filter_map(|tensor| self.violation_of_tensor(&tensor).map(|found| (tensor, found)));
+        let Some((_, first)) = violations.next() else { return Ok(()) };
+        let finding = found(first);
+        let others = Some(violations.map(|(tensor, _)| tensor).collect());
+        Err(Box::new(Violations { finding, others }))
+    }
+
+    /// Returns the first violation by the file as a whole, and the name of the shard if a shard violates the policy.
+    fn violation_of_file<'a, B: AsRef<[u8]>>(
+        &self,
+        manifest: &'a Manifest<B>,
+        length: u64,
+    ) -> Option<(Violation<'a>, Option<&'a str>)> {
+        if let Some(violation) =
+            self.violation_of_format(format_name(manifest), manifest.generation())
+        {
+            return Some((violation, None));
+        }
+        let own = [(length, None)].into_iter();
+        let shards = manifest.shards().map(|shard| (shard.size(), Some(shard.name())));
+        let files = own.chain(shards).find_map(|(size, shard)| {
+            check_max_size("file size", Some(size), self.max_file_size).map(|found| (found, shard))
+        });
+        let tensors = u64_from_usize(manifest.len());
+        let count = self
+            .max_tensors
+            .filter(|most| tensors > *most)
+            .map(|most| (&SIZE, format!("{tensors} tensors exceed the maximum of {most}"), None));
+        files.or_else(|| {
+            let decoded = || {
+                check_max_size("decoded size", decoded(manifest.tensors()), self.max_decoded_size)
+            };
+            Some((count.or_else(decoded)?, None))
+        })
+    }
+
+    fn violation_of_format(
+        &self,
+        format: &str,
+        generation: Option<Generation>,
+    ) -> Option<Violation<'static>> {
+        let words = match generation {
+            Some(generation) => format!("{format}-{}", generation.as_str()),
+            None => format.to_owned(),
+        };
+        (!self.allows_format(format, generation))
+            .then(|| (&FORMAT, format!("format {words} is not allowed"), None))
+    }
+
+    /// Returns the first violation by `tensor`.
+    fn violation_of_tensor<'a>(&self, tensor: &Tensor<'a>) -> Option<Violation<'a>> {
+        let of_component = tensor.components().find_map(|component| {
+            let (row, sentence) = self.violation_of_component(&component)?;
+            Some((row, sentence, Some(component)))
+        });
+        of_component.or_else(|| {
+            let size = decoded([*tensor].into_iter());
+            let (row, sentence, _) = check_max_size("decoded size", size, self.max_tensor_size)?;
+            Some((row, sentence, tensor.components().next()))
+        })
+    }
+
+    fn violation_of_component(&self, component: &Component<'_>) -> Option<(&'static Row, String)> {
+        if let Some(allowed) = &self.allow_dtypes {
+            let dtype = dtype_name(component);
+            let name = dtype.as_deref().or_else(|| numpy_name(component));
+            if !allowed.iter().any(|own| Some(own.as_str()) == name) {
+                let words = dtype.unwrap_or_else(|| quoted(component.type_name()).into());
+                return Some((&DTYPE, format!("dtype {words} is not allowed")));
+            }
+        }
+        if self.forbid_compression && component.encoding() != Encoding::Raw {
+            let words = format!("encoding {} is not allowed", quoted(component.encoding_name()));
+            return Some((&COMPRESSION, words));
+        }
+        let required = self.require_digests.as_ref()?;
+        let own = component.digest();
+        let algorithm = own.as_ref().map(Digest::algorithm);
+        // In 0.1 the text of a digest may begin with the name of an algorithm and still not be a digest, so it is not accepted.
+        let is_verifiable = !matches!(own, Some(Digest::Unverifiable(_)));
+        if is_verifiable && required.iter().any(|one| Some(one.as_str()) == algorithm) {
+            return None;
+        }
+        let required = required.join(" or ");
+        let found = algorithm.map_or("none".to_owned(), quoted);
+        Some((&DIGEST, format!("expected a digest by {required}, found {found}")))
+    }
+
+    /// Applies the policy to a file of `length` bytes that zten does not read because of `finding`. Returns the violation, which
+    /// replaces the finding, or `None`. Checks the format and the size. Numbers that are not known, such as the number of
+    /// tensors, violate every maximum.
+    pub fn check_unread(&self, finding: &Finding, length: u64) -> Option<Finding> {
+        if !matches!(finding.verdict, Verdict::Unsupported | Verdict::Limit) {
+            return None;
+        }
+        let violation = match finding.format {
+            Some(format) => self.violation_of_format(format, finding.generation),
+            // A file of an unknown format is not in any list of allowed formats.
+            None if self.allow_formats.is_some() && !self.tolerates(finding.row) => {
+                Some((&FORMAT, "a file of an unknown format is not allowed".to_owned(), None))
+            }
+            None => None,
+        };
+        let violation = violation.or_else(|| self.violation_of_length(length)).or_else(|| {
+            let unknown = |what: &str, most| check_max_size(what, None, most);
+            let count = |most| {
+                let sentence = format!("unknown number of tensors: expected at most {most}");
+                (&SIZE, sentence, None)
+            };
+            self.max_tensors
+                .map(count)
+                .or_else(|| unknown("decoded size", self.max_decoded_size))
+                .or_else(|| unknown("size of the largest tensor", self.max_tensor_size))
+        });
+        let (row, sentence, _) = violation?;
+        let mut violated = Finding::new(Verdict::Invalid, sentence);
+        (violated.row, violated.format) = (Some(row), finding.format);
+        Some(violated)
+    }
+
+    /// Applies the policy to a file of `length` bytes of a kind that holds no tensors. Returns the violation, if there is one.
+    pub fn check_other(&self, kind: &'static str, length: u64) -> Option<Finding> {
+        let is_forbidden = self.forbid_formats.iter().flatten().any(|name| name == kind);
+        let forbidden = || {
+            let sentence = format!("a file of the kind {kind} is not allowed");
+            is_forbidden.then_some((&FORMAT, sentence, None))
+        };
+        let violation = forbidden().or_else(|| self.violation_of_length(length));
+        let (row, sentence, _): Violation<'_> = violation?;
+        let mut finding = Finding::new(Verdict::Invalid, sentence);
+        (finding.row, finding.format) = (Some(row), Some(kind));
+        Some(finding)
+    }
+
+    fn violation_of_length(&self, length: u64) -> Option<Violation<'static>> {
+        check_max_size("file size", Some(length), self.max_file_size)
+    }
+
+    /// Returns the index of the first of `notes` that the policy denies.
+    pub fn denied(&self, notes: &[Finding]) -> Option<usize> {
+        notes.iter().position(|note| note.row.is_some_and(|row| self.denies(row.id())))
+    }
+}
+
+/// Makes a note that a policy denies an error.
+pub fn to_error(mut note: Finding) -> Finding {
+    note.verdict = Verdict::Invalid;
+    note.sentence.push_str(": the policy denies that");
+    note
+}
+
+/// Returns whether `name` has the form of a NumPy type that zten does not interpret, such as `<U7` or a list of fields.
+fn is_numpy_name(name: &str) -> bool {
+    name.starts_with(['<', '>', '|', '['])
+}
+
+/// Returns the name of the type of opaque or unread elements of another format than zTensor, if the name is one of NumPy. Any
+/// other unknown name is not compared with the allowed dtypes, because a file could use the name of one of them.
+fn numpy_name<'a>(component: &Component<'a>) -> Option<&'a str> {
+    let name = Some(component.type_name()).filter(|name| is_numpy_name(name));
+    name.filter(|_| component.generation().is_none())
+}
+
+/// Returns the decoded bytes of all components, or `None` if the length of a component is not known. Fields of records share the
+/// bytes of the records, which are counted once.
+fn decoded<'a>(mut tensors: impl Iterator<Item = Tensor<'a>>) -> Option<u64> {
+    tensors.try_fold(0_u64, |sum, tensor| {
+        let mut owners = tensor.components().filter(|component| !component.is_field_of_records());
+        owners.try_fold(sum, |sum, component| {
+            component.decoded_length().map(|length| sum.saturating_add(length))
+        })
+    })
+}
+
+/// Returns a violation if `size` is larger than the maximum `most`, or is not known. `what` names the size in the message.
+fn check_max_size(what: &str, size: Option<u64>, most: Option<Size>) -> Option<Violation<'static>> {
+    let Size(most) = most?;
+    let words = match size {
+        Some(size) if size <= most => return None,
+        Some(size) => {
+            format!("{what} {size} exceeds the maximum of {most} bytes ({})", human(most))
+        }
+        None => format!("unknown {what}: expected at most {most} bytes"),
+    };
+    Some((&SIZE, words, None))
+}

@@ -1,0 +1,176 @@
+//! Why a job has no answer, and why a pool cannot start.
+
+use std::error::Error;
+use std::fmt;
+use std::io;
+use std::process::ExitStatus;
+use std::time::Duration;
+
+/// Why a job has no answer. None of these says anything about the file of the job, except [`Failed`](Self::Failed).
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum JobError {
+    /// As many jobs wait as may wait. The job was not taken, and can be submitted again later.
+    QueueFull,
+    /// The job has waited in the queue for this time, which is the limit of the pool. It can be submitted again later.
+    Waited(Duration),
+    /// The caller has canceled the job.
+    Canceled,
+    /// The pool is being dropped.
+    Stopped,
+    /// No worker can be started.
+    NotStarted(io::Error),
+    /// The worker did not read the file, because the system lacks a layer of the confinement that the pool requires. The
+    /// text names the layer.
+    NotConfined(String),
+    /// The worker was killed at the deadline, this long after it took the job.
+    Deadline(Duration),
+    /// The worker ended before its answer was complete.
+    Ended(Ending),
+    /// The answer breaks the protocol, exceeds the limit, or does not pass the check of its function. The worker was killed.
+    Answer(String),
+    /// The function has reported this error. The text comes from the worker, which may lie; [`Display`](fmt::Display)
+    /// escapes it.
+    Failed(String),
+}
+
+impl fmt::Display for JobError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::QueueFull => f.write_str("the queue is full"),
+            Self::Waited(time) => write!(f, "no worker became free within {time:?}"),
+            Self::Canceled => f.write_str("the job was canceled"),
+            Self::Stopped => f.write_str("the pool has stopped"),
+            Self::NotStarted(error) => write!(f, "no worker can be started: {error}"),
+            Self::NotConfined(why) => {
+                write!(f, "the worker could not be confined, and has read nothing: {why}")
+            }
+            Self::Deadline(time) => {
+                write!(f, "the worker was killed: it gave no answer within {time:?}")
+            }
+            Self::Ended(ending) => write!(f, "the worker ended without an answer: {ending}"),
+            Self::Answer(why) => write!(f, "the worker was killed: invalid answer: {why}"),
+            Self::Failed(text) => {
+                for c in text.chars() {
+                    // Text of a worker must not move the cursor of a terminal, or hide or reorder other text.
+                    if c.is_alphanumeric() || matches!(c, ' '..='~') {
+                        write!(f, "{c}")?;
+                    } else {
+                        write!(f, "{}", c.escape_unicode())?;
+                    }
+                }
+                Ok(())
+            }
+        }
+    }
+}
+
+impl Error for JobError {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        match self {
+            Self::NotStarted(error) => Some(error),
+            _ => None,
+        }
+    }
+}
+
+impl JobError {
+    /// Returns whether the same job may succeed later: the pool was busy, or could not start a worker.
+    pub fn is_temporary(&self) -> bool {
+        matches!(self, Self::QueueFull | Self::Waited(_) | Self::NotStarted(_))
+    }
+}
+
+/// How a worker ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Ending {
+    /// The worker made a system call that its filter forbids (`SIGSYS`). Code that reads files makes no such call, so the
+    /// file has probably taken the worker over.
+    ForbiddenCall,
+    /// The worker used more processor time than its budget (`SIGXCPU`).
+    ProcessorTime,
+    /// The worker wrote to a file (`SIGXFSZ`).
+    Output,
+    /// The worker aborted (`SIGABRT`): usually memory ran out where an allocation cannot fail.
+    Aborted,
+    /// The function panicked.
+    Panicked,
+    /// Another signal killed the worker. 9 is also what the kernel sends when the system runs out of memory.
+    Signal(i32),
+    /// The worker ended by itself, with this exit status if it is known.
+    Exited(Option<i32>),
+}
+
+/// The exit status of a process that has panicked.
+const PANIC: i32 = 101;
+
+impl From<ExitStatus> for Ending {
+    fn from(status: ExitStatus) -> Self {
+        #[cfg(target_os = "linux")]
+        if let Some(signal) = std::os::unix::process::ExitStatusExt::signal(&status) {
+            // The numbers of Linux on all processors that Rust runs on except MIPS and SPARC.
+            return match signal {
+                6 => Self::Aborted,
+                24 => Self::ProcessorTime,
+                25 => Self::Output,
+                31 => Self::ForbiddenCall,
+                signal => Self::Signal(signal),
+            };
+        }
+        match status.code() {
+            Some(PANIC) => Self::Panicked,
+            code => Self::Exited(code),
+        }
+    }
+}
+
+impl fmt::Display for Ending {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::ForbiddenCall => f.write_str("it made a forbidden system call (SIGSYS)"),
+            Self::ProcessorTime => f.write_str("it exceeded its processor time (SIGXCPU)"),
+            Self::Output => f.write_str("it wrote to a file (SIGXFSZ)"),
+            Self::Aborted => f.write_str("it aborted, probably out of memory (SIGABRT)"),
+            Self::Panicked => f.write_str("it panicked"),
+            Self::Signal(9) => f.write_str("it was killed (SIGKILL)"),
+            Self::Signal(number) => write!(f, "it was killed by signal {number}"),
+            Self::Exited(Some(code)) => write!(f, "exit status {code}"),
+            Self::Exited(None) => f.write_str("unknown exit status"),
+        }
+    }
+}
+
+/// Why a pool cannot start.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum StartError {
+    /// A layer of the required confinement is missing: the text names the layer and the reason.
+    NotConfined(String),
+    /// No thread or no worker can be started.
+    NotStarted(io::Error),
+    /// The first worker has ended before it was ready. Most often [`init`](crate::init) is not called first in `main`.
+    Ended(Ending),
+}
+
+impl fmt::Display for StartError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NotConfined(why) => write!(f, "workers cannot be confined: {why}"),
+            Self::NotStarted(error) => write!(f, "no worker can be started: {error}"),
+            Self::Ended(ending) => write!(
+                f,
+                "the first worker ended before it was ready: {ending} (is `zten_worker::init` called first in `main`?)"
+            ),
+        }
+    }
+}
+
+impl Error for StartError {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        match self {
+            Self::NotStarted(error) => Some(error),
+            _ => None,
+        }
+    }
+}

@@ -1,0 +1,78 @@
+//! Functions that workers run.
+
+use std::fmt;
+use std::fs::File;
+use std::path::PathBuf;
+
+/// What a worker runs: the answer, or a sentence about why there is none.
+type Run = fn(Work) -> Result<Vec<u8>, String>;
+/// What the process of the pool checks about an answer.
+type Check = fn(&[u8]) -> Result<(), String>;
+
+/// A function that workers run, and the name by which jobs refer to it.
+///
+/// The function runs on the main thread of a confined process: it can read the files of its job and use memory, and cannot
+/// start threads. A panic ends the worker, which costs this job only.
+///
+/// A system call that the filter forbids kills the worker. `File::read`, `Read::take` and reading at an offset
+/// (`FileExt::read_exact_at`) are allowed. `File::metadata` is not, and neither are `File::read_to_end` and
+/// `fs::read_to_string`, which call it: use `file.take(limit).read_to_end(…)` and [`WorkFile::length`].
+#[derive(Clone, Copy)]
+pub struct Function {
+    pub(crate) name: &'static str,
+    pub(crate) run: Run,
+    pub(crate) check: Option<Check>,
+}
+
+impl Function {
+    /// Creates a function. `name` is unique among the functions that [`init`](crate::init) gets.
+    ///
+    /// `run` returns the answer, or a sentence about why there is none ([`JobError::Failed`](crate::JobError::Failed)).
+    pub const fn new(name: &'static str, run: fn(Work) -> Result<Vec<u8>, String>) -> Self {
+        Self { name, run, check: None }
+    }
+
+    /// Returns the name of the function.
+    pub const fn name(&self) -> &'static str {
+        self.name
+    }
+
+    /// Returns the function with a check of its answers. The check runs in the process of the pool, on bytes that a file may
+    /// have chosen, so keep it small: compare lengths, parse fields. An answer that fails it becomes
+    /// [`JobError::Answer`](crate::JobError::Answer).
+    #[must_use]
+    pub const fn checked_by(self, check: fn(&[u8]) -> Result<(), String>) -> Self {
+        Self { check: Some(check), ..self }
+    }
+
+    /// Checks an answer of the function.
+    pub(crate) fn check(&self, answer: &[u8]) -> Result<(), String> {
+        self.check.map_or(Ok(()), |check| check(answer))
+    }
+}
+
+impl fmt::Debug for Function {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Function").field("name", &self.name).finish_non_exhaustive()
+    }
+}
+
+/// What a function works on.
+#[derive(Debug)]
+pub struct Work {
+    /// The argument that the job came with.
+    pub argument: Vec<u8>,
+    /// The files of the job, in the order in which they were added.
+    pub files: Vec<WorkFile>,
+}
+
+/// A file of a job.
+#[derive(Debug)]
+pub struct WorkFile {
+    /// The open file. Its position is the one that the caller left.
+    pub file: File,
+    /// The name that the caller gave. No file is opened by this name: a worker cannot open files.
+    pub name: PathBuf,
+    /// The length of the file in bytes when the job was made. A worker may not ask the system for it.
+    pub length: u64,
+}

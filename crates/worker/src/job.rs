@@ -1,0 +1,60 @@
+//! Jobs: a function, its argument and its files.
+
+use std::fs::File;
+use std::io;
+use std::path::PathBuf;
+
+use crate::{Budget, Function, WorkFile};
+
+/// The largest number of files of a job. The kernel sends that many descriptors in one message.
+const FILES: usize = 32;
+
+/// A call of a function, with the files that it reads.
+#[derive(Debug)]
+pub struct Job {
+    pub(crate) function: &'static Function,
+    pub(crate) argument: Vec<u8>,
+    pub(crate) files: Vec<WorkFile>,
+    pub(crate) budget: Option<Budget>,
+}
+
+impl Job {
+    /// Creates a call of `function` without an argument or files.
+    pub const fn new(function: &'static Function) -> Self {
+        Self { function, argument: Vec::new(), files: Vec::new(), budget: None }
+    }
+
+    /// Returns the job with `argument`.
+    #[must_use]
+    pub fn argument(self, argument: impl Into<Vec<u8>>) -> Self {
+        Self { argument: argument.into(), ..self }
+    }
+
+    /// Returns the job with one more file. `name` is for messages and for parsers that look at the suffix of a name.
+    ///
+    /// # Errors
+    /// `file` is not a regular file (a worker could wait for a pipe forever), or the job has 32 files already.
+    pub fn file(mut self, file: File, name: impl Into<PathBuf>) -> io::Result<Self> {
+        let metadata = file.metadata()?;
+        if !metadata.is_file() {
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, "not a regular file"));
+        }
+        if self.files.len() >= FILES {
+            let why = format!("too many files for one job: the limit is {FILES}");
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, why));
+        }
+        self.files.push(WorkFile { file, name: name.into(), length: metadata.len() });
+        Ok(self)
+    }
+
+    /// Returns the length of all files of the job in bytes.
+    pub fn length(&self) -> u64 {
+        self.files.iter().fold(0, |sum, file| sum.saturating_add(file.length))
+    }
+
+    /// Returns the job with a budget of its own. Other jobs get the budget of the pool.
+    #[must_use]
+    pub fn budget(self, budget: Budget) -> Self {
+        Self { budget: Some(budget), ..self }
+    }
+}

@@ -1,0 +1,228 @@
+//! Keeps one worker: starts it, gives it jobs, and kills it.
+
+use std::io;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+
+use super::{Shared, TICK};
+use crate::process::{Greeting, Process, Start, is_gone};
+use crate::protocol::{Exchange, call};
+use crate::ticket::Task;
+use crate::worker::ARGUMENT;
+use crate::{Budget, Confinement, Job, JobError, StartError};
+
+/// The time in which a worker has to be confined after its start.
+const PATIENCE: Duration = Duration::from_secs(60);
+/// Descriptors that a worker may have beside the files of its job: the streams, and what libraries open.
+const DESCRIPTORS: usize = 64;
+
+/// A thread's worker.
+pub(super) struct Keeper<'a> {
+    shared: &'a Shared,
+    worker: Option<Worker>,
+}
+
+/// A worker process, and the number of jobs that it may still do.
+struct Worker {
+    process: Process,
+    left: u32,
+}
+
+/// A worker that cannot do a job, and whether another one may.
+enum Unusable {
+    /// The worker ended before it received the job, so the job is not to blame.
+    Gone,
+    Error(JobError),
+}
+
+impl From<JobError> for Unusable {
+    fn from(error: JobError) -> Self {
+        Self::Error(error)
+    }
+}
+
+impl<'a> Keeper<'a> {
+    pub(super) fn new(shared: &'a Shared) -> Self {
+        Self { shared, worker: None }
+    }
+
+    /// Starts a worker ahead of the next job. An error is reported when the next job needs the worker.
+    pub(super) fn prepare(&mut self) {
+        if self.worker.is_none() {
+            self.worker = self.start().ok();
+        }
+    }
+
+    fn start(&self) -> io::Result<Worker> {
+        let settings = &self.shared.settings;
+        let mut command = match &settings.program {
+            Some((program, _)) => Command::new(program),
+            // Replacing the file of the program has no effect on what is started.
+            None => Command::new("/proc/self/exe"),
+        };
+        command.arg(ARGUMENT);
+        if let Some((_, arguments)) = &settings.program {
+            command.args(arguments);
+        }
+        // Variables of the environment may be secrets, and the output of the program belongs to the program.
+        command.env_clear().stdout(Stdio::null()).stderr(Stdio::null());
+        let budget = settings.budget.limits(DESCRIPTORS);
+        let start = Start { confinement: settings.confinement, budget, settings: () };
+        let process = Process::start(&mut command, &start)?;
+        Ok(Worker { process, left: settings.jobs_per_worker })
+    }
+
+    /// Waits until the first worker is confined, and returns what its confinement lacks.
+    pub(super) fn first(&mut self) -> Result<Option<String>, StartError> {
+        let mut worker = match self.worker.take() {
+            Some(worker) => worker,
+            None => self.start().map_err(StartError::NotStarted)?,
+        };
+        let missing = match greeted(&mut worker.process) {
+            Ok(Some(Greeting::Ready { missing, .. })) => missing,
+            Ok(Some(Greeting::NotConfined(why))) => return Err(StartError::NotConfined(why)),
+            Ok(None) => {
+                let ended = worker.process.end().map_err(StartError::NotStarted)?;
+                return Err(StartError::Ended(ended.into()));
+            }
+            Err(error) => return Err(StartError::NotStarted(error)),
+        };
+        self.worker = Some(worker);
+        let is_off = self.shared.settings.confinement == Confinement::Off;
+        Ok(if is_off { Some("the pool does not confine its workers".to_owned()) } else { missing })
+    }
+
+    /// Does a job.
+    pub(super) fn run(&mut self, task: &Task, job: Job) -> Result<Vec<u8>, JobError> {
+        let budget = job.budget.unwrap_or(self.shared.settings.budget);
+        let Job { function, argument, files, .. } = job;
+        let call = call(task.number, function.name, &argument, files);
+        let call = call.map_err(JobError::NotStarted)?;
+        let mut worker = loop {
+            let is_new = self.worker.is_none();
+            let mut worker = match self.worker.take() {
+                Some(worker) => worker,
+                None => self.start().map_err(JobError::NotStarted)?,
+            };
+            let sent = ready(&mut worker.process).and_then(|()| {
+                worker.grant(&budget, DESCRIPTORS);
+                let mut packets = call.iter();
+                packets.try_for_each(|packet| {
+                    match worker.process.send_within(packet, budget.deadline) {
+                        Err(error) if is_gone(&error) => Err(Unusable::Gone),
+                        Err(error) => Err(JobError::NotStarted(error).into()),
+                        Ok(()) => Ok(()),
+                    }
+                })
+            });
+            match sent {
+                Ok(()) => break worker,
+                // A worker that was started ahead may have ended since then.
+                Err(Unusable::Gone) if !is_new => {}
+                Err(Unusable::Gone) => {
+                    let ended = worker.process.end().map_err(JobError::NotStarted)?;
+                    return Err(JobError::Ended(ended.into()));
+                }
+                Err(Unusable::Error(error)) => return Err(error),
+            }
+        };
+        drop(call);
+        let answer = self.outcome(&mut worker.process, task, &budget)?;
+        // Before the worker is used again: a worker whose answer does not pass was probably taken over.
+        if let Ok(answer) = &answer {
+            function.check(answer).map_err(JobError::Answer)?;
+        }
+        worker.left = worker.left.saturating_sub(1);
+        self.worker = Some(worker).filter(|worker| worker.left > 0);
+        answer.map_err(JobError::Failed)
+    }
+
+    /// Receives the outcome of a job.
+    fn outcome(
+        &self,
+        process: &mut Process,
+        task: &Task,
+        budget: &Budget,
+    ) -> Result<Result<Vec<u8>, String>, JobError> {
+        let until = Instant::now().checked_add(budget.deadline);
+        let left = || {
+            let left = |until: Instant| until.saturating_duration_since(Instant::now());
+            until.map_or(Duration::MAX, left)
+        };
+        let mut exchange = Exchange::new(task.number, budget.answer);
+        loop {
+            if self.shared.look_around() {
+                return Err(JobError::Stopped);
+            }
+            if task.is_canceled() {
+                return Err(JobError::Canceled);
+            }
+            let left = left();
+            if left.is_zero() {
+                return Err(JobError::Deadline(budget.deadline));
+            }
+            match received(process, left.min(TICK)) {
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+                Err(error) => return Err(JobError::Answer(error.to_string())),
+                Ok(None) => {
+                    let ended = process.end().map_err(JobError::NotStarted)?;
+                    return Err(JobError::Ended(ended.into()));
+                }
+                Ok(Some(mut received)) => match exchange.add(&mut received) {
+                    Ok(None) => {}
+                    Ok(Some(outcome)) => return Ok(outcome),
+                    Err(error) => return Err(JobError::Answer(error.to_string())),
+                },
+            }
+        }
+    }
+}
+
+impl Worker {
+    /// Sets the limits of the worker for its next job.
+    fn grant(&mut self, budget: &Budget, descriptors: usize) {
+        let mut limits = budget.limits(descriptors);
+        // The kernel counts the time of earlier jobs, too.
+        let used = self.process.seconds_used().unwrap_or_default();
+        limits.seconds = limits.seconds.map(|seconds| seconds.saturating_add(used));
+        self.process.grant(limits);
+    }
+}
+
+/// Waits until the worker is confined.
+fn ready(process: &mut Process) -> Result<(), Unusable> {
+    if process.is_ready() {
+        return Ok(());
+    }
+    match greeted(process) {
+        Ok(Some(Greeting::Ready { .. })) => Ok(()),
+        Ok(Some(Greeting::NotConfined(why))) => Err(JobError::NotConfined(why).into()),
+        Ok(None) => Err(Unusable::Gone),
+        Err(error) => Err(JobError::NotStarted(error).into()),
+    }
+}
+
+/// Waits for the greeting of a worker. Returns `None` if the worker has ended.
+fn greeted(process: &mut Process) -> io::Result<Option<Greeting>> {
+    match received(process, PATIENCE) {
+        Ok(None) => Ok(None),
+        Ok(Some(mut received)) => process.greeting(&mut received).map(Some),
+        Err(error) if is_gone(&error) => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+/// Waits up to `patience` for a packet.
+///
+/// # Errors
+/// `WouldBlock` if none has arrived.
+fn received(process: &Process, patience: Duration) -> io::Result<Option<crate::process::Received>> {
+    let patience = Timespec::try_from(patience).ok();
+    let socket = process.descriptor();
+    match poll(&mut [PollFd::new(&socket, PollFlags::IN)], patience.as_ref()) {
+        Ok(_) | Err(rustix::io::Errno::INTR) => process.receive(),
+        Err(error) => Err(error.into()),
+    }
+}

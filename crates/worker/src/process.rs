@@ -1,0 +1,215 @@
+//! A worker process and the socket to it, for programs that have messages of their own, such as the command `zten`. Services
+//! use a [`Pool`](crate::Pool).
+//!
+//! The program that opens files, the *broker*, starts a process with [`Process::start`], which sends it a [`Start`]: how it
+//! confines itself, and what the program adds. The worker calls [`receive_start`] and [`confine`] before anything else, and
+//! greets the broker. From then on both send packets of messages, to which the broker can add descriptors.
+//!
+//! The broker trusts nothing that it receives: a packet has a bounded length and no descriptors, the first message has to be
+//! the greeting, and a message that cannot be parsed is an error, which should end the worker.
+
+mod channel;
+mod handshake;
+mod message;
+
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::process::{Child, Command, ExitStatus};
+use std::time::Duration;
+
+use rustix::net::{Shutdown, shutdown};
+use serde::Serialize;
+use zten_sandbox::Budget;
+
+pub use channel::{Packet, Received, is_gone, is_too_many, pair, write};
+pub use handshake::{Greeting, Start, confine, receive_start};
+pub use message::{Assembly, DESCRIPTORS, Failure, PACKET, PART, Part, invalid, split_at_most};
+
+/// The time in which a worker has to receive a packet while it starts.
+const START: Duration = Duration::from_secs(60);
+
+/// Seconds of processor time beyond the budget after which the broker ends a worker that has survived `SIGXCPU`.
+const GRACE: u64 = 5;
+
+/// A worker process, as its broker sees it. Dropping the value ends the process.
+#[derive(Debug)]
+pub struct Process {
+    child: Option<Child>,
+    socket: OwnedFd,
+    /// True after the worker has greeted the broker, so that it is ready for files.
+    is_ready: bool,
+    /// The limits of the worker.
+    granted: Budget,
+    /// Bytes of address space that the worker used when it was confined. `None` before, and if it has no limits.
+    memory: Option<u64>,
+    /// The time that the broker has waited since the last sign of activity of the worker.
+    silent: Duration,
+    /// Clock ticks of processor time that the worker had used at that sign of activity.
+    ticks: u64,
+}
+
+impl Process {
+    /// Starts a worker by `command`, whose standard input becomes the socket, and sends it `start`. The thread that calls
+    /// this has to outlive the worker, because the kernel ends the worker with the thread.
+    ///
+    /// # Errors
+    /// The process cannot be started, or does not receive `start` within a minute.
+    pub fn start(command: &mut Command, start: &Start<impl Serialize>) -> io::Result<Self> {
+        let (socket, theirs) = pair()?;
+        let child = command.stdin(theirs).spawn()?;
+        let mut process = Self::at(socket, start.budget);
+        process.child = Some(child);
+        Part::send_all(&start.to_bytes()?, |packet| process.send(packet))?;
+        Ok(process)
+    }
+
+    /// Wraps the worker at the other end of `socket`, which may be a thread of a test.
+    pub fn at(socket: OwnedFd, granted: Budget) -> Self {
+        let (silent, ticks) = (Duration::ZERO, 0);
+        Self { child: None, socket, is_ready: false, granted, memory: None, silent, ticks }
+    }
+
+    /// Returns whether the worker has greeted the broker. The first message of a worker that is not ready is the greeting.
+    pub fn is_ready(&self) -> bool {
+        self.is_ready
+    }
+
+    /// Parses the greeting, the first message of the worker.
+    ///
+    /// # Errors
+    /// The message is no greeting, or the worker has greeted before.
+    pub fn greeting(&mut self, received: &mut Received) -> io::Result<Greeting> {
+        if self.is_ready {
+            return Err(invalid("a second greeting"));
+        }
+        let greeting = received.message()?.ok_or_else(|| invalid("no greeting"))?;
+        if let Greeting::Ready { memory, .. } = &greeting {
+            self.is_ready = true;
+            self.memory = *memory;
+            self.raise();
+        }
+        Ok(greeting)
+    }
+
+    /// Returns the limits that the worker was granted.
+    pub fn granted(&self) -> &Budget {
+        &self.granted
+    }
+
+    /// Sets the limits of the worker to `budget`, whose memory does not count what the worker used when it was confined.
+    /// A limit that cannot be raised stays as it is: the worker ends when it reaches the limit.
+    pub fn grant(&mut self, budget: Budget) {
+        self.granted = budget;
+        self.raise();
+    }
+
+    /// Sets the limits of the worker process to its granted budget.
+    fn raise(&self) {
+        let (Some(child), Some(used)) = (&self.child, self.memory) else { return };
+        let memory = self.granted.memory.map(|granted| granted.saturating_add(used));
+        zten_sandbox::raise(child.id(), &Budget { memory, ..self.granted });
+    }
+
+    /// Returns the seconds of processor time that the worker has used, if the system tells.
+    pub fn seconds_used(&self) -> Option<u64> {
+        self.child.as_ref().and_then(|child| zten_sandbox::seconds_used(child.id()))
+    }
+
+    /// Returns whether the worker has used more processor time than was granted. The kernel sends `SIGXCPU` at the limit, but a
+    /// worker that was taken over can block the signal.
+    pub fn is_over_time(&self) -> bool {
+        let granted = self.granted.seconds.filter(|_| self.memory.is_some());
+        let used = granted.and_then(|_| self.seconds_used());
+        used.zip(granted).is_some_and(|(used, granted)| used > granted.saturating_add(GRACE))
+    }
+
+    /// Restarts the idle time, because a message was sent to or received from the worker.
+    pub fn heard(&mut self) {
+        self.silent = Duration::ZERO;
+    }
+
+    /// Adds `waited` to the idle time of the worker, and returns whether the worker has been idle for longer than `limit`: the
+    /// worker has sent no message, has used no processor time, and does not wait for somebody else as `is_waiting` tells.
+    pub fn is_silent_for(
+        &mut self,
+        waited: Duration,
+        limit: Duration,
+        is_waiting: impl FnOnce() -> bool,
+    ) -> bool {
+        let used = |child: &Child| zten_sandbox::ticks_used(child.id());
+        // Processor time that was used before the idle time began is no sign of activity.
+        if self.silent.is_zero() && waited >= Duration::from_secs(1) {
+            self.ticks = self.child.as_ref().and_then(used).unwrap_or_default();
+        }
+        self.silent = self.silent.saturating_add(waited);
+        if self.silent < limit {
+            return false;
+        }
+        let ticks = self.child.as_ref().and_then(used).unwrap_or(self.ticks);
+        let is_idle = std::mem::replace(&mut self.ticks, ticks) == ticks && !is_waiting();
+        if !is_idle {
+            self.silent = Duration::ZERO;
+        }
+        is_idle
+    }
+
+    /// Sends the worker a packet. Does not block once the worker is ready: a worker that receives its jobs leaves room in the
+    /// socket's buffer, and one that does not must not stop the broker.
+    ///
+    /// # Errors
+    /// `WouldBlock` if the socket has no room; an error for which [`is_gone`] is true if the worker has ended.
+    pub fn send(&self, packet: &Packet) -> io::Result<()> {
+        if self.is_ready {
+            packet.send(&self.socket)
+        } else {
+            packet.send_within(&self.socket, START)
+        }
+    }
+
+    /// Sends the worker a packet, and waits up to `patience` for room in the socket.
+    ///
+    /// # Errors
+    /// As for [`send`](Self::send).
+    pub fn send_within(&self, packet: &Packet, patience: Duration) -> io::Result<()> {
+        packet.send_within(&self.socket, patience)
+    }
+
+    /// Receives a packet without blocking. Returns `None` if the worker has ended.
+    ///
+    /// # Errors
+    /// `WouldBlock` if the worker has sent none; `InvalidData` if the packet is too long.
+    pub fn receive(&self) -> io::Result<Option<Received>> {
+        Received::poll(&self.socket)
+    }
+
+    /// Returns the descriptor that becomes readable when the worker sends a packet.
+    pub fn descriptor(&self) -> BorrowedFd<'_> {
+        self.socket.as_fd()
+    }
+
+    /// Tells the worker that no more packets follow.
+    ///
+    /// # Errors
+    /// The worker has ended.
+    pub fn close(&self) -> io::Result<()> {
+        Ok(shutdown(&self.socket, Shutdown::Write)?)
+    }
+
+    /// Kills the worker, and returns its exit status. A worker that is exiting keeps its own status, because the kernel sets
+    /// the status before it closes the socket.
+    ///
+    /// # Errors
+    /// The system does not tell the status.
+    pub fn end(&mut self) -> io::Result<ExitStatus> {
+        let Some(child) = &mut self.child else { return Ok(ExitStatus::default()) };
+        child.kill()?;
+        child.wait()
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        // Harmless if the process was ended before: the child is reaped, and `kill` does nothing.
+        let _ = self.end();
+    }
+}
