@@ -35,11 +35,14 @@ from collections.abc import Iterator
 
 import numpy as np
 import torch
-from torch_forms import forms
+from torch_checkpoints import values, written
+from torch_forms import forms, saved
 
 # The note that PyTorch's reader of weights does not read the file.
 NOTE = "torch-weights-only"
 BATCH = 500
+# The length in bytes of the longest file that is damaged.
+LONGEST = 20_000
 # The modules and names of the classes that zten knows and PyTorch does not import, both separated by spaces.
 OTHERS = [
     ("numpy._core.multiarray numpy.core.multiarray numpy.core._internal", "_reconstruct scalar"),
@@ -403,6 +406,19 @@ def check_forms(comparison: Comparison, folder: pathlib.Path, files: list[tuple[
         path.unlink()
 
 
+def sources_of_damage(files: list[tuple[str, bytes]]) -> list[tuple[str, bytes]]:
+    """Returns the files that are damaged: the forms that are not wrong, and small files of PyTorch."""
+    others = {**written(), **values()}
+    found = [
+        (f"{name}.{'pt' if is_zip else 'pth'}", saved(value, 2, is_zip)) for name, value in others.items() for is_zip in (True, False)
+    ]
+    # An archive without checksums cannot be written again.
+    found += [(name, data) for name, data in files if not name.startswith("invalid") and "zero-sums" not in name]
+    found = [(name, data) for name, data in found if len(data) < LONGEST]
+    # Damaged files of protocol 2 test more, since PyTorch rejects most instructions of later protocols.
+    return found + [(name, data) for name, data in found if b"\x80\x02" in data] * 2
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("zten")
@@ -420,10 +436,7 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
         check_forms(of_forms, folder, files)
-        # Damaged files of protocol 2 test more, since PyTorch rejects most instructions of later protocols. An archive without
-        # checksums cannot be written again.
-        sources = [(name, data) for name, data in files if not name.startswith("invalid") and "zero-sums" not in name]
-        sources += [(name, data) for name, data in sources if b"\x80\x02" in data] * 2
+        sources = sources_of_damage(files)
         for first in range(0, options.files, BATCH):
             paths = []
             for number in range(first, min(first + BATCH, options.files)):
