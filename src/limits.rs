@@ -249,7 +249,10 @@ impl OpenOptions {
     }
 
     /// Returns whether globals that zten does not know are tolerated in checkpoints of PyTorch.
-    #[cfg_attr(not(feature = "detect"), expect(dead_code, reason = "only checkpoints have globals"))]
+    #[cfg_attr(
+        not(feature = "detect"),
+        expect(dead_code, reason = "only checkpoints have globals")
+    )]
     pub(crate) fn tolerates_globals(&self) -> bool {
         self.tolerates(Tolerance::TorchGlobal)
     }

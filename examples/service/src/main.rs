@@ -33,6 +33,15 @@ mod program {
 
     const MEBIBYTE: u64 = 1 << 20;
 
+    /// Reads a policy. The service tolerates no unknown class in a checkpoint, so a policy that names some is an error.
+    fn read_policy(path: PathBuf) -> Result<Box<Policy>, String> {
+        let policy = policy::read(path)?;
+        if policy.allows_globals() {
+            return Err("the service does not take `allow-globals`".to_owned());
+        }
+        Ok(policy)
+    }
+
     /// Check tensor files that clients upload over HTTP, each in its own confined process.
     #[derive(Parser)]
     #[command(version)]
@@ -69,7 +78,7 @@ mod program {
         time: u64,
         /// Require of files what this policy says: docs/policy.md.
         #[arg(long, value_name = "FILE",
-              value_parser = PathBufValueParser::new().try_map(policy::read))]
+              value_parser = PathBufValueParser::new().try_map(read_policy))]
         policy: Option<Box<Policy>>,
         /// Receive files in this folder, in which they have no name.
         #[arg(long, value_name = "DIR", default_value_os_t = Quota::default().spool)]

@@ -476,11 +476,12 @@ impl Machine<'_> {
             let sentence = "a storage is on the device meta, which stores nothing";
             return Err(self.violation(Rule::TorchPersistentId, sentence));
         }
-        // In a stream, a storage may be a part of another storage.
-        let is_stream = matches!(self.context, Context::Stream | Context::Alone);
-        let is_whole = match part {
-            Value::None => count == 5 || (is_stream && count == 6),
-            Value::Tuple(part) => is_stream && count == 6 && self.is_part(part),
+        // In a stream, a storage may be a part of another storage, and the sixth item says so.
+        let is_whole = match (self.context, count, part) {
+            (Context::Stream | Context::Alone, 6, Value::Tuple(part)) => self.is_part(part),
+            (Context::Stream | Context::Alone, 6, Value::None) => true,
+            (Context::Stream, 5, _) => false,
+            (_, 5, _) => true,
             _ => false,
         };
         let is_storage = is_whole

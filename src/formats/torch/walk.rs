@@ -407,7 +407,7 @@ impl Pickle<'_> {
             Value::None => copied("None")?,
             Value::Bool(true) => copied("True")?,
             Value::Bool(false) => copied("False")?,
-            Value::Float(at) => copied(format_args!("{:?}", self.float(at)))?,
+            Value::Float(at) => spelling_of_float(self.float(at))?,
             Value::Int(at) => match self.int(at) {
                 Some(number) => copied(number)?,
                 None => return Ok(None),
@@ -429,7 +429,7 @@ impl Pickle<'_> {
                 Some(ScalarValue::Bool(false)) => copied("False")?,
                 Some(ScalarValue::Int(number)) => copied(number)?,
                 Some(ScalarValue::Unsigned(number)) => copied(number)?,
-                Some(ScalarValue::Float(number)) => copied(format_args!("{number:?}"))?,
+                Some(ScalarValue::Float(number)) => spelling_of_float(number)?,
                 None => return Ok(None),
             },
             _ => return Ok(None),
@@ -466,6 +466,20 @@ impl Pickle<'_> {
             _ => KindOf::Phrase("another value"),
         }
     }
+}
+
+/// Returns the spelling of `number`, as Python's `str` writes it: an exponent has a sign and at least two digits.
+fn spelling_of_float(number: f64) -> Result<String, FormatError> {
+    if number.is_nan() {
+        return copied("nan");
+    }
+    let text = copied(format_args!("{number:?}"))?;
+    let Some((digits, exponent)) = text.split_once('e') else { return Ok(text) };
+    let (sign, exponent) = match exponent.strip_prefix('-') {
+        Some(exponent) => ('-', exponent),
+        None => ('+', exponent),
+    };
+    copied(format_args!("{digits}e{sign}{exponent:0>2}"))
 }
 
 /// The kind of a value that is left out.

@@ -281,7 +281,8 @@ def open(
             read once as a whole; with ``verify=False`` only the pages that are used are read.
         limits: the limits that differ from their defaults: ``manifest``, ``depth``, ``rank``, ``keys``, ``shards``, ``window``,
             ``decoded``, ``decoded-total``. Sizes may be text: ``"8GiB"``.
-        tolerate: faults to accept that are rejected by default: ``narrow-indices``, ``shared-blobs``, ``missing-zeros``.
+        tolerate: faults to accept that are rejected by default: ``narrow-indices``, ``shared-blobs``, ``missing-zeros``,
+            ``torch-global`` (classes that zten does not know in PyTorch checkpoints: nothing is imported, and the tensors are read).
         canonical: reject a file that is not in the canonical form.
         shards: look for the shards of a file of generation 2, and for the files of an index, in the same folder.
         digests: a list of digests that ``zten hash`` has printed (``docs/digests.md``): its path; its text, as ``bytes``, or as

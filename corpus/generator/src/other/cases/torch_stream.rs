@@ -2,7 +2,8 @@
 
 use super::Cases;
 use crate::other::torch::{
-    call, dict, global, int, numbers, ordered, pickle, stream, stream_of, tensor, text, tuple,
+    call, dict, global, int, numbers, ordered, pickle, storage as storage_of_archive, stream,
+    stream_of, tensor, text, tuple,
 };
 
 /// The magic number of streams, in a pickle of protocol 2.
@@ -134,6 +135,12 @@ fn rejected() -> Vec<(&'static str, &'static str, Vec<u8>)> {
         ),
         ("torch-global", "value", stream(&dict(&[("w", system.clone())]), &[])),
         ("torch-global", "keys", stream_of(&pickles(b"M\xe9\x03", b"}", &system), &[])),
+        ("torch-persistent-id", "five", {
+            stream(
+                &dict(&[("w", vector(storage_of_archive("ShortStorage", "0", 2)))]),
+                &[("0", 2, TWO)],
+            )
+        }),
         ("torch-persistent-id", "module", {
             let id = tuple(&[text("module"), text("x"), text("y"), text("z")]);
             stream(&[id, b"Q".to_vec()].concat(), &[])
