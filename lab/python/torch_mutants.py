@@ -7,6 +7,7 @@ A form has the verdict that its name says. For a damaged file these rules hold:
 - What zten calls valid without the note `torch-weights-only`, `torch.load(weights_only=True)` loads. Exceptions are the pickles of
   protocols 3 to 5 (`docs/decisions/torch.md`).
 - What zten calls valid with the note, Python's own unpickler loads if it imports nothing but the classes that zten knows.
+- `EXCEPTIONS` has what `docs/decisions/torch.md` excepts from these rules.
 - Each tensor that both read is equal, and both read the same tensors.
 
 Files that break a rule are kept in FOLDER, the smallest for each cause.
@@ -43,6 +44,12 @@ NOTE = "torch-weights-only"
 BATCH = 500
 # The length in bytes of the longest file that is damaged.
 LONGEST = 20_000
+# What PyTorch rejects and zten does not (`docs/decisions/torch.md`): parts of PyTorch's messages, and the reasons.
+EXCEPTIONS = {
+    "is_coalesced": "zten does not read the mark that the entries of a sparse tensor are sorted",
+    "'torch.storage.UntypedStorage' has no attribute 'dtype'": "PyTorch writes storages without a type into streams, and does not read them",
+    "Expected one of cpu, cuda": "the kind of a device is that of an extension package",
+}
 # The modules and names of the classes that zten knows and PyTorch does not import, both separated by spaces.
 OTHERS = [
     ("numpy._core.multiarray numpy.core.multiarray numpy.core._internal", "_reconstruct scalar"),
@@ -301,7 +308,10 @@ class Comparison:
                 self.counts["rejected, and PyTorch reads it"] += 1
                 self.rejected[report["rule"] or report["verdict"]] += 1
             return
-        if is_valid and weights_error is not None and not is_noted:
+        excepted = next((reason for part, reason in EXCEPTIONS.items() if part in f"{weights_error} {error}"), None)
+        if is_valid and excepted and (error is not None or not is_noted):
+            self.counts[f"excepted, since {excepted}"] += 1
+        elif is_valid and weights_error is not None and not is_noted:
             self.fault(f"valid, and PyTorch rejects it: {weights_error}", path)
         elif is_valid and error is not None:
             self.fault(f"valid with the note, and Python does not build it: {error}", path)
