@@ -749,6 +749,7 @@ def wrong_values() -> Iterator[Form]:
         "class-stacked-with-dot": stacked_class("pathlib", "os.system"),
         "class-module-of-path": class_of("./x", "y"),
         "class-that-shadows": call(class_of("datetime2", "date"), encoded(b"\x07\xe8\x01\x02")),
+        "class-of-python-2-in-protocol-4": stacked_class("__builtin__", "xrange") + numbers(0, 6, 2) + b"R",
         "class-unknown": new(class_of("omegaconf.listconfig", "ListConfig")),
         "function-of-table-module": call(class_of("numpy", "load"), text("x")),
         "getattr": call(class_of("__builtin__", "getattr"), class_of("datetime", "date"), text("today")),
@@ -757,9 +758,10 @@ def wrong_values() -> Iterator[Form]:
     }
     # Python builds these from unusual arguments, and PyTorch and zten may read them alike.
     built = """array-content-text array-no-state array-shape-zero-and-large date-day-0 date-day-32 date-february-30 date-year-0 dtype-comma
-        dtype-itemsize-of-number dtype-size dtype-subarray range-bools scalar-object time-microseconds time-minute-60""".split()
+        dtype-itemsize-of-number dtype-size dtype-subarray time-microseconds time-minute-60""".split()
     for name, value in hostile.items():
-        yield f"{'note' if name in built else 'invalid'}--{name}.pt", archive(beside(value))
+        protocol = 4 if name.endswith("-4") else 2
+        yield f"{'note' if name in built else 'invalid'}--{name}.pt", archive(beside(value), protocol=protocol)
 
 
 def tensors() -> Iterator[Form]:
@@ -1011,6 +1013,80 @@ def archives() -> Iterator[Form]:
         other = call(function, tensor(storage()), FALSE, ORDERED, state)
         both = dict_of((text("a"), other), (text("b"), tensor(storage(key=text("1")))))
         yield f"invalid--parameter-state-{name}.pt", archive(both, {"0": SIX, "1": SIX[::-1]})
+
+
+def costs(count: int = 60_000) -> Iterator[Form]:
+    """Pickles in which many calls share one long value: a reader that looks at the value in each call takes quadratic time. What
+    the verdict is does not matter."""
+
+    def put(number: int) -> bytes:
+        return b"r" + struct.pack("<I", number)
+
+    def get(number: int) -> bytes:
+        return b"j" + struct.pack("<I", number)
+
+    def calls(module: str, name: str, value: bytes, arguments: bytes) -> bytes:
+        """Many calls of a function. The value 0 of the memo is `value`."""
+        return list_of(value + put(0), class_of(module, name) + put(1), *[get(1) + arguments + b"R"] * count)
+
+    integers = [integer(number) for number in range(count)]
+    long_list, long_text, digits = list_of(*integers), text("a" * count), text("1" * count)
+    pairs = list_of(*(tuple_of(number, number) for number in integers))
+    attributes = dict_of(*((text(str(number)), NONE) for number in range(count)))
+    of_value, as_arguments = get(0) + b"\x85", get(0)
+    files = {
+        "set": calls("__builtin__", "set", long_list, of_value),
+        "frozenset": calls("__builtin__", "frozenset", long_list, of_value),
+        "deque": calls("collections", "deque", long_list, of_value),
+        "counter": calls("collections", "Counter", dict_of(*zip(integers, integers, strict=True)), of_value),
+        "ordered": calls("collections", "OrderedDict", pairs, of_value),
+        "encode": calls("_codecs", "encode", long_text, get(0) + text("latin1") + b"\x86"),
+        "bytearray": calls("__builtin__", "bytearray", long_text, get(0) + text("latin-1") + b"\x86"),
+        "decimal": calls("decimal", "Decimal", digits, of_value),
+        "fraction": calls("fractions", "Fraction", digits, of_value),
+        "fraction-pair": calls("fractions", "Fraction", text("1/" + "1" * count), of_value),
+        "path": calls("pathlib", "PurePosixPath", tuple_of(*[text("a")] * count), as_arguments),
+        "range": calls("__builtin__", "xrange", tuple_of(*integers), as_arguments),
+        "size": calls("torch", "Size", tuple_of(*integers), of_value),
+        "device": calls("torch", "device", long_text, of_value),
+        "date": calls("datetime", "date", long_text, of_value),
+        "timezone": calls("datetime", "timezone", long_text, of_value),
+        "namespace": list_of(attributes + put(0), *[new(class_of("argparse", "Namespace")) + get(0) + b"b"] * count),
+        "ordered-states": list_of(attributes + put(0), *[ORDERED + get(0) + b"b"] * count),
+        "tuple-keys": list_of(tuple_of(*integers) + put(0), *[EMPTY_DICT + get(0) + b"Ns"] * count),
+        "text-keys": list_of(long_text + put(0), *[EMPTY_DICT + get(0) + b"Ns"] * count),
+        "lists": list_of(long_list + put(0), *[get(0)] * count),
+        "numpy-shape": list_of(
+            tuple_of(*[integer(1)] * count) + put(0),
+            dtype("f4") + put(1),
+            tuple_of(integer(1), get(0), get(1), FALSE, encoded(bytes(4))) + put(2),
+            *[array_without_state() + get(2) + b"b"] * (count // 4),
+        ),
+        "numpy-content": list_of(
+            text("a" * (4 * count)) + put(0),
+            dtype("f4") + put(1),
+            tuple_of(integer(1), numbers(count), get(1), FALSE, get(0)) + put(2),
+            *[array_without_state() + get(2) + b"b"] * (count // 4),
+        ),
+        "numpy-scalar": list_of(
+            long_text + put(0), dtype("f4") + put(1), class_of("numpy._core.multiarray", "scalar") + put(2),
+            *[get(2) + get(1) + get(0) + b"\x86R"] * count,
+        ),
+        "tensor-shape": list_of(
+            tuple_of(*[integer(1)] * count) + put(0), storage() + put(1), class_of("torch._utils", "_rebuild_tensor_v2") + put(2),
+            *[get(2) + tuple_of(get(1), integer(0), get(0), get(0), FALSE, NONE) + b"R"] * (count // 4),
+        ),
+        "tensor-state": list_of(
+            attributes + put(0), tensor(storage()) + put(1), class_of("torch._utils", "_rebuild_parameter_with_state") + put(2),
+            *[get(2) + tuple_of(get(1), FALSE, NONE, get(0)) + b"R"] * (count // 4),
+        ),
+    }
+    for name, value in files.items():
+        yield f"cost--{name}.pt", archive(beside(value))
+
+
+def array_without_state() -> bytes:
+    return call(class_of("numpy._core.multiarray", "_reconstruct"), class_of("numpy", "ndarray"), numbers(0), encoded(b"b"))
 
 
 def forms() -> Iterator[Form]:

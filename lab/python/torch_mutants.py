@@ -29,6 +29,7 @@ import resource
 import signal
 import subprocess
 import tempfile
+import time
 import types
 import warnings
 import zipfile
@@ -37,13 +38,15 @@ from collections.abc import Iterator
 import numpy as np
 import torch
 from torch_checkpoints import values, written
-from torch_forms import forms, saved
+from torch_forms import costs, forms, saved
 
 # The note that PyTorch's reader of weights does not read the file.
 NOTE = "torch-weights-only"
 BATCH = 500
 # The length in bytes of the longest file that is damaged.
 LONGEST = 20_000
+# The seconds that zten may take for a file of a few megabytes.
+MOST_SECONDS = 3
 # What PyTorch rejects and zten does not (`docs/decisions/torch.md`): parts of PyTorch's messages, and the reasons.
 EXCEPTIONS = {
     "is_coalesced": "zten does not read the mark that the entries of a sparse tensor are sorted",
@@ -274,6 +277,7 @@ class Comparison:
         self.counts: collections.Counter[str] = collections.Counter()
         self.rejected: collections.Counter[str] = collections.Counter()
         self.faults: dict[str, tuple[int, pathlib.Path]] = {}
+        self.slowest = 0.0
 
     def fault(self, what: str, path: pathlib.Path) -> None:
         self.counts["FAULTS"] += 1
@@ -416,6 +420,21 @@ def check_forms(comparison: Comparison, folder: pathlib.Path, files: list[tuple[
         path.unlink()
 
 
+def check_costs(zten: str, folder: pathlib.Path, comparison: Comparison) -> None:
+    """Checks that zten reads pickles whose values are expensive to build in bounded time."""
+    for name, data in costs():
+        path = folder / name
+        path.write_bytes(data)
+        for command in ("check", "ls"):
+            start = time.monotonic()
+            try:
+                subprocess.run([zten, command, path], capture_output=True, check=False, timeout=MOST_SECONDS)
+            except subprocess.TimeoutExpired:
+                comparison.fault(f"{command} of {name} takes more than {MOST_SECONDS} seconds", path)
+            comparison.slowest = max(comparison.slowest, time.monotonic() - start)
+        path.unlink()
+
+
 def sources_of_damage(files: list[tuple[str, bytes]]) -> list[tuple[str, bytes]]:
     """Returns the files that are damaged: the forms that are not wrong, and small files of PyTorch."""
     others = {**written(), **values()}
@@ -446,6 +465,7 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
         check_forms(of_forms, folder, files)
+        check_costs(options.zten, folder, of_forms)
         sources = sources_of_damage(files)
         for first in range(0, options.files, BATCH):
             paths = []
