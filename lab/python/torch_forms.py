@@ -392,9 +392,11 @@ def python_2() -> Iterator[Form]:
         yield f"note--python-2-{name}.pth", old_stream(dict_of((old_text("w"), version_1), (old_text("v"), value)))
 
 
-def dtype(name: str, order: str = "<", *, spell=text, sizes: tuple[int, int] = (-1, -1), flags: int = 0) -> bytes:
+def dtype(
+    name: str, order: str = "<", *, spell=text, sizes: tuple[int, int] = (-1, -1), flags: int = 0, aligned: bytes = FALSE, copied: bytes = TRUE
+) -> bytes:
     """A dtype of NumPy."""
-    made = call(class_of("numpy", "dtype"), spell(name), FALSE, TRUE)
+    made = call(class_of("numpy", "dtype"), spell(name), aligned, copied)
     state = integer(3), spell(order), NONE, NONE, NONE, integer(sizes[0]), integer(sizes[1]), integer(flags)
     return with_state(made, tuple_of(*state))
 
@@ -694,6 +696,19 @@ def wrong_values() -> Iterator[Form]:
             ),
             shape=numbers(1), content=encoded(bytes(8)),
         ),
+        # A dtype that is no copy is the one of NumPy itself, which ignores the byte order in the state.
+        "array-dtype-not-copied": array(of=dtype("i4", ">", copied=FALSE)),
+        "array-dtype-copied-number": array(of=dtype("i4", ">", copied=integer(0))),
+        "array-dtype-aligned": array(of=dtype("i4", ">", aligned=TRUE)),
+        "array-dtype-itemsize": array(of=dtype("V4", "|", sizes=(24, 1))),
+        "array-dtype-objects-flags": array(of=dtype("O8", "|", flags=6), content=list_of(integer(1), NONE)),
+        "array-dtype-date-unit": array(of=with_state(
+            of("numpy.dtype", text("M8"), FALSE, TRUE),
+            tuple_of(
+                integer(4), text("<"), NONE, NONE, NONE, integer(-1), integer(-1), integer(0),
+                tuple_of(NONE, tuple_of(encoded(b"R"), integer(1), integer(1), integer(1))),
+            ),
+        ), shape=numbers(1)),
         "array-dtype-flags": array(of=dtype("f4", flags=1)),
         "array-dtype-flags-list": array(of=dtype("f4", flags=63), content=list_of(integer(1), integer(2))),
         "scalar-dtype-flags": of(scalar, dtype("f4", flags=63), encoded(bytes(4))),
@@ -758,7 +773,8 @@ def wrong_values() -> Iterator[Form]:
     }
     # Python builds these from unusual arguments, and PyTorch and zten may read them alike.
     built = """array-content-text array-no-state array-shape-zero-and-large date-day-0 date-day-32 date-february-30 date-year-0 dtype-comma
-        dtype-itemsize-of-number dtype-size dtype-subarray time-microseconds time-minute-60""".split()
+        dtype-itemsize-of-number dtype-size dtype-subarray
+        array-dtype-aligned time-microseconds time-minute-60""".split()
     for name, value in hostile.items():
         protocol = 4 if name.endswith("-4") else 2
         yield f"{'note' if name in built else 'invalid'}--{name}.pt", archive(beside(value), protocol=protocol)

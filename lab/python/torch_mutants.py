@@ -17,12 +17,14 @@ import argparse
 import collections
 import hashlib
 import io
+import itertools
 import json
 import multiprocessing
 import multiprocessing.connection
 import os
 import pathlib
 import pickle
+import pickletools
 import random
 import re
 import resource
@@ -51,6 +53,7 @@ MOST_SECONDS = 3
 EXCEPTIONS = {
     "is_coalesced": "zten does not read the mark that the entries of a sparse tensor are sorted",
     "'torch.storage.UntypedStorage' has no attribute 'dtype'": "PyTorch writes storages without a type into streams, and does not read them",
+    "cannot instantiate 'WindowsPath'": "the class is that of another system",
     "Expected one of cpu, cuda": "the kind of a device is that of an extension package",
 }
 # The modules and names of the classes that zten knows and PyTorch does not import, both separated by spaces.
@@ -213,7 +216,7 @@ def change(content: bytearray, most: int, chance: random.Random) -> None:
         if not content:
             return
         at = chance.randrange(min(most, len(content)))
-        match chance.randrange(10):
+        match chance.randrange(14):
             case 0:
                 content[at] ^= 1 << chance.randrange(8)
             case 1:
@@ -233,6 +236,8 @@ def change(content: bytearray, most: int, chance: random.Random) -> None:
                 places = [place for place, byte in enumerate(content[:most]) if byte == ord("h")]
                 if places and (place := chance.choice(places)) + 1 < len(content):
                     content[place + 1] = chance.randrange(40)
+            case _:
+                change_instruction(content, chance)
 
 
 def change_number(content: bytearray, chance: random.Random) -> None:
@@ -243,6 +248,50 @@ def change_number(content: bytearray, chance: random.Random) -> None:
         width = {ord("K"): 1, ord("M"): 2, ord("J"): 4}[content[place]]
         number = chance.choice([0, 1, 2, 3, 5, 6, 7, 12, 24, 127, 255, 256, 65535, (1 << 31) - 1, (1 << 32) - 1])
         content[place + 1 : place + 1 + width] = (number & ((1 << 8 * width) - 1)).to_bytes(width, "little")
+
+
+# Classes and functions that take the place of others.
+CLASSES = sorted(
+    {f"c{module}\n{name}\n".encode() for modules, names in OTHERS for module in modules.split() for name in names.split()}
+    | {f"c{module}\n{name}\n".encode() for path in torch._weights_only_unpickler._get_allowed_globals() for module, _, name in [path.rpartition(".")]}  # noqa: SLF001
+)
+
+
+def instructions(content: bytes) -> list[bytes]:
+    """Returns the instructions of all pickles at the start of `content`, and in the end what follows them."""
+    found, at = [], 0
+    while at < len(content):
+        file = io.BytesIO(content[at:])
+        try:
+            places = [place for _, _, place in pickletools.genops(file)]
+        except ValueError:
+            break
+        bounds = itertools.pairwise([*places, file.tell()])
+        found += [content[at + start : at + end] for start, end in bounds]
+        at += file.tell()
+    return [*found, content[at:]]
+
+
+def change_instruction(content: bytearray, chance: random.Random) -> None:
+    """Swaps, drops, repeats or replaces one instruction, without a change of others."""
+    parts = instructions(bytes(content))
+    if len(parts) < 3:
+        return
+    at, other = chance.randrange(len(parts) - 2), chance.randrange(len(parts) - 1)
+    match chance.randrange(6):
+        case 0:
+            parts[at : at + 2] = parts[at : at + 2][::-1]
+        case 1:
+            del parts[at]
+        case 2:
+            parts.insert(at, parts[at])
+        case 3:
+            parts[at] = parts[other]
+        case 4 | 5:
+            classes = [place for place, part in enumerate(parts) if part.startswith(b"c") and part.endswith(b"\n")]
+            if classes:
+                parts[chance.choice(classes)] = chance.choice(CLASSES)
+    content[:] = b"".join(parts)
 
 
 def damaged(file: bytes, chance: random.Random) -> bytes:
