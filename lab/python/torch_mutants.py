@@ -8,7 +8,7 @@ A form has the verdict that its name says. For a damaged file these rules hold:
   protocols 3 to 5 (`docs/decisions/torch.md`).
 - What zten calls valid with the note, Python's own unpickler loads if it imports nothing but the classes that zten knows.
 - `EXCEPTIONS` has what `docs/decisions/torch.md` excepts from these rules.
-- Each tensor that both read is equal, and both read the same tensors.
+- Each tensor and each attribute that both read is equal, and both read the same tensors.
 
 Files that break a rule are kept in FOLDER, the smallest for each cause.
 """
@@ -19,6 +19,7 @@ import hashlib
 import io
 import itertools
 import json
+import math
 import multiprocessing
 import multiprocessing.connection
 import os
@@ -175,6 +176,74 @@ def tensors(value: object, name: str = "") -> dict[str, str | None]:
         else:
             collected |= tensors(item, f"{name}.{key}" if name else key)
     return collected
+
+
+def scalar(value: object) -> object:
+    """Returns a scalar as an attribute holds it, or `...` if it is none."""
+    if isinstance(value, (np.bool_, np.integer, np.floating)) and value.dtype.itemsize <= 8:  # noqa: PLR2004
+        value = value.item()
+    if isinstance(value, (torch.dtype, torch.device)):
+        return str(value).removeprefix("torch.")
+    if isinstance(value, bytearray):
+        return bytes(value)
+    if isinstance(value, int) and not -(1 << 63) <= value < 1 << 64:
+        return ...
+    if isinstance(value, float) and not math.isfinite(value):
+        return str(value)
+    is_scalar = value is None or type(value) in (bool, int, float, str, bytes)
+    return value if is_scalar else ...
+
+
+def attributes(value: object, name: str = "") -> dict[str, object]:
+    """Returns the scalars and lists of scalars in a loaded value by their names."""
+    if isinstance(value, (argparse.Namespace, types.SimpleNamespace)):
+        value = vars(value)
+    if isinstance(value, dict):
+        found: dict[str, object] = {}
+        for key, item in value.items():
+            spelling = spelled(key)
+            found |= {} if spelling is None else attributes(item, f"{name}.{spelling}" if name else spelling)
+        return found
+    if isinstance(value, (list, tuple, collections.deque, set, frozenset)):
+        items = [scalar(item) for item in value]
+        if ... not in items:
+            return {name: sorted(items, key=repr) if isinstance(value, (set, frozenset)) else items}
+        found = {}
+        if not isinstance(value, (set, frozenset)):
+            for place, item in enumerate(value):
+                found |= attributes(item, f"{name}.{place}" if name else str(place))
+        return found
+    held = scalar(value)
+    return {} if held is ... else {name or "data": held}
+
+
+def of_json(value: object) -> object:
+    """Returns the value of an attribute that zten has printed."""
+    if isinstance(value, dict):
+        return bytes.fromhex(value["$bytes"]) if "$bytes" in value else next(iter(value.values()))
+    return [of_json(item) for item in value] if isinstance(value, list) else value
+
+
+def is_equal(ours: object, theirs: object) -> bool:
+    """Returns whether two attributes are equal. Sets have no order."""
+    if isinstance(ours, list) and isinstance(theirs, list):
+        return len(ours) == len(theirs) and (
+            all(map(is_equal, ours, theirs)) or sorted(map(repr, ours)) == sorted(map(repr, theirs))
+        )
+    if isinstance(theirs, str) and theirs in ("nan", "inf", "-inf"):
+        return True
+    is_flag = isinstance(ours, bool), isinstance(theirs, bool)
+    return ours == theirs and is_flag[0] == is_flag[1]
+
+
+def attributes_of_zten(zten: str, paths: list[pathlib.Path]) -> dict[str, dict[str, object]]:
+    """Returns the attributes of each file that zten lists."""
+    if not paths:
+        return {}
+    others = [part for path in paths[1:] for part in ("--also", path)]
+    done = subprocess.run([zten, "ls", "--json", paths[0], *others], capture_output=True, text=True, check=False)
+    reports = map(json.loads, done.stdout.splitlines())
+    return {report["file"]: {key: of_json(value) for key, value in (report["attributes"] or {}).items()} for report in reports}
 
 
 def of_zten(zten: str, paths: list[pathlib.Path]) -> dict[str, dict[str, str]]:
@@ -344,18 +413,20 @@ class Comparison:
         found = reports(self.zten, paths)
         assert len(found) == len(paths), "zten did not report on each file"
         readable = [pathlib.Path(report["file"]) for report in found if report["verdict"] in ("valid", "unsupported")]
-        digests = of_zten(self.zten, readable)
+        digests, listed = of_zten(self.zten, readable), attributes_of_zten(self.zten, readable)
         jobs = [(report["file"], report["verdict"] in ("valid", "unsupported")) for report in found]
         for report, theirs in zip(found, outcomes(jobs), strict=True):
             path = pathlib.Path(report["file"])
             is_noted = any(note["rule"] == NOTE for note in report["notes"])
             self.counts[report["verdict"] + (" with the note" if is_noted else "")] += 1
             self.check(path, report, is_noted, theirs, digests.get(report["file"]))
+            if report["verdict"] == "valid" and theirs[3] is not None and report["file"] in listed:
+                self.equal_attributes(path, theirs[3], listed[report["file"]])
 
     def check(self, path: pathlib.Path, report: dict, is_noted: bool, theirs: tuple, ours: dict[str, str] | None) -> None:
         """Checks the rules for one file. `theirs` is what [`outcome`] returns for the file, and `ours` are zten's tensors."""
         is_valid = report["verdict"] == "valid"
-        weights_error, error, found = theirs
+        weights_error, error, found, _ = theirs
         if not is_valid and report["verdict"] != "unsupported":
             if weights_error is None:
                 self.counts["rejected, and PyTorch reads it"] += 1
@@ -398,22 +469,32 @@ class Comparison:
             return
         self.counts["files compared"] += 1
 
+    def equal_attributes(self, path: pathlib.Path, theirs: dict[str, object], ours: dict[str, object]) -> None:
+        """Checks that the attributes that zten lists are those of the loaded value."""
+        for name, value in ours.items():
+            if name in theirs and is_equal(value, theirs[name]):
+                self.counts["equal attributes"] += 1
+            elif name in theirs:
+                self.fault("an attribute differs", path)
+            else:
+                self.counts["attributes that are not compared"] += 1
+
 
 def outcome(path: str, is_compared: bool) -> tuple:
     """Returns why PyTorch's reader of weights rejects a file, why the unpickler that knows more classes rejects it, too, and the
-    digests of the tensors that one of them has read."""
+    tensors and attributes that one of them has read."""
     try:
         value, weights_error = load(path, weights_only=True), None
     except Exception as error:  # noqa: BLE001: any is a rejection
         weights_error = cause(error)
     if not is_compared:
-        return weights_error, weights_error, None
+        return weights_error, weights_error, None, None
     try:
         if weights_error:
             value = load(path, weights_only=False)
-        return weights_error, None, tensors(value)
+        return weights_error, None, tensors(value), attributes(value)
     except Exception as error:  # noqa: BLE001
-        return weights_error, cause(error), None
+        return weights_error, cause(error), None, None
 
 
 def work(jobs: list[tuple[str, bool]], connection: multiprocessing.connection.Connection) -> None:
@@ -439,7 +520,7 @@ def outcomes(jobs: list[tuple[str, bool]]) -> Iterator[tuple]:
             except EOFError:
                 process.join()
                 end = f"ends the process ({process.exitcode})"
-                found = end, end, None
+                found = end, end, None, None
                 jobs = jobs[1:]
                 yield found
                 break
