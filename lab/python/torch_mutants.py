@@ -6,7 +6,8 @@ A form has the verdict that its name says. For a damaged file these rules hold:
 
 - What zten calls valid without the note `torch-weights-only`, `torch.load(weights_only=True)` loads. Exceptions are the pickles of
   protocols 3 to 5 (`docs/decisions/torch.md`).
-- What zten calls valid with the note, Python's own unpickler loads if it imports nothing but the classes that zten knows.
+- What zten calls valid with the note does not end the process of Python's own unpickler, which imports the classes that zten knows.
+  Python may refuse to build a value that zten leaves out, such as a date in the month 13: these files are counted by cause.
 - `EXCEPTIONS` has what `docs/decisions/torch.md` excepts from these rules.
 - Each tensor and each attribute that both read is equal, and both read the same tensors.
 
@@ -45,6 +46,8 @@ from torch_forms import costs, forms, saved
 
 # The note that PyTorch's reader of weights does not read the file.
 NOTE = "torch-weights-only"
+# The outcome of a file whose loading ends the process.
+ENDS = "ends the process"
 BATCH = 500
 # The length in bytes of the longest file that is damaged.
 LONGEST = 20_000
@@ -53,6 +56,7 @@ MOST_SECONDS = 3
 # What PyTorch rejects and zten does not (`docs/decisions/torch.md`): parts of PyTorch's messages, and the reasons.
 EXCEPTIONS = {
     "is_coalesced": "zten does not read the mark that the entries of a sparse tensor are sorted",
+    "col_indices[..., crow_indices": "zten takes the columns of a row in any order",
     "'torch.storage.UntypedStorage' has no attribute 'dtype'": "PyTorch writes storages without a type into streams, and does not read them",
     "cannot instantiate 'WindowsPath'": "the class is that of another system",
     "Expected one of cpu, cuda": "the kind of a device is that of an extension package",
@@ -394,6 +398,7 @@ class Comparison:
         self.zten, self.kept = zten, kept
         self.counts: collections.Counter[str] = collections.Counter()
         self.rejected: collections.Counter[str] = collections.Counter()
+        self.unbuilt: collections.Counter[str] = collections.Counter()
         self.faults: dict[str, tuple[int, pathlib.Path]] = {}
         self.slowest = 0.0
 
@@ -437,8 +442,11 @@ class Comparison:
             self.counts[f"excepted, since {excepted}"] += 1
         elif is_valid and weights_error is not None and not is_noted:
             self.fault(f"valid, and PyTorch rejects it: {weights_error}", path)
+        elif is_valid and error is not None and ENDS in error:
+            self.fault(f"valid with the note, and Python {error}", path)
         elif is_valid and error is not None:
-            self.fault(f"valid with the note, and Python does not build it: {error}", path)
+            self.counts["valid with the note, and Python does not build a value"] += 1
+            self.unbuilt[error] += 1
         elif error is None and is_valid and ours is None:
             self.fault("zten gives no list of tensors", path)
         elif error is None and ours is not None:
@@ -519,7 +527,7 @@ def outcomes(jobs: list[tuple[str, bool]]) -> Iterator[tuple]:
                 found = ours.recv()
             except EOFError:
                 process.join()
-                end = f"ends the process ({process.exitcode})"
+                end = f"{ENDS} ({process.exitcode})"
                 found = end, end, None, None
                 jobs = jobs[1:]
                 yield found
@@ -609,8 +617,8 @@ def main() -> int:
                 path.unlink()
     for title, comparison in (("forms", of_forms), ("damaged files", mutants)):
         print(f"{title}:", ", ".join(f"{count} {what}" for what, count in sorted(comparison.counts.items())))
-        if comparison.rejected:
-            print("rejected, though PyTorch reads them:", dict(comparison.rejected.most_common()))
+        print("rejected, though PyTorch reads them:", dict(comparison.rejected.most_common()))
+        print("not built by Python:", dict(comparison.unbuilt.most_common()))
         for what, (count, path) in sorted(comparison.faults.items(), key=lambda fault: -fault[1][0]):
             print(f"  {count} × {what}: {path}")
     return 1 if of_forms.faults or mutants.faults else 0
