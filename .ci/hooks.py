@@ -39,7 +39,7 @@ FILES = {
     "later.zt": ("accept/unsupported-dtype--v01-unknown.zt", "?unsupported-dtype", F, "=", "policy-dtype"),
     "model.pkl": ("other/named/reject/format-pickle--protocol-2.pkl", "?format-pickle", F, F, F),
     "invalid.pt": ("other/torch/reject/torch-global--os.pt", "torch-global", "=", "=", "="),
-    "saved.pt": ("other/named/reject/format-torch--legacy.pt", "?format-torch", F, "=", F),
+    "saved.pt": ("other/named/reject/format-torch--old.pth", "?format-torch", F, "=", F),
     "graph.onnx": ("other/named/reject/format-onnx--graph.onnx", "?format-onnx", F, "~format-onnx", F),
     "weights.h5": ("other/named/reject/format-hdf5--weights.h5", "?format-hdf5", F, "~format-hdf5", F),
 }

@@ -129,5 +129,6 @@ fn files_of_other_formats() {
     let [failed, harmless] = sum;
     println!("{failed} failed, {harmless} of them harmless");
     assert!(failed > 1000, "only {failed} allocations");
-    assert!(harmless * 16 < failed, "{harmless} of {failed} are harmless");
+    // Without memory an error or a note has no names, and is the same otherwise.
+    assert!(harmless * 12 < failed, "{harmless} of {failed} are harmless");
 }

@@ -1,8 +1,9 @@
 //! Arrays, dtypes and scalars of NumPy in a pickle.
 
 use crate::element::StorageType;
-use crate::formats::error::{FormatError, copied};
+use crate::formats::error::FormatError;
 use crate::formats::npy::types::{Number, Type};
+use crate::formats::rules::Rule;
 use crate::num::u64_from_usize;
 
 use super::calls::ARGUMENTS;
@@ -19,6 +20,8 @@ pub(super) enum ScalarValue {
     Float(f64),
 }
 
+/// The largest number of dimensions of an array.
+const MOST_DIMENSIONS: u32 = 64;
 /// The number of bytes of the longest scalar that becomes an attribute.
 const LONGEST_SCALAR: usize = 8;
 
@@ -52,7 +55,13 @@ impl Machine<'_> {
             }
             (Known::Scalar, 2, [Value::NumpyDtype(dtype), bytes, ..]) => {
                 let size = size_of_element(self.pickle.numpy_type(dtype)?);
-                if size.is_some() && self.pickle.byte_length(bytes)? != size {
+                // Python 3 decodes the byte strings of Python 2 to texts.
+                let bytes = match bytes {
+                    Value::Text(at) => self.latin_1(at, class)?,
+                    bytes => bytes,
+                };
+                // A scalar of Python objects is not written by NumPy.
+                if size.is_none() || self.pickle.byte_length(bytes)? != size {
                     return Err(self.wrong_arguments(class));
                 }
                 let node = self.pickle.container(self.now)?;
@@ -64,11 +73,12 @@ impl Machine<'_> {
                 3,
                 [
                     name @ (Value::Text(_) | Value::Global(Global::Known(Known::Record))),
-                    Value::Int(_) | Value::Bool(_),
-                    Value::Int(_) | Value::Bool(_),
+                    is_aligned,
+                    is_copied,
                     ..,
                 ],
-            ) => {
+                // Without a copy, the dtype would be NumPy's own one, which ignores the byte order of a state.
+            ) if self.is_flag(is_aligned, false) && self.is_flag(is_copied, true) => {
                 let node = self.pickle.container(self.now)?;
                 self.pickle.extend(node, &[name])?;
                 Ok(Value::NumpyDtype(node))
@@ -78,6 +88,11 @@ impl Machine<'_> {
             }
             _ => Err(self.wrong_arguments(class)),
         }
+    }
+
+    /// Returns whether `value` is the flag `wanted`, or the number that old versions of NumPy wrote for the flag.
+    fn is_flag(&self, value: Value, wanted: bool) -> bool {
+        value == Value::Bool(wanted) || self.pickle.count(value) == Some(wanted.into())
     }
 
     /// Returns whether the tuple `shape` has the only item 0.
@@ -100,12 +115,14 @@ impl Machine<'_> {
     /// column-major, and the bytes or a list of objects.
     pub(super) fn fill_array(&mut self, node: u32, state: u32) -> Result<(), FormatError> {
         let items: [Value; 5] = self.pickle.first(state);
-        let (Value::Int(_), Value::Tuple(shape), Value::NumpyDtype(dtype), order, content) =
-            items.into()
+        let (version, Value::Tuple(shape), Value::NumpyDtype(dtype), order, content) = items.into()
         else {
             return Err(self.wrong_arguments(Known::Array));
         };
-        if self.pickle.length(state) != 5 || self.pickle.length(node) != 0 {
+        if self.pickle.count(version) != Some(1)
+            || self.pickle.length(state) != 5
+            || self.pickle.length(node) != 0
+        {
             return Err(self.wrong_arguments(Known::Array));
         }
         self.fill(node, shape, dtype, (order, content))
@@ -121,7 +138,10 @@ impl Machine<'_> {
         (order, content): (Value, Value),
     ) -> Result<(), FormatError> {
         let wrong = |machine: &Self| machine.wrong_arguments(Known::Array);
-        if self.pickle.has(shape, Fact::HasOtherThanInts) || !matches!(order, Value::Bool(_)) {
+        // NumPy knows no array of more dimensions. A few bytes of the pickle can refer to a long tuple once more.
+        let has_shape = !self.pickle.has(shape, Fact::HasOtherThanInts)
+            && self.pickle.length(shape) <= MOST_DIMENSIONS;
+        if !has_shape || !matches!(order, Value::Bool(_)) {
             return Err(wrong(self));
         }
         let mut elements = Some(1_u64);
@@ -156,17 +176,22 @@ impl Machine<'_> {
     /// Gives the dtype `node` a state, the items of the tuple `state`: the version, the byte order, a dtype of which the elements
     /// are arrays, the names of fields, the fields, the size, the alignment and flags. Dates also have their unit.
     pub(super) fn set_dtype(&mut self, node: u32, state: u32) -> Result<(), FormatError> {
-        let [version, order] = self.pickle.first(state);
-        let is_order = matches!(order, Value::Text(at)
-            if matches!(self.pickle.short(at, LONGEST_NAME), Some(b"<" | b">" | b"|" | b"=")));
-        let is_state = matches!(self.pickle.length(state), 8 | 9)
-            && self.pickle.length(node) == 1
-            && matches!(version, Value::Int(_))
-            && is_order;
-        if !is_state {
+        if self.pickle.length(node) != 1 {
             return Err(self.wrong_arguments(Known::NumpyDtype));
         }
-        self.pickle.extend(node, &[Value::Tuple(state)])
+        let kind = self.pickle.numpy_type(node)?;
+        let Some(has_objects) = self.pickle.objects_of_dtype(node, state, kind)? else {
+            return Err(self.wrong_arguments(Known::NumpyDtype));
+        };
+        self.pickle.extend(node, &[Value::Tuple(state)])?;
+        if has_objects {
+            self.pickle.note(node, Fact::HasObjects);
+        }
+        let [_, _, _, _, fields] = self.pickle.first(state);
+        match fields {
+            Value::Dict(fields) => self.pickle.add_fields(node, fields),
+            _ => Ok(()),
+        }
     }
 }
 
@@ -179,9 +204,100 @@ fn size_of_element(kind: Type) -> Option<u64> {
     }
 }
 
+/// The flags of a dtype of Python objects.
+const OBJECTS: u64 = 63;
+/// The flag of a dtype whose elements need to be initialized: text.
+const TEXT: u64 = 8;
+/// The flags of records, and of records with objects. Records that are aligned also have the flag 128.
+const RECORDS: [u64; 2] = [16, 27];
+/// The flag of records that are aligned.
+const ALIGNED: u64 = 128;
+
 impl<'p> Pickle<'p> {
+    /// Returns whether the elements of the dtype `node` are Python objects, according to the `state` that the dtype gets. Returns `None`
+    /// if the state is not one that NumPy writes for a dtype of this name, which is `kind`. NumPy takes the sizes and flags from the
+    /// state, and with wrong flags it would take the bytes of numbers for pointers to objects.
+    fn objects_of_dtype(
+        &self,
+        node: u32,
+        state: u32,
+        kind: Type,
+    ) -> Result<Option<bool>, FormatError> {
+        let items: [Value; 8] = self.first(state);
+        let [version, order, array, names, fields, size, alignment, flags] = items;
+        let number = |value: Value| match value {
+            Value::Int(at) => self.int(at),
+            _ => None,
+        };
+        let is_order = matches!(order, Value::Text(at)
+            if matches!(self.short(at, LONGEST_NAME), Some(b"<" | b">" | b"|" | b"=")));
+        let letter = self.numpy_name(node).bytes().next();
+        let is_date = matches!(letter, Some(b'M' | b'm'));
+        // Dates have their unit as a ninth item.
+        let form = if is_date { (Some(4), 9) } else { (Some(3), 8) };
+        let (Some(flags), true) =
+            (self.count(flags), is_order && form == (self.count(version), self.length(state)))
+        else {
+            return Ok(None);
+        };
+        if let (Value::Dict(_), Value::Tuple(_), Value::None) = (fields, names, array) {
+            let flags = flags & !ALIGNED;
+            let is_record = kind == Type::Unknown || letter == Some(b'V');
+            return Ok(Some(flags != 16).filter(|_| is_record && RECORDS.contains(&flags)));
+        }
+        if (names, fields) != (Value::None, Value::None) {
+            return Ok(None);
+        }
+        if let Value::Tuple(array) = array {
+            let [inner] = self.first(array);
+            let Value::NumpyDtype(inner) = inner else { return Ok(None) };
+            let is_plain = letter == Some(b'V') && !self.is_of_objects(inner)?;
+            return Ok(Some(false).filter(|_| is_plain && flags & OBJECTS & !TEXT & !16 == 0));
+        }
+        if array != Value::None {
+            return Ok(None);
+        }
+        let sizes = (number(size), number(alignment).is_some_and(|alignment| alignment > 0));
+        let size_in_name = size_of_element(kind).and_then(|size| i64::try_from(size).ok());
+        let (is_sized, wanted) = match letter {
+            Some(b'U') => (sizes == (size_in_name, true), TEXT),
+            Some(b'S' | b'a' | b'V') => (sizes == (size_in_name, true), 0),
+            Some(b'O') => (sizes == (Some(-1), false), OBJECTS),
+            _ => (sizes == (Some(-1), false), 0),
+        };
+        Ok(Some(kind == Type::Objects).filter(|_| is_sized && flags == wanted))
+    }
+
+    /// Checks the dictionary `fields` of the record dtype `dtype` after the last instruction, because the dictionary may grow up to then:
+    /// each field has a dtype, and none has objects unless the record has the flags of objects.
+    pub(super) fn check_fields(&self, dtype: u32, fields: u32) -> Result<(), FormatError> {
+        let wrong = || {
+            let sentence = "wrong fields of a dtype of NumPy";
+            FormatError::violation_at(Rule::TorchCall, sentence, self.node_at(dtype))
+        };
+        let mut items = self.items(fields);
+        while let (Some(_), Some(field)) = (items.next(), items.next()) {
+            let Value::Tuple(field) = field else { return Err(wrong()) };
+            let [Value::NumpyDtype(inner), Value::Int(_)] = self.first(field) else {
+                return Err(wrong());
+            };
+            if self.is_of_objects(inner)? && !self.has(dtype, Fact::HasObjects) {
+                return Err(wrong());
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns whether the elements of the dtype `node` are Python objects, or records with such a field.
+    fn is_of_objects(&self, node: u32) -> Result<bool, FormatError> {
+        Ok(self.has(node, Fact::HasObjects) || self.numpy_type(node)? == Type::Objects)
+    }
+
     /// Returns the type of elements of the dtype `node`.
     pub(super) fn numpy_type(&self, node: u32) -> Result<Type, FormatError> {
+        if self.has(node, Fact::HasObjects) {
+            return Ok(Type::Objects);
+        }
         let [name, state] = self.first(node);
         let [_, order, array, _, _, size] = match state {
             Value::Tuple(state) => self.first(state),
@@ -202,7 +318,13 @@ impl<'p> Pickle<'p> {
             return Ok(Type::Unknown);
         }
         let order = text(order).filter(|order| *order != "=").unwrap_or_default();
-        Ok(Type::parse(&copied(format_args!("{order}{name}"))?))
+        // The name is short, so it needs no memory of its own. Without memory, a number would be taken for a value without a form.
+        let mut spelled = [0; 1 + LONGEST_NAME];
+        for (place, byte) in spelled.iter_mut().zip(order.bytes().chain(name.bytes())) {
+            *place = byte;
+        }
+        let spelled = spelled.get(..order.len().saturating_add(name.len())).unwrap_or_default();
+        Ok(Type::parse(str::from_utf8(spelled).unwrap_or_default()))
     }
 
     /// Returns the name of the dtype `node`, for listings.

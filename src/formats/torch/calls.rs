@@ -314,8 +314,20 @@ impl Machine<'_> {
     fn drop_attributes(&mut self, state: Value) -> Result<(), FormatError> {
         match state {
             Value::None => {}
-            Value::Dict(node) => self.pickle.note(node, Fact::IsState),
-            Value::Tuple(_) | Value::Ordered(_) => self.pickle.dropped.add_state(),
+            Value::Dict(node) | Value::Ordered(node) => self.pickle.note(node, Fact::IsState),
+            // Attributes, and attributes in slots. PyTorch sets both in the same way.
+            Value::Tuple(node) if self.pickle.length(node) == 2 => {
+                let parts: [Value; 2] = self.pickle.first(node);
+                for part in parts {
+                    match part {
+                        Value::None => {}
+                        Value::Dict(node) | Value::Ordered(node) => {
+                            self.pickle.note(node, Fact::IsState);
+                        }
+                        _ => return Err(self.wrong_call()),
+                    }
+                }
+            }
             _ => return Err(self.wrong_call()),
         }
         Ok(())
@@ -402,9 +414,6 @@ impl Machine<'_> {
         let state = self.pop()?;
         match (self.top()?, state) {
             (Value::Ordered(_), Value::Dict(state)) => self.drop_versions(state),
-            (Value::Tensor(_) | Value::Sparse(_) | Value::UnreadTensor(_), _) => {
-                self.pickle.dropped.add_state();
-            }
             (Value::Namespace(node), Value::Dict(state)) if self.pickle.length(node) == 0 => {
                 self.copy_attributes(state, node)?;
             }
@@ -479,9 +488,8 @@ impl Machine<'_> {
         // In a stream, a storage may be a part of another storage, and the sixth item says so.
         let is_whole = match (self.context, count, part) {
             (Context::Stream | Context::Alone, 6, Value::Tuple(part)) => self.is_part(part),
-            (Context::Stream | Context::Alone, 6, Value::None) => true,
-            (Context::Stream, 5, _) => false,
-            (_, 5, _) => true,
+            (Context::Stream, 5, _) | (Context::StreamHeader, ..) => false,
+            (Context::Stream | Context::Alone, 6, Value::None) | (_, 5, _) => true,
             _ => false,
         };
         let is_storage = is_whole

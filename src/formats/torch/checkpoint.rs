@@ -1,6 +1,8 @@
 //! From the value of a pickle to the index of an archive: tensors, attributes, and notes on what is left out.
 
-use crate::element::ByteOrder;
+use alloc::vec::Vec;
+
+use crate::element::{ByteOrder, StorageType};
 use crate::escape::Short;
 use crate::formats::builder_error::{self, format_error};
 use crate::formats::cbor::Map;
@@ -8,7 +10,7 @@ use crate::formats::error::{FormatError, copied};
 use crate::formats::npy::types::{Number, Type};
 use crate::formats::rules::Rule;
 use crate::index::{Builder, Encoding, Layout, Parsed, RawComponent, RawElements, RawObject};
-use crate::num::u64_from_usize;
+use crate::num::{sort_by, u64_from_usize};
 
 use super::duplicate_key;
 use super::globals::{Global, Known};
@@ -109,8 +111,14 @@ impl Checkpoint<'_, '_> {
 
     /// Adds an error for each import that zten does not know and that the caller tolerates. A check of the file reports them.
     fn note_globals(&mut self) -> Result<(), FormatError> {
+        let mut known = Vec::new();
         for node in self.pickle.nodes_with(Fact::IsForeign) {
-            let (module, name) = self.pickle.foreign_name(node);
+            known.try_reserve(1).map_err(|_| FormatError::memory())?;
+            known.push((self.pickle.foreign_name(node), node));
+        }
+        sort_by(&mut known, Ord::cmp);
+        known.dedup_by_key(|(name, _)| *name);
+        for ((module, name), node) in known {
             let text = |bytes| str::from_utf8(bytes).unwrap_or("\u{fffd}");
             let name_of_global = copied(format_args!("{}.{}", text(module), text(name)))?;
             let (module, name) = (Short(text(module)), Short(text(name)));
@@ -154,7 +162,7 @@ impl Tensors<'_, '_, '_, '_> {
                 let [function, shape] = self.pickle.first(node);
                 let shape = match shape {
                     Value::Tuple(shape) => self.dimensions(shape, node).map_err(about)?,
-                    _ => alloc::vec::Vec::new(),
+                    _ => Vec::new(),
                 };
                 let kind = match function {
                     Value::Global(Global::Known(Known::Quantized)) => "quantized",
@@ -213,7 +221,7 @@ impl Tensors<'_, '_, '_, '_> {
         let about = |error: FormatError| error.about(name);
         let shape = self.dimensions(shape, node).map_err(about)?;
         let position = self.pickle.position(node);
-        let mut parts = alloc::vec::Vec::new();
+        let mut parts = Vec::new();
         for part in [first, second, values] {
             let Value::Tensor(node) = part else { continue };
             let tensor = self.tensor(node).map_err(about)?;
@@ -276,16 +284,18 @@ impl Tensors<'_, '_, '_, '_> {
         };
         let type_name = self.pickle.numpy_name(dtype);
         let component = match content {
+            // An empty array of bytes has no item.
+            Value::None => RawComponent::raw(StorageType::U8, 0, 0),
             Value::Bytes(at) if self.is_raw_pickle => {
                 let (offset, length) = self.pickle.extent(at);
-                RawComponent::raw(crate::element::StorageType::U8, offset, length)
+                RawComponent::raw(StorageType::U8, offset, length)
             }
             Value::Latin1(at) if self.is_raw_pickle => {
                 let (offset, length) = self.pickle.extent(at);
                 RawComponent {
                     encoding: Encoding::Latin1,
                     decoded_length: Some(self.pickle.latin_1_size(at)),
-                    ..RawComponent::raw(crate::element::StorageType::U8, offset, length)
+                    ..RawComponent::raw(StorageType::U8, offset, length)
                 }
             }
             _ => {
@@ -333,7 +343,7 @@ impl Tensors<'_, '_, '_, '_> {
         self.is_complete = false;
         let component = RawComponent {
             elements: RawElements::Unread { type_name, reason: rule.row() },
-            ..RawComponent::raw(crate::element::StorageType::U8, 0, 0)
+            ..RawComponent::raw(StorageType::U8, 0, 0)
         };
         let described = Described { name, shape, layout: Layout::Dense, source_offset };
         self.push(&described, &[component])
@@ -362,7 +372,7 @@ impl Tensors<'_, '_, '_, '_> {
     }
 
     /// Returns the items of the tuple `shape` of the tensor `node` as dimensions.
-    fn dimensions(&self, shape: u32, node: u32) -> Result<alloc::vec::Vec<u64>, FormatError> {
+    fn dimensions(&self, shape: u32, node: u32) -> Result<Vec<u64>, FormatError> {
         self.pickle.dimensions(shape, (self.builder.limits(), self.pickle.node_at(node)))
     }
 }

@@ -31,6 +31,19 @@ impl Pickle<'_> {
                 }
             }
         }
+        for (node, most) in &self.bounds {
+            if u64::from(self.length(*node)) > *most {
+                let sentence = "a deque has more items than its maximum";
+                return Err(FormatError::violation_at(
+                    Rule::TorchCall,
+                    sentence,
+                    self.node_at(*node),
+                ));
+            }
+        }
+        for (dtype, fields) in &self.records {
+            self.check_fields(*dtype, *fields)?;
+        }
         for node in self.nodes_with(Fact::IsTensorMetadata) {
             self.check_tensor_metadata(node)?;
         }

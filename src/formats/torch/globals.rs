@@ -72,6 +72,8 @@ pub(super) enum Known {
     // Of the standard library.
     Set,
     FrozenSet,
+    /// Makes empty bytes, as pickles of protocol 2 spell them.
+    Bytes,
     Counter,
     DefaultDict,
     Deque,
@@ -252,7 +254,7 @@ const OF_TORCH: [Row; 19] = [
 /// The classes and functions of the standard library and of NumPy that PyTorch does not import when it loads with
 /// `weights_only=True`. Building their values runs no code that the author of a file has chosen, and costs no more than the
 /// bytes that describe the values.
-const OF_OTHERS: [Row; 27] = [
+const OF_OTHERS: [Row; 28] = [
     (
         "numpy._core.multiarray numpy.core.multiarray numpy.core._internal",
         "_reconstruct",
@@ -266,6 +268,7 @@ const OF_OTHERS: [Row; 27] = [
     ("numpy", "dtype", Known::NumpyDtype),
     ("numpy.rec numpy._core.records numpy.core.records numpy", "record", Known::Record),
     ("builtins __builtin__", "frozenset", Known::FrozenSet),
+    ("builtins __builtin__", "bytes", Known::Bytes),
     ("collections", "defaultdict", Known::DefaultDict),
     ("collections", "deque", Known::Deque),
     ("builtins __builtin__", "slice", Known::Slice),

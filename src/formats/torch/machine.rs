@@ -23,8 +23,10 @@ pub(super) enum Context {
     Archived,
     /// The data of a TorchScript program, whose classes are those of the program.
     Script,
-    /// A pickle in the stream that PyTorch wrote before 1.6.
+    /// The pickle of the value in the stream that PyTorch wrote before 1.6.
     Stream,
+    /// Another pickle of a stream, which has no storages.
+    StreamHeader,
     /// A file that is a pickle.
     Alone,
     /// The pickle of a NumPy array of Python objects.
@@ -71,6 +73,8 @@ pub(super) struct Machine<'p> {
     highest: usize,
     /// The memo: values and their keys, which ascend.
     memo: Vec<(u32, Value)>,
+    /// The protocol of the pickle.
+    protocol: u8,
 }
 
 impl<'p> Pickle<'p> {
@@ -115,6 +119,7 @@ impl<'p> Machine<'p> {
             stack,
             highest: 0,
             memo,
+            protocol: 0,
         }
     }
 
@@ -126,13 +131,13 @@ impl<'p> Machine<'p> {
     /// Executes all instructions up to STOP, and returns the value that STOP finds on the stack.
     fn run(&mut self) -> Result<Value, FormatError> {
         // Pickles of protocols 0 and 1 do not begin with the opcode PROTO.
-        let protocol = match (self.pickle.bytes, self.context) {
+        self.protocol = match (self.pickle.bytes, self.context) {
             ([0x80, protocol @ 2..=5, ..], _) => *protocol,
             ([0x80, ..], _) | (_, Context::Archived | Context::Script) => {
                 let sentence = "the pickle does not begin with a protocol from 2 to 5";
                 return Err(self.violation(Rule::TorchPickle, sentence));
             }
-            (_, Context::Stream | Context::Alone | Context::Objects) => 1,
+            (_, Context::Stream | Context::StreamHeader | Context::Alone | Context::Objects) => 1,
         };
         loop {
             self.now = len_u32(self.at);
@@ -150,6 +155,7 @@ impl<'p> Machine<'p> {
                 let sentence = format_args!("the instruction {name} ({byte:#04x}) is not allowed");
                 return Err(self.violation(Rule::TorchOpcode, sentence));
             };
+            let protocol = self.protocol;
             if row.protocol() > protocol {
                 let (name, first) = (row.name, row.protocol());
                 let sentence = format_args!(
@@ -468,8 +474,11 @@ impl<'p> Machine<'p> {
     /// Pushes the global `name` of `module`, if a pickle may import it. `texts` are the values of the two names if they are on the
     /// stack, and empty if they are in the instruction.
     fn named(&mut self, module: &[u8], name: &[u8], texts: &[Value]) -> Result<(), FormatError> {
+        // Python gives the modules of Python 2 their new names up to protocol 2. Later, a file beside the program could be the module.
+        let is_of_python_2 = module == b"__builtin__" && self.protocol > 2;
         if let Some(found) = globals::find(module, name)
             && self.may_import(found.global)
+            && !is_of_python_2
         {
             if let (false, Global::Known(known)) = (found.is_of_torch, found.global) {
                 self.is_beyond_torch(Unknown::Import(known));
@@ -477,9 +486,11 @@ impl<'p> Machine<'p> {
             return self.push(Value::Global(found.global));
         }
         // A name with a dot leads from a harmless module to any function: `os.system` of `pathlib` is that of `os`.
-        let is_plain = globals::is_path(module) && globals::is_word(name);
         let is_of_script = self.context == Context::Script && globals::is_of_script(module);
-        if is_plain && (self.tolerates_globals || is_of_script) {
+        let may_be_unknown = self.tolerates_globals || is_of_script;
+        if may_be_unknown && globals::is_path(module) && globals::is_word(name) {
+            // A few bytes of the pickle can refer to long names once more.
+            self.pickle.charge(module.len().saturating_add(name.len()))?;
             let node = self.pickle.container(self.now)?;
             self.pickle.extend(node, texts)?;
             if !is_of_script {

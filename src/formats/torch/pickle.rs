@@ -139,6 +139,8 @@ pub(super) enum Fact {
     IsForeign,
     /// The container says whether a tensor shows its elements conjugated or negated.
     IsTensorMetadata,
+    /// The container is a dtype of Python objects.
+    HasObjects,
 }
 
 impl Node {
@@ -165,6 +167,7 @@ impl Fact {
             Self::IsItems => 1024,
             Self::IsForeign => 2048,
             Self::IsTensorMetadata => 4096,
+            Self::HasObjects => 8192,
         }
     }
 }
@@ -255,6 +258,10 @@ pub(super) struct Pickle<'p> {
     cells: Vec<Cell>,
     /// The number of bytes that the arena may still take.
     pub(super) room: u64,
+    /// Containers, and the largest number of items that each may have in the end.
+    pub(super) bounds: Vec<(u32, u64)>,
+    /// Dtypes of records, and the dictionary of fields of each.
+    pub(super) records: Vec<(u32, u32)>,
     /// The parts that were dropped because zten has no form for them.
     pub(super) dropped: Dropped,
     /// The first instruction or import that PyTorch does not know when it loads with `weights_only=True`.
@@ -269,7 +276,8 @@ impl<'p> Pickle<'p> {
     pub(super) fn new(bytes: &'p [u8], base: u64, room: u64, steps: &'p Counter<u64>) -> Self {
         let (nodes, cells) = (Vec::new(), Vec::new());
         let (dropped, beyond_torch) = (Dropped::default(), None);
-        Self { bytes, base, nodes, cells, room, dropped, beyond_torch, steps }
+        let (bounds, records) = (Vec::new(), Vec::new());
+        Self { bytes, base, nodes, cells, room, bounds, records, dropped, beyond_torch, steps }
     }
 
     /// Returns the module and the name of the global `node` that zten does not know.
@@ -379,6 +387,14 @@ impl<'p> Pickle<'p> {
         operand.unwrap_or_default()
     }
 
+    /// Returns the bytes of the text at position `at`, which are charged to the memory of the pickle: a few bytes of the pickle can
+    /// refer to a long text once more.
+    pub(super) fn charged(&mut self, at: u32) -> Result<&'p [u8], FormatError> {
+        let bytes = self.bytes(at);
+        self.charge(bytes.len())?;
+        Ok(bytes)
+    }
+
     /// Returns the number of bytes of the text or bytes object at position `at`.
     pub(super) fn operand_length(&self, at: u32) -> u64 {
         u64_from_usize(self.operand(at).len())
@@ -442,12 +458,12 @@ impl<'p> Pickle<'p> {
         let Value::Dict(node) = metadata else { return None };
         let mut view = LazyView { is_conjugated: false, is_negated: false };
         let mut items = self.items(node);
-        while let (Some(key), Some(value)) = (items.next(), items.next()) {
+        while let (Some(key), Some(_)) = (items.next(), items.next()) {
             let Value::Text(at) = key else { continue };
-            let is_set = value == Value::Bool(true);
+            // PyTorch asks whether a key is there, and not what its value is.
             match self.short(at, LONGEST_NAME) {
-                Some(b"conj") => view.is_conjugated = is_set,
-                Some(b"neg") => view.is_negated = is_set,
+                Some(b"conj") => view.is_conjugated = true,
+                Some(b"neg") => view.is_negated = true,
                 _ => {}
             }
         }
@@ -525,6 +541,16 @@ impl<'p> Pickle<'p> {
         f64::from_be_bytes(self.operand(at).first_chunk().copied().unwrap_or_default())
     }
 
+    /// Notes that the container `node` must have at most `most` items in the end.
+    pub(super) fn bound(&mut self, node: u32, most: u64) -> Result<(), FormatError> {
+        Self::push(&mut self.room, &mut self.bounds, (node, most)).map(drop)
+    }
+
+    /// Notes that the dtype `dtype` has the fields `fields`, which are checked in the end.
+    pub(super) fn add_fields(&mut self, dtype: u32, fields: u32) -> Result<(), FormatError> {
+        Self::push(&mut self.room, &mut self.records, (dtype, fields)).map(drop)
+    }
+
     /// Charges `bytes` bytes to the memory that the pickle may take. Used for work that a few bytes of the pickle could repeat
     /// otherwise.
     pub(super) fn charge(&mut self, bytes: usize) -> Result<(), FormatError> {
@@ -571,9 +597,8 @@ impl<'p> Pickle<'p> {
             | Value::Dict(_)
             | Value::Ordered(_)
             | Value::Namespace(_)
-            | Value::Array(_)
-            | Value::ByteArray(_) => true,
-            Value::Set(node) => !self.has(node, Fact::IsFrozen),
+            | Value::Array(_) => true,
+            Value::Set(node) | Value::ByteArray(node) => !self.has(node, Fact::IsFrozen),
             Value::Bytes(at) => self.is_bytearray(at),
             Value::Tuple(node) => self.has(node, Fact::HasMutable),
             _ => false,

@@ -117,7 +117,11 @@ impl<'s> Stream<'s> {
             Pickle::read(bytes, u64_from_usize(from), setting, steps)
         };
         // Only the value has globals that a caller may tolerate.
-        let strict = Setting { tolerates_globals: false, ..setting(options) };
+        let strict = Setting {
+            context: Context::StreamHeader,
+            tolerates_globals: false,
+            ..setting(options)
+        };
         let (first, _) = read(magic, version, strict)?;
         let (number, found) = read(version, system, strict)?;
         let is_known = matches!(found, Value::Int(at) if number.int(at) == Some(VERSION));

@@ -2,6 +2,7 @@
 //! value costs more than the bytes that describe it.
 
 use crate::formats::error::FormatError;
+use crate::num::usize_from_u32;
 
 use super::calls::ARGUMENTS;
 use super::globals::{Global, Known};
@@ -28,11 +29,25 @@ impl Machine<'_> {
             }
             (Known::Deque, 0, _) => return Ok(Value::List(self.empty(Value::List)?)),
             (Known::Deque, 1, [Value::List(list) | Value::Tuple(list), ..])
-            | (
+            | (Known::Deque, 2, [Value::List(list) | Value::Tuple(list), Value::None, ..]) => {
+                return self.copy_list(list);
+            }
+            (
                 Known::Deque,
                 2,
-                [Value::List(list) | Value::Tuple(list), Value::None | Value::Int(_), ..],
-            ) => return self.copy_list(list),
+                [Value::List(list) | Value::Tuple(list), most @ Value::Int(_), ..],
+            ) => {
+                let most = self.pickle.count(most).ok_or_else(|| self.wrong_arguments(class))?;
+                let deque = self.copy_list(list)?;
+                if let Value::List(node) = deque {
+                    self.pickle.bound(node, most)?;
+                }
+                return Ok(deque);
+            }
+            (Known::Bytes, 0, _) => {
+                let node = self.pickle.container_of(self.now, Fact::IsFrozen)?;
+                return Ok(Value::ByteArray(node));
+            }
             (Known::ByteArray, 0, _) => {
                 return Ok(Value::ByteArray(self.pickle.container(self.now)?));
             }
@@ -56,7 +71,11 @@ impl Machine<'_> {
             (Known::Slice, 3, [first, second, third, ..]) => [first, second, third]
                 .into_iter()
                 .all(|bound| matches!(bound, Value::None | Value::Int(_))),
-            (Known::Path, ..) => self.pickle.items(args).all(|part| matches!(part, Value::Text(_))),
+            (Known::Path, ..) => {
+                // A few bytes of the pickle can refer to a long tuple once more.
+                self.pickle.charge(usize_from_u32(count))?;
+                self.pickle.items(args).all(|part| matches!(part, Value::Text(_)))
+            }
             (Known::Date, 1, [bytes, ..]) => self.has_length(bytes, 4)?,
             (Known::Time, 1 | 2, [bytes, zone, ..]) => {
                 self.has_length(bytes, 6)? && self.is_zone(zone)
@@ -64,17 +83,16 @@ impl Machine<'_> {
             (Known::DateTime, 1 | 2, [bytes, zone, ..]) => {
                 self.has_length(bytes, 10)? && self.is_zone(zone)
             }
-            (Known::Range | Known::TimeDelta, 3, _) => {
-                !self.pickle.has(args, Fact::HasOtherThanInts)
-            }
+            (Known::TimeDelta, 3, _) => !self.pickle.has(args, Fact::HasOtherThanInts),
             (Known::TimeZone, 1 | 2, [offset, name, ..]) => {
                 self.is_object_of(offset, Known::TimeDelta)
                     && matches!(name, Value::None | Value::Text(_))
             }
-            (Known::Decimal, 1, [Value::Text(at), ..]) => is_decimal(self.pickle.bytes(at)),
-            (Known::Fraction, 1, [Value::Text(at), ..]) => is_fraction(self.pickle.bytes(at)),
+            (Known::Decimal, 1, [Value::Text(at), ..]) => is_decimal(self.pickle.charged(at)?),
+            (Known::Fraction, 1, [Value::Text(at), ..]) => is_fraction(self.pickle.charged(at)?),
             (Known::Fraction, 2, [Value::Int(_), Value::Int(_), ..])
-            | (Known::Complex, 2, [Value::Float(_), Value::Float(_), ..]) => true,
+            | (Known::Complex, 2, [Value::Float(_), Value::Float(_), ..])
+            | (Known::Range, 3, [Value::Int(_), Value::Int(_), Value::Int(_), ..]) => true,
             _ => false,
         };
         if !is_form {
@@ -146,7 +164,12 @@ impl Machine<'_> {
 
     /// Returns whether `value` is bytes, `length` of them.
     fn has_length(&mut self, value: Value, length: u64) -> Result<bool, FormatError> {
-        Ok(self.pickle.byte_length(value)? == Some(length))
+        // Python 3 decodes the byte strings of Python 2 to texts.
+        let found = match value {
+            Value::Text(at) => self.pickle.latin_1_length(at)?,
+            value => self.pickle.byte_length(value)?,
+        };
+        Ok(found == Some(length))
     }
 
     /// Returns whether `value` is a time zone, or `None`.
@@ -163,9 +186,16 @@ impl Machine<'_> {
 
     /// Returns whether `node` is an object of `UUID`, and `state` its state: a dictionary with an integer called `int`.
     pub(super) fn is_uuid(&self, node: u32, state: u32) -> bool {
-        let [name, number] = self.pickle.first(state);
+        let [name, number, safe, is_safe] = self.pickle.first(state);
+        let has_safe = match self.pickle.length(state) {
+            2 => true,
+            4 => {
+                matches!((safe, is_safe), (Value::Text(at), Value::Int(_)) if self.is_text(at, b"is_safe"))
+            }
+            _ => false,
+        };
         self.is_object_of(Value::Object(node), Known::Uuid)
-            && self.pickle.length(state) == 2
+            && has_safe
             && matches!((name, number), (Value::Text(at), Value::Int(_)) if self.is_text(at, b"int"))
     }
 }

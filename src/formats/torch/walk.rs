@@ -354,10 +354,24 @@ impl Pickle<'_> {
 }
 
 impl Pickle<'_> {
-    /// Checks that the keys of the dictionary `node` that are no texts are unique. Python considers `True`, 1 and 1.0 equal. Keys
-    /// that are tuples are not compared: two tensors with the same tuple as their key have one name.
+    /// Checks that the keys of the dictionary `node` that are no texts are unique. Python considers `True`, 1 and 1.0 equal.
     fn check_other_keys(&self, node: u32) -> Result<(), FormatError> {
-        let mut identities = Vec::new();
+        let (mut identities, mut places) = (Vec::new(), Vec::new());
+        let mut items = self.items(node);
+        while let (Some(key), Some(_)) = (items.next(), items.next()) {
+            // Two keys from one instruction are equal. They are found without reading them, as texts are.
+            let place = match key {
+                Value::Bytes(at) | Value::Latin1(at) => (0, at),
+                Value::Tuple(node) => (1, node),
+                _ => continue,
+            };
+            places.try_reserve(1).map_err(|_| FormatError::memory())?;
+            places.push(place);
+        }
+        places.sort_unstable();
+        if places.iter().zip(places.iter().skip(1)).any(|(one, next)| one == next) {
+            return Err(self.twice(node));
+        }
         let mut items = self.items(node);
         while let (Some(key), Some(_)) = (items.next(), items.next()) {
             if self.is_scalar(key) && !matches!(key, Value::Text(_)) {
@@ -367,11 +381,39 @@ impl Pickle<'_> {
         }
         sort_by(&mut identities, Ord::cmp);
         if identities.iter().zip(identities.iter().skip(1)).any(|(one, next)| one == next) {
-            let at = self.node_at(node);
-            let rule = Rule::TorchDuplicateKey;
-            return Err(FormatError::violation_at(rule, rule.row().broken(), at));
+            return Err(self.twice(node));
+        }
+        self.check_keys_of_tuples(node)
+    }
+
+    /// Checks that the keys of the dictionary `node` that are tuples and have a spelling are unique.
+    fn check_keys_of_tuples(&self, node: u32) -> Result<(), FormatError> {
+        let mut tuples = Vec::new();
+        let mut items = self.items(node);
+        while let (Some(key), Some(_)) = (items.next(), items.next()) {
+            let Value::Tuple(tuple) = key else { continue };
+            if self.spelling(key)?.is_none() {
+                continue;
+            }
+            let mut identities = Vec::new();
+            for item in self.items(tuple) {
+                identities.try_reserve(1).map_err(|_| FormatError::memory())?;
+                identities.push(self.identity(item)?);
+            }
+            tuples.try_reserve(1).map_err(|_| FormatError::memory())?;
+            tuples.push(identities);
+        }
+        sort_by(&mut tuples, Ord::cmp);
+        if tuples.iter().zip(tuples.iter().skip(1)).any(|(one, next)| one == next) {
+            return Err(self.twice(node));
         }
         Ok(())
+    }
+
+    /// Returns the error for two equal keys of the dictionary `node`.
+    fn twice(&self, node: u32) -> FormatError {
+        let rule = Rule::TorchDuplicateKey;
+        FormatError::violation_at(rule, rule.row().broken(), self.node_at(node))
     }
 
     /// Returns whether the array `node` has elements that can be handed out: it has a state, and holds no Python objects.
@@ -412,6 +454,10 @@ impl Pickle<'_> {
                 Some(number) => copied(number)?,
                 None => return Ok(None),
             },
+            // A long text would make the names of many tensors long.
+            Value::Text(at) if is_quoted && self.short(at, LONGEST_NAME).is_none() => {
+                return Ok(None);
+            }
             Value::Text(at) if is_quoted => {
                 copied(format_args!("'{}'", self.text(at)?.escape_debug()))?
             }
@@ -553,6 +599,13 @@ impl Pickle<'_> {
                 self.items(node).try_for_each(|item| self.scalar(item, out, left))
             }
             Value::Set(node) => {
+                // Equal texts are compared as a whole, and a few bytes of the pickle can refer to a long text once more.
+                self.items(node).try_for_each(|item| match item {
+                    Value::Text(at) | Value::Bytes(at) | Value::Latin1(at) => {
+                        charge(left, self.bytes(at).len())
+                    }
+                    _ => Ok(()),
+                })?;
                 let items = self.distinct(node)?;
                 out.array(u64_from_usize(items.len()))?;
                 items.into_iter().try_for_each(|item| self.scalar(item, out, left))

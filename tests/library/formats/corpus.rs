@@ -130,7 +130,6 @@ const LEFT_OUT: &[&str] = &[
     "left-out-large-number",
     "left-out-parameter-state",
     "left-out-storage",
-    "left-out-tensor-state",
     "left-out-typed-tensor",
     "parameter-with-state",
     "values-complex",
@@ -155,12 +154,13 @@ const LEFT_OUT: &[&str] = &[
 
 /// The checkpoints of the corpus that PyTorch does not read with `weights_only=True`.
 const BEYOND_TORCH: &[&str] = &[
-    "left-out-device",
     "bytearray",
+    "left-out-device",
     "protocol-4",
     "stream-numpy-scalar",
     "stream-protocol-4",
     "types-5",
+    "values-bytes-empty",
     "values-date",
     "values-datetime",
     "values-datetime-with-zone",
@@ -179,7 +179,9 @@ const BEYOND_TORCH: &[&str] = &[
     "values-numpy-array-columns",
     "values-numpy-array-empty",
     "values-numpy-array-objects",
+    "values-numpy-array-records",
     "values-numpy-array-text",
+    "values-numpy-array-without-bytes",
     "values-numpy-dtype",
     "values-numpy-dtype-class",
     "values-numpy-scalar",

@@ -48,17 +48,33 @@ fn float(number: f64) -> Vec<u8> {
 
 /// A dtype of NumPy, as NumPy pickles it: `name` is its name without the byte order.
 fn dtype(name: &str, order: &str) -> Vec<u8> {
+    // Objects have all flags, and text needs to be initialized.
+    let flags = match name.as_bytes() {
+        [b'O', ..] => 63,
+        [b'U', ..] => 8,
+        _ => 0,
+    };
+    dtype_with(name, order, flags)
+}
+
+/// A dtype of NumPy with these flags.
+fn dtype_with(name: &str, order: &str, flags: u8) -> Vec<u8> {
     let minus = b"J\xff\xff\xff\xff".to_vec();
     let none = NONE.to_vec();
+    // Text has its size and alignment in bytes in the state, and other dtypes have none.
+    let (size, alignment) = match name.strip_prefix('U') {
+        Some(letters) => (int(letters.parse::<u8>().unwrap() * 4), int(4)),
+        None => (minus.clone(), minus),
+    };
     let state = tuple(&[
         int(3),
         text(order),
         none.clone(),
         none.clone(),
         none,
-        minus.clone(),
-        minus,
-        int(0),
+        size,
+        alignment,
+        int(flags),
     ]);
     let args = [text(name), b"\x89".to_vec(), b"\x88".to_vec()];
     [call("numpy", "dtype", &args), state, b"b".to_vec()].concat()
@@ -113,6 +129,10 @@ fn values() -> Vec<(&'static str, Vec<u8>)> {
             [b"}".to_vec(), key, int(1), b"s".to_vec()].concat()
         }),
         ("bytes", encoded(&[0, 127, 128, 255])),
+        ("bytes-empty", call("__builtin__", "bytes", &[])),
+        ("numpy-array-without-bytes", {
+            array(dtype("f8", "<"), &[0], false, call("__builtin__", "bytes", &[]))
+        }),
         ("bytearray", byte_array("\u{e4}b")),
         ("complex", call("builtins", "complex", &[float(1.0), float(-2.0)])),
         ("slice", call("builtins", "slice", &[NONE.to_vec(), int(3), NONE.to_vec()])),
@@ -137,6 +157,17 @@ fn values() -> Vec<(&'static str, Vec<u8>)> {
         ("numpy-array-big", array(dtype("i2", ">"), &[6], false, encoded(&le(&shorts)))),
         ("numpy-array-empty", array(dtype("f8", "<"), &[0, 3], false, encoded(b""))),
         ("numpy-array-text", array(dtype("U2", "<"), &[1], false, encoded(b"a\0\0\0b\0\0\0"))),
+        ("numpy-array-records", {
+            let field = |inner: Vec<u8>, offset: u8| tuple(&[inner, int(offset)]);
+            let fields =
+                dict(&[("a", field(dtype("i4", "<"), 0)), ("b", field(dtype("f8", "<"), 4))]);
+            let names = tuple(&[text("a"), text("b")]);
+            let none = NONE.to_vec();
+            let state = tuple(&[int(3), text("|"), none, names, fields, int(12), int(1), int(16)]);
+            let args = [text("V12"), b"\x89".to_vec(), b"\x88".to_vec()];
+            let records = [call("numpy", "dtype", &args), state, b"b".to_vec()].concat();
+            array(records, &[2], false, encoded(&[0; 24]))
+        }),
         (
             "numpy-array-objects",
             array(dtype("O8", "|"), &[2], false, list_of(&[int(1), text("x")])),
@@ -208,6 +239,25 @@ fn wrong_arguments() -> Vec<(&'static str, Vec<u8>)> {
         ("numpy-scalar", scalar(dtype("f8", "<"), &[0; 4])),
         ("numpy-dtype", call("numpy", "dtype", &[text("f8")])),
         ("numpy-dtype-class", call("numpy.dtypes", "Float64DType", &[int(1)])),
+        ("numpy-dtype-flags", array(dtype_with("f8", "<", 63), &[1], false, encoded(&[0; 8]))),
+        ("numpy-dtype-not-copied", {
+            let args = [text("f8"), b"\x89".to_vec(), b"\x89".to_vec()];
+            call("numpy", "dtype", &args)
+        }),
+        ("numpy-objects-flags", array(dtype_with("O8", "|", 0), &[1], false, list_of(&[int(1)]))),
+        ("deque-beyond", {
+            let deque = call("collections", "deque", &[list_of(&[int(1)]), int(1)]);
+            items(deque, &[int(2), int(3)], b'e')
+        }),
+        ("tensor-state", {
+            let made = tensor(storage("ShortStorage", "0", 2), 0, &[2], &[1]);
+            [made, dict(&[("a", int(1))]), b"b".to_vec()].concat()
+        }),
+        ("parameter-slots", {
+            let state = tuple(&[NONE.to_vec(), dict(&[("data", int(1))])]);
+            let args = [vector(), b"\x89".to_vec(), ordered(), state];
+            call("torch._utils", "_rebuild_parameter_with_state", &args)
+        }),
     ]
 }
 
@@ -241,9 +291,6 @@ fn left_out() -> Vec<(&'static str, Vec<u8>)> {
             file(&parameter(state), &[TWO])
         }),
         ("hooks", file(&tensor_with(dict(&[("a", int(1))]), &[]), &[TWO])),
-        ("tensor-state", {
-            file(&[vector(), dict(&[("a", int(1))]), b"b".to_vec()].concat(), &[TWO])
-        }),
         ("typed-tensor", {
             let args = [
                 global("torch._utils", "_rebuild_tensor_v2"),
@@ -259,9 +306,6 @@ fn left_out() -> Vec<(&'static str, Vec<u8>)> {
                 dict(&[("tag", text("x"))]),
             ];
             file(&call("torch._tensor", "_rebuild_from_type_v2", &args), &[TWO])
-        }),
-        ("no-view", {
-            file(&tensor_with(ordered(), &[dict(&[("conj", b"\x89".to_vec())])]), &[TWO])
         }),
     ]
 }
@@ -358,6 +402,10 @@ fn unread() -> Vec<(&'static str, &'static str, Vec<u8>)> {
             compressed("torch.sparse_csc", &[0, 1, 1, 2], &[1, 0])
         }),
         ("torch-call", "view-key", view("twist")),
+        ("torch-duplicate-key", "tuples", {
+            let keys = [tuple(&[int(1)]), int(1), tuple(&[b"\x88".to_vec()]), int(2)];
+            with(&[b"}(".to_vec(), keys.concat(), b"u".to_vec()].concat())
+        }),
         ("torch-call", "sparse-layout", with(&layout("torch.dense"))),
         ("torch-call", "sparse-parts", {
             let data = tuple(&[vector(), int(0), numbers(&[2])]);

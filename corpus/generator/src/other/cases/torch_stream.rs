@@ -141,6 +141,12 @@ fn rejected() -> Vec<(&'static str, &'static str, Vec<u8>)> {
                 &[("0", 2, TWO)],
             )
         }),
+        ("torch-persistent-id", "facts", {
+            let facts = pickle(&[b"}".to_vec(), text("w"), whole("0", 2), b"s".to_vec()].concat());
+            let keys = pickle(&[b"]".to_vec(), text("0"), b"a".to_vec()].concat());
+            let all = [MAGIC.to_vec(), pickle(b"M\xe9\x03"), facts, pickle(&value()), keys];
+            stream_of(&all, &[("0", 2, TWO)])
+        }),
         ("torch-persistent-id", "module", {
             let id = tuple(&[text("module"), text("x"), text("y"), text("z")]);
             stream(&[id, b"Q".to_vec()].concat(), &[])
