@@ -401,6 +401,13 @@ def dtype(
     return with_state(made, tuple_of(*state))
 
 
+def records(flags: int, size: int = 4) -> bytes:
+    """A dtype of records that hold a number each, as NumPy's class `record` has them."""
+    made = call(class_of("numpy", "dtype"), class_of("numpy.core.records", "record"), integer(0), integer(1))
+    fields = dict_of((text("x"), tuple_of(dtype("f4"), integer(0))))
+    return with_state(made, tuple_of(integer(3), text("|"), NONE, tuple_of(text("x")), fields, *map(integer, (size, 1, flags))))
+
+
 def namespace(**attributes: object) -> types.SimpleNamespace:
     return types.SimpleNamespace(**attributes)
 
@@ -511,6 +518,9 @@ def values() -> Iterator[Form]:
         "deque-with-list": call(class_of("collections", "deque"), list_of(integer(1)), integer(5)),
         "numpy-1-array": array("numpy.core.multiarray"),
         "numpy-old-array": array("numpy.core._internal"),
+        "numpy-records-before-1.20": array(of=records(0)),
+        "numpy-records": array(of=records(16)),
+        "numpy-records-aligned": array(of=records(144)),
         "numpy-record-array": array("numpy.core.multiarray", class_of("numpy", "recarray")),
         "numpy-dtype-flags": with_state(
             call(class_of("numpy", "dtype"), text("f4"), integer(0), integer(1)),
@@ -862,6 +872,22 @@ def tensors() -> Iterator[Form]:
     yield "invalid--sparse-coo-float-indices.pt", file(
         sparse("torch.sparse_coo", tensor(storage()), reals("2", 2), size, FALSE), _2=two
     )
+    widths = {"Double": 8, "Float": 4, "Half": 2, "Int": 4, "Short": 2, "Char": 1, "Byte": 1, "Bool": 1, "ComplexFloat": 8}
+    for kind, width in widths.items():
+        # Indices of other types than those that PyTorch makes.
+        other = rebuilt(storage(f"{kind}Storage", text("1"), text("cpu"), 4), numbers(2, 2), numbers(2, 1))
+        # PyTorch converts the indices of coordinates, which no program needs.
+        if kind not in ("Int", "Short", "Char", "Byte"):
+            yield f"invalid--sparse-coo-indices-{kind.lower()}.pt", file(
+                sparse("torch.sparse_coo", other, reals("2", 2), size, FALSE), _1=bytes(4 * width), _2=two
+            )
+        if kind == "Int":
+            continue
+        rows = rebuilt(storage(f"{kind}Storage", text("1"), text("cpu"), 3), numbers(3), numbers(1))
+        columns = rebuilt(storage(f"{kind}Storage", text("3"), text("cpu"), 2), numbers(2), numbers(1))
+        yield f"invalid--sparse-csr-indices-{kind.lower()}.pt", file(
+            sparse("torch.sparse_csr", rows, columns, reals("2", 2), size), _1=bytes(3 * width), _3=bytes(2 * width), _2=two
+        )
     yield "invalid--sparse-layout-word.pt", file(
         sparse("torch.banana", longs("1", 2, 2), reals("2", 2), size), _1=packed(0, 1, 1, 0), _2=two
     )

@@ -432,6 +432,8 @@ class Comparison:
         """Checks the rules for one file. `theirs` is what [`outcome`] returns for the file, and `ours` are zten's tensors."""
         is_valid = report["verdict"] == "valid"
         weights_error, error, found, _ = theirs
+        if report["verdict"] == "error":
+            self.fault(f"zten fails: {report['message'][:60]}", path)
         if not is_valid and report["verdict"] != "unsupported":
             if weights_error is None:
                 self.counts["rejected, and PyTorch reads it"] += 1
