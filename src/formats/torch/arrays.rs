@@ -54,7 +54,7 @@ impl Machine<'_> {
                 Ok(Value::Array(node))
             }
             (Known::Scalar, 2, [Value::NumpyDtype(dtype), bytes, ..]) => {
-                let size = size_of_element(self.pickle.numpy_type(dtype)?);
+                let size = size_of_element(self.pickle.numpy_type(dtype));
                 // Python 3 decodes the byte strings of Python 2 to texts.
                 let bytes = match bytes {
                     Value::Text(at) => self.latin_1(at, class)?,
@@ -150,7 +150,7 @@ impl Machine<'_> {
             elements = elements.zip(dimension).and_then(|(count, next)| count.checked_mul(next));
         }
         let Some(elements) = elements else { return Err(wrong(self)) };
-        let kind = self.pickle.numpy_type(dtype)?;
+        let kind = self.pickle.numpy_type(dtype);
         let content = match content {
             // Python 3 decodes the byte strings of Python 2 to texts, and NumPy encodes the texts in Latin-1.
             Value::Text(at) => self.latin_1(at, Known::Array)?,
@@ -179,8 +179,8 @@ impl Machine<'_> {
         if self.pickle.length(node) != 1 {
             return Err(self.wrong_arguments(Known::NumpyDtype));
         }
-        let kind = self.pickle.numpy_type(node)?;
-        let Some(has_objects) = self.pickle.objects_of_dtype(node, state, kind)? else {
+        let kind = self.pickle.numpy_type(node);
+        let Some(has_objects) = self.pickle.objects_of_dtype(node, state, kind) else {
             return Err(self.wrong_arguments(Known::NumpyDtype));
         };
         self.pickle.extend(node, &[Value::Tuple(state)])?;
@@ -217,12 +217,7 @@ impl<'p> Pickle<'p> {
     /// Returns whether the elements of the dtype `node` are Python objects, according to the `state` that the dtype gets. Returns `None`
     /// if the state is not one that NumPy writes for a dtype of this name, which is `kind`. NumPy takes the sizes and flags from the
     /// state, and with wrong flags it would take the bytes of numbers for pointers to objects.
-    fn objects_of_dtype(
-        &self,
-        node: u32,
-        state: u32,
-        kind: Type,
-    ) -> Result<Option<bool>, FormatError> {
+    fn objects_of_dtype(&self, node: u32, state: u32, kind: Type) -> Option<bool> {
         let items: [Value; 8] = self.first(state);
         let [version, order, array, names, fields, size, alignment, flags] = items;
         let number = |value: Value| match value {
@@ -238,24 +233,24 @@ impl<'p> Pickle<'p> {
         let (Some(flags), true) =
             (self.count(flags), is_order && form == (self.count(version), self.length(state)))
         else {
-            return Ok(None);
+            return None;
         };
         if let (Value::Dict(_), Value::Tuple(_), Value::None) = (fields, names, array) {
             let flags = flags & !ALIGNED;
             let is_record = kind == Type::Unknown || letter == Some(b'V');
-            return Ok(Some(flags != 16).filter(|_| is_record && RECORDS.contains(&flags)));
+            return Some(flags != 16).filter(|_| is_record && RECORDS.contains(&flags));
         }
         if (names, fields) != (Value::None, Value::None) {
-            return Ok(None);
+            return None;
         }
         if let Value::Tuple(array) = array {
             let [inner] = self.first(array);
-            let Value::NumpyDtype(inner) = inner else { return Ok(None) };
-            let is_plain = letter == Some(b'V') && !self.is_of_objects(inner)?;
-            return Ok(Some(false).filter(|_| is_plain && flags & OBJECTS & !TEXT & !16 == 0));
+            let Value::NumpyDtype(inner) = inner else { return None };
+            let is_plain = letter == Some(b'V') && !self.is_of_objects(inner);
+            return Some(false).filter(|_| is_plain && flags & OBJECTS & !TEXT & !16 == 0);
         }
         if array != Value::None {
-            return Ok(None);
+            return None;
         }
         let sizes = (number(size), number(alignment).is_some_and(|alignment| alignment > 0));
         let size_in_name = size_of_element(kind).and_then(|size| i64::try_from(size).ok());
@@ -265,7 +260,7 @@ impl<'p> Pickle<'p> {
             Some(b'O') => (sizes == (Some(-1), false), OBJECTS),
             _ => (sizes == (Some(-1), false), 0),
         };
-        Ok(Some(kind == Type::Objects).filter(|_| is_sized && flags == wanted))
+        Some(kind == Type::Objects).filter(|_| is_sized && flags == wanted)
     }
 
     /// Checks the dictionary `fields` of the record dtype `dtype` after the last instruction, because the dictionary may grow up to then:
@@ -281,7 +276,7 @@ impl<'p> Pickle<'p> {
             let [Value::NumpyDtype(inner), Value::Int(_)] = self.first(field) else {
                 return Err(wrong());
             };
-            if self.is_of_objects(inner)? && !self.has(dtype, Fact::HasObjects) {
+            if self.is_of_objects(inner) && !self.has(dtype, Fact::HasObjects) {
                 return Err(wrong());
             }
         }
@@ -289,14 +284,14 @@ impl<'p> Pickle<'p> {
     }
 
     /// Returns whether the elements of the dtype `node` are Python objects, or records with such a field.
-    fn is_of_objects(&self, node: u32) -> Result<bool, FormatError> {
-        Ok(self.has(node, Fact::HasObjects) || self.numpy_type(node)? == Type::Objects)
+    fn is_of_objects(&self, node: u32) -> bool {
+        self.has(node, Fact::HasObjects) || self.numpy_type(node) == Type::Objects
     }
 
     /// Returns the type of elements of the dtype `node`.
-    pub(super) fn numpy_type(&self, node: u32) -> Result<Type, FormatError> {
+    pub(super) fn numpy_type(&self, node: u32) -> Type {
         if self.has(node, Fact::HasObjects) {
-            return Ok(Type::Objects);
+            return Type::Objects;
         }
         let [name, state] = self.first(node);
         let [_, order, array, _, _, size] = match state {
@@ -311,11 +306,11 @@ impl<'p> Pickle<'p> {
         };
         let Some(name) = text(name) else {
             // The class of records has no size in its name.
-            return Ok(self.count(size).map_or(Type::Unknown, Type::Opaque));
+            return self.count(size).map_or(Type::Unknown, Type::Opaque);
         };
         // Elements that are arrays of another dtype have its size in their name.
         if array != Value::None && !name.starts_with('V') {
-            return Ok(Type::Unknown);
+            return Type::Unknown;
         }
         let order = text(order).filter(|order| *order != "=").unwrap_or_default();
         // The name is short, so it needs no memory of its own. Without memory, a number would be taken for a value without a form.
@@ -324,7 +319,7 @@ impl<'p> Pickle<'p> {
             *place = byte;
         }
         let spelled = spelled.get(..order.len().saturating_add(name.len())).unwrap_or_default();
-        Ok(Type::parse(str::from_utf8(spelled).unwrap_or_default()))
+        Type::parse(str::from_utf8(spelled).unwrap_or_default())
     }
 
     /// Returns the name of the dtype `node`, for listings.
@@ -372,8 +367,7 @@ impl<'p> Pickle<'p> {
     /// Returns the scalar of NumPy `node` as a number; `None` if it is of another kind.
     pub(super) fn number(&self, node: u32) -> Option<ScalarValue> {
         let [Value::NumpyDtype(dtype), content] = self.first(node) else { return None };
-        let Ok(Type::Known(Number { storage, logical: None, is_big })) = self.numpy_type(dtype)
-        else {
+        let Type::Known(Number { storage, logical: None, is_big }) = self.numpy_type(dtype) else {
             return None;
         };
         let content = match content {

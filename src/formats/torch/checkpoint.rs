@@ -308,7 +308,7 @@ impl Tensors<'_, '_, '_, '_> {
             }
         };
         let component = RawComponent { column_major: order == Value::Bool(true), ..component };
-        let component = match self.pickle.numpy_type(dtype)? {
+        let component = match self.pickle.numpy_type(dtype) {
             Type::Known(Number { storage, logical, is_big }) => RawComponent {
                 storage,
                 logical,

@@ -47,7 +47,9 @@ impl<'d> Storages<'d> {
 
     /// Sorts the storages by their keys, for [`place`](Self::place).
     pub(super) fn sort(&mut self) {
-        sort_by(&mut self.records, |one, other| one.key.cmp(other.key));
+        // The sort is not stable, so storages with one key are ordered by where they are: each build reports the same one.
+        let order = |record: &Record<'d>| (record.key, record.member.start);
+        sort_by(&mut self.records, |one, other| order(one).cmp(&order(other)));
     }
 
     /// Returns the members of all storages.

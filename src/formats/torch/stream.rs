@@ -168,7 +168,8 @@ fn find<'s>(
         known.try_reserve(1).map_err(|_| FormatError::memory())?;
         known.push((storage.key, storage.length, storage.bytes()));
     }
-    sort_by(&mut known, |one, other| one.0.cmp(other.0));
+    sort_by(&mut known, Ord::cmp);
+    known.dedup_by_key(|(key, ..)| *key);
     let mut storages = Storages::default();
     // Missing bytes do not end the loop, so that the counts of all storages can be requested in one pass.
     let mut pending = None;
