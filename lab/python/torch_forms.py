@@ -2,9 +2,10 @@
 
     python lab/python/torch_forms.py FOLDER
 
-Writes FOLDER/valid, FOLDER/wrong and FOLDER/README.md, which says what PyTorch does with each file. The expectation for zten is in
-the name of each file, in front of the dashes: `valid`, `note` (valid, with the note `torch-weights-only`), `unsupported` or
-`invalid` (or beyond a limit). A form that today's PyTorch does not write is spelled instruction by instruction, as older releases spell it.
+Writes FOLDER/valid, FOLDER/wrong, FOLDER/any and FOLDER/README.md, which says what PyTorch does with each file. The expectation for
+zten is in the name of each file, in front of the dashes: `valid`, `note` (valid, with the note `torch-weights-only`), `unsupported`,
+`invalid` (or beyond a limit) or `any`. A form that today's PyTorch does not write is spelled instruction by instruction, as older
+releases spell it.
 """
 
 import argparse
@@ -1061,6 +1062,23 @@ def archives() -> Iterator[Form]:
         yield f"invalid--parameter-state-{name}.pt", archive(both, {"0": SIX, "1": SIX[::-1]})
 
 
+def classes() -> Iterator[Form]:
+    """Classes and functions of PyTorch, each as a value that nothing calls: zten may know more of them than PyTorch's reader of weights,
+    and less."""
+    kinds = """Float Double Half BFloat16 Long Int Short Char Byte Bool ComplexFloat ComplexDouble QUInt8 QInt8 QInt32 QUInt4x2
+        QUInt2x4""".split()
+    modules = "torch", "torch.cuda", "torch.sparse", "torch.cuda.sparse"
+    pairs = [(module, kind + suffix) for module in modules for kind in kinds for suffix in ("Storage", "Tensor")]
+    pairs += [("torch", name) for name in dir(torch) if isinstance(getattr(torch, name), torch.dtype)]
+    pairs += [("torch._utils", name) for name in dir(torch._utils) if name.startswith("_rebuild")]  # noqa: SLF001
+    lists = [f"build_{kind}list" for kind in ("int", "tensor", "double", "bool")]
+    pairs += [("torch.jit._pickle", name) for name in (*lists, "restore_type_tag")]
+    pairs += [("torch.nn", "Parameter"), ("torch.nn.parameter", "Parameter"), ("torch.nn.parameter", "Buffer"), ("torch", "Tensor")]
+    pairs += [("torch.storage", name) for name in ("TypedStorage", "UntypedStorage", "_LegacyStorage")]
+    for module, name in pairs:
+        yield f"any--class-{module}.{name}.pt", archive(beside(class_of(module, name)))
+
+
 def costs(count: int = 60_000) -> Iterator[Form]:
     """Pickles in which many calls share one long value: a reader that looks at the value in each call takes quadratic time. What
     the verdict is does not matter."""
@@ -1136,7 +1154,7 @@ def array_without_state() -> bytes:
 
 
 def forms() -> Iterator[Form]:
-    for part in (streams, python_2, values, wrong_values, tensors, keys, archives):
+    for part in (streams, python_2, values, wrong_values, tensors, keys, archives, classes):
         yield from part()
 
 
@@ -1175,7 +1193,7 @@ def main() -> None:
     torch.set_num_threads(1)
     lines = []
     for name, data in forms():
-        path = options.folder / ("wrong" if name.startswith("invalid") else "valid") / name
+        path = options.folder / ("wrong" if name.startswith("invalid") else "any" if name.startswith("any") else "valid") / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(data)
         weights, all_ = outcome(path, weights_only=True), outcome(path, weights_only=False)
