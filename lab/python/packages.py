@@ -32,7 +32,16 @@ from common import sha256  # noqa: E402
 MAGIC = b"\x8a\nl\xfc\x9cF\xf9 j\xa8P\x19."
 # The rule that an array of Python objects is not read.
 OBJECTS = "npy-objects"
-COLUMNS = ["files", "arrays", "objects", "invalid pickles", "with other classes", "REJECTED", "DIFFERENT", "not read by its own library"]
+COLUMNS = [
+    "files",
+    "arrays",
+    "objects",
+    "invalid pickles",
+    "with other classes",
+    "REJECTED",
+    "DIFFERENT",
+    "not read by its own library",
+]
 
 
 def wheels(folder, names):
@@ -159,7 +168,9 @@ class Unpickler(pickle.Unpickler):
 
 def stand_in_sums(path):
     """Returns the sums of the tensors in a checkpoint, wherever they are."""
-    module = types.SimpleNamespace(Unpickler=Unpickler, load=lambda file, **options: Unpickler(file, **options).load(), __name__="stand_ins")
+    module = types.SimpleNamespace(
+        Unpickler=Unpickler, load=lambda file, **options: Unpickler(file, **options).load(), __name__="stand_ins"
+    )
     pending, seen, sums = [torch.load(path, map_location="cpu", weights_only=False, pickle_module=module)], set(), set()
     while pending:
         value = pending.pop()
@@ -202,7 +213,9 @@ def compared(zten, kind, path, counts):
         counts["with other classes"] += 1
         counts["DIFFERENT"] += len(missing)
         named = re.search(r"GLOBAL (\S+)", str(error))[1]
-        verdict = f"{verdict}, {rule}" if rule else f"{verdict} with the notes {', '.join(note['rule'] for note in check['notes'])}"
+        verdict = (
+            f"{verdict}, {rule}" if rule else f"{verdict} with the notes {', '.join(note['rule'] for note in check['notes'])}"
+        )
         return f"PyTorch rejects the class {named}; {verdict}; {len(found)} different tensors, {len(missing)} of them not found"
     has_objects = None in wanted.values()
     # NumPy reads arrays of objects only if it may run code, so there is nothing to compare. zten may find the pickle invalid.

@@ -68,7 +68,12 @@ def values() -> dict[str, object]:
         "sparse": {"a": base.to_sparse(), "b": base, "c": base.to_sparse_csr()},
         "set": {"a": {base}, "b": base},
         "numpy": {"a": base, "f8": np.float64(0.5), "i4": np.int32(-7), "bool": np.bool_(True), "text": np.str_("ä")},
-        "arrays": {"a": base, "f4": np.arange(6, dtype="f4").reshape(2, 3), "f": np.asfortranarray(np.eye(3)), "u": np.array(["a"])},
+        "arrays": {
+            "a": base,
+            "f4": np.arange(6, dtype="f4").reshape(2, 3),
+            "f": np.asfortranarray(np.eye(3)),
+            "u": np.array(["a"]),
+        },
         "objects": {"a": base, "o": np.array([1, "x", None], dtype=object), "dtype": np.dtype("f4"), "r": np.zeros(2, "i4,f8")},
         "containers": {
             "a": base,
@@ -114,7 +119,10 @@ def compare_others(zten: str, folder: pathlib.Path) -> None:
                     assert found == expected, (name, protocol, is_zip, report)
                     count += 1
     for protocol in range(6):
-        for value in ({"a": [1, -2, 1 << 80, 0.5, "ä\n", b"x", None, True, (1, 2)]}, [frozenset((1,)), {2}] if protocol >= 4 else []):
+        for value in (
+            {"a": [1, -2, 1 << 80, 0.5, "ä\n", b"x", None, True, (1, 2)]},
+            [frozenset((1,)), {2}] if protocol >= 4 else [],
+        ):
             path.with_suffix(".pkl").write_bytes(pickle.dumps(value, protocol))
             found, report = verdict(zten, path.with_suffix(".pkl"))
             assert found == "unsupported", (value, protocol, report)

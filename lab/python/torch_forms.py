@@ -251,9 +251,12 @@ def streams() -> Iterator[Form]:
     yield "valid--stream-big-endian-fact.pth", stream(dict_of((text("a"), whole)), facts=system(FALSE))
     yield "valid--stream-facts-empty.pth", stream(dict_of((text("a"), whole)), facts=EMPTY_DICT)
     yield "valid--stream-no-tensor.pth", stream(dict_of((text("epoch"), integer(3))), [])
-    yield "valid--stream-key-of-many-digits.pth", stream(
-        dict_of((text("a"), tensor(storage("FloatStorage", text("94823274932928"), text("cuda:0"), 6, NONE)))),
-        [(text("94823274932928"), 6, SIX)],
+    yield (
+        "valid--stream-key-of-many-digits.pth",
+        stream(
+            dict_of((text("a"), tensor(storage("FloatStorage", text("94823274932928"), text("cuda:0"), 6, NONE)))),
+            [(text("94823274932928"), 6, SIX)],
+        ),
     )
 
     def view(key: str, offset: int, count: int) -> bytes:
@@ -280,15 +283,20 @@ def streams() -> Iterator[Form]:
     yield "invalid--stream-view-two-meanings.pth", stream(pair)
     pair = dict_of((text("a"), whole), (text("b"), rebuilt(view("0", 2, 2), numbers(2), numbers(1))))
     yield "invalid--stream-view-key-of-storage.pth", stream(pair)
-    yield "invalid--stream-view-of-two-values.pth", stream(
-        dict_of((text("a"), tensor(storage("FloatStorage", text("0"), text("cpu"), 6, numbers(0, 6)))))
+    yield (
+        "invalid--stream-view-of-two-values.pth",
+        stream(dict_of((text("a"), tensor(storage("FloatStorage", text("0"), text("cpu"), 6, numbers(0, 6)))))),
     )
 
-    shared = dict_of((text("a"), whole), (text("b"), rebuilt(storage("FloatStorage", text("0"), text("cpu"), 6, NONE), numbers(2, 3), numbers(3, 1))))
+    shared = dict_of(
+        (text("a"), whole),
+        (text("b"), rebuilt(storage("FloatStorage", text("0"), text("cpu"), 6, NONE), numbers(2, 3), numbers(3, 1))),
+    )
     yield "valid--stream-shared.pth", stream(shared)
     empty = rebuilt(storage("FloatStorage", text("1"), text("cpu"), 0, NONE), numbers(0, 3), numbers(3, 1))
-    yield "valid--stream-empty-storage.pth", stream(
-        dict_of((text("a"), whole), (text("e"), empty)), [(text("0"), 6, SIX), (text("1"), 0, b"")]
+    yield (
+        "valid--stream-empty-storage.pth",
+        stream(dict_of((text("a"), whole), (text("e"), empty)), [(text("0"), 6, SIX), (text("1"), 0, b"")]),
     )
     kinds = {"HalfStorage": 2, "DoubleStorage": 8, "LongStorage": 8, "ByteStorage": 1, "BoolStorage": 1, "ComplexFloatStorage": 8}
     values = [(text(kind), tensor(storage(kind, text(kind), text("cpu"), 6, NONE))) for kind in kinds]
@@ -326,7 +334,10 @@ def python_2() -> Iterator[Form]:
     """Streams as Python 2 wrote them: byte strings for texts, long integers in shapes, dictionaries from lists of pairs."""
 
     def store(key: str = "1153679344", device: str = "cuda:0", count: int = 6) -> bytes:
-        return tuple_of(old_text("storage"), class_of("torch", "FloatStorage"), old_text(key), old_text(device), long(count), NONE) + b"Q"
+        return (
+            tuple_of(old_text("storage"), class_of("torch", "FloatStorage"), old_text(key), old_text(device), long(count), NONE)
+            + b"Q"
+        )
 
     def longs(*values: int) -> bytes:
         return tuple_of(*map(long, values))
@@ -351,15 +362,23 @@ def python_2() -> Iterator[Form]:
     yield "valid--python-2-nested.pth", old_stream(nested)
     yield "valid--python-2-archive.pt", archive(old_ordered((text("w"), tensor(storage()))))
     yield "invalid--python-2-not-utf-8.pth", old_stream(dict_of((old_text(b"\xff"), version_1)))
-    yield "invalid--python-2-pair-of-three.pth", old_stream(
-        call(class_of("collections", "OrderedDict"), list_of(list_of(old_text("a"), version_1, NONE)))
+    yield (
+        "invalid--python-2-pair-of-three.pth",
+        old_stream(call(class_of("collections", "OrderedDict"), list_of(list_of(old_text("a"), version_1, NONE)))),
     )
-    yield "invalid--python-2-pair-of-one.pth", old_stream(call(class_of("collections", "OrderedDict"), list_of(list_of(old_text("a")))))
-    yield "invalid--python-2-pair-of-text.pth", old_stream(call(class_of("collections", "OrderedDict"), list_of(version_1, old_text("ab"))))
+    yield (
+        "invalid--python-2-pair-of-one.pth",
+        old_stream(call(class_of("collections", "OrderedDict"), list_of(list_of(old_text("a"))))),
+    )
+    yield (
+        "invalid--python-2-pair-of-text.pth",
+        old_stream(call(class_of("collections", "OrderedDict"), list_of(version_1, old_text("ab")))),
+    )
     yield "invalid--python-2-key-twice.pth", old_stream(old_ordered((old_text("a"), version_1), (old_text("a"), NONE)))
     yield "invalid--python-2-key-list.pth", old_stream(old_ordered((EMPTY_LIST, version_1)))
-    yield "invalid--python-2-three-arguments.pth", old_stream(
-        dict_of((old_text("a"), call(class_of("torch._utils", "_rebuild_tensor"), store(), integer(0), longs(6))))
+    yield (
+        "invalid--python-2-three-arguments.pth",
+        old_stream(dict_of((old_text("a"), call(class_of("torch._utils", "_rebuild_tensor"), store(), integer(0), longs(6))))),
     )
 
     old = {
@@ -383,7 +402,9 @@ def python_2() -> Iterator[Form]:
         "decimal": call(class_of("decimal", "Decimal"), old_text("1.5")),
         "fraction": call(class_of("fractions", "Fraction"), old_text("1/3")),
         "time": call(class_of("datetime", "time"), old_text(bytes([1, 2, 3, 0, 0, 0]))),
-        "numpy-scalar": call(class_of("numpy.core.multiarray", "scalar"), dtype("f4", spell=old_text), old_text(struct.pack("<f", 2))),
+        "numpy-scalar": call(
+            class_of("numpy.core.multiarray", "scalar"), dtype("f4", spell=old_text), old_text(struct.pack("<f", 2))
+        ),
         "numpy-array": with_state(
             call(class_of("numpy.core.multiarray", "_reconstruct"), class_of("numpy", "ndarray"), numbers(0), old_text("b")),
             tuple_of(integer(1), numbers(2), dtype("f4", spell=old_text), FALSE, old_text(struct.pack("<2f", 2, 3))),
@@ -394,7 +415,14 @@ def python_2() -> Iterator[Form]:
 
 
 def dtype(
-    name: str, order: str = "<", *, spell=text, sizes: tuple[int, int] = (-1, -1), flags: int = 0, aligned: bytes = FALSE, copied: bytes = TRUE
+    name: str,
+    order: str = "<",
+    *,
+    spell=text,
+    sizes: tuple[int, int] = (-1, -1),
+    flags: int = 0,
+    aligned: bytes = FALSE,
+    copied: bytes = TRUE,
 ) -> bytes:
     """A dtype of NumPy."""
     made = call(class_of("numpy", "dtype"), spell(name), aligned, copied)
@@ -613,9 +641,12 @@ def wrong_values() -> Iterator[Form]:
         "encode-bytes-unzip": of("_codecs.encode", encoded(b"a"), text("bz2")),
         "namespace-arguments": new(class_of("argparse", "Namespace"), integer(1)),
         "namespace-slots": with_state(
-            new(class_of("argparse", "Namespace")), tuple_of(NONE, dict_of((text("__class__"), class_of("argparse", "Namespace"))))
+            new(class_of("argparse", "Namespace")),
+            tuple_of(NONE, dict_of((text("__class__"), class_of("argparse", "Namespace")))),
         ),
-        "namespace-slot-pair": with_state(new(class_of("argparse", "Namespace")), tuple_of(EMPTY_DICT, dict_of((text("a"), NONE)))),
+        "namespace-slot-pair": with_state(
+            new(class_of("argparse", "Namespace")), tuple_of(EMPTY_DICT, dict_of((text("a"), NONE)))
+        ),
         "namespace-number-key": with_state(new(class_of("argparse", "Namespace")), dict_of((integer(1), NONE))),
         "namespace-list": with_state(new(class_of("argparse", "Namespace")), list_of(integer(1))),
         "namespace-key-twice": with_state(
@@ -627,7 +658,9 @@ def wrong_values() -> Iterator[Form]:
         "path-number": of("pathlib.PurePosixPath", integer(1)),
         "path-of-path": of("pathlib.PurePosixPath", of("pathlib.PurePosixPath", text("a"))),
         "path-state": with_state(of("pathlib.PurePosixPath", text("a")), dict_of((text("_str"), text("b")))),
-        "path-slots": with_state(of("pathlib.PurePosixPath", text("a")), tuple_of(NONE, dict_of((text("_raw_paths"), list_of(text("b")))))),
+        "path-slots": with_state(
+            of("pathlib.PurePosixPath", text("a")), tuple_of(NONE, dict_of((text("_raw_paths"), list_of(text("b")))))
+        ),
         "date-of-numbers": of(date, integer(2024), integer(1), integer(2)),
         "date-of-text": of(date, text("2024-01-02")),
         "date-short": of(date, encoded(b"\x07\xe8\x01")),
@@ -701,11 +734,18 @@ def wrong_values() -> Iterator[Form]:
             of=with_state(
                 of("numpy.dtype", text("V8"), FALSE, TRUE),
                 tuple_of(
-                    integer(3), text("|"), NONE, tuple_of(text("x")), dict_of((text("x"), tuple_of(dtype("O", "|"), integer(0)))),
-                    integer(8), integer(1), integer(0),
+                    integer(3),
+                    text("|"),
+                    NONE,
+                    tuple_of(text("x")),
+                    dict_of((text("x"), tuple_of(dtype("O", "|"), integer(0)))),
+                    integer(8),
+                    integer(1),
+                    integer(0),
                 ),
             ),
-            shape=numbers(1), content=encoded(bytes(8)),
+            shape=numbers(1),
+            content=encoded(bytes(8)),
         ),
         # A dtype that is no copy is the one of NumPy itself, which ignores the byte order in the state.
         "array-dtype-not-copied": array(of=dtype("i4", ">", copied=FALSE)),
@@ -713,19 +753,27 @@ def wrong_values() -> Iterator[Form]:
         "array-dtype-aligned": array(of=dtype("i4", ">", aligned=TRUE)),
         "array-dtype-itemsize": array(of=dtype("V4", "|", sizes=(24, 1))),
         "array-dtype-objects-flags": array(of=dtype("O8", "|", flags=6), content=list_of(integer(1), NONE)),
-        "array-dtype-date-unit": array(of=with_state(
-            of("numpy.dtype", text("M8"), FALSE, TRUE),
-            tuple_of(
-                integer(4), text("<"), NONE, NONE, NONE, integer(-1), integer(-1), integer(0),
-                tuple_of(NONE, tuple_of(encoded(b"R"), integer(1), integer(1), integer(1))),
+        "array-dtype-date-unit": array(
+            of=with_state(
+                of("numpy.dtype", text("M8"), FALSE, TRUE),
+                tuple_of(
+                    integer(4),
+                    text("<"),
+                    NONE,
+                    NONE,
+                    NONE,
+                    integer(-1),
+                    integer(-1),
+                    integer(0),
+                    tuple_of(NONE, tuple_of(encoded(b"R"), integer(1), integer(1), integer(1))),
+                ),
             ),
-        ), shape=numbers(1)),
+            shape=numbers(1),
+        ),
         "array-dtype-flags": array(of=dtype("f4", flags=1)),
         "array-dtype-flags-list": array(of=dtype("f4", flags=63), content=list_of(integer(1), integer(2))),
         "scalar-dtype-flags": of(scalar, dtype("f4", flags=63), encoded(bytes(4))),
-        "array-state-twice": with_state(
-            array(), tuple_of(integer(1), numbers(1), dtype("f4"), FALSE, encoded(bytes(4)))
-        ),
+        "array-state-twice": with_state(array(), tuple_of(integer(1), numbers(1), dtype("f4"), FALSE, encoded(bytes(4)))),
         "array-state-four": with_state(
             call(class_of("numpy._core.multiarray", "_reconstruct"), class_of("numpy", "ndarray"), numbers(0), encoded(b"b")),
             tuple_of(numbers(2), dtype("f4"), FALSE, encoded(bytes(8))),
@@ -744,7 +792,16 @@ def wrong_values() -> Iterator[Form]:
         "dtype-of-class": of("numpy.dtype", class_of("collections", "OrderedDict"), FALSE, TRUE),
         "dtype-subarray": with_state(
             of("numpy.dtype", text("V8"), FALSE, TRUE),
-            tuple_of(integer(3), text("|"), tuple_of(dtype("f4"), numbers(1 << 30, 1 << 30)), NONE, NONE, integer(8), integer(1), integer(0)),
+            tuple_of(
+                integer(3),
+                text("|"),
+                tuple_of(dtype("f4"), numbers(1 << 30, 1 << 30)),
+                NONE,
+                NONE,
+                integer(8),
+                integer(1),
+                integer(0),
+            ),
         ),
         "scalar-short": of(scalar, dtype("f4"), encoded(bytes(3))),
         "scalar-long": of(scalar, dtype("f4"), encoded(bytes(5))),
@@ -805,7 +862,10 @@ def tensors() -> Iterator[Form]:
         "sparse-coo-hybrid": ("unsupported", hybrid),
         "sparse-coo-empty": ("valid", torch.zeros(2, 2).to_sparse()),
         "sparse-csr": ("valid", csr),
-        "sparse-csr-int32": ("valid", torch.sparse_csr_tensor(csr.crow_indices().int(), csr.col_indices().int(), csr.values(), (3, 3))),
+        "sparse-csr-int32": (
+            "valid",
+            torch.sparse_csr_tensor(csr.crow_indices().int(), csr.col_indices().int(), csr.values(), (3, 3)),
+        ),
         "sparse-csc": ("unsupported", torch.eye(3).to_sparse_csc()),
         "sparse-bsr": ("unsupported", torch.eye(4).to_sparse_bsr((2, 2))),
         "quantized": ("unsupported", torch.quantize_per_tensor(BASE, 0.5, 1, torch.qint8)),
@@ -846,32 +906,43 @@ def tensors() -> Iterator[Form]:
 
     two = struct.pack("<2f", 1, 2)
     size = call(class_of("torch", "Size"), numbers(2, 2))
-    yield "valid--sparse-coo-before-2.1.pt", file(
-        sparse("torch.sparse_coo", longs("1", 2, 2), reals("2", 2), size), _1=packed(0, 1, 1, 0), _2=two
+    yield (
+        "valid--sparse-coo-before-2.1.pt",
+        file(sparse("torch.sparse_coo", longs("1", 2, 2), reals("2", 2), size), _1=packed(0, 1, 1, 0), _2=two),
     )
-    yield "valid--sparse-coo-flag.pt", file(
-        sparse("torch.sparse_coo", longs("1", 2, 2), reals("2", 2), size, FALSE), _1=packed(0, 1, 1, 0), _2=two
+    yield (
+        "valid--sparse-coo-flag.pt",
+        file(sparse("torch.sparse_coo", longs("1", 2, 2), reals("2", 2), size, FALSE), _1=packed(0, 1, 1, 0), _2=two),
     )
     for name, indices in (("beyond", (0, 2, 1, 0)), ("negative", (0, -1, 1, 0)), ("far", (0, 1 << 62, 1, 0))):
-        yield f"invalid--sparse-coo-index-{name}.pt", file(
-            sparse("torch.sparse_coo", longs("1", 2, 2), reals("2", 2), size, FALSE), _1=packed(*indices), _2=two
+        yield (
+            f"invalid--sparse-coo-index-{name}.pt",
+            file(sparse("torch.sparse_coo", longs("1", 2, 2), reals("2", 2), size, FALSE), _1=packed(*indices), _2=two),
         )
-    yield "valid--sparse-coo-false-coalesced.pt", file(
-        sparse("torch.sparse_coo", longs("1", 2, 2), reals("2", 2), size, TRUE), _1=packed(1, 0, 0, 0), _2=two
+    yield (
+        "valid--sparse-coo-false-coalesced.pt",
+        file(sparse("torch.sparse_coo", longs("1", 2, 2), reals("2", 2), size, TRUE), _1=packed(1, 0, 0, 0), _2=two),
     )
-    yield "valid--sparse-coo-repeated-coalesced.pt", file(
-        sparse("torch.sparse_coo", longs("1", 2, 2), reals("2", 2), size, TRUE), _1=packed(1, 1, 0, 0), _2=two
+    yield (
+        "valid--sparse-coo-repeated-coalesced.pt",
+        file(sparse("torch.sparse_coo", longs("1", 2, 2), reals("2", 2), size, TRUE), _1=packed(1, 1, 0, 0), _2=two),
     )
     # PyTorch rejects the last two, whose mark is wrong, and zten does not read the mark.
-    yield "invalid--sparse-coo-rank.pt", file(
-        sparse("torch.sparse_coo", longs("1", 2, 2), reals("2", 2), call(class_of("torch", "Size"), numbers(2)), FALSE),
-        _1=packed(0, 1, 1, 0), _2=two,
+    yield (
+        "invalid--sparse-coo-rank.pt",
+        file(
+            sparse("torch.sparse_coo", longs("1", 2, 2), reals("2", 2), call(class_of("torch", "Size"), numbers(2)), FALSE),
+            _1=packed(0, 1, 1, 0),
+            _2=two,
+        ),
     )
-    yield "invalid--sparse-coo-counts.pt", file(
-        sparse("torch.sparse_coo", longs("1", 2, 2), reals("2", 1), size, FALSE), _1=packed(0, 1, 1, 0), _2=two[:4]
+    yield (
+        "invalid--sparse-coo-counts.pt",
+        file(sparse("torch.sparse_coo", longs("1", 2, 2), reals("2", 1), size, FALSE), _1=packed(0, 1, 1, 0), _2=two[:4]),
     )
-    yield "invalid--sparse-coo-float-indices.pt", file(
-        sparse("torch.sparse_coo", tensor(storage()), reals("2", 2), size, FALSE), _2=two
+    yield (
+        "invalid--sparse-coo-float-indices.pt",
+        file(sparse("torch.sparse_coo", tensor(storage()), reals("2", 2), size, FALSE), _2=two),
     )
     widths = {"Double": 8, "Float": 4, "Half": 2, "Int": 4, "Short": 2, "Char": 1, "Byte": 1, "Bool": 1, "ComplexFloat": 8}
     for kind, width in widths.items():
@@ -879,21 +950,27 @@ def tensors() -> Iterator[Form]:
         other = rebuilt(storage(f"{kind}Storage", text("1"), text("cpu"), 4), numbers(2, 2), numbers(2, 1))
         # PyTorch converts the indices of coordinates, which no program needs.
         if kind not in ("Int", "Short", "Char", "Byte"):
-            yield f"invalid--sparse-coo-indices-{kind.lower()}.pt", file(
-                sparse("torch.sparse_coo", other, reals("2", 2), size, FALSE), _1=bytes(4 * width), _2=two
+            yield (
+                f"invalid--sparse-coo-indices-{kind.lower()}.pt",
+                file(sparse("torch.sparse_coo", other, reals("2", 2), size, FALSE), _1=bytes(4 * width), _2=two),
             )
         if kind == "Int":
             continue
         rows = rebuilt(storage(f"{kind}Storage", text("1"), text("cpu"), 3), numbers(3), numbers(1))
         columns = rebuilt(storage(f"{kind}Storage", text("3"), text("cpu"), 2), numbers(2), numbers(1))
-        yield f"invalid--sparse-csr-indices-{kind.lower()}.pt", file(
-            sparse("torch.sparse_csr", rows, columns, reals("2", 2), size), _1=bytes(3 * width), _3=bytes(2 * width), _2=two
+        yield (
+            f"invalid--sparse-csr-indices-{kind.lower()}.pt",
+            file(
+                sparse("torch.sparse_csr", rows, columns, reals("2", 2), size), _1=bytes(3 * width), _3=bytes(2 * width), _2=two
+            ),
         )
-    yield "invalid--sparse-layout-word.pt", file(
-        sparse("torch.banana", longs("1", 2, 2), reals("2", 2), size), _1=packed(0, 1, 1, 0), _2=two
+    yield (
+        "invalid--sparse-layout-word.pt",
+        file(sparse("torch.banana", longs("1", 2, 2), reals("2", 2), size), _1=packed(0, 1, 1, 0), _2=two),
     )
-    yield "invalid--sparse-layout-strided.pt", file(
-        sparse("torch.strided", longs("1", 2, 2), reals("2", 2), size), _1=packed(0, 1, 1, 0), _2=two
+    yield (
+        "invalid--sparse-layout-strided.pt",
+        file(sparse("torch.strided", longs("1", 2, 2), reals("2", 2), size), _1=packed(0, 1, 1, 0), _2=two),
     )
     for name, rows, columns in (
         ("falling", (0, 2, 1), (0, 1)),
@@ -906,12 +983,23 @@ def tensors() -> Iterator[Form]:
     ):
         # PyTorch rejects columns that do not ascend, and zten does not.
         expected = "valid" if name in ("column-twice", "columns-falling") else "invalid"
-        yield f"{expected}--sparse-csr-{name}.pt", file(
-            sparse("torch.sparse_csr", longs("1", 3), longs("3", 2), reals("2", 2), size),
-            _1=packed(*rows), _3=packed(*columns), _2=two,
+        yield (
+            f"{expected}--sparse-csr-{name}.pt",
+            file(
+                sparse("torch.sparse_csr", longs("1", 3), longs("3", 2), reals("2", 2), size),
+                _1=packed(*rows),
+                _3=packed(*columns),
+                _2=two,
+            ),
         )
-    yield "valid--sparse-csr-by-hand.pt", file(
-        sparse("torch.sparse_csr", longs("1", 3), longs("3", 2), reals("2", 2), size), _1=packed(0, 1, 2), _3=packed(0, 1), _2=two
+    yield (
+        "valid--sparse-csr-by-hand.pt",
+        file(
+            sparse("torch.sparse_csr", longs("1", 3), longs("3", 2), reals("2", 2), size),
+            _1=packed(0, 1, 2),
+            _3=packed(0, 1),
+            _2=two,
+        ),
     )
 
     # Views that show their elements conjugated or negated.
@@ -926,8 +1014,9 @@ def tensors() -> Iterator[Form]:
         ("metadata-list", "invalid", EMPTY_LIST),
     ):
         yield f"{expected}--{name}.pt", archive(dict_of((text("a"), rebuilt(complex_, numbers(3), numbers(1), 0, facts))))
-    yield "invalid--metadata-conj-of-reals.pt", archive(
-        dict_of((text("a"), rebuilt(storage(), *VECTOR, 0, dict_of((text("conj"), TRUE)))))
+    yield (
+        "invalid--metadata-conj-of-reals.pt",
+        archive(dict_of((text("a"), rebuilt(storage(), *VECTOR, 0, dict_of((text("conj"), TRUE)))))),
     )
 
 
@@ -981,7 +1070,11 @@ def keys() -> Iterator[Form]:
     ):
         other = dict_of((text("b"), two)) if name == "dots" else two
         yield f"invalid--names-equal-{name}.pt", archive(dict_of((first, one), (second, other)))
-    for name, key in (("list", EMPTY_LIST), ("dictionary", EMPTY_DICT), ("set", call(class_of("__builtin__", "set"), EMPTY_LIST))):
+    for name, key in (
+        ("list", EMPTY_LIST),
+        ("dictionary", EMPTY_DICT),
+        ("set", call(class_of("__builtin__", "set"), EMPTY_LIST)),
+    ):
         yield f"invalid--key-{name}.pt", archive(dict_of((key, one)))
     yield "invalid--key-tuple-of-list.pt", archive(dict_of((tuple_of(EMPTY_LIST), one)))
 
@@ -1016,13 +1109,27 @@ def archives() -> Iterator[Form]:
     yield "valid--zero-sums-by-hand.pt", without_sums(archive(dict_of((text("a"), tensor(storage())))))
     yield "invalid--one-zero-sum.pt", without_sums(archive(dict_of((text("a"), tensor(storage())))), 1)
     yield "valid--archive-1.6.pt", archive(dict_of((text("a"), tensor(storage()))), order=None)
-    yield "valid--archive-old-keys.pt", archive(dict_of((text("a"), tensor(storage(key=text("94823274932928"))))), {"94823274932928": SIX})
-    yield "valid--archive-big.pt", archive(dict_of((text("a"), tensor(storage()))), {"0": struct.pack(">6f", *range(6))}, order="big")
+    yield (
+        "valid--archive-old-keys.pt",
+        archive(dict_of((text("a"), tensor(storage(key=text("94823274932928"))))), {"94823274932928": SIX}),
+    )
+    yield (
+        "valid--archive-big.pt",
+        archive(dict_of((text("a"), tensor(storage()))), {"0": struct.pack(">6f", *range(6))}, order="big"),
+    )
     for name, expected in (("UntypedStorage", "valid"), ("TypedStorage", "invalid")):
         other = tensor(storage(name, count=24, module="torch.storage"))
         yield f"{expected}--storage-{name.lower()}.pt", archive(dict_of((text("a"), other)))
     third = class_of("torch._utils", "_rebuild_tensor_v3")
-    made = call(third, storage("UntypedStorage", count=12, module="torch.storage"), integer(0), *VECTOR, FALSE, ORDERED, class_of("torch", "uint16"))
+    made = call(
+        third,
+        storage("UntypedStorage", count=12, module="torch.storage"),
+        integer(0),
+        *VECTOR,
+        FALSE,
+        ORDERED,
+        class_of("torch", "uint16"),
+    )
     yield "valid--rebuild-3.pt", archive(dict_of((text("a"), made)), {"0": struct.pack("<6H", *range(6))})
     view = storage("FloatStorage", text("0"), text("cpu"), 6, NONE)
     yield "invalid--archive-six-elements.pt", archive(dict_of((text("a"), tensor(view))))
@@ -1073,7 +1180,12 @@ def classes() -> Iterator[Form]:
     pairs += [("torch._utils", name) for name in dir(torch._utils) if name.startswith("_rebuild")]  # noqa: SLF001
     lists = [f"build_{kind}list" for kind in ("int", "tensor", "double", "bool")]
     pairs += [("torch.jit._pickle", name) for name in (*lists, "restore_type_tag")]
-    pairs += [("torch.nn", "Parameter"), ("torch.nn.parameter", "Parameter"), ("torch.nn.parameter", "Buffer"), ("torch", "Tensor")]
+    pairs += [
+        ("torch.nn", "Parameter"),
+        ("torch.nn.parameter", "Parameter"),
+        ("torch.nn.parameter", "Buffer"),
+        ("torch", "Tensor"),
+    ]
     pairs += [("torch.storage", name) for name in ("TypedStorage", "UntypedStorage", "_LegacyStorage")]
     for module, name in pairs:
         yield f"any--class-{module}.{name}.pt", archive(beside(class_of(module, name)))
@@ -1133,15 +1245,21 @@ def costs(count: int = 60_000) -> Iterator[Form]:
             *[array_without_state() + get(2) + b"b"] * (count // 4),
         ),
         "numpy-scalar": list_of(
-            long_text + put(0), dtype("f4") + put(1), class_of("numpy._core.multiarray", "scalar") + put(2),
+            long_text + put(0),
+            dtype("f4") + put(1),
+            class_of("numpy._core.multiarray", "scalar") + put(2),
             *[get(2) + get(1) + get(0) + b"\x86R"] * count,
         ),
         "tensor-shape": list_of(
-            tuple_of(*[integer(1)] * count) + put(0), storage() + put(1), class_of("torch._utils", "_rebuild_tensor_v2") + put(2),
+            tuple_of(*[integer(1)] * count) + put(0),
+            storage() + put(1),
+            class_of("torch._utils", "_rebuild_tensor_v2") + put(2),
             *[get(2) + tuple_of(get(1), integer(0), get(0), get(0), FALSE, NONE) + b"R"] * (count // 4),
         ),
         "tensor-state": list_of(
-            attributes + put(0), tensor(storage()) + put(1), class_of("torch._utils", "_rebuild_parameter_with_state") + put(2),
+            attributes + put(0),
+            tensor(storage()) + put(1),
+            class_of("torch._utils", "_rebuild_parameter_with_state") + put(2),
             *[get(2) + tuple_of(get(1), FALSE, NONE, get(0)) + b"R"] * (count // 4),
         ),
     }

@@ -68,7 +68,10 @@ OTHERS = [
     ("numpy", "ndarray recarray matrix dtype record"),
     ("numpy.rec numpy._core.records numpy.core.records", "recarray record"),
     ("numpy.matrixlib.defmatrix", "matrix"),
-    ("builtins __builtin__", "frozenset slice range xrange list dict int float str tuple bool set bytes bytearray complex unicode long"),
+    (
+        "builtins __builtin__",
+        "frozenset slice range xrange list dict int float str tuple bool set bytes bytearray complex unicode long",
+    ),
     ("collections", "defaultdict deque"),
     ("argparse", "Namespace"),
     ("types", "SimpleNamespace"),
@@ -79,7 +82,11 @@ OTHERS = [
     ("fractions", "Fraction"),
 ]
 # Classes that today's Python has under another name.
-RENAMED = {"pathlib._local": "pathlib", "numpy.core._internal": "numpy._core.multiarray", "numpy.core.records": "numpy._core.records"}
+RENAMED = {
+    "pathlib._local": "pathlib",
+    "numpy.core._internal": "numpy._core.multiarray",
+    "numpy.core.records": "numpy._core.records",
+}
 
 
 class Unpickler(pickle.Unpickler):
@@ -326,7 +333,11 @@ def change_number(content: bytearray, chance: random.Random) -> None:
 # Classes and functions that take the place of others.
 CLASSES = sorted(
     {f"c{module}\n{name}\n".encode() for modules, names in OTHERS for module in modules.split() for name in names.split()}
-    | {f"c{module}\n{name}\n".encode() for path in torch._weights_only_unpickler._get_allowed_globals() for module, _, name in [path.rpartition(".")]}  # noqa: SLF001
+    | {
+        f"c{module}\n{name}\n".encode()
+        for path in torch._weights_only_unpickler._get_allowed_globals()
+        for module, _, name in [path.rpartition(".")]
+    }  # noqa: SLF001
 )
 
 
@@ -579,7 +590,9 @@ def sources_of_damage(files: list[tuple[str, bytes]]) -> list[tuple[str, bytes]]
     """Returns the files that are damaged: the forms that are not wrong, and small files of PyTorch."""
     others = {**written(), **values()}
     found = [
-        (f"{name}.{'pt' if is_zip else 'pth'}", saved(value, 2, is_zip)) for name, value in others.items() for is_zip in (True, False)
+        (f"{name}.{'pt' if is_zip else 'pth'}", saved(value, 2, is_zip))
+        for name, value in others.items()
+        for is_zip in (True, False)
     ]
     # An archive without checksums cannot be written again.
     found += [(name, data) for name, data in files if not name.startswith(("invalid", "any")) and "zero-sums" not in name]
