@@ -16,7 +16,6 @@ import fractions
 import io
 import multiprocessing
 import pathlib
-import pickle
 import resource
 import struct
 import types
@@ -42,10 +41,6 @@ def old_text(value: bytes | str) -> bytes:
     """A byte string of Python 2."""
     data = value.encode() if isinstance(value, str) else value
     return b"U" + bytes([len(data)]) + data
-
-
-def short_bytes(value: bytes) -> bytes:
-    return b"C" + bytes([len(value)]) + value
 
 
 def integer(value: int) -> bytes:
@@ -206,15 +201,6 @@ def saved(value: object, protocol: int = 2, is_zip: bool = True) -> bytes:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         torch.save(value, out, pickle_protocol=protocol, _use_new_zipfile_serialization=is_zip)
-    return out.getvalue()
-
-
-def rewritten(file: bytes, change) -> bytes:
-    """The archive `file`, each member of which `change` has replaced."""
-    out = io.BytesIO()
-    with zipfile.ZipFile(io.BytesIO(file)) as old, zipfile.ZipFile(out, "w") as new_file:
-        for name in old.namelist():
-            new_file.writestr(zipfile.ZipInfo(name), change(name, old.read(name)))
     return out.getvalue()
 
 
