@@ -11,7 +11,7 @@ const MOST: usize = 1000;
 ///
 /// # Panics
 /// Panics if a promise does not hold.
-pub fn protocol(input: &[u8]) {
+pub(crate) fn protocol(input: &[u8]) {
     let Some((choice, rest)) = input.split_first() else { return };
     match choice % 4 {
         0 => replies(rest),
