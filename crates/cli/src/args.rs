@@ -1,13 +1,19 @@
 //! The arguments of the command line.
 
+pub(crate) mod attributes;
+mod call;
 mod cat;
 mod check;
+mod color;
 mod convert;
 pub(crate) mod diff;
 mod edit;
 pub(crate) mod hash;
 mod ls;
 pub(crate) mod os_path;
+mod remote;
+pub(crate) mod rename;
+pub(crate) mod strictness;
 
 use std::path::PathBuf;
 
@@ -15,15 +21,16 @@ use clap::{Parser, Subcommand};
 use clap_complete::Shell;
 use zten_worker::Confinement;
 
-use crate::command::Call;
-use crate::paint::Color;
+pub(crate) use call::Call;
 pub(crate) use cat::{Cat, HELP as CAT_HELP};
 pub(crate) use check::Check;
+pub(crate) use color::Color;
 pub(crate) use convert::{Convert, Digest, Float, Select, Tied, To, arguments};
 pub(crate) use diff::Diff;
 pub(crate) use edit::Edit;
 pub(crate) use hash::{ContentAlgorithm, Hash};
 pub(crate) use ls::{Filter, LS_HELP, Ls, STAT_HELP, Sort, Stat, Unwanted};
+pub(crate) use remote::Settings as RemoteSettings;
 
 const STATUS: &str = "Exit status:
   0  every file is valid
@@ -83,7 +90,7 @@ pub(crate) struct Args {
     #[arg(long, global = true, value_name = "SECONDS", default_value_t = 600)]
     pub(crate) idle_timeout: u32,
     #[command(flatten)]
-    pub(crate) remote: crate::remote::Settings,
+    pub(crate) remote: RemoteSettings,
 }
 
 impl Args {

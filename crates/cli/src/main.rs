@@ -9,46 +9,13 @@
     )
 )]
 
-mod app;
 mod args;
-mod attributes;
-#[cfg(target_os = "linux")]
-mod broker;
-mod budget;
-mod cat;
-mod check;
-mod command;
-mod convert;
-mod diff;
-mod edit;
-mod explain;
-mod file;
-mod handle;
-mod hash;
-mod kind;
-mod ls;
-#[cfg(target_os = "linux")]
-mod message;
-mod objects;
-mod pages;
-mod paint;
-mod progress;
-mod remote;
-mod report;
-mod sandbox;
-mod selection;
-mod silence;
-mod sources;
-mod stat;
-mod status;
-mod strictness;
-mod sums;
-mod table;
-mod text;
-mod threads;
-mod values;
-#[cfg(target_os = "linux")]
-mod worker;
+mod commands;
+mod input;
+mod link;
+mod output;
+mod run;
+mod source;
 
 use std::io::{self, Write as _};
 use std::process::ExitCode;
@@ -58,8 +25,12 @@ use zten::json::{self, value};
 use zten::{escape, npy, number};
 use zten_report::{catalog, diagnostic, notation, size};
 
-use app::App;
 use args::{Args, Command};
+use commands::{explain, pages, sandbox};
+use output::app::App;
+use output::paint;
+use run::silence;
+use source::remote;
 
 fn main() -> ExitCode {
     #[cfg(target_os = "linux")]
@@ -89,7 +60,7 @@ fn main() -> ExitCode {
     }
     let mut app = App::new();
     let written = match &args.command {
-        Command::Call(call) => command::run(&mut app, call, mode),
+        Command::Call(call) => run::run(&mut app, call, mode),
         Command::Explain(args) => explain::run(&mut app, args),
         Command::Sandbox(args) => sandbox::run(&mut app, args, mode),
         Command::Completions(args) => pages::completions(&mut app, args),
@@ -103,8 +74,8 @@ fn main() -> ExitCode {
 #[cfg(target_os = "linux")]
 fn child() -> Option<ExitCode> {
     let first = std::env::args_os().nth(1)?;
-    let ended = if first == worker::ARGUMENT {
-        worker::run()
+    let ended = if first == run::worker::ARGUMENT {
+        run::worker::run()
     } else if first == remote::ARGUMENT {
         remote::run()
     } else {

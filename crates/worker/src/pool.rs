@@ -67,8 +67,8 @@ impl Builder {
         Self { jobs_per_worker: jobs.max(1), ..self }
     }
 
-    /// Sets the program that is started as a worker, and arguments for it, which follow an argument of this crate. The default
-    /// is the running program. The program has to call [`init`](crate::init) first in `main`.
+    /// Sets the program that is started as a worker. The default is the running program. The program has to call
+    /// [`init`](crate::init) first in `main`. Its first argument is `--zten-worker`; `arguments` follow.
     #[must_use]
     pub fn program(
         self,

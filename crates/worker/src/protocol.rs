@@ -79,8 +79,11 @@ pub struct Incoming(Assembly);
 /// A call that has arrived.
 #[derive(Debug)]
 pub struct Arrived {
+    /// The number of the job.
     pub number: u64,
+    /// The name of the function to run.
     pub function: String,
+    /// The argument and the files.
     pub work: Work,
 }
 

@@ -4,8 +4,18 @@
 //! `ZTEN_WORKER_SECONDS` sets the length of the test with 64 clients, which is a second by default.
 #![allow(clippy::allow_attributes, missing_docs, reason = "a test that panics has failed")]
 
-#[cfg(target_os = "linux")]
+// On other processors there is no filter of system calls, so no worker can be confined completely.
+#[cfg(all(
+    target_os = "linux",
+    any(target_arch = "x86_64", target_arch = "aarch64", target_arch = "riscv64")
+))]
 #[path = "pool/linux.rs"]
+mod linux;
+#[cfg(not(all(
+    target_os = "linux",
+    any(target_arch = "x86_64", target_arch = "aarch64", target_arch = "riscv64")
+)))]
+#[path = "pool/unsupported_platform.rs"]
 mod linux;
 
 use std::fs::File;
@@ -35,18 +45,14 @@ static CHECKED: Function = Function::new("checked", |work: Work| Ok(work.argumen
     .checked_by(|answer| if answer == b"good" { Ok(()) } else { Err("not good".to_owned()) });
 
 fn main() {
-    #[cfg(target_os = "linux")]
     zten_worker::init(&[&ECHO, &FAIL, &CHECKED, &linux::BEHAVE]);
     let wanted = std::env::args().skip(1).find(|argument| !argument.starts_with('-'));
-    #[allow(unused_mut, reason = "only Linux has more tests")]
-    let mut tests: Vec<(&str, fn())> = vec![
+    let tests: [(&str, fn()); 3] = [
         ("functions_answer", functions_answer),
         ("only_linux_confines", only_linux_confines),
         ("pipes_are_no_files", pipes_are_no_files),
     ];
-    #[cfg(target_os = "linux")]
-    tests.extend(linux::TESTS);
-    for (name, test) in tests {
+    for (name, test) in tests.into_iter().chain(linux::TESTS) {
         if wanted.as_ref().is_none_or(|wanted| name.contains(wanted.as_str())) {
             let start = std::time::Instant::now();
             test();
@@ -86,7 +92,7 @@ fn functions_answer() {
 
 fn only_linux_confines() {
     let required = Pool::builder(Confinement::Require).workers(1).start();
-    if cfg!(target_os = "linux") {
+    if linux::CONFINES {
         assert_eq!(required.unwrap().missing_layer(), None);
     } else {
         assert!(matches!(required, Err(StartError::NotConfined(_))));

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use zten_report::check::Scope;
 use zten_report::policy::{self, Policy};
 
-use crate::strictness::Strictness;
+use crate::args::strictness::Strictness;
 
 const EXAMPLES: &str = "Examples:
   zten check model.safetensors

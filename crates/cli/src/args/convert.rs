@@ -6,9 +6,9 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 use zten::write::Level;
 
-use crate::attributes::Set;
-use crate::convert::Rename;
-use crate::strictness::Strictness;
+use crate::args::attributes::Set;
+use crate::args::rename::Rename;
+use crate::args::strictness::Strictness;
 
 /// `zten convert`
 #[derive(Debug, clap::Args, Serialize, Deserialize)]

@@ -4,9 +4,9 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use crate::attributes::Set;
-use crate::convert::Rename;
-use crate::strictness::Strictness;
+use crate::args::attributes::Set;
+use crate::args::rename::Rename;
+use crate::args::strictness::Strictness;
 
 /// `zten edit`
 #[derive(Debug, clap::Args, Serialize, Deserialize)]

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 
 use super::os_path;
-use crate::strictness::Strictness;
+use crate::args::strictness::Strictness;
 
 pub(crate) const AFTER_HELP: &str = "\
 Examples:

@@ -25,6 +25,7 @@ mod edit;
 mod explain;
 mod exports;
 mod files;
+mod floors;
 mod gate;
 mod hash;
 #[cfg(target_os = "linux")]

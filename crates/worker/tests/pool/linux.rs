@@ -14,6 +14,9 @@ use zten_worker::{StartError, Work};
 
 use super::{ECHO, file};
 
+/// True if workers can be confined.
+pub(crate) const CONFINES: bool = true;
+
 pub(crate) const TESTS: [(&str, fn()); 13] = [
     ("hostile_workers_cost_their_job_only", hostile_workers_cost_their_job_only),
     ("limits_hold", limits_hold),

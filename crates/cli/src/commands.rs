@@ -1,0 +1,90 @@
+//! The commands. Each is a function of a job, and does not know which process it is in.
+
+pub(crate) mod cat;
+pub(crate) mod check;
+pub(crate) mod convert;
+pub(crate) mod diff;
+pub(crate) mod edit;
+pub(crate) mod explain;
+pub(crate) mod hash;
+pub(crate) mod ls;
+pub(crate) mod pages;
+pub(crate) mod sandbox;
+pub(crate) mod stat;
+
+use std::fs::File;
+use std::io;
+
+use zten::OpenOptions;
+
+use crate::args::Call;
+use crate::input::file::{FileWithShards, Opened};
+use crate::output::app::App;
+use crate::output::kind::Kind;
+use crate::output::report::Problem;
+
+/// A job of a command: the files that the command is run on, [`Call::files_of_job`] in number.
+pub(crate) struct Job<'a> {
+    /// The number of the job, from 0.
+    pub(crate) number: u64,
+    pub(crate) files: Vec<Result<Opened, Box<Problem>>>,
+    pub(crate) create: &'a dyn Create,
+}
+
+/// Creates the files that a command writes.
+pub(crate) trait Create {
+    /// Creates output `number` of a set with `shards` shards (0 of 0 for a single file). Output number `shards` is the root or
+    /// index. The file gets its name in [`publish`](Self::publish).
+    fn create(&self, number: u32, shards: u32) -> io::Result<File>;
+
+    /// Gives the complete files their names. In a worker this does nothing: the broker publishes the files when the worker has
+    /// ended.
+    fn publish(&self) -> Result<(), Box<Problem>> {
+        Ok(())
+    }
+}
+
+/// Runs the command on `job`. Returns the verdict on the file if the command is `check`.
+pub(crate) fn run(call: &Call, app: &mut App, job: Job<'_>) -> io::Result<Option<Kind>> {
+    let Job { number, files, create } = job;
+    let mut files = files.into_iter();
+    let Some(file) = files.next() else { return Ok(None) };
+    let options = call.strictness().options();
+    match call {
+        #[cfg(target_os = "linux")]
+        Call::Check(args) => return check::job(app, args, file).map(Some),
+        // Without workers, `check` walks its entries by itself, in `check::run`.
+        #[cfg(not(target_os = "linux"))]
+        Call::Check(_) => Ok(()),
+        Call::Ls(args) => {
+            with_archive(app, file, &options, |app, archive| ls::run(app, args, archive, number))
+        }
+        Call::Stat(args) => {
+            with_archive(app, file, &options, |app, archive| stat::run(app, args, archive))
+        }
+        Call::Cat(args) => {
+            with_archive(app, file, &options, |app, archive| cat::run(app, args, archive))
+        }
+        Call::Hash(args) => hash::run(app, args, file, files.next()),
+        Call::Diff(args) => match files.next() {
+            Some(new) => diff::run(app, args, [file, new]),
+            None => Ok(()),
+        },
+        Call::Convert(args) => convert::run(app, args, file, create),
+        Call::Edit(args) => edit::run(app, args, file, create),
+    }?;
+    Ok(None)
+}
+
+/// Opens `file` as an archive and calls `run` with it, or prints the problem.
+fn with_archive(
+    app: &mut App,
+    file: Result<Opened, Box<Problem>>,
+    options: &OpenOptions,
+    run: impl FnOnce(&mut App, &FileWithShards) -> io::Result<()>,
+) -> io::Result<()> {
+    match file.and_then(|file| file.archive(options)) {
+        Ok(archive) => run(app, &archive),
+        Err(problem) => app.problem(&problem),
+    }
+}

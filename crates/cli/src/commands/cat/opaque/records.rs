@@ -1,0 +1,248 @@
+//! Compiling the dtype of records, a Python list of fields, to steps. The library has checked its syntax.
+
+use std::io::Write as _;
+
+use super::{Step, separator};
+use crate::commands::cat::opaque::scalar::Scalar;
+use crate::escape::Name;
+use crate::json;
+use crate::number::Style;
+
+/// The largest depth of nested records and arrays. A deeper value is printed as bytes, because readers of JSON limit the depth.
+const DEPTH: usize = 64;
+/// The largest number of fields of a record that JSON output shows as an object. Attributes have the same limit.
+const KEYS: usize = 4096;
+
+/// Records whose fields are being read.
+#[derive(Default)]
+struct Records {
+    /// The fields so far: names and steps. Padding has no name.
+    fields: Vec<(Option<String>, Vec<Step>)>,
+    width: usize,
+    /// The largest depth of a field.
+    depth: usize,
+    /// The name of the field that is being read.
+    name: String,
+}
+
+/// The steps of a value, its width in bytes, and its depth.
+struct Compiled {
+    steps: Vec<Step>,
+    width: usize,
+    depth: usize,
+}
+
+/// Returns the width of records of the dtype `text`, and the steps that print them. Returns `None` if a field has a type that is
+/// not known, or records are nested too deeply.
+pub(super) fn steps(text: &str, style: Style) -> Option<(usize, Vec<Step>)> {
+    let mut rest = Text(text);
+    let mut open: Vec<Records> = Vec::new();
+    let mut records = Records::default();
+    rest.accept('[').then_some(())?;
+    loop {
+        let value = if rest.accept(']') {
+            let value = records.compile(style)?;
+            let Some(outer) = open.pop() else {
+                return rest.is_over().then_some((value.width, value.steps));
+            };
+            records = outer;
+            value
+        } else {
+            rest.accept('(').then_some(())?;
+            records.name = if rest.accept('(') {
+                // A title, which is not printed, and the name.
+                rest.string()?;
+                rest.accept(',').then_some(())?;
+                let name = rest.string()?;
+                rest.accept(')').then_some(())?;
+                name
+            } else {
+                rest.string()?
+            };
+            rest.accept(',').then_some(())?;
+            if rest.accept('[') {
+                if open.len() >= DEPTH {
+                    return None;
+                }
+                open.push(std::mem::take(&mut records));
+                continue;
+            }
+            let scalar = Scalar::parse(&rest.string()?)?;
+            Compiled { width: scalar.width(), steps: vec![Step::Value(scalar)], depth: 0 }
+        };
+        let has_shape = rest.accept(',') && !rest.begins(')');
+        let shape = if has_shape { rest.shape()? } else { Vec::new() };
+        rest.accept(')').then_some(())?;
+        rest.accept(',');
+        records.add(value.in_array(&shape)?)?;
+    }
+}
+
+impl Records {
+    /// Adds the value of the field that has been read.
+    fn add(&mut self, value: Compiled) -> Option<()> {
+        self.width = self.width.checked_add(value.width)?;
+        self.depth = self.depth.max(value.depth);
+        let name = std::mem::take(&mut self.name);
+        self.fields.push(if name.is_empty() {
+            (None, vec![Step::Skip(value.width)])
+        } else {
+            (Some(name), value.steps)
+        });
+        Some(())
+    }
+
+    /// Returns the steps that print a record.
+    fn compile(self, style: Style) -> Option<Compiled> {
+        let is_map = style == Style::Json && !self.is_object();
+        let (open, close) = if is_map { ("{\"$map\":[", "]}") } else { ("{", "}") };
+        let mut steps = vec![Step::Text(open.to_owned())];
+        let mut is_first = true;
+        for (name, value) in self.fields {
+            if let Some(name) = name {
+                let before = if is_first { "" } else { separator(style) };
+                is_first = false;
+                let key = match style {
+                    Style::Text => format!("{}: ", Name(&name)),
+                    Style::Json => {
+                        let mut key = Vec::new();
+                        json::to_writer(&mut key, &name).ok()?;
+                        key.write_all(if is_map { b"," } else { b":" }).ok()?;
+                        String::from_utf8(key).ok()?
+                    }
+                };
+                steps.push(Step::Text(format!("{before}{key}")));
+            }
+            steps.extend(value);
+        }
+        steps.push(Step::Text(close.to_owned()));
+        let depth = self.depth.checked_add(1).filter(|depth| *depth <= DEPTH)?;
+        Some(Compiled { steps, width: self.width, depth })
+    }
+
+    /// Returns whether JSON output shows the record as an object. The names must be unique, not more than [`KEYS`], and without `$`
+    /// at the start, which marks other JSON objects such as `$map`.
+    fn is_object(&self) -> bool {
+        let mut names: Vec<_> =
+            self.fields.iter().filter_map(|(name, _)| name.as_deref()).collect();
+        names.sort_unstable();
+        names.len() <= KEYS
+            && !names.iter().any(|name| name.starts_with('$'))
+            && !names.iter().zip(names.iter().skip(1)).any(|(one, other)| one == other)
+    }
+}
+
+impl Compiled {
+    /// Returns the steps that print an array of such values.
+    fn in_array(self, shape: &[usize]) -> Option<Self> {
+        let Self { mut steps, mut width, depth } = self;
+        let depth = depth.checked_add(shape.len()).filter(|depth| *depth <= DEPTH)?;
+        let items = shape.iter().try_fold(1_usize, |items, size| items.checked_mul(*size))?;
+        width = width.checked_mul(items)?;
+        if shape.is_empty() {
+            return Some(Self { steps, width, depth });
+        }
+        if width == 0 {
+            // A header may claim any number of items without bytes, so they are not printed.
+            return Some(Self { steps: vec![Step::Text("[]".to_owned())], width, depth });
+        }
+        for size in shape.iter().rev() {
+            let mut outer = vec![Step::Text("[".to_owned()), Step::Begin(*size)];
+            let back = steps.len();
+            outer.append(&mut steps);
+            outer.extend([Step::Next(back), Step::Text("]".to_owned())]);
+            steps = outer;
+        }
+        Some(Self { steps, width, depth })
+    }
+}
+
+/// The rest of a Python literal.
+struct Text<'a>(&'a str);
+
+impl Text<'_> {
+    fn skip_blanks(&mut self) {
+        self.0 = self.0.trim_ascii_start();
+    }
+
+    fn is_over(&mut self) -> bool {
+        self.skip_blanks();
+        self.0.is_empty()
+    }
+
+    fn begins(&mut self, token: char) -> bool {
+        self.skip_blanks();
+        self.0.starts_with(token)
+    }
+
+    /// Removes the character `token` if it comes next, and returns whether it did.
+    fn accept(&mut self, token: char) -> bool {
+        self.skip_blanks();
+        let rest = self.0.strip_prefix(token);
+        self.0 = rest.unwrap_or(self.0);
+        rest.is_some()
+    }
+
+    /// Removes a string in quotes, and returns it without its escapes.
+    fn string(&mut self) -> Option<String> {
+        self.skip_blanks();
+        let mut chars = self.0.chars();
+        let quote = chars.next().filter(|quote| matches!(quote, '\'' | '"'))?;
+        let mut text = String::new();
+        loop {
+            match chars.next()? {
+                end if end == quote => break,
+                '\\' => escape(&mut chars, &mut text)?,
+                other => text.push(other),
+            }
+        }
+        self.0 = chars.as_str();
+        Some(text)
+    }
+
+    /// Removes the shape of an array: a number, or a tuple of numbers.
+    fn shape(&mut self) -> Option<Vec<usize>> {
+        if !self.accept('(') {
+            return Some(vec![self.number()?]);
+        }
+        let mut shape = Vec::new();
+        while !self.accept(')') {
+            shape.push(self.number()?);
+            self.accept(',');
+        }
+        Some(shape)
+    }
+
+    fn number(&mut self) -> Option<usize> {
+        self.skip_blanks();
+        let end = self.0.find(|c: char| !c.is_ascii_digit()).unwrap_or(self.0.len());
+        let (digits, rest) = self.0.split_at_checked(end)?;
+        // Python 2 wrote the suffix `L`.
+        self.0 = rest.strip_prefix('L').unwrap_or(rest);
+        digits.parse().ok()
+    }
+}
+
+/// Reads the rest of an escape, and appends its character to `text`. An escape that Python does not have stays as it is.
+fn escape(chars: &mut std::str::Chars<'_>, text: &mut String) -> Option<()> {
+    let escaped = chars.next()?;
+    let digits = match escaped {
+        'x' => 2,
+        'u' => 4,
+        'U' => 8,
+        _ => {
+            match escaped {
+                '\\' | '\'' | '"' => text.push(escaped),
+                'n' => text.push('\n'),
+                'r' => text.push('\r'),
+                't' => text.push('\t'),
+                _ => text.extend(['\\', escaped]),
+            }
+            return Some(());
+        }
+    };
+    let (digits, rest) = chars.as_str().split_at_checked(digits)?;
+    text.push(char::from_u32(u32::from_str_radix(digits, 16).ok()?)?);
+    *chars = rest.chars();
+    Some(())
+}

@@ -1,0 +1,203 @@
+//! The files to check: named files, files in lists, and files in folders.
+
+mod folder;
+mod hub;
+mod list;
+mod skipped;
+mod walk;
+
+use std::fs::{self, File};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use zten::source::open_regular;
+
+use crate::args::Check;
+use crate::args::strictness::Strictness;
+use crate::input::file::{Opened, model_path};
+use crate::link::origin::Origin;
+use list::{List, Named};
+pub(super) use skipped::{Reason, Skipped};
+use walk::{DirectoryWalk, FoundFile, WalkedFile};
+pub(super) use walk::{Suffixes, is_of_weights};
+
+/// A file that is to be checked.
+#[derive(Debug)]
+pub(crate) struct Entry {
+    pub(crate) path: PathBuf,
+    /// The other paths in a hub's cache that lead to the same file.
+    pub(crate) also: Vec<PathBuf>,
+    pub(crate) origin: Origin,
+    found: Found,
+    /// True if an option has folders checked.
+    takes_folders: bool,
+}
+
+/// The way in which a file was found.
+#[derive(Debug)]
+enum Found {
+    /// A file whose path was given; the path may be that of a link.
+    Named,
+    /// A file that was found in a folder.
+    Walked(WalkedFile),
+    /// A path that could not be read, and the reason.
+    Failed(io::Error),
+}
+
+impl Entry {
+    /// Creates the entry of a file that the user named.
+    fn named(path: PathBuf, takes_folders: bool) -> Self {
+        let (also, found) = (Vec::new(), Found::Named);
+        Self { path, also, origin: Origin::Named, found, takes_folders }
+    }
+
+    /// Opens the file, and returns its length.
+    pub(crate) fn open(&self) -> io::Result<(File, u64)> {
+        match &self.found {
+            Found::Named => open_regular(&self.path).map_err(|error| self.advised(error)),
+            Found::Walked(file) => file.open(),
+            Found::Failed(error) => Err(self.advised(match error.raw_os_error() {
+                Some(number) => io::Error::from_raw_os_error(number),
+                None => io::Error::new(error.kind(), error.to_string()),
+            })),
+        }
+    }
+
+    /// Returns the path in whose folder siblings of the file are opened. For a file that was found in a folder, it leads to the
+    /// folder that was listed, even if another folder has taken its path since, and works as long as the entry exists.
+    pub(crate) fn beside(&self) -> PathBuf {
+        match &self.found {
+            Found::Walked(file) => file.folder.path_of(&file.name),
+            _ => None,
+        }
+        .unwrap_or_else(|| self.path.clone())
+    }
+
+    /// Returns the other names of the file in a hub's cache: any of them may be that of another format.
+    pub(crate) fn other_names(&self) -> Vec<PathBuf> {
+        let own = self.path.file_name();
+        let mut names: Vec<_> = self.also.iter().filter_map(|path| path.file_name()).collect();
+        names.retain(|name| Some(*name) != own);
+        names.sort_unstable();
+        names.dedup();
+        names.into_iter().map(PathBuf::from).collect()
+    }
+
+    /// Adds the advice to use `-r` to `error`, if the error is that the path is a folder, and the command can check folders.
+    fn advised(&self, error: io::Error) -> io::Error {
+        if self.takes_folders && error.kind() == io::ErrorKind::IsADirectory {
+            return io::Error::new(error.kind(), format!("{error}; -r checks all files in it"));
+        }
+        error
+    }
+
+    /// Opens the file. Its sibling files are opened when they are asked for.
+    pub(super) fn opened(&self, strictness: &Strictness) -> io::Result<Opened> {
+        if matches!(self.found, Found::Named) {
+            let opened = Opened::open(&self.path, strictness);
+            return opened.map_err(|error| self.advised(error));
+        }
+        let (file, length) = self.open()?;
+        let opened = Opened::local(&self.beside(), file, length, strictness);
+        let (other_names, origin) = (self.other_names(), self.origin);
+        Ok(Opened { path: self.path.clone(), other_names, origin, ..opened })
+    }
+}
+
+/// An iterator over the files that a command reads: those of the command line, followed by those of a list (`--files-from`).
+/// A folder is replaced by its files, sorted by name. Memory holds the names in each folder on the way to the current file, and one name of the list.
+pub(crate) struct Entries {
+    named: std::vec::IntoIter<PathBuf>,
+    list: Option<List>,
+    walk: DirectoryWalk,
+    recursive: bool,
+    takes_folders: bool,
+    /// True if the path of a folder stands for the model in the folder.
+    finds_models: bool,
+}
+
+impl Entries {
+    /// Creates the list of the files that the command line `args` asks for.
+    ///
+    /// # Errors
+    /// The list that it names cannot be opened.
+    pub(crate) fn of(args: &Check) -> io::Result<Self> {
+        let end = if args.null { 0 } else { b'\n' };
+        let list = args.files_from.as_ref().map(|path| List::open(path, end)).transpose()?;
+        let (named, walk) = (
+            args.files.clone().into_iter(),
+            DirectoryWalk::new(Suffixes::new(&args.suffix), args.strictness.follows()),
+        );
+        let recursive = args.recursive;
+        Ok(Self { named, list, walk, recursive, takes_folders: true, finds_models: true })
+    }
+
+    /// Returns the counts of skipped entries of folders, which grow as folders are listed.
+    pub(super) fn skipped(&self) -> Arc<Skipped> {
+        Arc::clone(&self.walk.skipped)
+    }
+
+    /// Creates the iterator over the files at `paths`. If `finds_models` is true, a folder is replaced by the one model in it.
+    #[cfg(target_os = "linux")]
+    pub(crate) fn named(paths: Vec<PathBuf>, finds_models: bool) -> Self {
+        let (named, walk) = (paths.into_iter(), DirectoryWalk::new(Suffixes::new(&[]), false));
+        let (list, recursive, takes_folders) = (None, false, false);
+        Self { named, list, walk, recursive, takes_folders, finds_models }
+    }
+
+    /// Returns whether the next entry is known without waiting for more of the list.
+    #[cfg(target_os = "linux")]
+    pub(crate) fn is_ready(&self) -> bool {
+        let waits = self.named.len() == 0 && self.walk.is_empty();
+        !waits || self.list.as_ref().is_none_or(List::is_ready)
+    }
+
+    /// Returns the descriptor of the list, which can be polled for more names.
+    #[cfg(target_os = "linux")]
+    pub(crate) fn waits_for(&self) -> Option<std::os::fd::BorrowedFd<'_>> {
+        self.list.as_ref().map(List::descriptor)
+    }
+
+    /// Returns the next file, or `None` at the end.
+    ///
+    /// # Errors
+    /// The list of files cannot be read. Errors of a file or folder are reported when the entry is opened.
+    pub(crate) fn next(&mut self) -> io::Result<Option<Entry>> {
+        loop {
+            if let Some(FoundFile { path, also, file, has_weights }) = self.walk.next() {
+                let takes_folders = self.takes_folders;
+                let found = match file {
+                    Ok(file) => Found::Walked(file),
+                    Err(error) => Found::Failed(error),
+                };
+                let is_whole = self.walk.takes_all();
+                let origin = Origin::Folder { has_weights, is_whole };
+                return Ok(Some(Entry { path, also, origin, found, takes_folders }));
+            }
+            let path = match (self.named.next(), &mut self.list) {
+                (Some(path), _) => path,
+                (None, Some(list)) => match list.next()? {
+                    Some(Named(path)) => path,
+                    None => return Ok(None),
+                },
+                (None, None) => return Ok(None),
+            };
+            if self.recursive && is_folder(&path) {
+                self.walk.enter(path);
+                continue;
+            }
+            let named = Entry::named(path, self.takes_folders);
+            return Ok(Some(match model_path(&named.path).filter(|_| self.finds_models) {
+                None => named,
+                Some(Ok(path)) => Entry { path, ..named },
+                Some(Err(error)) => Entry { found: Found::Failed(error), ..named },
+            }));
+        }
+    }
+}
+
+/// Returns whether that is a folder, or a link to one.
+fn is_folder(path: &Path) -> bool {
+    fs::metadata(path).is_ok_and(|found| found.is_dir())
+}

@@ -1,0 +1,58 @@
+//! The policy of the command line, applied to files and their problems.
+
+use std::path::Path;
+
+use zten::finding::Verdict;
+use zten_report::policy::{Policy, to_error};
+
+use crate::input::file::FileWithShards;
+use crate::output::kind::Outcome;
+use crate::output::report::{Flaw, More, Problem};
+
+/// Checks a file whose manifest is valid against the requirements of `policy`.
+pub(super) fn check(
+    policy: &Policy,
+    path: &Path,
+    archive: &FileWithShards,
+) -> Result<(), Box<Problem>> {
+    policy.check(archive.manifest(), archive.file_len()).map_err(|violations| {
+        let problem = Problem::found(path, violations.finding);
+        let Some(others) = violations.others else { return Box::new(problem) };
+        let mut more = More::default();
+        for tensor in others {
+            more.add(tensor.name(), Flaw::AgainstPolicy);
+        }
+        Box::new(problem.and_more(more))
+    })
+}
+
+/// Applies `policy` to a file of `length` bytes that zten does not read because of `problem`.
+pub(super) fn check_unread(policy: &Policy, problem: Box<Problem>, length: u64) -> Box<Problem> {
+    match policy.check_unread(problem.finding(), length) {
+        Some(finding) => Box::new(problem.with_finding(finding)),
+        None => problem,
+    }
+}
+
+/// Applies `policy` to the outcome of a check: a tolerated finding gets the verdict `Tolerated`, and a denied note becomes an
+/// error.
+pub(super) fn apply(policy: &Policy, path: &Path, outcome: Outcome) -> Outcome {
+    match outcome {
+        Ok(mut valid) => {
+            let Some(denied) = policy.denied(&valid.notes) else { return Ok(valid) };
+            let finding = to_error(valid.notes.remove(denied));
+            Err(Box::new(Problem::found(path, finding).with_notes(valid.notes)))
+        }
+        Err(problem)
+            if policy.tolerates(problem.finding().row)
+                || problem.finding().verdict == Verdict::Tolerated =>
+        {
+            let denied = policy.denied(problem.notes()).and_then(|at| problem.notes().get(at));
+            match denied.cloned() {
+                None => Err(Box::new(problem.tolerated())),
+                Some(note) => Err(Box::new(problem.with_finding(to_error(note)))),
+            }
+        }
+        Err(problem) => Err(problem),
+    }
+}

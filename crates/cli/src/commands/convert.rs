@@ -1,0 +1,143 @@
+//! `zten convert`: writes a file of any supported format as a zTensor file of generation 1.2 or 2, or as a safetensors or NumPy
+//! file.
+
+mod cast;
+mod dequantized;
+mod export;
+mod failure;
+mod left_out;
+#[cfg(test)]
+mod memory;
+mod plan;
+mod select;
+mod sharded;
+mod shared;
+mod summary;
+mod tensors;
+
+use std::fs::File;
+use std::io::{self, BufWriter, Seek, SeekFrom, Write};
+
+use zten::formats::write::WrittenFormat;
+use zten::num::u64_from_usize;
+use zten_report::archive::left_out;
+
+use crate::args::Convert;
+use crate::commands::Create;
+use crate::input::file::{FileWithShards, Opened};
+use crate::output::app::App;
+use crate::output::report::Problem;
+pub(crate) use failure::{Failure, problem};
+use left_out::LeftOut;
+use plan::Plan;
+pub(crate) use select::Selection;
+pub(crate) use sharded::shard_name;
+use summary::Summary;
+
+/// Converts one file, and prints a summary or the problem. If the conversion fails, no new file appears, and an existing
+/// file at OUT stays.
+pub(crate) fn run(
+    app: &mut App,
+    args: &Convert,
+    file: Result<Opened, Box<Problem>>,
+    create: &dyn Create,
+) -> io::Result<()> {
+    let plan = match Plan::new(args) {
+        Ok(plan) => plan,
+        Err(message) => return app.usage(message),
+    };
+    match file.and_then(|file| write(args, file, create, &plan)) {
+        Ok(summary) => summary.print(app, args, &plan),
+        Err(problem) => app.problem(&problem),
+    }
+}
+
+/// Writes and publishes the output.
+fn write(
+    args: &Convert,
+    file: Opened,
+    create: &dyn Create,
+    plan: &Plan,
+) -> Result<Summary, Box<Problem>> {
+    let archive = archive(args, file)?;
+    let summary = if plan.shard_size.is_some() {
+        sharded::convert(args, &archive, plan, create)?
+    } else {
+        let created = create.create(0, 0);
+        let out = created.map_err(|error| Box::new(Problem::io(&args.output, &error)))?;
+        let mut out = Counted::new(out);
+        let Written { objects, mut notes, left_out } = convert(args, &archive, &mut out, plan)?;
+        add_left_out(&mut notes, &archive);
+        let flushed = out.flush();
+        flushed.map_err(|error| Box::new(Problem::io(&args.output, &error)))?;
+        let (input, output) = (summary::input(&archive), out.length);
+        Summary { objects, input, output, files: 1, notes, left_out }
+    };
+    create.publish()?;
+    Ok(summary)
+}
+
+/// A buffered output file that counts its length.
+#[derive(Debug)]
+struct Counted {
+    out: BufWriter<File>,
+    position: u64,
+    length: u64,
+}
+
+impl Counted {
+    fn new(file: File) -> Self {
+        Self { out: BufWriter::with_capacity(64 << 10, file), position: 0, length: 0 }
+    }
+}
+
+impl Write for Counted {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let written = self.out.write(bytes)?;
+        self.position = self.position.saturating_add(u64_from_usize(written));
+        self.length = self.length.max(self.position);
+        Ok(written)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.out.flush()
+    }
+}
+
+impl Seek for Counted {
+    fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
+        self.position = self.out.seek(to)?;
+        Ok(self.position)
+    }
+}
+
+/// Validates the manifest or header of the input.
+fn archive(args: &Convert, file: Opened) -> Result<FileWithShards, Box<Problem>> {
+    file.archive(&args.strictness.options())
+}
+
+/// The number of objects that were written, and notes for the user, one line each.
+#[derive(Debug, Default)]
+struct Written {
+    objects: usize,
+    notes: Vec<String>,
+    left_out: LeftOut,
+}
+
+/// Writes the objects of `archive` to `out` in the format of `plan`.
+fn convert(
+    args: &Convert,
+    archive: &FileWithShards,
+    out: impl Write + Seek,
+    plan: &Plan,
+) -> Result<Written, Box<Problem>> {
+    match plan.target {
+        WrittenFormat::ZTensor => tensors::convert(args, archive, out, plan),
+        _ => export::archive(args, archive, out, plan),
+    }
+}
+
+/// Adds the line about values that the archive of a checkpoint leaves out to the `notes` for the user.
+fn add_left_out(notes: &mut Vec<String>, archive: &FileWithShards) {
+    notes.extend(left_out(archive.manifest()));
+}

@@ -1,0 +1,197 @@
+//! The selected objects of an archive, as a source of dense arrays for the writers of other formats.
+
+use std::cell::Cell;
+
+use zten::attributes::Attributes;
+use zten::formats::write::{Array, ArrayList, ArraySource, ChunkFn, Inexpressible, OpaqueType};
+use zten::verify::Verifier;
+use zten::view::Normalization;
+use zten::write::Encoded;
+use zten::{DType, Error, Layout, Tensor};
+
+use crate::args::{Convert, Float};
+use crate::commands::convert::cast::{Cast, overflow};
+use crate::commands::convert::dequantized::Dequantized;
+use crate::commands::convert::failure::Failure;
+use crate::commands::convert::left_out::{LeftOut, opaque};
+use crate::commands::convert::plan::{Plan, Selected};
+use crate::commands::convert::select::Selection;
+use crate::commands::convert::tensors::drops;
+use crate::escape;
+use crate::input::file::FileWithShards;
+use crate::input::sources::Sources;
+use crate::input::values::is_quantized;
+use crate::output::progress::Progress;
+use crate::output::report::Problem;
+
+/// Terminal columns of a layout or type name in a message, at most.
+const NAME: usize = 60;
+
+/// The selected objects of an archive, as dense arrays. An object that is not dense is rejected when it is asked for.
+pub(super) struct Archived<'a> {
+    args: &'a Convert,
+    archive: &'a FileWithShards,
+    selection: Selection,
+    /// The note on how often shared storage is written, if any is shared.
+    pub(super) shared: Option<String>,
+    /// The tensors that are left out.
+    pub(super) left_out: LeftOut,
+    /// The attributes of the new file, or `None` if they are those of the archive.
+    attributes: Option<Encoded>,
+    casts: Option<[Cast<'a>; 4]>,
+    overflow: &'a Cell<Option<f64>>,
+    progress: &'a Progress,
+    files: Sources<'a>,
+    verifier: Verifier,
+}
+
+impl<'a> Archived<'a> {
+    /// Selects the objects of `archive` as `plan` asks. `progress` shows how many bytes have been read, and `overflow`
+    /// receives the first number beyond the largest of the target type.
+    pub(super) fn new(
+        args: &'a Convert,
+        archive: &'a FileWithShards,
+        plan: &Plan,
+        (progress, overflow): (&'a Progress, &'a Cell<Option<f64>>),
+    ) -> Result<Self, Failure> {
+        if archive.manifest().is_data_shard() {
+            return Err(
+                Inexpressible::file("it is a data shard, which another file describes").into()
+            );
+        }
+        let selected = plan.select(args, archive).map_err(Failure::Source)?;
+        let Selected { selection, shared, attributes, left_out } = selected;
+        let casts = args.dtype.map(|to| Cast::all(to, args.saturate, overflow));
+        let failed = |error| failure(args, archive, &error);
+        let mut files = Sources::bind(archive, progress).map_err(failed)?;
+        files.require().map_err(failed)?;
+        let verifier = archive.verifier();
+        Ok(Self {
+            args,
+            archive,
+            selection,
+            shared: shared.note(false),
+            left_out,
+            attributes,
+            casts,
+            overflow,
+            progress,
+            files,
+            verifier,
+        })
+    }
+
+    fn object(&self, at: usize) -> Option<Tensor<'a>> {
+        self.archive.manifest().tensor_at(self.selection.ordinal(at))
+    }
+
+    /// Returns the type to which the values of `object` are dequantized, or `None` if the object is not quantized or
+    /// `--dequantize` is not given.
+    fn dequantizes(&self, object: &Tensor<'_>) -> Option<Float> {
+        self.args.dequantize.filter(|_| is_quantized(object))
+    }
+
+    fn cast(&self, object: &Tensor<'_>) -> Option<Cast<'a>> {
+        let casts = self.casts.as_ref()?;
+        casts.get(Cast::of(object, casts)?).copied()
+    }
+}
+
+fn failure(args: &Convert, archive: &FileWithShards, error: &Error) -> Failure {
+    Failure::Source(Box::new(Problem::reading(&args.input, archive, error)))
+}
+
+impl ArrayList for Archived<'_> {
+    fn count(&self) -> usize {
+        self.selection.len(self.archive)
+    }
+
+    fn name(&self, at: usize) -> &str {
+        let new = self.selection.new_name(self.selection.ordinal(at));
+        new.or_else(|| Some(self.object(at)?.name())).unwrap_or_default()
+    }
+
+    fn array(&self, at: usize) -> Result<Array, String> {
+        let object = self.object(at).ok_or("no such object")?;
+        if let Some(dtype) = self.dequantizes(&object) {
+            return Ok(Array { shape: object.shape().to_vec(), dtype: dtype.dtype() });
+        }
+        if object.layout() != Layout::Dense {
+            let format = escape::quoted(&escape::cut(object.layout_name(), NAME));
+            let advice = if is_quantized(&object) {
+                "; --dequantize writes its values as floats"
+            } else {
+                ""
+            };
+            return Err(format!("its format is {format}, expected dense{advice}"));
+        }
+        if object.has_attributes() && !(self.args.drop_attributes && drops(&object)) {
+            return Err("it has attributes; only those of a file are written".to_owned());
+        }
+        let mut components = object.components();
+        let (Some(component), None) = (components.next(), components.next()) else {
+            return Err("it has components other than its data".to_owned());
+        };
+        let cast = self.cast(&object).and(self.args.dtype);
+        let dtype = cast.map_or(component.dtype(), Float::dtype);
+        if dtype == DType::Unknown && opaque(&component).is_none() {
+            let name = escape::quoted(&escape::cut(component.type_name(), NAME));
+            return Err(format!("unknown tensor type {name}"));
+        }
+        Ok(Array { shape: object.shape().to_vec(), dtype })
+    }
+
+    fn opaque(&self, at: usize) -> Option<OpaqueType<'_>> {
+        let (name, size) = opaque(&self.object(at)?.component("data")?)?;
+        Some(OpaqueType { name, size })
+    }
+
+    fn attributes(&self) -> Attributes<'_> {
+        self.attributes.as_ref().map_or_else(|| self.archive.attributes(), Encoded::entries)
+    }
+}
+
+impl ArraySource for Archived<'_> {
+    type Error = Box<Problem>;
+
+    fn read(&mut self, at: usize, take: &mut ChunkFn<'_>) -> Result<(), Failure> {
+        let Some(object) = self.object(at) else { return Ok(()) };
+        let (mut stopped, cast) = (None, self.cast(&object));
+        let files = self.files.all();
+        let (bound, to) = (object.read_from(&files), self.dequantizes(&object));
+        let rejected = |error| failure(self.args, self.archive, &error);
+        let factors = to.map(|to| Dequantized::new(&bound, to, self.args.saturate));
+        let factors = factors.transpose().map_err(rejected)?;
+        let floats = factors.as_ref().map(|own| own.floats(&bound, self.overflow)).transpose();
+        let mut floats = match floats.map_err(rejected)? {
+            Some(Err(why)) => {
+                let sentence = format!("its elements are {why}");
+                return Err(Inexpressible::tensor(object.name(), sentence).into());
+            }
+            Some(Ok(floats)) => Some(floats),
+            None => None,
+        };
+        let read = self.verifier.object(&bound, |component, chunk| {
+            if stopped.is_none() {
+                stopped = match (&mut floats, &cast) {
+                    (Some(floats), _) => floats.chunk(component, chunk, take).err(),
+                    (None, Some(cast)) => cast.chunk(chunk, take).err(),
+                    (None, None) => {
+                        Normalization::bools(component).chunk(chunk, |bytes| take(bytes)).err()
+                    }
+                };
+                if stopped.is_some() {
+                    self.progress.stop();
+                }
+            }
+        });
+        if let Some((value, to)) = self.overflow.get().zip(to.or(self.args.dtype)) {
+            let sentence = overflow(value, to.dtype());
+            return Err(Inexpressible::tensor(object.name(), sentence).into());
+        }
+        if let Some(error) = stopped {
+            return Err(Failure::Output(error));
+        }
+        read.map_err(|error| failure(self.args, self.archive, &self.files.settle(error)))
+    }
+}

@@ -1,0 +1,29 @@
+//! Failures to write a file of another format than zTensor.
+
+use std::path::Path;
+
+use zten::formats::write::{self, Inexpressible, Subject};
+
+use crate::output::report::Problem;
+
+/// The reason why a file is not written. Errors of the source are problems of the input file.
+pub(crate) type Failure = write::Failure<Box<Problem>>;
+
+/// Returns `failure` as a problem of the file `input` that is read, or of the file `output` that is written.
+pub(crate) fn problem(failure: Failure, [input, output]: [&Path; 2]) -> Box<Problem> {
+    match failure {
+        Failure::Source(problem) => problem,
+        Failure::Output(error) => Box::new(Problem::io(output, &error)),
+        Failure::Inexpressible(Inexpressible { subject, sentence }) => {
+            let (object, advice) = match subject {
+                Subject::Tensor(name) => (Some(name), ""),
+                Subject::Attribute(_) => {
+                    (None, "; `zten convert --drop-attributes` leaves attributes out")
+                }
+                Subject::File => (None, ""),
+            };
+            let sentence = format!("it can be read, but not written: {sentence}{advice}");
+            Box::new(Problem::inexpressible(input, &sentence).in_object(object))
+        }
+    }
+}

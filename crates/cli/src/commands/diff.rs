@@ -1,0 +1,237 @@
+//! `zten diff`: prints the differences of the contents of two files.
+
+mod change;
+mod measure;
+mod paired;
+mod print;
+mod value;
+
+use std::collections::{HashMap, VecDeque};
+use std::io;
+
+use rayon::iter::{IntoParallelRefMutIterator as _, ParallelIterator as _};
+use sha2::{Digest as _, Sha256};
+use zten::{Generation, OpenOptions, Tensor};
+use zten_report::digests::kind;
+use zten_report::natural;
+
+use crate::args::Diff;
+use crate::input::file::{FileWithShards, Opened, stored};
+use crate::input::sources::Sources;
+use crate::input::sums::{Of, Sums, sums};
+use crate::input::threads;
+use crate::link::status::Status;
+use crate::output::app::App;
+use crate::output::progress::Progress;
+use crate::output::report::Problem;
+use change::Changes;
+use paired::{Pair, paired};
+use value::AttributeChange;
+
+/// One of the two files, verified, with the sums of its components.
+struct Side {
+    archive: FileWithShards,
+    sums: Sums,
+}
+
+impl Side {
+    fn read(file: Opened, options: &OpenOptions) -> Result<Self, Box<Problem>> {
+        let archive = file.archive(options)?;
+        let sums = sums(&archive, Of::Content)?;
+        Ok(Self { archive, sums })
+    }
+
+    /// Returns whether `object` is unread, and so neither equal to another object nor different.
+    fn is_unread(&self, object: &Tensor<'_>) -> bool {
+        self.sums.components(object).iter().any(|(_, sum)| sum.sha256.is_none())
+    }
+
+    /// Binds the file and its shards, to read content from. Shards are verified first, because a component without a digest
+    /// is only covered by the digest of its shard.
+    fn bind<'a>(&'a self, progress: &'a Progress) -> Result<Sources<'a>, zten::Error> {
+        let mut files = Sources::bind(&self.archive, progress)?;
+        files.require()?;
+        Ok(files)
+    }
+
+    /// Returns the objects in the natural order of their names.
+    fn sorted(&self) -> Vec<Tensor<'_>> {
+        let mut objects: Vec<_> = self.archive.tensors().collect();
+        objects.sort_by(|one, other| natural::compare(one.name(), other.name()));
+        objects
+    }
+
+    /// Returns a hash of the components of `object`: roles, types and content, without the object's name and attributes.
+    fn content(&self, object: &Tensor<'_>) -> [u8; 32] {
+        let mut sum = Sha256::new();
+        for (component, of) in self.sums.components(object) {
+            for text in [component.role(), &kind(object, &component)] {
+                sum.update(Sha256::digest(text));
+            }
+            sum.update(of.sha256.unwrap_or_default());
+        }
+        sum.finalize().into()
+    }
+}
+
+/// The differences of two files.
+struct Found<'a> {
+    attributes: Vec<AttributeChange<'a>>,
+    /// Objects in the natural order of their names.
+    objects: Vec<Object<'a>>,
+    /// The number of objects that are equal.
+    equal: u64,
+    /// The names of the objects that were not compared, because they are unread in one of the files.
+    unread: Vec<&'a str>,
+}
+
+/// An object that is not the same in both files.
+struct Object<'a> {
+    name: &'a str,
+    difference: Difference<'a>,
+    changes: Changes<'a>,
+}
+
+/// The change of an object.
+enum Difference<'a> {
+    Added,
+    Removed,
+    Changed,
+    /// The old name.
+    Renamed(&'a str),
+}
+
+impl Found<'_> {
+    fn is_equal(&self) -> bool {
+        self.attributes.is_empty() && self.objects.is_empty()
+    }
+}
+
+/// Compares two files.
+pub(crate) fn run(
+    app: &mut App,
+    args: &Diff,
+    files: [Result<Opened, Box<Problem>>; 2],
+) -> io::Result<()> {
+    let options = args.strictness.options();
+    let [old, new] = files.map(|file| Side::read(file?, &options));
+    let sides = match (old, new) {
+        (Ok(old), Ok(new)) => [old, new],
+        // If both files are rejected, both problems are printed.
+        (old, new) => {
+            let problems = [old.err(), new.err()];
+            return problems.iter().flatten().try_for_each(|problem| app.problem(problem));
+        }
+    };
+    let mut found = compare(&sides);
+    // If an object was not compared, the status says so, whatever else differs.
+    if !found.is_equal() && found.unread.is_empty() {
+        app.set_exit_status(Status::Invalid);
+    }
+    if !args.quiet {
+        if let Err(problem) = measure(&sides, &mut found.objects) {
+            return app.problem(&problem);
+        }
+        if args.json {
+            print::document(&mut app.out, &found)?;
+        } else {
+            print::lines(&mut app.out, &found)?;
+        }
+    }
+    let unread = sides.iter().filter_map(|side| side.sums.unread.as_deref());
+    unread.into_iter().try_for_each(|problem| app.problem(problem))
+}
+
+/// Finds the differences by the sums of both files.
+fn compare(sides: &[Side; 2]) -> Found<'_> {
+    let [old, new] = sides;
+    // Files of 0.1 have no attributes to compare.
+    let has_attributes = |side: &Side| side.archive.generation() != Some(Generation::V0_1);
+    let compared = has_attributes(old) && has_attributes(new);
+    let attributes = |old, new| if compared { value::attributes(&old, &new) } else { Vec::new() };
+    let (mut objects, mut added, mut equal) = (Vec::new(), Vec::new(), 0_u64);
+    let mut unread = Vec::new();
+    let mut removed: HashMap<_, VecDeque<Tensor<'_>>> = HashMap::new();
+    let by_name = |one: &Tensor<'_>, other: &Tensor<'_>| natural::compare(one.name(), other.name());
+    for pair in paired(old.sorted(), new.sorted(), by_name) {
+        let is_unread = match &pair {
+            Pair::Old(one) => old.is_unread(one),
+            Pair::New(other) => new.is_unread(other),
+            Pair::Both(one, other) => old.is_unread(one) || new.is_unread(other),
+        };
+        match pair {
+            Pair::Old(object) | Pair::New(object) | Pair::Both(object, _) if is_unread => {
+                unread.push(object.name());
+            }
+            Pair::Old(object) => removed.entry(old.content(&object)).or_default().push_back(object),
+            Pair::New(object) => added.push(object),
+            Pair::Both(one, other) => {
+                let components = [old.sums.components(&one), new.sums.components(&other)];
+                let mut changes = Changes::new([&one, &other], components);
+                changes.attributes = attributes(one.attributes(), other.attributes());
+                if changes.is_empty() {
+                    equal = equal.saturating_add(1);
+                } else {
+                    let (name, difference) = (one.name(), Difference::Changed);
+                    objects.push(Object { name, difference, changes });
+                }
+            }
+        }
+    }
+    for object in added {
+        let same = removed.get_mut(&new.content(&object)).and_then(VecDeque::pop_front);
+        let mut changes = Changes::default();
+        let difference = match same {
+            Some(one) => {
+                changes.attributes = attributes(one.attributes(), object.attributes());
+                Difference::Renamed(one.name())
+            }
+            None => Difference::Added,
+        };
+        objects.push(Object { name: object.name(), difference, changes });
+    }
+    objects.extend(removed.into_values().flatten().map(|object| Object {
+        name: object.name(),
+        difference: Difference::Removed,
+        changes: Changes::default(),
+    }));
+    // Renamed objects may have any new name, so the list is sorted again.
+    objects.sort_by(|one, other| natural::compare(one.name, other.name));
+    let attributes = attributes(old.archive.attributes(), new.archive.attributes());
+    Found { attributes, objects, equal, unread }
+}
+
+/// Counts the differing elements of all objects whose content differs. Works on several objects at a time if there are cores.
+fn measure(sides: &[Side; 2], objects: &mut [Object<'_>]) -> Result<(), Box<Problem>> {
+    let has_content = |object: &Object<'_>| object.changes.has_content();
+    if !objects.iter().any(has_content) {
+        return Ok(());
+    }
+    let [old, new] = sides;
+    let failed = |(place, error): (usize, zten::Error)| {
+        let side = if place == 0 { old } else { new };
+        Box::new(Problem::reading(&side.archive.path, &side.archive, &error))
+    };
+    let bytes = [old, new].map(|side| stored(side.archive.manifest()));
+    let progress = Progress::new(bytes.into_iter().fold(0, u64::saturating_add));
+    let bound = [old.bind(&progress), new.bind(&progress)];
+    let files = match bound {
+        [Ok(old), Ok(new)] => [old, new],
+        [Err(error), _] => return Err(failed((0, error))),
+        [_, Err(error)] => return Err(failed((1, error))),
+    };
+    let files = files.each_ref().map(Sources::all);
+    let most = old.archive.limits().decoded();
+    let one = |object: &mut Object<'_>| {
+        let find = [old, new].map(|side| side.archive.manifest().get(object.name));
+        let [Some(one), Some(other)] = find else { return Ok(()) };
+        let [old, new] = &files;
+        object.changes.measure([one.read_from(old), other.read_from(new)], most).map_err(failed)
+    };
+    let is_local = sides.iter().all(|side| side.archive.source().is_local());
+    if is_local && threads::count() > 1 {
+        objects.par_iter_mut().filter(|object| has_content(object)).try_for_each(one)
+    } else {
+        objects.iter_mut().filter(|object| has_content(object)).try_for_each(one)
+    }
+}

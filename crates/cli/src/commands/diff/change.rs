@@ -1,0 +1,236 @@
+//! The differences of two objects with the same name.
+
+use std::fmt;
+
+use serde::Serialize;
+use zten::element::StorageType;
+use zten::manifest::ElementType;
+use zten::{Component, Error, Tensor};
+use zten_report::digests::{is_blocks, layout};
+
+use super::measure::{Elements, Measure, Numbers, measure};
+use super::paired::{Pair, paired};
+use super::value::AttributeChange;
+use crate::escape;
+use crate::input::sums::Sum;
+use crate::json::Integer;
+use crate::output::text::{element, format, shape};
+use zten::finding::grouped;
+
+/// The largest number of components, and of attributes, that a line lists.
+const LISTED: usize = 16;
+
+/// An old and a new value.
+#[derive(Serialize)]
+pub(super) struct Turn<T> {
+    pub(super) old: T,
+    pub(super) new: T,
+}
+
+/// The differences of two objects. The fields are those of `docs/json.md`.
+#[derive(Default, Serialize)]
+pub(super) struct Changes<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) layout: Option<Turn<String>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) shape: Option<Turn<Vec<Integer>>>,
+    /// The differences of the values of the objects, if both have values.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) elements: Option<Measure>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(super) components: Vec<ComponentChange<'a>>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(super) attributes: Vec<AttributeChange<'a>>,
+    /// True if each object has one component, so that lines need not name it.
+    #[serde(skip)]
+    pub(super) is_alone: bool,
+    #[serde(skip)]
+    shapes: [String; 2],
+}
+
+/// The differences of the components of one role.
+#[derive(Serialize)]
+pub(super) struct ComponentChange<'a> {
+    pub(super) role: &'a str,
+    /// `added`, `removed` or `changed`.
+    pub(super) change: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) dtype: Option<Turn<String>>,
+    /// True if the bytes differ.
+    pub(super) content: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) elements: Option<Measure>,
+    #[serde(skip)]
+    places: Option<[u32; 2]>,
+}
+
+impl<'a> Changes<'a> {
+    /// Compares two objects, without their attributes. `old` and `new` are their components with their sums, sorted by role.
+    pub(super) fn new(
+        [one, other]: [&Tensor<'a>; 2],
+        [old, new]: [Vec<(Component<'a>, Sum)>; 2],
+    ) -> Self {
+        let numbers =
+            |object: &Tensor<'_>| object.shape().iter().copied().map(Integer).collect::<Vec<_>>();
+        let mut changes = Self {
+            layout: (layout(one) != layout(other))
+                .then(|| Turn { old: format(one), new: format(other) }),
+            is_alone: old.len() == 1 && new.len() == 1,
+            ..Self::default()
+        };
+        if one.shape() != other.shape() {
+            changes.shape = Some(Turn { old: numbers(one), new: numbers(other) });
+            changes.shapes = [shape(one), shape(other)];
+        }
+        let order = |one: &(Component<'_>, Sum), other: &(Component<'_>, Sum)| {
+            one.0.role().cmp(other.0.role())
+        };
+        changes.components =
+            paired(old, new, order).filter_map(|pair| ComponentChange::new(&pair)).collect();
+        changes
+    }
+
+    /// Returns whether there is no difference.
+    pub(super) fn is_empty(&self) -> bool {
+        let none = self.layout.is_none() && self.shape.is_none();
+        none && self.components.is_empty() && self.attributes.is_empty()
+    }
+
+    /// Returns whether the bytes of a component differ, so that elements must be compared.
+    pub(super) fn has_content(&self) -> bool {
+        self.components.iter().any(|component| component.content)
+    }
+
+    /// Counts the elements that differ. Quantized values are compared if they take at most `most` bytes of memory.
+    ///
+    /// # Errors
+    /// The index (0 or 1) of the object that cannot be read, and the error.
+    pub(super) fn measure(
+        &mut self,
+        objects: [Tensor<'_>; 2],
+        most: u64,
+    ) -> Result<(), (usize, Error)> {
+        let [old, new] = &objects;
+        if self.shape.is_none() {
+            let old = Elements::of_tensor(old, most).map_err(|error| (0, error))?;
+            let new = Elements::of_tensor(new, most).map_err(|error| (1, error))?;
+            if let (Some(old), Some(new)) = (old, new) {
+                self.elements = measure([old, new])?;
+                return Ok(());
+            }
+        }
+        for change in &mut self.components {
+            let Some([one, other]) = change.places.filter(|_| change.content) else { continue };
+            let both = old.component_at(one).zip(new.component_at(other));
+            let Some((one, other)) = both else { continue };
+            let one = Elements::of_component(&one).map_err(|error| (0, error))?;
+            let other = Elements::of_component(&other).map_err(|error| (1, error))?;
+            change.elements = measure([one, other])?;
+        }
+        Ok(())
+    }
+}
+
+impl<'a> ComponentChange<'a> {
+    fn new(pair: &Pair<(Component<'a>, Sum)>) -> Option<Self> {
+        let one = |change, component: Component<'a>| Self {
+            role: component.role(),
+            change,
+            dtype: None,
+            content: true,
+            elements: None,
+            places: None,
+        };
+        match pair {
+            Pair::Old((component, _)) => Some(one("removed", *component)),
+            Pair::New((component, _)) => Some(one("added", *component)),
+            Pair::Both(old, new) => {
+                let [before, after] = [meaning(&old.0), meaning(&new.0)];
+                let layouts = [&old.0, &new.0].map(|component| layout(&component.tensor()));
+                let dtype = (before != after && !layouts.into_iter().all(is_blocks))
+                    .then(|| Turn { old: element(before), new: element(after) });
+                let places = [old.0, new.0].map(|component| component.location().component());
+                let change = Self {
+                    dtype,
+                    content: old.1.sha256 != new.1.sha256,
+                    places: match places {
+                        [Some(old), Some(new)] => Some([old, new]),
+                        _ => None,
+                    },
+                    ..one("changed", old.0)
+                };
+                (change.dtype.is_some() || change.content).then_some(change)
+            }
+        }
+    }
+}
+
+/// Returns the type of the elements of a component. All indices have the type `u64`, because their stored width is not content.
+fn meaning<'a>(component: &Component<'a>) -> ElementType<'a> {
+    if component.is_index() {
+        ElementType::Plain(StorageType::U64)
+    } else {
+        component.element_type()
+    }
+}
+
+/// Formats the changes separated by commas, with at most [`LISTED`] components and attributes.
+impl fmt::Display for Changes<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut texts = Vec::new();
+        texts.extend(self.layout.as_ref().map(|layout| format!("layout {layout}")));
+        texts.extend(self.shape.as_ref().map(|_| format!("shape {}", self.shapes.join(" -> "))));
+        texts.extend(self.elements.as_ref().map(ToString::to_string));
+        for component in self.components.iter().take(LISTED) {
+            component.list(self, &mut texts);
+        }
+        let more = self.components.len().max(self.attributes.len()) > LISTED;
+        let attributes = self.attributes.iter().take(LISTED);
+        texts.extend(attributes.map(|change| format!("{}{change}", change.sign())));
+        texts.extend(more.then(|| "…".to_owned()));
+        f.write_str(&texts.join(", "))
+    }
+}
+
+impl ComponentChange<'_> {
+    fn list(&self, of: &Changes<'_>, texts: &mut Vec<String>) {
+        let role = escape::role(self.role);
+        let role = match self.change {
+            "added" => return texts.push(format!("+{role}")),
+            "removed" => return texts.push(format!("-{role}")),
+            _ if of.is_alone => String::new(),
+            _ => format!("{role} "),
+        };
+        texts.extend(self.dtype.as_ref().map(|dtype| format!("{role}dtype {dtype}")));
+        match &self.elements {
+            Some(elements) => texts.push(format!("{role}{elements}")),
+            None if self.content && of.elements.is_none() => texts.push(format!("{role}content")),
+            None => {}
+        }
+    }
+}
+
+/// Rounds a number to four digits.
+fn short(number: f64) -> f64 {
+    format!("{number:.3e}").parse().unwrap_or(number)
+}
+
+impl fmt::Display for Turn<String> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} -> {}", self.old, self.new)
+    }
+}
+
+impl fmt::Display for Measure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} of {} elements changed", grouped(self.changed), grouped(self.count))?;
+        if let Some(Numbers { max, mean, relative }) = &self.numbers {
+            let [max, mean, relative] = [max, mean, relative].map(|number| short(*number));
+            write!(f, " (max {max:?}, mean {mean:?}, relative {relative:?})")?;
+        }
+        match self.not_finite {
+            0 => Ok(()),
+            count => write!(f, ", {} of them not finite", grouped(count)),
+        }
+    }
+}

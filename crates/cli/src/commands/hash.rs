@@ -1,0 +1,257 @@
+//! `zten hash`: prints a list of digests of a file's decoded components, or compares a file with such a list.
+
+use std::io::{self, Write as _};
+use std::path::Path;
+use std::sync::OnceLock;
+
+use serde::Serialize;
+use zten::verify::{DigestAlgorithm, NoContentDigest};
+use zten::{ReadAt as _, Tensor};
+use zten_report::digests::{self, Difference, DigestLists, Digests, Entry};
+
+use crate::args::{ContentAlgorithm, Hash};
+use crate::escape::{self, Name};
+use crate::input::file::{FileWithShards, Opened, TensorFile};
+use crate::input::sums::{Of, Sums, sorted, sums};
+use crate::json::{Integer, List, Schema, to_line};
+use crate::link::status::Status;
+use crate::output::app::App;
+use crate::output::report::Problem;
+use crate::source::remote;
+
+/// Hashes all components of a file, and prints the list when all have been verified. If there is a `second` file, `first`
+/// is a list of digests, and the second file is compared with the list.
+pub(crate) fn run(
+    app: &mut App,
+    args: &Hash,
+    first: Result<Opened, Box<Problem>>,
+    second: Option<Result<Opened, Box<Problem>>>,
+) -> io::Result<()> {
+    let options = args.strictness.options();
+    let opened = || -> Result<_, Box<Problem>> {
+        let (list, file) = match second {
+            Some(file) => {
+                let file = file?;
+                let list = read_list(&first?, &file.path, options.limit().manifest())?;
+                (Some(list), file)
+            }
+            None => (None, first?),
+        };
+        let archive = file.archive(&options)?;
+        let sums = sums(&archive, Of::Bytes)?;
+        Ok((list, archive, sums))
+    };
+    let (list, archive, sums) = match opened() {
+        Ok(opened) => opened,
+        Err(problem) => return app.problem(&problem),
+    };
+    let order = sorted(&archive);
+    let hashed = Hashed { archive: &archive, sums: &sums, order };
+    match &list {
+        Some(list) => hashed.check(app, args, list),
+        None => hashed.print(app, args),
+    }
+}
+
+/// The list of digests of this run of the command, which is the same for all files. It is read and divided into its parts once,
+/// for the first file: dividing it again for each file would take time that grows with the square of the number of files.
+static LIST: OnceLock<DigestLists> = OnceLock::new();
+
+/// Returns the expected digests of the file at the path `of`. The first call reads the list of digests from `file`; later calls
+/// use the same list.
+///
+/// # Errors
+/// The list has more than `most` bytes, cannot be read, or has no digests for the path.
+fn read_list(file: &Opened, of: &Path, most: u64) -> Result<Digests, Box<Problem>> {
+    let unusable = |sentence: String| Box::new(Problem::inexpressible(&file.path, &sentence));
+    let lists = if let Some(lists) = LIST.get() {
+        lists
+    } else {
+        if file.length > most {
+            let length = file.length;
+            return Err(unusable(format!(
+                "list of digests of {length} bytes exceeds the limit manifest of {most} bytes"
+            )));
+        }
+        let mut text = Vec::new();
+        let read = file.file.append_range(0..file.length, &mut text);
+        read.map_err(|error| Box::new(Problem::opening(&file.path, &error)))?;
+        LIST.get_or_init(|| DigestLists::new(text))
+    };
+    lists.of(&escape::path(&remote::shown(of))).map_err(unusable)
+}
+
+/// A verified file, with the digests of its components.
+struct Hashed<'a> {
+    archive: &'a FileWithShards,
+    sums: &'a Sums,
+    order: Vec<Tensor<'a>>,
+}
+
+/// A component in the JSON document.
+#[derive(Serialize)]
+struct Component {
+    role: String,
+    r#type: String,
+    bytes: Option<Integer>,
+    sha256: Option<String>,
+}
+
+/// An object in the JSON document.
+#[derive(Serialize)]
+struct Object<'a, T> {
+    name: &'a str,
+    components: T,
+}
+
+/// The fields of the JSON document for a list of digests.
+#[derive(Serialize)]
+struct Listed<T> {
+    content: Option<String>,
+    objects: T,
+}
+
+/// A component that differs, in the JSON document.
+#[derive(Serialize)]
+struct Named<'a> {
+    name: &'a str,
+    role: &'a str,
+}
+
+/// The fields of the JSON document for a comparison with a list.
+#[derive(Serialize)]
+struct Checked<'a> {
+    equal: bool,
+    changed: Vec<Named<'a>>,
+    missing: Vec<Named<'a>>,
+    added: Vec<Named<'a>>,
+}
+
+/// The JSON document of a file, for a list or a comparison.
+#[derive(Serialize)]
+struct Document<'a, T> {
+    schema: Schema,
+    file: &'a str,
+    #[serde(flatten)]
+    rest: T,
+}
+
+impl<'a> Hashed<'a> {
+    /// Returns the entries of `object` in the list.
+    fn entries(&self, object: &Tensor<'a>) -> impl Iterator<Item = Entry<'a>> {
+        let object = *object;
+        self.sums.components(&object).into_iter().map(move |(component, sum)| Entry {
+            name: object.name().into(),
+            role: component.role().into(),
+            kind: digests::kind(&object, &component).into(),
+            bytes: sum.bytes,
+            sha256: sum.sha256,
+        })
+    }
+
+    fn document(&self, app: &mut App, rest: impl Serialize) -> io::Result<()> {
+        let shown = remote::shown(&self.archive.path);
+        to_line(&mut app.out, &Document { schema: Schema, file: &shown.to_string_lossy(), rest })
+    }
+
+    /// Prints the list, or the content digest.
+    fn print(&self, app: &mut App, args: &Hash) -> io::Result<()> {
+        let unread = self.sums.unread.as_deref();
+        let content = match (args.content, unread) {
+            (None, _) => None,
+            // The content digest covers all components, and some of them were not verified.
+            (Some(_), Some(problem)) => return app.problem(problem),
+            (Some(algorithm), None) => match content(self.archive, algorithm) {
+                Ok(content) => Some(content),
+                Err(error) => {
+                    return app.problem(&no_content(&self.archive.path, self.archive, &error));
+                }
+            },
+        };
+        let named = args.files.len() > 1;
+        if args.json {
+            let component = |entry: Entry<'_>| Component {
+                role: entry.role.into_owned(),
+                r#type: entry.kind.into_owned(),
+                bytes: entry.bytes.map(Integer),
+                sha256: entry.sha256.map(|sum| digests::hex(&sum)),
+            };
+            let objects = List(|| {
+                self.order.iter().map(|object| Object {
+                    name: object.name(),
+                    components: List(|| self.entries(object).map(component)),
+                })
+            });
+            self.document(app, Listed { content, objects })?;
+        } else if let Some(content) = &content {
+            write!(app.out, "{content}")?;
+            if named {
+                write!(app.out, "  {}", escape::path(&remote::shown(&self.archive.path)))?;
+            }
+            writeln!(app.out)?;
+        } else {
+            writeln!(app.out, "{}", digests::HEADER)?;
+            if named {
+                writeln!(app.out, "# {}", escape::path(&remote::shown(&self.archive.path)))?;
+            }
+            for entry in self.order.iter().flat_map(|object| self.entries(object)) {
+                writeln!(app.out, "{entry}")?;
+            }
+        }
+        unread.map_or(Ok(()), |problem| app.problem(problem))
+    }
+
+    /// Compares the file with `list`, and prints each component that differs.
+    fn check(&self, app: &mut App, args: &Hash, list: &Digests) -> io::Result<()> {
+        if let Some(problem) = &self.sums.unread {
+            return app.problem(problem);
+        }
+        let found = self.order.iter().flat_map(|object| self.entries(object));
+        let differences = list.differences(found);
+        if !differences.is_empty() {
+            app.set_exit_status(Status::Invalid);
+        }
+        let of = |what| differences.iter().filter(move |(found, ..)| *found == what);
+        if args.json {
+            let names = |what| of(what).map(|(_, name, role)| Named { name, role }).collect();
+            let [changed, missing, added] = Difference::ALL.map(names);
+            let equal = differences.is_empty();
+            self.document(app, Checked { equal, changed, missing, added })
+        } else if args.quiet {
+            Ok(())
+        } else {
+            for (what, name, role) in &differences {
+                writeln!(app.out, "{:7}  {}/{}", what.as_str(), Name(name), Name(role))?;
+            }
+            let [changed, missing, added] = Difference::ALL.map(|what| of(what).count());
+            let entries = list.entries().len();
+            let same = entries.saturating_sub(changed).saturating_sub(missing);
+            let path = escape::path(&remote::shown(&self.archive.path));
+            write!(app.out, "{path}: {same} of {entries} components match")?;
+            if differences.is_empty() {
+                return writeln!(app.out);
+            }
+            writeln!(app.out, ": {changed} changed, {missing} missing, {added} added")
+        }
+    }
+}
+
+/// Returns the problem of a file that has no content digest, with advice if a weak or missing digest is the reason.
+fn no_content(file: &Path, archive: &TensorFile, error: &NoContentDigest) -> Problem {
+    let advice = match error {
+        NoContentDigest::Undigested(_) | NoContentDigest::WeakPart(_) => {
+            "; `zten convert --to 2 --digest sha256` writes a file that has one"
+        }
+        _ => "",
+    };
+    Problem::inexpressible(file, &format!("{error}{advice}")).named(archive, error.location())
+}
+
+/// Returns the content digest of a verified file.
+fn content(archive: &TensorFile, algorithm: ContentAlgorithm) -> Result<String, NoContentDigest> {
+    let algorithm = match algorithm {
+        ContentAlgorithm::Xxh3 => DigestAlgorithm::Xxh3,
+        ContentAlgorithm::Sha256 => DigestAlgorithm::Sha256,
+    };
+    Ok(archive.manifest().content_digest(algorithm)?.to_string())
+}

@@ -1,0 +1,10 @@
+//! The files that a command reads: opened, with their shards, selected, and read by several threads.
+
+pub(crate) mod file;
+pub(crate) mod objects;
+pub(crate) mod selection;
+pub(crate) mod sources;
+pub(crate) mod sums;
+pub(crate) mod threads;
+pub(crate) mod unpacked;
+pub(crate) mod values;

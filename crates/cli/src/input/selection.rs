@@ -1,0 +1,125 @@
+//! Selection and sorting of the objects that `ls` and `stat` show.
+
+use std::cmp::{Ordering, Reverse};
+
+use zten::Tensor;
+use zten_report::glob::Glob;
+use zten_report::natural;
+
+use crate::args::{Filter, Sort};
+use crate::escape;
+use crate::input::file::FileWithShards;
+use crate::source::remote::shown;
+
+/// The largest number of names that are compared with a missing name to suggest a similar one, and the largest length in bytes
+/// of each.
+const NAMES: usize = 1 << 16;
+const LONG: usize = 128;
+
+/// Selected objects of a file, in the order to show them.
+pub(crate) struct Selection<'a> {
+    archive: &'a FileWithShards,
+    ordinals: Vec<u32>,
+}
+
+impl<'a> Selection<'a> {
+    /// Selects the objects whose names match a pattern of `select`, or all objects if there are no patterns. `default` is the
+    /// order if `select` has none.
+    ///
+    /// # Errors
+    /// A pattern matches no object.
+    pub(crate) fn new(
+        archive: &'a FileWithShards,
+        select: &Filter,
+        default: Option<Sort>,
+    ) -> Result<Self, String> {
+        let patterns: Vec<_> = select.patterns.iter().map(|pattern| Glob::new(pattern)).collect();
+        let mut found = vec![patterns.is_empty(); patterns.len().max(1)];
+        let mut ordinals = Vec::new();
+        for object in archive.tensors() {
+            let mut is_asked = patterns.is_empty();
+            for (pattern, found) in patterns.iter().zip(&mut found) {
+                let matches = pattern.matches(object.name());
+                is_asked |= matches;
+                *found |= matches;
+            }
+            if is_asked {
+                ordinals.push(object.ordinal());
+            }
+        }
+        let missing = select.patterns.iter().zip(&found).find(|(_, found)| !**found);
+        if let Some((pattern, _)) = missing {
+            let bare = pattern.replace(['*', '?', '\\'], "");
+            let near = nearest(&bare, archive.tensors().map(|object| object.name()), 0.6);
+            let near = near.map(|near| format!("; did you mean {}?", escape::quoted(near)));
+            let (pattern, near) = (escape::quoted(pattern), near.unwrap_or_default());
+            let path = escape::path(&shown(&archive.path));
+            return Err(format!("{path}: no object matches the pattern {pattern}{near}"));
+        }
+        let mut selection = Self { archive, ordinals };
+        match select.sort.or(default) {
+            None => {}
+            Some(Sort::Name) => {
+                selection.sort_by(|one, other| natural::compare(one.name(), other.name()));
+            }
+            Some(Sort::Size) => selection.sort_by_number(|object| Reverse(stored(object))),
+            Some(Sort::Offset) => selection.sort_by_number(|object| {
+                let offset = object.components().map(|component| component.extent().offset()).min();
+                // Objects without data come last.
+                offset.unwrap_or(u64::MAX)
+            }),
+        }
+        Ok(selection)
+    }
+
+    fn sort_by(&mut self, compare: impl Fn(&Tensor<'a>, &Tensor<'a>) -> Ordering) {
+        let manifest = self.archive.manifest();
+        self.ordinals.sort_by(|one, other| {
+            let both = manifest.tensor_at(*one).zip(manifest.tensor_at(*other));
+            both.map_or(Ordering::Equal, |(one, other)| compare(&one, &other))
+        });
+    }
+
+    fn sort_by_number<K: Ord>(&mut self, key: impl Fn(&Tensor<'a>) -> K) {
+        let manifest = self.archive.manifest();
+        self.ordinals
+            .sort_by_cached_key(|ordinal| manifest.tensor_at(*ordinal).map(|object| key(&object)));
+    }
+
+    /// Returns the selected objects in order.
+    pub(crate) fn objects(&self) -> impl Iterator<Item = Tensor<'a>> + Clone + use<'a, '_> {
+        self.ordinals.iter().filter_map(|ordinal| self.archive.manifest().tensor_at(*ordinal))
+    }
+
+    /// Returns the number of selected objects.
+    pub(crate) fn len(&self) -> usize {
+        self.ordinals.len()
+    }
+
+    /// Returns whether all objects of the file are selected.
+    pub(crate) fn is_all(&self) -> bool {
+        self.len() == self.archive.len()
+    }
+}
+
+/// Returns the stored bytes of all components of `object`. A field of records has none: its bytes are those of the records.
+pub(crate) fn stored(object: &Tensor<'_>) -> u64 {
+    let owners = object.components().filter(|component| !component.is_field_of_records());
+    let lengths = owners.map(|component| component.extent().length());
+    lengths.fold(0, u64::saturating_add)
+}
+
+/// Returns the name that is most similar to `wanted`, or `None` if none has a similarity (0 to 1) above `least`.
+pub(crate) fn nearest<'n>(
+    wanted: &str,
+    names: impl Iterator<Item = &'n str>,
+    least: f64,
+) -> Option<&'n str> {
+    if wanted.len() > LONG {
+        return None;
+    }
+    let short = names.take(NAMES).filter(|name| name.len() <= LONG);
+    let likeness = short.map(|name| (strsim::jaro_winkler(wanted, name), name));
+    let near = likeness.filter(|(likeness, _)| *likeness > least);
+    near.max_by(|(one, _), (other, _)| one.total_cmp(other)).map(|(_, name)| name)
+}

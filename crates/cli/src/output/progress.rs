@@ -1,0 +1,184 @@
+//! The progress line, which is drawn on a terminal while a command takes long.
+
+use std::io::{self, IsTerminal as _, Write as _};
+#[cfg(target_os = "linux")]
+use std::sync::Arc;
+use std::sync::Mutex;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use serde::{Deserialize, Serialize};
+use zten::{Error, ReadAt};
+
+#[cfg(target_os = "linux")]
+use crate::link::channel::Channel;
+#[cfg(target_os = "linux")]
+use crate::link::message::Request;
+use crate::size::human;
+use crate::source::handle::Handle;
+
+/// The time after which the progress line appears.
+const PATIENCE: Duration = Duration::from_millis(500);
+/// The time between two changes of the line.
+const PACE: Duration = Duration::from_millis(100);
+
+/// The streams of the command that are terminals, and the width of standard output if it is a terminal.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+pub(crate) struct Terminals {
+    pub(crate) output: bool,
+    pub(crate) errors: bool,
+    pub(crate) columns: Option<u16>,
+}
+
+static TERMINALS: OnceLock<Terminals> = OnceLock::new();
+
+/// In a worker, the channel to the broker, which draws the progress line on the terminal for the worker.
+#[cfg(target_os = "linux")]
+static BROKER: OnceLock<Arc<Channel>> = OnceLock::new();
+
+/// Returns which streams of the command are terminals. The first call decides.
+pub(crate) fn terminals() -> Terminals {
+    *TERMINALS.get_or_init(|| {
+        let (output, errors) = (io::stdout().is_terminal(), io::stderr().is_terminal());
+        #[cfg(unix)]
+        let columns = rustix::termios::tcgetwinsize(io::stdout()).map_or(0, |size| size.ws_col);
+        #[cfg(not(unix))]
+        let columns = 0;
+        let columns = output.then_some(if columns == 0 { 80 } else { columns });
+        Terminals { output, errors, columns }
+    })
+}
+
+/// Returns the width of standard output in columns if it is a terminal, or 80 if the terminal does not tell.
+pub(crate) fn output_columns() -> Option<usize> {
+    terminals().columns.map(usize::from)
+}
+
+/// Sets the terminals of the command and the channel to the broker in a worker.
+#[cfg(target_os = "linux")]
+pub(crate) fn set(terminals: Terminals, broker: Arc<Channel>) {
+    let _ = TERMINALS.set(terminals);
+    let _ = BROKER.set(broker);
+}
+
+/// Returns whether standard output is a terminal.
+pub(crate) fn output_is_terminal() -> bool {
+    terminals().output
+}
+
+/// Draws the progress line for `done` of `total` bytes.
+pub(crate) fn draw(done: u64, total: u64) {
+    let done = done.min(total);
+    let hundredths = u128::from(done).saturating_mul(100);
+    let percent = hundredths.checked_div(total.into()).unwrap_or(100);
+    let (done, total) = (human(done), human(total));
+    // Progress that cannot be shown is no reason to stop.
+    let _ = write!(io::stderr().lock(), "\r\x1b[2K{percent:3} %  {done} of {total}");
+}
+
+/// Removes the progress line.
+pub(crate) fn clear() {
+    let _ = write!(io::stderr().lock(), "\r\x1b[2K");
+}
+
+/// Draws the progress line, or asks the broker to draw it.
+fn show(done: u64, total: u64) {
+    #[cfg(target_os = "linux")]
+    if let Some(broker) = BROKER.get() {
+        let _ = broker.send(&Request::Progress(done, total));
+        return;
+    }
+    draw(done, total);
+}
+
+/// The progress of the work, which is drawn as a line on the terminal.
+pub(crate) struct Progress {
+    shown: bool,
+    start: Instant,
+    drawn: Mutex<Option<Instant>>,
+    done: AtomicU64,
+    total: u64,
+    stopped: AtomicBool,
+}
+
+impl Progress {
+    /// Creates the progress of work on `total` bytes.
+    pub(crate) fn new(total: u64) -> Self {
+        let shown = terminals().errors;
+        let (drawn, done, stopped) = Default::default();
+        Self { shown, start: Instant::now(), drawn, done, total, stopped }
+    }
+
+    /// Hides the line if standard output is a terminal, where the line would mix with the output.
+    pub(crate) fn quiet_on_terminal(mut self) -> Self {
+        self.shown &= !terminals().output;
+        self
+    }
+
+    /// Makes further reads of the files fail, because the work has stopped.
+    pub(crate) fn stop(&self) {
+        self.stopped.store(true, Ordering::Relaxed);
+    }
+
+    /// Counts `bytes` bytes that have been read, and draws the line if it is time.
+    fn note(&self, bytes: usize) {
+        // The headers of zstd frames are read twice (first to check the frames), so the sum may exceed the total.
+        let bytes = u64::try_from(bytes).unwrap_or_default();
+        let done = self.done.fetch_add(bytes, Ordering::Relaxed).saturating_add(bytes);
+        if !self.shown || self.start.elapsed() < PATIENCE {
+            return;
+        }
+        // If another thread is drawing, this thread does not wait for it.
+        let Ok(mut drawn) = self.drawn.try_lock() else {
+            return;
+        };
+        if drawn.is_some_and(|drawn| drawn.elapsed() < PACE) {
+            return;
+        }
+        *drawn = Some(Instant::now());
+        show(done, self.total);
+    }
+}
+
+impl Drop for Progress {
+    fn drop(&mut self) {
+        #[cfg(target_os = "linux")]
+        if BROKER.get().is_some() {
+            return;
+        }
+        if self.drawn.lock().is_ok_and(|drawn| drawn.is_some()) {
+            clear();
+        }
+    }
+}
+
+/// A file whose reads are counted as progress.
+pub(crate) struct Watched<'a> {
+    pub(crate) file: &'a Handle,
+    pub(crate) progress: &'a Progress,
+    /// The [identity](ReadAt::identity) of a shard, if it is known.
+    pub(crate) identity: Option<[u64; 2]>,
+}
+
+impl<'a> Watched<'a> {
+    /// Counts in `progress` what is read of `file`.
+    pub(crate) fn new(file: &'a Handle, progress: &'a Progress) -> Self {
+        Self { file, progress, identity: None }
+    }
+}
+
+impl ReadAt for Watched<'_> {
+    fn read_at(&self, offset: u64, buffer: &mut [u8]) -> Result<(), Error> {
+        if self.progress.stopped.load(Ordering::Relaxed) {
+            return Err(io::Error::other("stopped").into());
+        }
+        self.file.read_at(offset, buffer)?;
+        self.progress.note(buffer.len());
+        Ok(())
+    }
+
+    fn identity(&self) -> Option<[u64; 2]> {
+        self.identity
+    }
+}

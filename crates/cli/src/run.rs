@@ -1,0 +1,124 @@
+//! Runs a command on its files, in this process or in workers.
+
+#[cfg(target_os = "linux")]
+mod broker;
+pub(crate) mod budget;
+pub(crate) mod silence;
+#[cfg(target_os = "linux")]
+pub(crate) mod worker;
+
+use std::cell::{Cell, RefCell};
+use std::fs::{self, File};
+use std::io::{self, Write as _};
+use std::path::PathBuf;
+
+use zten::write::FileSink;
+use zten_worker::Confinement;
+
+use crate::args::{Call, Check};
+use crate::commands::{self, Create, Job, check, convert};
+use crate::input::file::{Opened, model_path};
+use crate::output::app::App;
+use crate::output::report::Problem;
+
+/// Runs a command: in workers if `mode` asks for confinement or `--jobs` for several processes, and in this process otherwise.
+pub(crate) fn run(app: &mut App, call: &Call, mode: Confinement) -> io::Result<()> {
+    let wants_jobs = matches!(call, Call::Check(Check { jobs: Some(_), .. }));
+    #[cfg(target_os = "linux")]
+    if mode.confines() || wants_jobs {
+        return broker::run(app, call, mode);
+    }
+    if mode == Confinement::Require || wants_jobs {
+        return app.usage("--require-sandbox and --jobs are available on Linux only");
+    }
+    if let Call::Check(args) = call {
+        return check::run(app, args);
+    }
+    let outputs = Outputs::of(call);
+    for (number, paths) in (0..).zip(call.paths().chunks(call.files_of_job())) {
+        let open = |path: &PathBuf| {
+            let model = model_path(path).filter(|_| call.finds_models()).transpose();
+            model
+                .and_then(|model| Opened::open(model.as_ref().unwrap_or(path), call.strictness()))
+                .map_err(|error| Box::new(Problem::io(path, &error)))
+        };
+        let job = Job { number, files: paths.iter().map(open).collect(), create: &outputs };
+        commands::run(call, app, job)?;
+        app.out.flush()?;
+    }
+    Ok(())
+}
+
+/// The files that a command writes. A file that is not published is removed when the value is dropped.
+pub(crate) struct Outputs<'a> {
+    call: &'a Call,
+    created: RefCell<Vec<(PathBuf, bool, FileSink)>>,
+    /// The number of shards that the first file was created with.
+    shards: Cell<Option<u32>>,
+}
+
+impl<'a> Outputs<'a> {
+    /// Creates an empty set of outputs of `call`.
+    pub(crate) fn of(call: &'a Call) -> Self {
+        Self { call, created: RefCell::default(), shards: Cell::default() }
+    }
+
+    /// Returns whether no file has been created.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.created.borrow().is_empty()
+    }
+}
+
+/// Returns the path of output `number` of `shards`, and whether an existing file is replaced. Returns `None` if the command
+/// has no such output.
+fn output(call: &Call, number: u32, shards: u32) -> Option<(PathBuf, bool)> {
+    // The bound holds for a worker that was taken over, too, which could otherwise create files without end.
+    if shards > call.strictness().options().limit().shards() {
+        return None;
+    }
+    match call {
+        Call::Convert(args) => Some((convert::shard_name(args, number, shards)?, args.force)),
+        Call::Edit(args) if (number, shards) == (0, 0) => {
+            Some((args.target().to_owned(), args.output.is_none() || args.force))
+        }
+        _ => None,
+    }
+}
+
+impl Create for Outputs<'_> {
+    fn create(&self, number: u32, shards: u32) -> io::Result<File> {
+        let mut created = self.created.borrow_mut();
+        let is_next = usize::try_from(number).is_ok_and(|number| number == created.len());
+        // The names of the files contain the number of shards, so all files of a set must have the same number.
+        let is_same = self.shards.get().is_none_or(|first| first == shards);
+        let output = output(self.call, number, shards).filter(|_| is_next && is_same);
+        let (path, replaces) = output.ok_or(io::ErrorKind::InvalidInput)?;
+        let sink = FileSink::create(&path)?;
+        if !replaces && fs::symlink_metadata(&path).is_ok() {
+            return Err(occupied());
+        }
+        let file = sink.file().try_clone()?;
+        created.push((path, replaces, sink));
+        self.shards.set(Some(shards));
+        Ok(file)
+    }
+
+    fn publish(&self) -> Result<(), Box<Problem>> {
+        for (path, replaces, sink) in self.created.take() {
+            let published = if replaces { sink.publish() } else { sink.publish_new() };
+            published.map_err(|error| {
+                let error = match io::Error::from(error) {
+                    // Another process created the file in the meantime.
+                    error if error.kind() == io::ErrorKind::AlreadyExists => occupied(),
+                    error => error,
+                };
+                Box::new(Problem::io(&path, &error))
+            })?;
+        }
+        Ok(())
+    }
+}
+
+fn occupied() -> io::Error {
+    io::Error::other("a file exists there; --force replaces it")
+}

@@ -1,0 +1,11 @@
+//! Systems on which no worker can be confined completely have no further tests.
+
+use zten_worker::Function;
+
+/// True if workers can be confined.
+pub(crate) const CONFINES: bool = false;
+
+pub(crate) const TESTS: [(&str, fn()); 0] = [];
+
+/// A function that no test calls.
+pub(crate) static BEHAVE: Function = Function::new("behave", |_| Err("unused".to_owned()));

@@ -1,0 +1,101 @@
+//! What must hold for the protocol of a pool and its workers, whatever arrives. A test runs it over random bytes, and a fuzz
+//! target over what a fuzzer finds.
+
+use zten_worker::process::{Greeting, Process, Received, pair};
+use zten_worker::protocol::{Exchange, Incoming, call, reply};
+
+/// Bytes of an answer, at most.
+const MOST: usize = 1000;
+
+/// Treats the first byte of `input` as the choice of what is tried, and the rest as packets or as an answer.
+///
+/// # Panics
+/// Panics if a promise does not hold.
+pub(crate) fn protocol(input: &[u8]) {
+    let Some((choice, rest)) = input.split_first() else { return };
+    match choice % 4 {
+        0 => replies(rest),
+        1 => calls(rest),
+        2 => greeting(rest),
+        _ => outcome(rest),
+    }
+}
+
+/// Splits `bytes` into packets: a byte with the length of each comes before it.
+fn packets(mut bytes: &[u8]) -> impl Iterator<Item = Vec<u8>> {
+    std::iter::from_fn(move || {
+        let (length, rest) = bytes.split_first()?;
+        let (packet, after) = rest.split_at(usize::from(*length).min(rest.len()));
+        bytes = after;
+        Some(packet.to_vec())
+    })
+}
+
+/// A worker that was taken over sends packets: the pool accepts at most one outcome, within the limits.
+fn replies(bytes: &[u8]) {
+    let mut exchange = Exchange::new(7, MOST);
+    for packet in packets(bytes) {
+        match exchange.add(&mut Received::from_bytes(packet)) {
+            Ok(None) => {}
+            Ok(Some(Ok(answer))) => return assert!(answer.len() <= MOST),
+            Ok(Some(Err(text))) => return assert!(text.len() <= 8 << 10),
+            Err(_) => return,
+        }
+    }
+}
+
+/// A pool sends packets without descriptors: a worker takes no job with files from them.
+fn calls(bytes: &[u8]) {
+    let mut incoming = Incoming::default();
+    for packet in packets(bytes) {
+        match incoming.add(&mut Received::from_bytes(packet)) {
+            Ok(None) => {}
+            Ok(Some(arrived)) => assert!(arrived.work.files.is_empty()),
+            Err(_) => return,
+        }
+    }
+}
+
+/// A worker greets once, and is ready only if it says so.
+fn greeting(bytes: &[u8]) {
+    let (own, _theirs) = pair().expect("sockets");
+    let mut process = Process::at(own, zten_worker::sandbox::Budget::default());
+    let greeting = process.greeting(&mut Received::from_bytes(bytes.to_vec()));
+    let is_ready = matches!(greeting, Ok(Greeting::Ready { .. }));
+    assert_eq!(process.is_ready(), is_ready);
+    if is_ready {
+        assert!(process.greeting(&mut Received::from_bytes(bytes.to_vec())).is_err());
+    }
+}
+
+/// What honest ends send arrives as it was.
+fn outcome(bytes: &[u8]) {
+    let outcomes = [Ok(bytes.to_vec()), Err(String::from_utf8_lossy(bytes).into_owned())];
+    for sent in outcomes {
+        let mut exchange = Exchange::new(7, bytes.len());
+        let mut received = None;
+        let add = |packet: &[u8]| {
+            assert!(received.is_none(), "packets after the outcome");
+            received = exchange.add(&mut Received::from_bytes(packet.to_vec()))?;
+            Ok(())
+        };
+        reply(7, &sent, add).expect("a valid outcome");
+        let received = received.expect("the outcome is complete");
+        match (&sent, &received) {
+            (Err(sent), Err(received)) => assert!(sent.starts_with(received.as_str())),
+            _ => assert_eq!(sent, received),
+        }
+    }
+    let (function, argument) = bytes.split_at(bytes.len().min(3));
+    let function = String::from_utf8_lossy(function);
+    let mut incoming = Incoming::default();
+    let mut arrived = None;
+    for packet in call(9, &function, argument, Vec::new()).expect("a short call") {
+        assert!(arrived.is_none(), "packets after the call");
+        let mut received = Received::from_bytes(packet.bytes().to_vec());
+        arrived = incoming.add(&mut received).expect("a valid call");
+    }
+    let arrived = arrived.expect("the call is complete");
+    assert_eq!((arrived.number, &*arrived.function), (9, &*function));
+    assert_eq!(arrived.work.argument, argument);
+}
