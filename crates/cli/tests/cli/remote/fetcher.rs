@@ -27,7 +27,7 @@ fn text(text: &str) -> Vec<u8> {
 
 /// Asks for a file that the remote one names.
 fn find(name: &str) -> Vec<u8> {
-    [vec![4, 0], text(name)].concat()
+    [vec![2, 0], text(name)].concat()
 }
 
 /// Starts the process for a file, of which `most` others may be asked for, and asks. Returns its answers, and the paths that the
@@ -46,7 +46,7 @@ fn asked(most: u32, questions: &[Vec<u8>]) -> (Vec<Vec<u8>>, Vec<String>) {
         .unwrap();
     // Without a time limit, and without redirects to private addresses.
     let start = [text(&server.at("shards/dense.zt")), number(most.into()), vec![0, 0]].concat();
-    let start = [vec![0], number(u64::try_from(start.len()).unwrap()), start, vec![0]].concat();
+    let start = [number(u64::try_from(start.len()).unwrap()), start, vec![0]].concat();
     send(&own, &start, SendFlags::NOSIGNAL).unwrap();
     let mut answers = Vec::new();
     let receive = || {
@@ -60,7 +60,7 @@ fn asked(most: u32, questions: &[Vec<u8>]) -> (Vec<Vec<u8>>, Vec<String>) {
         // It may have ended.
         let _ = send(&own, question, SendFlags::NOSIGNAL);
         // A plan is not answered.
-        if question.first() != Some(&8) {
+        if question.first() != Some(&6) {
             answers.extend(receive());
         }
     }
@@ -71,7 +71,7 @@ fn asked(most: u32, questions: &[Vec<u8>]) -> (Vec<Vec<u8>>, Vec<String>) {
 
 /// The answer that a file was found: its number, no identity, and its length in bytes.
 fn found(file: u64, length: u64) -> Vec<u8> {
-    [vec![2, 1], number(file), vec![0], number(length)].concat()
+    [vec![1, 1], number(file), vec![0], number(length)].concat()
 }
 
 const ROOT: &str = "/shards/dense.zt";
@@ -81,7 +81,7 @@ const SHARD: &str = "/shards/dense-s.zt";
 fn what_may_be_a_shard_is_looked_for() {
     let (answers, paths) = asked(2, &[find("shard s xxh3 00"), find("shard t xxh3 00")]);
     let length = |path: &str| corpus_folder().join("v2").join(&path[1..]).metadata().unwrap().len();
-    assert_eq!(answers, [found(0, length(ROOT)), found(1, length(SHARD)), vec![2, 0]]);
+    assert_eq!(answers, [found(0, length(ROOT)), found(1, length(SHARD)), vec![1, 0]]);
     assert_eq!(paths, [ROOT, SHARD, "/shards/dense-t.zt", "/shards/blobs/xxh3/00"]);
 }
 
@@ -122,10 +122,10 @@ fn no_more_files_are_asked_for_than_the_limit_allows() {
 
 #[test]
 fn files_that_were_not_found_are_not_read() {
-    let read = |file: u8| vec![7, file, 0, 8];
+    let read = |file: u8| vec![5, file, 0, 8];
     let (answers, _) = asked(1, &[read(0)]);
-    assert_eq!(answers[1][..2], [4, 8]);
+    assert_eq!(answers[1][..2], [3, 8]);
     assert_eq!(asked(1, &[read(1)]).0.len(), 1);
-    let plan = vec![8, 1, 0, 0];
+    let plan = vec![6, 1, 0, 0];
     assert_eq!(asked(1, &[plan, read(0)]).0.len(), 1);
 }
