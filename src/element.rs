@@ -9,7 +9,7 @@ pub use dtype::DType;
 pub(crate) use floats::name_of_not_finite;
 pub use floats::{Complex, F4E2M1, F8E4M3Fn, F8E4M3Fnuz, F8E5M2, F8E5M2Fnuz, F8E8M0};
 
-use core::num::NonZeroU8;
+use core::num::{NonZeroU8, NonZeroU64};
 
 use half::{bf16, f16};
 use zerocopy::TryFromBytes as _;
@@ -21,6 +21,42 @@ pub(crate) fn reverse(bytes: &mut [u8]) {
     let mut rest = bytes.iter_mut();
     while let (Some(first), Some(last)) = (rest.next(), rest.next_back()) {
         core::mem::swap(first, last);
+    }
+}
+
+/// The parts of elements whose sign is the opposite of the stored one: the elements of a negated view of PyTorch, and the
+/// imaginary parts of a conjugated view.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Negation {
+    /// The sign of real elements, and of the real parts of complex elements.
+    pub real: bool,
+    /// The sign of the imaginary parts of complex elements.
+    pub imaginary: bool,
+}
+
+impl Negation {
+    /// Returns whether no sign differs from the stored one.
+    #[inline]
+    pub(crate) fn is_none(self) -> bool {
+        self == Self::default()
+    }
+
+    /// Changes the signs of the little-endian floats in `bytes`, of `width` bytes each. `position` is the offset of `bytes` in the
+    /// content, a multiple of `width`. Elements are complex if `is_complex`: every other float is an imaginary part.
+    pub(crate) fn apply(
+        self,
+        (position, width): (u64, NonZeroU8),
+        is_complex: bool,
+        bytes: &mut [u8],
+    ) {
+        let mut is_imaginary = is_complex && (position / NonZeroU64::from(width)) % 2 == 1;
+        for float in bytes.chunks_exact_mut(usize::from(width.get())) {
+            let is_negated = if is_imaginary { self.imaginary } else { self.real };
+            if let (true, Some(last)) = (is_negated, float.last_mut()) {
+                *last ^= 0x80;
+            }
+            is_imaginary = is_complex && !is_imaginary;
+        }
     }
 }
 

@@ -19,7 +19,6 @@ use crate::archive::Archive;
 use crate::codec::ThreadBudget;
 use crate::element::Element;
 use crate::error::{BareError, Error, Misuse, OutOfMemory};
-use crate::index::Encoding;
 use crate::layout::{Decoded, View};
 use crate::manifest::{Component, Manifest, Tensor};
 use crate::num::u64_from_usize;
@@ -213,7 +212,7 @@ impl Loader {
 
     /// Charges what a compressed component decodes to.
     fn spend(&self, component: &Component<'_>, bytes: u64) -> Result<(), Error> {
-        if component.encoding() == Encoding::Raw {
+        if !component.encoding().is_compressed() {
             return Ok(());
         }
         let less = |left: u64| left.checked_sub(bytes);

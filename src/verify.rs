@@ -259,7 +259,7 @@ impl Verifier {
         content: &mut Reader<'_>,
         mut take: impl FnMut(&[u8]) -> Result<(), Error>,
     ) -> Result<(), Error> {
-        let compressed = !matches!(component.encoding(), Encoding::Raw | Encoding::Unknown);
+        let compressed = component.encoding().is_compressed();
         self.mismatch = None;
         loop {
             let chunk = match content.next_chunk() {

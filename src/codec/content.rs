@@ -1,7 +1,7 @@
 //! Reading the content of one component, chunk by chunk.
 
 use alloc::vec::Vec;
-use core::num::NonZeroUsize;
+use core::num::{NonZeroU8, NonZeroUsize};
 use core::ops::Range;
 
 #[cfg(feature = "deflate")]
@@ -137,7 +137,7 @@ impl Stored {
         let (extent, limits) = (component.extent(), component.limits());
         #[cfg(not(feature = "deflate"))]
         let _ = prefix;
-        Ok(match component.encoding() {
+        Ok(match component.stored_encoding() {
             Encoding::Raw => Self::Raw(extent),
             #[cfg(feature = "zstd")]
             Encoding::Zstd => {
@@ -226,7 +226,7 @@ impl<'a> Component<'a> {
     /// be checked.
     pub(crate) fn uninterpreted_reader(&self) -> Result<Option<Reader<'a>>, Error> {
         let digests_stored = !self.facts().digests_decoded;
-        let has_sum = match self.encoding() {
+        let has_sum = match self.stored_encoding() {
             Encoding::Raw => self.digest().is_some() || self.has_checksum(),
             Encoding::Unknown => self.digest().is_some() && digests_stored,
             // Decoding compressed frames finds damage even without a digest.
@@ -250,7 +250,7 @@ impl<'a> Component<'a> {
         let checked = (rules.check)(&bytes, offset, self.limits());
         checked.map_err(|error| {
             // A decoded byte of compressed content has no offset in the file, so the error gets the offset of the blob.
-            let is_raw = self.encoding() == Encoding::Raw;
+            let is_raw = self.stored_encoding() == Encoding::Raw;
             let error = if is_raw { error } else { error.moved(offset) };
             self.tensor().named(error.at(self.location()))
         })
@@ -263,13 +263,13 @@ impl<'a> Component<'a> {
         let named = |error: Error| self.tensor().named(error.at(self.location()));
         let source = self.located().map_err(|error| self.tensor().named(error))?;
         let (prefix, checksum) = self.stream();
-        let stored = if self.encoding() == Encoding::Unknown {
+        let stored = if self.stored_encoding() == Encoding::Unknown {
             Stored::Raw(self.extent())
         } else {
             Stored::open(self, &source, prefix).map_err(named)?
         };
         let mut hasher = Hasher::new(self.digest()).with_checksum(checksum);
-        if self.encoding() == Encoding::Raw && prefix > 0 {
+        if self.stored_encoding() == Encoding::Raw && prefix > 0 {
             let (mut bytes, offset) = (Vec::new(), self.extent().offset());
             let in_front = offset.saturating_sub(prefix)..offset;
             source.append_range(in_front, &mut bytes).map_err(named)?;
@@ -361,7 +361,7 @@ impl<'a> Component<'a> {
     /// Reads `range` of the component's file, and returns its checksum if that differs from `wanted`. The checksum of a
     /// deflated range is that of the decoded bytes.
     fn wrong_checksum(&self, range: &Range<u64>, wanted: u32) -> Result<Option<u32>, Error> {
-        if self.encoding() == Encoding::Deflate {
+        if self.stored_encoding() == Encoding::Deflate {
             return self.wrong_decoded_checksum(wanted);
         }
         let (source, mut hasher) = (self.located()?, Hasher::new(None).with_checksum(Some(wanted)));
@@ -491,7 +491,7 @@ impl Reader<'_> {
     pub(super) fn hold(&mut self) -> Result<Vec<u8>, Error> {
         let component = self.reading.component;
         let stored = component.extent().length();
-        let length = match component.encoding() {
+        let length = match component.stored_encoding() {
             Encoding::Raw => stored,
             _ => component.decoded_length().unwrap_or(u64::MAX).max(stored),
         };
@@ -541,7 +541,7 @@ impl Reader<'_> {
     /// computed.
     pub(crate) fn seeks(&mut self) -> bool {
         let is_stream = matches!(
-            self.reading.component.encoding(),
+            self.reading.component.stored_encoding(),
             Encoding::Zstd | Encoding::Deflate | Encoding::Latin1
         );
         let is_stream = is_stream || self.reading.records.is_some();
@@ -651,9 +651,12 @@ impl Reading<'_> {
 
     /// Returns the next chunk if the source lends it: uncompressed little-endian content that the source has in memory.
     fn lent<'c, R: ReadAt>(&mut self, source: &'c R) -> Result<Option<&'c [u8]>, BareError> {
-        let (Stored::Raw(extent), ByteOrder::Little, None) =
-            (&self.stored, self.component.byte_order(), &self.records)
-        else {
+        let (Stored::Raw(extent), ByteOrder::Little, None, true) = (
+            &self.stored,
+            self.component.byte_order(),
+            &self.records,
+            self.component.negation().is_none(),
+        ) else {
             return Ok(None);
         };
         let (at, length) = (extent.offset().saturating_add(self.position), self.wanted());
@@ -727,14 +730,23 @@ impl Reading<'_> {
         let bytes = room.get_mut(..length).ok_or(BareError::internal())?;
         let position = self.position;
         self.pass(bytes)?;
-        let is_little = matches!(self.stored, Stored::Strided(_));
-        if !is_little && self.component.byte_order() == ByteOrder::Big {
+        // The elements of a strided array were changed when the blob was read.
+        let is_done = matches!(self.stored, Stored::Strided(_));
+        if !is_done && self.component.byte_order() == ByteOrder::Big {
             if let Some(fields) = self.component.swapped_fields() {
                 fields.swap(position, bytes);
             } else {
                 let width = usize::from(self.storage.width()).max(1);
                 bytes.chunks_exact_mut(width).for_each(reverse);
             }
+        }
+        let negation = self.component.negation();
+        if !is_done
+            && !negation.is_none()
+            && let Some(width) = NonZeroU8::new(self.storage.width())
+        {
+            let is_complex = self.component.logical().known.is_some();
+            negation.apply((position, width), is_complex, bytes);
         }
         Ok(length)
     }

@@ -542,6 +542,9 @@ impl<'o> Builder<'o> {
             return Err(BareError::misuse(Misuse::Settings));
         }
         let decoded = listed.or(raw.decoded_length);
+        if !may_negate(object, raw, stream.is_some()) {
+            return Err(BareError::misuse(Misuse::Settings));
+        }
         let is_big = raw.byte_order == ByteOrder::Big;
         let is_block = || {
             let layout = object.layout_name.filter(|_| object.layout == Layout::Unknown);
@@ -552,7 +555,7 @@ impl<'o> Builder<'o> {
         let order = if is_big && is_block() {
             ElementOrder::BIG_BLOCKS
         } else {
-            ElementOrder::new(is_big && storage.width() > 1, arrangement)
+            ElementOrder::new(is_big && storage.width() > 1, arrangement).negated(raw.negation)
         };
         let role = Role::from_name(raw.role.as_bytes());
         let record = ComponentRecord {
@@ -713,6 +716,22 @@ fn in_records(raw: &RawComponent<'_>) -> Result<u64, BareError> {
         (Some(0), Some(count)) => Ok(count.wrapping_mul(size)),
         _ => Err(BareError::nowhere(Rule::DenseSize).found(held)),
     }
+}
+
+/// Returns whether the elements of a component of `object` may have the negation that it names: only floats and complex numbers have
+/// a bit for the sign, and only complex numbers have imaginary parts.
+fn may_negate(object: &RawObject<'_>, raw: &RawComponent<'_>, has_stream: bool) -> bool {
+    let is_complex = matches!(raw.logical, Some(LogicalType::Complex64 | LogicalType::Complex128));
+    let is_float = matches!(
+        raw.storage,
+        StorageType::F64 | StorageType::F32 | StorageType::F16 | StorageType::Bf16
+    );
+    let is_known = matches!(raw.elements, RawElements::Known) && raw.field.is_none();
+    let is_dense = object.layout == Layout::Dense && raw.encoding == Encoding::Raw;
+    raw.negation.is_none()
+        || (is_dense && is_known && has_stream && raw.prefix == 0)
+            && is_float
+            && (is_complex || raw.logical.is_none() && !raw.negation.imaginary)
 }
 
 /// Returns the arrangement of the elements of a component.

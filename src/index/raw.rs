@@ -1,7 +1,7 @@
 //! File formats other than zTensor, and tensors as their headers claim them.
 
 use super::{Blobs, Encoding, Facts, FormatFacts, IndexTypes, Layout};
-use crate::element::{ByteOrder, LogicalType, StorageType};
+use crate::element::{ByteOrder, LogicalType, Negation, StorageType};
 use crate::error::{Error, ErrorKind};
 use crate::limits::Limits;
 use crate::rules::{Row, StreamRules};
@@ -171,8 +171,11 @@ pub struct RawComponent<'a> {
     /// must begin with the first element and end with the last. Only for dense tensors whose elements take whole bytes,
     /// in formats with [`StreamRules`].
     pub strides: Option<&'a [u64]>,
-    /// The encoding of the blob: raw, zstd or deflate.
+    /// The encoding of the blob: raw, zstd or deflate. [`Encoding::Negated`] is not among them: `negation` says it.
     pub encoding: Encoding,
+    /// The parts of the elements whose sign is the opposite of the stored one. Only for raw floats and complex numbers in dense
+    /// tensors, in formats with [`StreamRules`].
+    pub negation: Negation,
     /// The CRC-32 of the prefix and the decoded elements, or of `checksum_range`.
     pub checksum: Option<u32>,
     /// The start and the end of the file range that the checksum covers, if that is more than the prefix and the
@@ -201,6 +204,7 @@ impl RawComponent<'_> {
             column_major: false,
             strides: None,
             encoding: Encoding::Raw,
+            negation: Negation { real: false, imaginary: false },
             checksum: None,
             checksum_range: None,
         }

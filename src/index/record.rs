@@ -3,7 +3,7 @@
 use core::num::NonZeroU8;
 
 use super::{Encoding, Facts, Layout, RecordField, Role, ShapeSpan, Span};
-use crate::element::{LogicalType, StorageType};
+use crate::element::{LogicalType, Negation, StorageType};
 use crate::error::{Described, ErrorKind};
 use crate::rules::{Row, Rule};
 
@@ -106,6 +106,8 @@ impl ElementOrder {
     const STRIDED: u8 = 4;
     const IN_RECORDS: u8 = 8;
     const BLOCKS: u8 = 16;
+    const NEGATED: u8 = 32;
+    const NEGATED_IMAGINARY: u8 = 64;
 
     /// The order of big-endian [blocks](crate::element::BlockFields) in row-major order.
     pub(crate) const BIG_BLOCKS: Self = Self(Self::BIG | Self::BLOCKS);
@@ -121,6 +123,22 @@ impl ElementOrder {
         })
     }
 
+    /// Returns this order for elements whose signs are changed by `negation`.
+    pub(crate) fn negated(self, negation: Negation) -> Self {
+        let real = if negation.real { Self::NEGATED } else { 0 };
+        let imaginary = if negation.imaginary { Self::NEGATED_IMAGINARY } else { 0 };
+        Self(self.0 | real | imaginary)
+    }
+
+    /// Returns the parts of the elements whose sign is the opposite of the stored one.
+    #[inline]
+    pub(crate) fn negation(self) -> Negation {
+        Negation {
+            real: self.0 & Self::NEGATED != 0,
+            imaginary: self.0 & Self::NEGATED_IMAGINARY != 0,
+        }
+    }
+
     #[inline]
     pub(crate) fn is_big(self) -> bool {
         self.0 & Self::BIG != 0
@@ -132,7 +150,8 @@ impl ElementOrder {
         self == Self::BIG_BLOCKS
     }
 
-    /// Returns whether the elements lie in row-major order without gaps, and are not big-endian blocks.
+    /// Returns whether the elements lie in row-major order without gaps, have the signs that are stored, and are not big-endian
+    /// blocks.
     #[inline]
     fn is_plain(self) -> bool {
         self.0 & !Self::BIG == 0
@@ -140,7 +159,7 @@ impl ElementOrder {
 
     #[inline]
     pub(crate) fn arrangement(self) -> Arrangement {
-        match self.0 & !(Self::BIG | Self::BLOCKS) {
+        match self.0 & (Self::COLUMN_MAJOR | Self::STRIDED | Self::IN_RECORDS) {
             0 => Arrangement::RowMajor,
             Self::COLUMN_MAJOR => Arrangement::ColumnMajor,
             Self::STRIDED => Arrangement::Strided,

@@ -7,7 +7,7 @@ use super::index::utf8;
 use crate::cbor::{Attributes, Input, uint};
 use crate::debug_summary::Start;
 use crate::digest::Digest;
-use crate::element::{BlockFields, ByteOrder, DType, LogicalType, StorageType};
+use crate::element::{BlockFields, ByteOrder, DType, LogicalType, Negation, StorageType};
 use crate::error::{BareError, Described, Error, ErrorKind, Location, Misuse, Named};
 use crate::formats::ztensor::{Dialect, Field};
 use crate::index::{
@@ -465,7 +465,19 @@ impl<'a> Component<'a> {
     /// Returns the encoding of the blob.
     #[inline]
     pub fn encoding(&self) -> Encoding {
+        if self.negation().is_none() { self.record.encoding } else { Encoding::Negated }
+    }
+
+    /// Returns the encoding of the stored bytes, whatever the signs of the elements are.
+    #[inline]
+    pub(crate) fn stored_encoding(&self) -> Encoding {
         self.record.encoding
+    }
+
+    /// Returns the parts of the elements whose sign is the opposite of the stored one.
+    #[inline]
+    pub(crate) fn negation(&self) -> Negation {
+        self.record.order.negation()
     }
 
     /// Returns the name of the encoding, known or not.
@@ -496,7 +508,7 @@ impl<'a> Component<'a> {
     /// the blob that its checksum also covers.
     pub fn read_range(&self) -> Range<u64> {
         let (prefix, _) = self.stream();
-        let in_front = if self.encoding() == Encoding::Raw { prefix } else { 0 };
+        let in_front = if self.stored_encoding() == Encoding::Raw { prefix } else { 0 };
         let Range { start, end } = self.extent().range();
         let around = self.surrounding().map_or(start..end, |(range, _)| range);
         start.saturating_sub(in_front).min(around.start)..end.max(around.end)
@@ -665,8 +677,8 @@ impl<'a> Component<'a> {
         }
     }
 
-    /// Returns whether the blob holds the elements uncompressed, one after the other in row-major order, and not in big-endian
-    /// blocks.
+    /// Returns whether the blob holds the elements uncompressed, one after the other in row-major order, with their own signs, and
+    /// not in big-endian blocks.
     #[inline]
     pub(crate) fn is_raw(&self) -> bool {
         self.record.is_raw()

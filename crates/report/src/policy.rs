@@ -380,7 +380,10 @@ impl Policy {
                 return Some((&DTYPE, format!("dtype {words} is not allowed")));
             }
         }
-        if self.forbid_compression && component.encoding() != Encoding::Raw {
+        // An encoding that zten does not know may be a compression.
+        let encoding = component.encoding();
+        let may_compress = encoding.is_compressed() || encoding == Encoding::Unknown;
+        if self.forbid_compression && may_compress {
             let words = format!("encoding {} is not allowed", quoted(component.encoding_name()));
             return Some((&COMPRESSION, words));
         }

@@ -15,7 +15,7 @@ use zten_corpus::other::torch::{
 use zten_corpus::other::zip::{Archive, Member};
 
 use crate::cbor::{Item, Value};
-use crate::element::{LogicalType as L, StorageType as S};
+use crate::element::{Complex, LogicalType as L, StorageType as S};
 use crate::error::Error;
 use crate::formats::{TORCH_STEPS, torch_steps};
 use crate::limits::{Limits, OpenOptions};
@@ -208,6 +208,46 @@ fn corpus_file(name: &str) -> Vec<u8> {
 }
 
 /// Strided elements are read in row-major order, and reading any part of a storage verifies the whole storage.
+#[test]
+fn conjugated_and_negated_views_change_signs_wherever_they_are_read() {
+    let complex = |parts: &[(f32, f32)]| -> Vec<Complex<f32>> {
+        parts.iter().map(|(real, imaginary)| Complex { re: *real, im: *imaginary }).collect()
+    };
+    for (name, wanted) in [
+        ("view-conjugated", [(1., -2.), (3., -4.), (5., -6.), (7., -8.)]),
+        ("view-conjugated-columns", [(1., -2.), (5., -6.), (3., -4.), (7., -8.)]),
+        ("view-negated-complex", [(-1., -2.), (-3., -4.), (-5., -6.), (-7., -8.)]),
+        ("view-conjugated-negated", [(-1., 2.), (-3., 4.), (-5., 6.), (-7., 8.)]),
+    ] {
+        let (bytes, wanted) = (corpus_file(name), complex(&wanted));
+        let archive = OpenOptions::default().from_bytes(&*bytes).unwrap();
+        let tensor = archive.tensor("v").unwrap();
+        assert_eq!(tensor.to_vec::<Complex<f32>>().unwrap(), wanted, "{name}");
+        let slice = tensor.slice(1..).unwrap();
+        let first = wanted.len() - usize::try_from(slice.byte_len()).unwrap() / 8;
+        assert_eq!(slice.to_vec::<Complex<f32>>().unwrap(), wanted[first..], "{name}");
+        // A buffer of one part of a complex number: the sign depends on the position.
+        let (mut reader, mut read, mut part) = (tensor.reader().unwrap(), Vec::new(), [0; 4]);
+        while reader.read_chunk(&mut part).unwrap() == 4 {
+            read.extend(part);
+        }
+        let all: Vec<u8> =
+            wanted.iter().flat_map(|one| [one.re, one.im]).flat_map(f32::to_le_bytes).collect();
+        assert_eq!(read, all, "{name}");
+        // The stored bytes are not lent, because they are not the elements.
+        assert!(tensor.dense().unwrap().bytes().is_err(), "{name}");
+    }
+    let bytes = corpus_file("view-negated");
+    let archive = OpenOptions::default().from_bytes(&*bytes).unwrap();
+    let tensor = archive.tensor("v").unwrap();
+    assert_eq!(tensor.to_vec::<f32>().unwrap(), [-1., -2., -3., -4., -5., -6., -7., -8.]);
+    assert_eq!(tensor.slice(3..5).unwrap().to_vec::<f32>().unwrap(), [-4., -5.]);
+    let bytes = corpus_file("view-negated-columns");
+    let archive = OpenOptions::default().from_bytes(&*bytes).unwrap();
+    let values = archive.tensor("v").unwrap().to_f32().unwrap();
+    assert_eq!(values, [-1., -5., -2., -6., -3., -7., -4., -8.]);
+}
+
 #[test]
 fn strides() {
     let mut bytes = corpus_file("strided");

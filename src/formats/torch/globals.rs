@@ -216,7 +216,7 @@ const GLOBALS: [(&str, &str, Global); 9] = [
 ];
 
 /// The classes and functions that PyTorch, too, imports when it loads with `weights_only=True`.
-const OF_TORCH: [Row; 19] = [
+const OF_TORCH: [Row; 18] = [
     ("torch._utils", "_rebuild_sparse_tensor", Known::Sparse),
     ("torch.serialization", "_get_layout", Known::Layout),
     ("torch._utils", "_rebuild_qtensor", Known::Quantized),
@@ -226,7 +226,6 @@ const OF_TORCH: [Row; 19] = [
         Known::QuantizationScheme,
     ),
     ("torch._utils", "_rebuild_meta_tensor_no_storage", Known::Meta),
-    ("torch._utils", "_rebuild_nested_tensor", Known::Nested),
     ("torch._utils", "_rebuild_wrapper_subclass", Known::Wrapper),
     (
         "torch._utils",
@@ -235,7 +234,7 @@ const OF_TORCH: [Row; 19] = [
     ),
     ("torch._tensor", "_rebuild_from_type_v2", Known::OfType),
     ("torch", "Tensor", Known::TensorClass),
-    ("torch.nn.parameter torch.nn", "Parameter", Known::ParameterClass),
+    ("torch.nn.parameter", "Parameter", Known::ParameterClass),
     ("torch.storage", "TypedStorage", Known::TypedStorage),
     ("builtins __builtin__", "set", Known::Set),
     ("collections", "Counter", Known::Counter),
@@ -251,10 +250,10 @@ const OF_TORCH: [Row; 19] = [
     ("torch.jit._pickle", "restore_type_tag", Known::ScriptType),
 ];
 
-/// The classes and functions of the standard library and of NumPy that PyTorch does not import when it loads with
+/// The classes and functions of the standard library, of NumPy and of PyTorch itself that PyTorch does not import when it loads with
 /// `weights_only=True`. Building their values runs no code that the author of a file has chosen, and costs no more than the
 /// bytes that describe the values.
-const OF_OTHERS: [Row; 28] = [
+const OF_OTHERS: [Row; 30] = [
     (
         "numpy._core.multiarray numpy.core.multiarray numpy.core._internal",
         "_reconstruct",
@@ -291,6 +290,8 @@ const OF_OTHERS: [Row; 28] = [
     ("builtins __builtin__", "list dict int float str tuple bool", Known::Factory),
     ("__builtin__", "unicode long", Known::Factory),
     ("numpy.dtypes", "", Known::DtypeClass),
+    ("torch._utils", "_rebuild_nested_tensor", Known::Nested),
+    ("torch.nn", "Parameter", Known::ParameterClass),
 ];
 
 impl Known {
@@ -485,16 +486,24 @@ pub(super) fn find(module: &[u8], name: &[u8]) -> Option<Import> {
         let global = Global::Known(Known::DtypeClass);
         return Some(Import { global, is_of_torch: false });
     }
-    let global = DTYPES.iter().zip(0..).find_map(|((dtype, class, ..), place)| {
+    let global = DTYPES.iter().zip(0..).find_map(|((dtype, class, _, kind), place)| {
         let stem = class.strip_suffix("Storage").unwrap_or_default();
-        let kind = name.strip_prefix(stem.as_bytes()).filter(|_| !stem.is_empty());
-        match (module, kind) {
+        let suffix = name.strip_prefix(stem.as_bytes()).filter(|_| !stem.is_empty());
+        let is_plain = matches!(kind, Some(Plain(_)));
+        let is_bool = *kind == Some(Plain(StorageType::Bool));
+        // PyTorch has no classes of quantized storages on a GPU, of quantized or complex tensors, or of sparse tensors of bools.
+        match (module, suffix) {
             (b"torch", _) if dtype.as_bytes() == name => Some(Global::Dtype(Dtype(place))),
-            (b"torch" | b"torch.cuda", Some(b"Storage")) => Some(Global::Storage(Dtype(place))),
-            (
-                b"torch" | b"torch.cuda" | b"torch.sparse" | b"torch.cuda.sparse",
-                Some(b"Tensor"),
-            ) => Some(Global::Known(Known::TypedTensor)),
+            (b"torch", Some(b"Storage")) => Some(Global::Storage(Dtype(place))),
+            (b"torch.cuda", Some(b"Storage")) if kind.is_some() => {
+                Some(Global::Storage(Dtype(place)))
+            }
+            (b"torch" | b"torch.cuda", Some(b"Tensor")) if is_plain => {
+                Some(Global::Known(Known::TypedTensor))
+            }
+            (b"torch.sparse" | b"torch.cuda.sparse", Some(b"Tensor")) if is_plain && !is_bool => {
+                Some(Global::Known(Known::TypedTensor))
+            }
             _ => None,
         }
     });
@@ -516,6 +525,8 @@ mod tests {
             ("numpy.dtypes", "Float64DType"),
             ("datetime", "timedelta"),
             ("argparse", "Namespace"),
+            ("torch._utils", "_rebuild_nested_tensor"),
+            ("torch.nn", "Parameter"),
         ] {
             let found = find(module.as_bytes(), name.as_bytes());
             assert!(found.is_some_and(|found| !found.is_of_torch), "{module}.{name}");
@@ -531,6 +542,11 @@ mod tests {
             ("datetime datetime", "date"),
             ("os", "system"),
             ("pathlib", "os.system"),
+            ("torch.cuda", "QInt8Storage"),
+            ("torch", "QInt8Tensor"),
+            ("torch", "ComplexFloatTensor"),
+            ("torch.sparse", "BoolTensor"),
+            ("torch.sparse", "FloatStorage"),
             ("", ""),
             ("", "set"),
         ] {

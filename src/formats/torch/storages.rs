@@ -2,7 +2,7 @@
 
 use alloc::vec::Vec;
 
-use crate::element::ByteOrder;
+use crate::element::{ByteOrder, LogicalType, Negation, StorageType};
 use crate::formats::error::FormatError;
 use crate::formats::kind::Kind;
 use crate::formats::rules::Rule;
@@ -318,18 +318,13 @@ impl Tensor {
         if member.is_deflated && (!is_whole || span != self.bytes) {
             return Err((Rule::TorchValue, "part of compressed"));
         }
-        match self.view {
-            Some(LazyView { is_conjugated: true, .. }) => {
-                return Err((Rule::TorchValue, "conjugated"));
-            }
-            Some(_) => return Err((Rule::TorchValue, "negated")),
-            None => {}
-        }
+        let negation = self.negation(kind, member.is_deflated)?;
         let mut component = RawComponent {
             storage,
             logical,
             byte_order: if is_big { ByteOrder::Big } else { ByteOrder::Little },
             strides: Some(&self.strides),
+            negation,
             ..member.component(member.start)
         };
         if !is_whole {
@@ -342,10 +337,29 @@ impl Tensor {
         Ok(component)
     }
 
+    /// Returns the parts of the elements, which are of this `kind`, whose sign is the opposite of the stored one. Returns the reason if
+    /// zten does not read such elements: integers have no sign of their own, and compressed elements are not changed.
+    fn negation(&self, kind: Kind, is_deflated: bool) -> Result<Negation, (Rule, &'static str)> {
+        let Some(LazyView { is_conjugated, is_negated }) = self.view else {
+            return Ok(Negation::default());
+        };
+        match kind {
+            _ if is_deflated => {}
+            Kind::Logical(LogicalType::Complex64 | LogicalType::Complex128) => {
+                return Ok(Negation { real: is_negated, imaginary: is_negated != is_conjugated });
+            }
+            Kind::Plain(
+                StorageType::F64 | StorageType::F32 | StorageType::F16 | StorageType::Bf16,
+            ) if !is_conjugated => return Ok(Negation { real: is_negated, imaginary: false }),
+            _ => {}
+        }
+        Err((Rule::TorchValue, if is_conjugated { "conjugated" } else { "negated" }))
+    }
+
     /// Returns the component that holds the elements, if they lie in row-major order without gaps, as the parts of a sparse tensor
     /// must.
     pub(super) fn whole_component(&self, is_big: bool) -> Option<RawComponent<'static>> {
-        let component = self.component(is_big).ok()?;
+        let component = self.component(is_big).ok().filter(|_| self.view.is_none())?;
         let mut next = 1_u64;
         let is_row_major = self.shape.iter().zip(&self.strides).rev().all(|(dimension, stride)| {
             let is_next = *dimension == 1 || *stride == next;

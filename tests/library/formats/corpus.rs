@@ -180,6 +180,7 @@ const BEYOND_TORCH: &[&str] = &[
     "values-numpy-array-empty",
     "values-numpy-array-objects",
     "values-numpy-array-records",
+    "values-numpy-array-records-flags",
     "values-numpy-array-text",
     "values-numpy-array-without-bytes",
     "values-numpy-dtype",

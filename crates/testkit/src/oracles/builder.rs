@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 
 use arbitrary::{Arbitrary as _, Unstructured};
 use zten::attributes::{Attributes, Item};
-use zten::element::ByteOrder;
+use zten::element::{ByteOrder, Negation};
 use zten::element::{LogicalType, StorageType};
 use zten::index::{
     Blobs, Builder, FileFormat, Parsed, RawComponent, RawObject, Rules, StreamRules,
@@ -114,6 +114,7 @@ struct Component {
     encoding: Encoding,
     column_major: bool,
     strides: Option<Vec<u64>>,
+    negation: Negation,
     prefix: u64,
     checksum: Option<u32>,
 }
@@ -122,7 +123,7 @@ impl Component {
     fn raw(&self) -> RawComponent<'_> {
         let Self { offset, stored_length, decoded_length, storage, .. } = *self;
         let Self { ref role, logical, byte_order, encoding, .. } = *self;
-        let Self { column_major, prefix, checksum, .. } = *self;
+        let Self { column_major, negation, prefix, checksum, .. } = *self;
         RawComponent {
             role,
             decoded_length,
@@ -130,6 +131,7 @@ impl Component {
             byte_order,
             encoding,
             column_major,
+            negation,
             strides: self.strides.as_deref(),
             prefix,
             checksum,
@@ -436,7 +438,8 @@ impl Component {
         let extent = read.extent();
         assert_eq!((extent.offset(), extent.length()), (self.offset, self.stored_length));
         assert_eq!(extent.offset().checked_add(extent.length()), Some(extent.end()));
-        assert_eq!(read.encoding(), self.encoding);
+        let is_negated = self.negation != Negation::default();
+        assert_eq!(read.encoding(), if is_negated { Encoding::Negated } else { self.encoding });
         let is_strided = self.is_strided(read.tensor().shape());
         assert_eq!(read.is_strided(), is_strided);
         assert_eq!(read.storage_type(), Some(self.storage));

@@ -22,6 +22,9 @@ pub(super) fn all(cases: &mut Cases) {
     for (name, bytes) in sparse() {
         cases.accept("torch", &format!("sparse-{name}.pt"), bytes);
     }
+    for (name, bytes) in views() {
+        cases.accept("torch", &format!("view-{name}.pt"), bytes);
+    }
     for (name, bytes) in wrong_arguments() {
         cases.reject("torch", ("torch-call", &format!("values-{name}.pt")), with(&bytes));
     }
@@ -157,17 +160,8 @@ fn values() -> Vec<(&'static str, Vec<u8>)> {
         ("numpy-array-big", array(dtype("i2", ">"), &[6], false, encoded(&le(&shorts)))),
         ("numpy-array-empty", array(dtype("f8", "<"), &[0, 3], false, encoded(b""))),
         ("numpy-array-text", array(dtype("U2", "<"), &[1], false, encoded(b"a\0\0\0b\0\0\0"))),
-        ("numpy-array-records", {
-            let field = |inner: Vec<u8>, offset: u8| tuple(&[inner, int(offset)]);
-            let fields =
-                dict(&[("a", field(dtype("i4", "<"), 0)), ("b", field(dtype("f8", "<"), 4))]);
-            let names = tuple(&[text("a"), text("b")]);
-            let none = NONE.to_vec();
-            let state = tuple(&[int(3), text("|"), none, names, fields, int(12), int(1), int(16)]);
-            let args = [text("V12"), b"\x89".to_vec(), b"\x88".to_vec()];
-            let records = [call("numpy", "dtype", &args), state, b"b".to_vec()].concat();
-            array(records, &[2], false, encoded(&[0; 24]))
-        }),
+        ("numpy-array-records", array(records(16), &[2], false, encoded(&[0; 24]))),
+        ("numpy-array-records-flags", array(records(0), &[2], false, encoded(&[0; 24]))),
         (
             "numpy-array-objects",
             array(dtype("O8", "|"), &[2], false, list_of(&[int(1), text("x")])),
@@ -261,6 +255,17 @@ fn wrong_arguments() -> Vec<(&'static str, Vec<u8>)> {
     ]
 }
 
+/// A dtype of records of an `i4` and an `f8`, with these flags: 16, or 0 as old versions of NumPy write them.
+fn records(flags: u8) -> Vec<u8> {
+    let field = |inner: Vec<u8>, offset: u8| tuple(&[inner, int(offset)]);
+    let fields = dict(&[("a", field(dtype("i4", "<"), 0)), ("b", field(dtype("f8", "<"), 4))]);
+    let names = tuple(&[text("a"), text("b")]);
+    let (none, size) = (NONE.to_vec(), int(12));
+    let state = tuple(&[int(3), text("|"), none, names, fields, size, int(1), int(flags)]);
+    let args = [text("V12"), b"\x89".to_vec(), b"\x88".to_vec()];
+    [call("numpy", "dtype", &args), state, b"b".to_vec()].concat()
+}
+
 /// Values that zten has no form for.
 fn left_out() -> Vec<(&'static str, Vec<u8>)> {
     let tensor_with = |hooks: Vec<u8>, more: &[Vec<u8>]| {
@@ -315,13 +320,51 @@ fn layout(name: &str) -> Vec<u8> {
     call("torch.serialization", "_get_layout", &[text(name)])
 }
 
+/// A tensor of `shape` with the marks `keys` in the storage 0 of this class.
+fn view(class: &str, shape: &[u8], keys: &[&str], bytes: &[u8]) -> Vec<u8> {
+    let marks: Vec<_> = keys.iter().map(|key| (*key, b"\x88".to_vec())).collect();
+    // The first dimension varies fastest, as in a transposed tensor.
+    let strides: &[u8] = if shape.len() == 2 { &[1, shape[0]] } else { &[1] };
+    let args = [
+        storage(class, "0", shape.iter().product()),
+        int(0),
+        numbers(shape),
+        numbers(strides),
+        b"\x89".to_vec(),
+        ordered(),
+        dict(&marks),
+    ];
+    file(&dict(&[("v", call("torch._utils", "_rebuild_tensor_v2", &args))]), &[bytes])
+}
+
+/// Conjugated and negated views of the numbers from 1 on.
+fn views() -> Vec<(&'static str, Vec<u8>)> {
+    let floats: Vec<u8> = (1_u8..=8).flat_map(|number| f32::from(number).to_le_bytes()).collect();
+    let complex = "ComplexFloatStorage";
+    // The upper halves of the same numbers.
+    let halves: Vec<u8> = floats.chunks(4).flat_map(|float| float[2..].to_vec()).collect();
+    vec![
+        ("conjugated", view(complex, &[4], &["conj"], &floats)),
+        ("conjugated-columns", view(complex, &[2, 2], &["conj"], &floats)),
+        ("negated-complex", view(complex, &[4], &["neg"], &floats)),
+        ("conjugated-negated", view(complex, &[4], &["conj", "neg"], &floats)),
+        ("negated", view("FloatStorage", &[8], &["neg"], &floats)),
+        ("negated-columns", view("BFloat16Storage", &[4, 2], &["neg"], &halves)),
+    ]
+}
+
 /// A sparse matrix of two rows and three columns: indices of 64 bits in storage 0, and values in storage 1.
 fn coo(indices: &[i64], entries: u8) -> Vec<u8> {
-    let coords = tensor(storage("LongStorage", "0", entries * 2), 0, &[2, entries], &[entries, 1]);
+    coo_of("LongStorage", &longs(indices), entries)
+}
+
+/// A sparse matrix as [`coo`] makes it, whose indices are in a storage of this class.
+fn coo_of(class: &str, indices: &[u8], entries: u8) -> Vec<u8> {
+    let coords = tensor(storage(class, "0", entries * 2), 0, &[2, entries], &[entries, 1]);
     let values = tensor(storage("ShortStorage", "1", entries), 0, &[entries], &[1]);
     let data = tuple(&[coords, values, numbers(&[2, 3]), b"\x88".to_vec()]);
     let value = call("torch._utils", "_rebuild_sparse_tensor", &[layout("torch.sparse_coo"), data]);
-    file(&dict(&[("s", value)]), &[&longs(indices), &vec![1; usize::from(entries) * 2]])
+    file(&dict(&[("s", value)]), &[indices, &vec![1; usize::from(entries) * 2]])
 }
 
 /// A sparse matrix of two rows and three columns in `layout`: starts, indices, and two values.
@@ -369,18 +412,6 @@ fn unread() -> Vec<(&'static str, &'static str, Vec<u8>)> {
         ];
         call("torch._utils", "_rebuild_qtensor", &args)
     };
-    let view = |key: &str| {
-        let args = [
-            storage("ComplexFloatStorage", "0", 1),
-            int(0),
-            numbers(&[1]),
-            numbers(&[1]),
-            b"\x89".to_vec(),
-            ordered(),
-            dict(&[(key, b"\x88".to_vec())]),
-        ];
-        file(&call("torch._utils", "_rebuild_tensor_v2", &args), &[&[0; 8]])
-    };
     let nested = {
         let part = || vector();
         let args = [part(), part(), part(), part()];
@@ -396,12 +427,13 @@ fn unread() -> Vec<(&'static str, &'static str, Vec<u8>)> {
         ("torch-value", "quantized", file(&quantized, &[&[0; 4]])),
         ("torch-value", "meta", with(&meta())),
         ("torch-value", "nested", with(&nested)),
-        ("torch-value", "conjugated", view("conj")),
-        ("torch-value", "negated", view("neg")),
+        ("torch-value", "negated-integers", view("ShortStorage", &[2], &["neg"], TWO)),
+        ("torch-value", "sparse-coo-floats", coo_of("FloatStorage", &[0; 16], 2)),
+        ("torch-value", "sparse-coo-bools", coo_of("BoolStorage", &[0; 4], 2)),
         ("torch-value", "compressed-columns", {
             compressed("torch.sparse_csc", &[0, 1, 1, 2], &[1, 0])
         }),
-        ("torch-call", "view-key", view("twist")),
+        ("torch-call", "view-key", view("FloatStorage", &[2], &["twist"], &[0; 8])),
         ("torch-duplicate-key", "tuples", {
             let keys = [tuple(&[int(1)]), int(1), tuple(&[b"\x88".to_vec()]), int(2)];
             with(&[b"}(".to_vec(), keys.concat(), b"u".to_vec()].concat())

@@ -2,7 +2,7 @@
 
 use crate::objects::{self, Part, Type};
 use arbitrary::{Arbitrary, Result, Unstructured};
-use zten::element::ByteOrder;
+use zten::element::{ByteOrder, Negation};
 use zten::element::{LogicalType, StorageType};
 use zten::{Encoding, Layout, OpenOptions};
 use zten_corpus::base::zstd_frame;
@@ -155,6 +155,7 @@ fn unknown(u: &mut Unstructured<'_>, calls: &mut Calls, object: &mut Object) -> 
             encoding: Encoding::Raw,
             column_major: false,
             strides: None,
+            negation: Negation::default(),
             prefix: 0,
             checksum: None,
         });
@@ -229,6 +230,7 @@ fn component(u: &mut Unstructured<'_>, calls: &mut Calls, part: Part) -> Result<
         encoding,
         column_major: false,
         strides: None,
+        negation: Negation::default(),
         prefix: prefix as u64,
         checksum,
     })
@@ -295,7 +297,8 @@ fn of_object(u: &mut Unstructured<'_>, object: &mut Object) -> Result<()> {
 }
 
 fn of_component(u: &mut Unstructured<'_>, component: &mut Component, length: u64) -> Result<()> {
-    match u.int_in_range(0..=13)? {
+    match u.int_in_range(0..=14)? {
+        14 => component.negation = Negation { real: u.arbitrary()?, imaginary: u.arbitrary()? },
         13 => {
             let rank = u.int_in_range(0..=3)?;
             let strides = (0..rank).map(|_| u.int_in_range(0..=6)).collect::<Result<_>>()?;
