@@ -111,6 +111,7 @@ pub fn format_name<B>(manifest: &Manifest<B>) -> &'static str {
         _ if manifest.generation().is_some() => ZTENSOR,
         "GGUF" => "gguf",
         "safetensors index" => "safetensors-index",
+        "PyTorch index" => "torch-index",
         "PyTorch" => "torch",
         // Some formats are called by their suffixes, such as ".npy".
         other => other.trim_start_matches('.'),

@@ -357,8 +357,8 @@ pub struct BesideNames<'p>(Names<'p>);
 
 #[derive(Clone, Copy, Debug)]
 enum Names<'p> {
-    /// The safetensors files that an index names.
-    Safetensors,
+    /// The files that an index names.
+    Index,
     /// The other files of a split GGUF model, whose first file this is.
     Gguf(FirstName<'p>),
 }
@@ -369,7 +369,7 @@ impl<'p> BesideNames<'p> {
     pub fn of(name: impl Into<FileName<'p>>) -> Option<Self> {
         let name = name.into().text_for_siblings()?;
         if index::is_named_so(name) {
-            return Some(Self(Names::Safetensors));
+            return Some(Self(Names::Index));
         }
         FirstName::parse(name).map(|first| Self(Names::Gguf(first)))
     }
@@ -377,7 +377,7 @@ impl<'p> BesideNames<'p> {
     /// Returns whether the file may refer to a sibling file called `name`.
     pub fn includes(&self, name: &str) -> bool {
         match self.0 {
-            Names::Safetensors => name.ends_with(index::PARTS),
+            Names::Index => index::PartFormat::of(name).is_some(),
             Names::Gguf(first) => first.is_of(name),
         }
     }

@@ -52,8 +52,8 @@ formats! {
     Npy, "npy", ".npy file", [".npy"];
     /// An archive of NumPy arrays.
     Npz, "npz", ".npz file", [".npz"];
-    /// An index of safetensors files.
-    Index, "safetensors-index", "index of safetensors files", [index::SUFFIX];
+    /// An index of safetensors files, or of checkpoints of PyTorch: only the index itself says which.
+    Index, "safetensors-index", "index of safetensors or PyTorch files", [index::SUFFIX];
     /// A checkpoint of PyTorch.
     Torch, "torch", "PyTorch checkpoint", [".pt", ".pth", ".ckpt"];
 }

@@ -1,4 +1,4 @@
-//! Safetensors in several files: an index in JSON maps each tensor to its file.
+//! Safetensors files and checkpoints of PyTorch in several files: an index in JSON maps each tensor to its file.
 //!
 //! The index is the root of an archive, and its sibling files contain the components.
 
@@ -8,6 +8,7 @@ mod header;
 use alloc::format;
 use alloc::vec::Vec;
 
+use crate::archive::Archive;
 use crate::escape;
 use crate::finding::counted;
 use crate::index::{Blobs, Builder, FileFormat, Parsed};
@@ -17,26 +18,30 @@ use crate::read_at::ReadAt;
 
 use super::builder_error::{self, format_error};
 use super::cbor::Map;
+use super::detect;
 use super::error::{FormatError, Subject};
 use super::json_text;
 use super::limits::{check_keys, check_length};
 use super::root::{self, Part};
 use super::rules::Rule;
 use super::safetensors;
+use super::torch;
 
 use copies::Unselected;
 use header::{Count, Header, Weights};
 
-pub(crate) use header::PARTS;
+pub(crate) use header::PartFormat;
 
 /// The suffix of the name of an index.
 pub(crate) const SUFFIX: &str = ".index.json";
 /// The longest index that is read: as long as the header of one file may be.
 const LONGEST: u64 = 100_000_000;
 
-/// The format, for the index of objects that it fills.
-static INDEX: FileFormat =
+/// The format of an index of safetensors files, for the index of objects that it fills.
+static SAFETENSORS: FileFormat =
     FileFormat::new("safetensors index", Blobs::Disjoint, safetensors::RULES);
+/// The format of an index of checkpoints of PyTorch, whose tensors may share storages.
+static TORCH: FileFormat = FileFormat::new("PyTorch index", Blobs::Any, torch::RULES);
 
 /// Returns whether a file is an index, by its name alone: no byte of it has been read.
 pub(crate) fn is_named_so(name: &str) -> bool {
@@ -45,7 +50,7 @@ pub(crate) fn is_named_so(name: &str) -> bool {
     end.is_some_and(|end| end.eq_ignore_ascii_case(SUFFIX))
 }
 
-/// An index of several safetensors files, which has been parsed.
+/// An index of several safetensors files or checkpoints of PyTorch, which has been parsed.
 #[derive(Debug)]
 pub(crate) struct Index {
     header: Header,
@@ -102,8 +107,14 @@ impl Index {
         options: &OpenOptions,
     ) -> Result<(Parsed, Unselected), FormatError> {
         let Self { header, length, .. } = self;
-        let Header { weights, total_size, total_parameters, metadata, unknown_keys } = header;
-        let mut builder = Builder::new(&INDEX, 0..length, length, options).map_err(format_error)?;
+        let Header { weights, part_format, total_size, total_parameters, metadata, unknown_keys } =
+            header;
+        let part_format = part_format.unwrap_or(PartFormat::Safetensors);
+        let format = match part_format {
+            PartFormat::Safetensors => &SAFETENSORS,
+            PartFormat::Torch => &TORCH,
+        };
+        let mut builder = Builder::new(format, 0..length, length, options).map_err(format_error)?;
         let mut ordered = Vec::new();
         ordered.try_reserve_exact(parts.len()).map_err(|_| FormatError::memory())?;
         for part in parts {
@@ -116,7 +127,7 @@ impl Index {
         let mut all =
             All { builder, weights, options, metadata, selected, whole, unselected, file_bytes: 0 };
         for (part, ordinal) in &ordered {
-            let added = all.add(part, *ordinal);
+            let added = all.add(part, *ordinal, part_format);
             added.map_err(|error| error.in_part(part.name))?;
         }
         if let Some((key, count)) = unknown_keys {
@@ -133,7 +144,9 @@ impl Index {
             )
         };
         metadata.check_unique(twice)?;
-        json_text::decode(&mut metadata, options.limit().depth())?;
+        if part_format == PartFormat::Safetensors {
+            json_text::decode(&mut metadata, options.limit().depth())?;
+        }
         let cbor = metadata.finish(twice)?;
         if !cbor.is_empty() {
             builder.attributes(&cbor).map_err(format_error)?;
@@ -142,6 +155,26 @@ impl Index {
         let parsed = builder_error::finish(builder, Rule::SafetensorsDuplicateName)?;
         Ok((parsed, unselected))
     }
+}
+
+/// Opens a checkpoint of PyTorch of `length` bytes, and returns an archive and a copy of its attributes. The first bytes tell an
+/// archive from a stream; names of the files say nothing of that.
+fn torch_archive<'s>(
+    source: &'s dyn ReadAt,
+    length: u64,
+    options: &OpenOptions,
+) -> Result<(Archive<&'s dyn ReadAt>, Map), FormatError> {
+    if !cfg!(feature = "torch") {
+        return Err(super::not_read());
+    }
+    let start = super::start(source, length)?;
+    let open = if detect::is_stream(&start) { torch::open_stream } else { torch::open };
+    let archive = Archive::from_parsed(source, open(source, length, options)?);
+    let mut metadata = Map::default();
+    for (key, item) in archive.attributes() {
+        metadata.put(key, |out| Ok(out.raw(item.as_bytes())?))?;
+    }
+    Ok((archive, metadata))
 }
 
 /// The bytes and elements of several tensors.
@@ -177,9 +210,18 @@ struct All<'o> {
 impl All<'_> {
     /// Adds the tensors and metadata of the file `part`, whose ordinal is `ordinal`. The file must have all tensors that the index
     /// maps to it.
-    fn add(&mut self, part: &Part<'_>, ordinal: u32) -> Result<(), FormatError> {
+    fn add(
+        &mut self,
+        part: &Part<'_>,
+        ordinal: u32,
+        part_format: PartFormat,
+    ) -> Result<(), FormatError> {
         let (weights, limits) = (self.weights, self.options.limit());
-        let (archive, metadata) = safetensors::archive(part.source, part.length, self.options)?;
+        let open = match part_format {
+            PartFormat::Safetensors => safetensors::archive,
+            PartFormat::Torch => torch_archive,
+        };
+        let (archive, metadata) = open(part.source, part.length, self.options)?;
         let file = weights.file(part.name);
         self.builder.found_in_file(archive.findings(), part.name);
         let mut count = 0_usize;

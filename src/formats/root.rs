@@ -7,12 +7,12 @@ use core::fmt;
 use crate::archive::Archive;
 use crate::element::StorageType;
 use crate::error::{Error, ErrorKind};
-use crate::index::Layout;
-use crate::index::{Builder, Parsed, RawComponent, RawElements, RawObject};
+use crate::index::{
+    Builder, Encoding, Layout, Parsed, RawComponent, RawElements, RawObject, SpecialElements,
+};
 use crate::layout::State;
 use crate::limits::OpenOptions;
-use crate::manifest::ElementType;
-use crate::manifest::Tensor;
+use crate::manifest::{Component, ElementType, Tensor};
 use crate::num::sort_by;
 use crate::read_at::ReadAt;
 
@@ -36,7 +36,7 @@ pub(crate) enum Header {
     /// The header of a GGUF file, which may be the first file of a split model.
     #[cfg(feature = "gguf")]
     Gguf(Parsed),
-    /// An index of safetensors files.
+    /// An index of safetensors files or checkpoints of PyTorch.
     #[cfg(feature = "parts")]
     Index(Index),
     /// The header of a file of any other format.
@@ -95,7 +95,7 @@ impl<S: ReadAt> Begun<S> {
     }
 }
 
-/// An index of safetensors files, or the first of several GGUF files, which has been parsed. Nothing has been read of the
+/// An index of safetensors files or checkpoints of PyTorch, or the first of several GGUF files, which has been parsed. Nothing has been read of the
 /// files that it names.
 #[derive(Debug)]
 pub struct Root<S: ReadAt>(Kind<S>);
@@ -218,17 +218,44 @@ impl<S: ReadAt> Root<S> {
     }
 }
 
-/// Adds a tensor of another archive to `builder` and returns the length of its data in bytes. If the data is in a sibling file,
-/// `file` is the ordinal of that file. If it is in the file whose header is parsed, `file` is `None`.
+/// Adds a tensor of another archive to `builder` and returns the length of its elements in bytes. If the tensor is in a sibling
+/// file, `file` is the ordinal of that file. If it is in the file whose header is parsed, `file` is `None`.
 pub(crate) fn push(
     builder: &mut Builder<'_>,
     tensor: &Tensor<'_>,
     file: Option<u32>,
 ) -> Result<u64, FormatError> {
-    let component = tensor.component("data");
-    let component = component.ok_or_else(|| FormatError::internal("a tensor has no data"))?;
-    let extent = component.extent();
-    let (storage, logical, elements) = match (component.element_type(), tensor.state()) {
+    let (mut components, mut bytes) = (Vec::new(), 0_u64);
+    for component in tensor.components() {
+        components.try_reserve(1).map_err(|_| FormatError::memory())?;
+        components.push(RawComponent { file, ..raw_component(&component, tensor.state())? });
+        let length = component.decoded_length().unwrap_or(component.extent().length());
+        bytes = bytes.saturating_add(length);
+    }
+    let mut shape = Vec::new();
+    shape.try_reserve_exact(tensor.shape().len()).map_err(|_| FormatError::memory())?;
+    shape.extend(tensor.shape());
+    let attributes = cbor::copy(tensor.attributes())?;
+    let layout = tensor.layout();
+    let raw = RawObject {
+        name: tensor.name(),
+        shape: &shape,
+        layout,
+        layout_name: (layout == Layout::Unknown).then(|| tensor.layout_name()),
+        attributes: attributes.as_deref(),
+        components: &components,
+        source_offset: tensor.source_offset(),
+    };
+    builder.push(&raw).map_err(format_error)?;
+    Ok(bytes)
+}
+
+/// Returns the claims that `component`, of a tensor in this `state`, was made of.
+fn raw_component<'c>(
+    component: &Component<'c>,
+    state: State,
+) -> Result<RawComponent<'c>, FormatError> {
+    let (storage, logical, elements) = match (component.element_type(), state) {
         (ElementType::Plain(storage), _) => (storage, None, RawElements::Known),
         (ElementType::Logical(logical), _) => {
             (logical.storage(), Some(logical), RawElements::Known)
@@ -236,24 +263,31 @@ pub(crate) fn push(
         (ElementType::Unknown(type_name), State::Unread(ErrorKind::Unsupported(reason))) => {
             (StorageType::U8, None, RawElements::Unread { type_name, reason })
         }
+        (ElementType::Unknown(type_name), State::Opaque) => {
+            let Some(SpecialElements::Opaque(size)) = component.special_elements() else {
+                return Err(FormatError::internal("opaque elements have no size"));
+            };
+            (StorageType::U8, None, RawElements::Opaque { type_name, size })
+        }
         _ => return Err(FormatError::internal("a tensor has an unknown type")),
     };
-    let mut shape = Vec::new();
-    shape.try_reserve_exact(tensor.shape().len()).map_err(|_| FormatError::memory())?;
-    shape.extend(tensor.shape());
-    let attributes = cbor::copy(tensor.attributes())?;
-    let layout = tensor.layout();
-    let raw = RawComponent::raw(storage, extent.offset(), extent.length());
-    let byte_order = component.byte_order();
-    let raw = RawObject {
-        name: tensor.name(),
-        shape: &shape,
-        layout,
-        layout_name: (layout == Layout::Unknown).then(|| tensor.layout_name()),
-        attributes: attributes.as_deref(),
-        components: &[RawComponent { file, logical, elements, byte_order, ..raw }],
-        source_offset: tensor.source_offset(),
-    };
-    builder.push(&raw).map_err(format_error)?;
-    Ok(extent.length())
+    let (extent, encoding) = (component.extent(), component.stored_encoding());
+    let (prefix, checksum) = component.stream();
+    let surrounding = component.surrounding();
+    Ok(RawComponent {
+        role: component.role(),
+        prefix,
+        decoded_length: component.content_length().filter(|_| encoding != Encoding::Raw),
+        logical,
+        elements,
+        field: component.field(),
+        byte_order: component.byte_order(),
+        column_major: component.is_column_major(),
+        strides: component.strides(),
+        encoding,
+        negation: component.negation(),
+        checksum: surrounding.as_ref().map(|(_, checksum)| *checksum).or(checksum),
+        checksum_range: surrounding.map(|(range, _)| [range.start, range.end]),
+        ..RawComponent::raw(storage, extent.offset(), extent.length())
+    })
 }

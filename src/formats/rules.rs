@@ -167,8 +167,8 @@ catalog! {
     IndexDuplicateKey "index-duplicate-key", Invalid, Implied("readers differ on which of them counts"), INDEX,
         "All keys are unique.", "duplicate key", AMBIGUOUS;
     IndexFileName "index-file-name", Invalid, Policy("no name leads out of the folder"), INDEX,
-        "Files are named by their names in the index's folder, which end in `.safetensors` and have no control characters.",
-        "invalid file name: expected one in the folder of the index that ends in .safetensors", WRITER;
+        "Files are named by their names in the index's folder, which have no control characters, and end in `.safetensors`, or all of them in `.bin`, `.pt` or `.pth`.",
+        "invalid file name: expected one in the folder of the index that ends in .safetensors, .bin, .pt or .pth", WRITER;
     IndexFile "index-file", Invalid, Implied("tensors are missing"), INDEX,
         "Every file that is named is a regular file in the folder of the index, or a link to the blobs of a hub's cache.",
         "a file that the index names is missing, or is a link", MISSING;
@@ -440,9 +440,6 @@ catalog! {
     FormatJoblib "format-joblib", Invalid, Policy("reading it runs code"), NONE,
         "The file is not one of joblib.",
         "this is a file of joblib, which is a pickle of Python: loading it runs code of its author", JOBLIB;
-    FormatTorchIndex "format-torch-index", Unsupported, Policy("it is not read"), NONE,
-        "The index names no files of PyTorch.", "this is an index of PyTorch files",
-        "Check each of the files that it names, and load none that is not valid.";
     FormatTar "format-tar", Unsupported, Policy("it has no tensors of its own"), NONE,
         "The file is not a tar archive.", "this is a tar archive", "Unpack it, and check what is in it.";
     FormatZip "format-zip", Unsupported, Policy("it has no tensors of its own"), NONE,

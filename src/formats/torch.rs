@@ -42,21 +42,19 @@ use pickle::Pickle;
 use stream::Stream;
 use walk::{Leaf, NameWalk};
 
+/// The rules for the index of an archive.
+pub(super) const RULES: Rules = Rules {
+    duplicate_name: Rule::TorchDuplicateName.row(),
+    bool_value: Some(Rule::TensorBoolValue.row()),
+    stream: Some(&StreamRules {
+        compression: Rule::ZipDeflate.row(),
+        length: Rule::ZipLength.row(),
+        checksum: Rule::ZipCrc.row(),
+    }),
+    pickles: None,
+};
 /// The format's name and rules for the index of an archive.
-static TORCH: FileFormat = FileFormat::new(
-    "PyTorch",
-    Blobs::Any,
-    Rules {
-        duplicate_name: Rule::TorchDuplicateName.row(),
-        bool_value: Some(Rule::TensorBoolValue.row()),
-        stream: Some(&StreamRules {
-            compression: Rule::ZipDeflate.row(),
-            length: Rule::ZipLength.row(),
-            checksum: Rule::ZipCrc.row(),
-        }),
-        pickles: None,
-    },
-);
+static TORCH: FileFormat = FileFormat::new("PyTorch", Blobs::Any, RULES);
 
 /// The length in bytes of the longest pickle.
 const LONGEST: u64 = 64 << 20;

@@ -651,6 +651,11 @@ impl<'a> Component<'a> {
         Some(self.parts.index().shapes.get(details.strides))
     }
 
+    /// Returns whether the elements lie in column-major order.
+    pub(crate) fn is_column_major(&self) -> bool {
+        self.record.order.arrangement() == Arrangement::ColumnMajor
+    }
+
     /// Returns the field of records that holds the elements; `None` if the blob does not hold records.
     pub(crate) fn field(&self) -> Option<RecordField> {
         match self.special_elements()? {

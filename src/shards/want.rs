@@ -18,13 +18,16 @@ pub enum Want {
     Sibling(Sibling),
 }
 
-/// The valid name of a safetensors or GGUF file in the folder of the file that names it.
+/// The suffixes of files that others may name.
+const SUFFIXES: [&str; 5] = [".safetensors", ".gguf", ".bin", ".pt", ".pth"];
+
+/// The valid name of a safetensors, GGUF or PyTorch file in the folder of the file that names it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Sibling(pub(super) String);
 
 impl Sibling {
     /// Checks `name`. Returns `None` if the name leads out of the folder, contains control characters, which URL parsers drop,
-    /// is too long, or does not end in `.safetensors` or `.gguf`.
+    /// is too long, or does not end in `.safetensors`, `.gguf`, `.bin`, `.pt` or `.pth`.
     pub fn new(name: &str) -> Option<Self> {
         Self::is_name(name).then(|| Self(name.to_owned()))
     }
@@ -33,7 +36,7 @@ impl Sibling {
     /// the folder because of its suffix.
     pub(crate) fn is_name(name: &str) -> bool {
         name.len() <= NAME
-            && [".safetensors", ".gguf"].iter().any(|suffix| name.ends_with(suffix))
+            && SUFFIXES.iter().any(|suffix| name.ends_with(suffix))
             && !name.contains(['/', '\\', ':'])
             && !name.contains(char::is_control)
     }
@@ -90,7 +93,7 @@ mod tests {
             assert!(Sibling::new(name).is_none(), "{name}");
         }
         for name in
-            ["a.bin", "a.safetensors.", "C:a.safetensors", "a\\b.safetensors", "a\0.safetensors"]
+            ["a.txt", "a.safetensors.", "C:a.safetensors", "a\\b.safetensors", "a\0.safetensors"]
         {
             assert!(Sibling::new(name).is_none(), "{name}");
         }

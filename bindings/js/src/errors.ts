@@ -24,7 +24,7 @@ export interface Report {
   verdict: 'valid' | 'manifest-valid' | 'invalid' | 'unsupported' | 'limit' | 'error'
   /** `error`, or `warning` where the file may be valid for another reader; null of a valid file. */
   level: 'error' | 'warning' | null
-  /** `ztensor`, `safetensors`, `safetensors-index`, `gguf`, `npy`, `npz`, `torch`, or a format that is only named; null where it is not known. */
+  /** `ztensor`, `safetensors`, `safetensors-index`, `gguf`, `npy`, `npz`, `torch`, `torch-index`, or a format that is only named; null where it is not known. */
   format: string | null
   /** The id of the rule, the limit or the feature. */
   rule: string | null

@@ -207,7 +207,7 @@ const reported = (error: unknown): Report => report(wrapped(error))
 
 /** An open file. Call `close`, or declare the file with `using`. A garbage-collected file is closed, too. */
 export class ZtenFile {
-  /** The format: `ztensor`, `safetensors`, `safetensors-index`, `gguf`, `npy`, `npz` or `torch`. */
+  /** The format: `ztensor`, `safetensors`, `safetensors-index`, `gguf`, `npy`, `npz`, `torch` or `torch-index`. */
   readonly format: string
   /** The generation of a zTensor file: `0.1`, `1.1`, `1.2` or `2`. */
   readonly generation: string | null

@@ -22,6 +22,11 @@ pub(crate) struct Case {
 pub(crate) fn format<'f>(folder: &'f str, name: &str) -> &'f str {
     match folder {
         "index" if name.ends_with(".safetensors") => "safetensors",
+        "index" if [".bin", ".pth"].iter().any(|suffix| name.ends_with(suffix)) => "torch",
+        // An index that does not open counts as one of safetensors, whatever files it names.
+        "index" if name.rsplit("--").next().is_some_and(|name| name.starts_with("torch")) => {
+            "torch-index"
+        }
         "index" => "safetensors-index",
         "named" => "other",
         format => format,

@@ -70,6 +70,7 @@ pub fn find(id: &str) -> Option<&'static Row> {
 /// Ids of rules that earlier versions had. A policy may name them, because a policy is written once and used with many
 /// versions.
 const RETIRED: &[&str] = &[
+    "format-torch-index",
     "npz-bounds",
     "npz-contiguous",
     "npz-count",

@@ -125,7 +125,8 @@ fn check_known(what: &str, name: &str, known: &[impl AsRef<str>]) -> Result<(), 
 fn formats<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Vec<String>>, D::Error> {
     let generations = ["0.1", "1.1", "1.2", "2"].map(|own| format!("{ZTENSOR}-{own}"));
     let named = zten::formats::rules::rows().filter_map(|row| row.id().strip_prefix("format-"));
-    let read = Format::ALL.iter().map(|format| format.name());
+    // An index has the name of the format of its files.
+    let read = Format::ALL.iter().map(|format| format.name()).chain(["torch-index"]);
     let others =
         read.chain(named.filter(|name| *name != "unknown")).chain(KINDS).map(str::to_owned);
     let known: Vec<_> = [ZTENSOR.to_owned()].into_iter().chain(generations).chain(others).collect();

@@ -5,6 +5,7 @@ use alloc::string::String;
 use alloc::vec::Vec;
 
 use crate::archive::Archive;
+use crate::element::ByteOrder;
 use crate::error::{Error, OutOfMemory};
 use crate::escape::Short;
 use crate::formats::error::{FormatError, copied};
@@ -12,7 +13,7 @@ use crate::formats::root::Part;
 use crate::formats::rules::Rule;
 use crate::index::{Copies, CopyPair, CopyPlace, Finding, Span};
 use crate::limits::Limits;
-use crate::manifest::Tensor;
+use crate::manifest::{Component, Tensor};
 use crate::num::{len_u32, sort_by, u64_from_usize, usize_from_u32};
 use crate::read_at::ReadAt;
 use crate::rules::Limit;
@@ -37,6 +38,7 @@ struct Other {
     /// The dtype and the shape as text.
     description: Span,
     place: CopyPlace,
+    /// The number of bytes that are compared, as [`compared_length`] returns it.
     length: u64,
 }
 
@@ -62,7 +64,7 @@ impl Counted {
 }
 
 impl Unselected {
-    /// Adds `tensor` of the file `part`, whose ordinal is `file`, and returns the length of its data in bytes. `is_named` says
+    /// Adds `tensor` of the file `part`, whose ordinal is `file`, and returns the length of its elements in bytes. `is_named` says
     /// whether the index names the tensor, in another file.
     pub(super) fn add(
         &mut self,
@@ -78,8 +80,7 @@ impl Unselected {
                 FormatError::predicate(Rule::IndexUnnamed, sentence).about(name).in_part(part.name)
             });
         }
-        let data = tensor.component("data");
-        let extent = data.ok_or_else(|| FormatError::internal("a tensor has no data"))?.extent();
+        let offset = first_component(tensor)?.extent().offset();
         let description = description(tensor)?;
         let [name, description] = [name, &description].map(str::as_bytes).map(|text| {
             self.texts.try_reserve(text.len()).map_err(|_| OutOfMemory)?;
@@ -93,11 +94,11 @@ impl Unselected {
             let sentence = "the tensors that the index does not select take too many bytes";
             return Err(FormatError::violation(Limit::Manifest, sentence).in_part(part.name));
         }
-        let place = CopyPlace { file, offset: extent.offset() };
-        let length = extent.length();
+        let (place, length) = (CopyPlace { file, offset }, compared_length(tensor));
         self.tensors.try_reserve(1).map_err(|_| OutOfMemory)?;
         self.tensors.push(Other { name: name?, description: description?, place, length });
-        Ok(length)
+        let own = |component: Component<'_>| component.decoded_length();
+        Ok(tensor.components().filter_map(own).fold(0, u64::saturating_add))
     }
 
     /// Compares the dtypes and shapes of the tensors with those that the index selects, which are in `archive`, and with each
@@ -124,10 +125,11 @@ impl Unselected {
             // All others are compared with the tensor that the index selects, or with the first if the index does not name it.
             let selected = archive.get(name);
             let is_selected = selected.is_some();
-            let (place, own, others) = match selected {
-                Some(tensor) => (place_of(&tensor, files)?, description(&tensor)?, same),
+            let (place, own, others) = match &selected {
+                Some(tensor) => (place_of(tensor, files)?, description(tensor)?, same),
                 None => (first.place, copied(text_at(first.description))?, rest),
             };
+            let compared = selected.as_ref().map_or(first.length, compared_length);
             let chosen = Short(file_name(place));
             let where_named = if is_selected { ", where the index says that it is" } else { "" };
             for other in others {
@@ -154,7 +156,7 @@ impl Unselected {
                     is_selected,
                     first: place,
                     second: other.place,
-                    length: other.length,
+                    length: other.length.min(compared),
                 });
             }
         }
@@ -167,19 +169,33 @@ impl Unselected {
 
 /// Returns the file and the offset of the bytes of `tensor`, which is in one of `files`.
 fn place_of(tensor: &Tensor<'_>, files: &[Part<'_>]) -> Result<CopyPlace, FormatError> {
-    let data = tensor.component("data");
-    let found = data.and_then(|data| {
-        let name = data.shard()?;
+    let component = first_component(tensor)?;
+    let place = component.shard().and_then(|name| {
         let by_length = |file: &Part<'_>| (file.name.len(), file.name).cmp(&(name.len(), name));
         let file = len_u32(files.binary_search_by(by_length).ok()?);
-        Some(CopyPlace { file, offset: data.extent().offset() })
+        Some(CopyPlace { file, offset: component.extent().offset() })
     });
-    found.ok_or_else(|| FormatError::internal("a tensor is in no file of the index"))
+    place.ok_or_else(|| FormatError::internal("a tensor is in no file of the index"))
 }
 
-/// Returns the dtype and the shape of `tensor` as text. Two tensors are equal if these texts and their bytes are equal.
+fn first_component<'a>(tensor: &Tensor<'a>) -> Result<Component<'a>, FormatError> {
+    let first = tensor.components().next();
+    first.ok_or_else(|| FormatError::internal("a tensor has no components"))
+}
+
+/// Returns the number of bytes of `tensor` that are compared with those of its copy. 0 if the bytes of equal tensors may differ: if
+/// the tensor has several components, or its elements are strided, compressed, negated or big-endian.
+fn compared_length(tensor: &Tensor<'_>) -> u64 {
+    let data = tensor.component("data").filter(Component::is_raw);
+    let data = data.filter(|data| data.byte_order() == ByteOrder::Little);
+    data.map_or(0, |data| data.extent().length())
+}
+
+/// Returns the dtype, the layout and the shape of `tensor` as text. Two tensors are equal if these texts and their bytes are equal.
 fn description(tensor: &Tensor<'_>) -> Result<String, FormatError> {
-    let data = tensor.component("data");
-    let dtype = data.ok_or_else(|| FormatError::internal("a tensor has no data"))?.type_name();
-    copied(format_args!("{dtype} {:?}", tensor.shape()))
+    let shape = tensor.shape();
+    match tensor.component("data") {
+        Some(data) => copied(format_args!("{} {shape:?}", data.type_name())),
+        None => copied(format_args!("{} {shape:?}", tensor.layout_name())),
+    }
 }

@@ -22,8 +22,24 @@ use crate::num::u64_from_usize;
 use crate::rules::Limit;
 use crate::shards::Sibling;
 
-/// The suffix of the files that an index names.
-pub(crate) const PARTS: &str = ".safetensors";
+/// The format of the files that an index names.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum PartFormat {
+    Safetensors,
+    Torch,
+}
+
+impl PartFormat {
+    /// Returns the format of a file called `name`, by the suffix; `None` if an index names no such files.
+    pub(crate) fn of(name: &str) -> Option<Self> {
+        const TORCH: [&str; 3] = [".bin", ".pt", ".pth"];
+        if name.ends_with(".safetensors") {
+            return Some(Self::Safetensors);
+        }
+        TORCH.iter().any(|suffix| name.ends_with(suffix)).then_some(Self::Torch)
+    }
+}
+
 /// The largest number of bytes of all records. An index within its largest length never needs as many.
 const MOST: usize = 128 << 20;
 
@@ -31,6 +47,8 @@ const MOST: usize = 128 << 20;
 #[derive(Debug, Default)]
 pub(super) struct Header {
     pub(super) weights: Weights,
+    /// The format of all files; `None` if the index names no files.
+    pub(super) part_format: Option<PartFormat>,
     /// The value of `total_size`, the length of all tensors or files in bytes.
     pub(super) total_size: Option<Count>,
     /// The value of `total_parameters`, the number of elements of all tensors.
@@ -151,12 +169,8 @@ impl Weights {
         Record(self.records.get(start..).unwrap_or_default())
     }
 
-    /// Adds the tensor `name` in the file `file`.
-    fn push(&mut self, name: &str, file: &str, limits: &Limits) -> Result<(), FormatError> {
-        let number = match self.files.get(file) {
-            Some(number) => *number,
-            None => self.push_file(file, limits)?,
-        };
+    /// Adds the tensor `name` in the file number `number`.
+    fn push(&mut self, name: &str, number: usize) -> Result<(), FormatError> {
         let start = self.records.len();
         let most = name.len().saturating_add(2 * NUMBER);
         if start.saturating_add(most) > MOST {
@@ -178,18 +192,6 @@ impl Weights {
 
     /// Adds the file `file`, and returns its number.
     fn push_file(&mut self, file: &str, limits: &Limits) -> Result<usize, FormatError> {
-        let is_name = file.ends_with(PARTS) && Sibling::is_name(file);
-        let is_torch = [".bin", ".pt", ".pth"].iter().any(|suffix| file.ends_with(suffix));
-        if is_torch {
-            let rule = Rule::FormatTorchIndex;
-            return Err(FormatError::violation(rule, rule.row().broken()));
-        }
-        if !is_name {
-            let sentence = format!(
-                "invalid file name: expected one in the folder of the index that ends in {PARTS}"
-            );
-            return Err(FormatError::violation(Rule::IndexFileName, sentence).about(file));
-        }
         let number = self.files.len();
         if u64_from_usize(number) >= limits.shards().into() {
             let most = limits.shards();
@@ -334,9 +336,29 @@ impl WeightMap<'_, '_> {
     fn read<'de, A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
         let Self(reading) = self;
         while let Some((name, file)) = map.next_entry::<String, String>()? {
-            let pushed = reading.header.weights.push(&name, &file, reading.limits);
+            let pushed = reading.header.push(&name, &file, reading.limits);
             pushed.map_err(|error| reading.reject(error))?;
         }
         Ok(())
+    }
+}
+
+impl Header {
+    /// Adds the tensor `name` in the file `file`. All files must have one format.
+    fn push(&mut self, name: &str, file: &str, limits: &Limits) -> Result<(), FormatError> {
+        let number = if let Some(number) = self.weights.file(file) {
+            number
+        } else {
+            let own = PartFormat::of(file).filter(|_| Sibling::is_name(file));
+            let wrong = |sentence: &'static str| {
+                FormatError::violation(Rule::IndexFileName, sentence).about(file)
+            };
+            let own = own.ok_or_else(|| wrong(Rule::IndexFileName.row().broken()))?;
+            if *self.part_format.get_or_insert(own) != own {
+                return Err(wrong("is of another format than the first file of the index"));
+            }
+            self.weights.push_file(file, limits)?
+        };
+        self.weights.push(name, number)
     }
 }

@@ -156,7 +156,9 @@ impl Recognition {
             }
             Recognized::ZTensor => "this is a zTensor file".into(),
             Recognized::Read(Format::Npz) => "this is an .npz file".into(),
-            Recognized::Read(Format::Index) => "this is an index of safetensors files".into(),
+            Recognized::Read(Format::Index) => {
+                "this is an index of safetensors or PyTorch files".into()
+            }
             Recognized::Read(format) => format!("this is a {}", format.description()),
             Recognized::Other(kind) => format!("this is {}", kind.description()),
             Recognized::Executable(kind) => format!("this is {}", kind.description()),

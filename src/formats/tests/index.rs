@@ -258,8 +258,8 @@ fn what_an_index_may_say() {
             "{sentence}"
         );
     }
-    let sentence = rejection(&of(r#"{"a":"x.bin"}"#), &two());
-    assert!(sentence.contains("index of PyTorch files"), "{sentence}");
+    let sentence = rejection(&of(r#"{"a":"y.safetensors","b":"x.bin"}"#), &two());
+    assert!(sentence.contains("is of another format than the first file"), "{sentence}");
 }
 
 fn of(map: &str) -> String {

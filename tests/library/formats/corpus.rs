@@ -101,10 +101,32 @@ fn accepted() {
     assert_eq!(noted, rules_of_notes());
 }
 
+#[test]
+fn an_index_of_checkpoints_reads_strides_signs_and_streams() {
+    let folder = other_formats("accept");
+    let path = |name: &str| {
+        folder
+            .iter()
+            .find(|path| path.ends_with(format!("index/accept/{name}.index.json")))
+            .unwrap()
+    };
+    let archive = zten::open(path("torch-forms")).unwrap();
+    assert_eq!(archive.format(), "PyTorch index");
+    let shorts = |name: &str| archive.tensor(name).unwrap().to_vec::<i16>().unwrap();
+    assert_eq!((shorts("columns"), shorts("spaced")), (vec![1, 3, 5, 2, 4, 6], vec![1, 3, 5]));
+    assert_eq!(archive.tensor("view").unwrap().to_vec::<f32>().unwrap(), [-1.0]);
+    let archive = zten::open(path("torch-stream")).unwrap();
+    assert_eq!(archive.tensor("b").unwrap().to_vec::<i16>().unwrap(), [1]);
+    // The attributes of the files are those of the archive.
+    assert_eq!(archive.attributes().map(|(key, _)| key).collect::<Vec<_>>(), ["epoch"]);
+}
+
 /// The end of the path of each valid file for which zten reports a note, and the id of the rule that makes the note.
-const NOTED: [(&str, &str); 15] = [
+const NOTED: [(&str, &str); 17] = [
     ("index/accept/copy.index.json", "index-copy"),
     ("index/accept/unnamed.index.json", "index-unnamed"),
+    ("index/accept/torch-copy.index.json", "index-copy"),
+    ("index/accept/torch-unnamed.index.json", "index-unnamed"),
     ("index/accept/total-size-wrong.index.json", "index-total-size"),
     ("index/accept/total-size-text.index.json", "index-total-size"),
     ("index/accept/total-parameters-wrong.index.json", "index-total-parameters"),

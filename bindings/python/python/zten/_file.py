@@ -172,7 +172,7 @@ class File(Mapping[str, Tensor]):
     @property
     def format(self) -> str:
         """The format: ``"ztensor"``, ``"safetensors"``, ``"safetensors-index"``, ``"gguf"``, ``"npy"``,
-        ``"npz"`` or ``"torch"``."""
+        ``"npz"``, ``"torch"`` or ``"torch-index"``."""
         return self._reader.format
 
     @property

@@ -1,11 +1,67 @@
 //! Indices of safetensors, with the files that they name.
 
 use super::Cases;
+use super::torch_stream::whole as whole_of_stream;
 use crate::other::safetensors::file;
+use crate::other::torch;
 
 fn part(name: &str, metadata: &str) -> Vec<u8> {
     let tensor = format!(r#""{name}":{{"dtype":"U8","shape":[2],"data_offsets":[0,2]}}"#);
     file(&format!("{{{metadata}{tensor}}}"), &[1, 2])
+}
+
+/// Checkpoints of PyTorch, which indices name.
+fn torch_parts(cases: &mut Cases) {
+    let two = || torch::storage("ShortStorage", "0", 2);
+    let vector = |offset: u8| torch::tensor(two(), offset, &[1], &[1]);
+    let whole = || torch::tensor(two(), 0, &[2], &[1]);
+    let file = |value: &[(&str, Vec<u8>)], bytes: &[u8]| torch::file(&torch::dict(value), &[bytes]);
+    let a = file(&[("a", whole()), ("epoch", torch::int(1))], &[1, 0, 2, 0]);
+    let six = |shape: &[u8], strides: &[u8]| {
+        torch::tensor(torch::storage("ShortStorage", "0", 6), 0, shape, strides)
+    };
+    let view = {
+        let args = [
+            torch::storage("FloatStorage", "1", 1),
+            torch::int(0),
+            torch::numbers(&[1]),
+            torch::numbers(&[1]),
+            b"\x89".to_vec(),
+            torch::ordered(),
+            torch::dict(&[("neg", b"\x88".to_vec())]),
+        ];
+        torch::call("torch._utils", "_rebuild_tensor_v2", &args)
+    };
+    let forms = [("columns", six(&[2, 3], &[1, 2])), ("spaced", six(&[3], &[2])), ("view", view)];
+    let shorts: Vec<u8> = (1..=6).flat_map(u16::to_le_bytes).collect();
+    let forms = torch::file(&torch::dict(&forms), &[&shorts, &1_f32.to_le_bytes()]);
+    let accepted = [
+        ("a.bin", a.clone()),
+        ("b.bin", file(&[("b", vector(1))], &[1, 0, 2, 0])),
+        ("copy.bin", file(&[("a", whole()), ("b", vector(0))], &[1, 0, 2, 0])),
+        ("forms.bin", forms),
+        ("stream.pth", {
+            let value = torch::tensor(whole_of_stream("0", 2), 0, &[1], &[1]);
+            torch::stream(&torch::dict(&[("b", value)]), &[("0", 2, &[1, 0, 2, 0])])
+        }),
+    ];
+    for (name, bytes) in accepted {
+        cases.accept("index", name, bytes);
+    }
+    let mut damaged = file(&[("b", whole())], &[7, 0, 9, 0]);
+    let at = damaged.windows(4).position(|bytes| bytes == [7, 0, 9, 0]).unwrap();
+    damaged[at] = 6;
+    let system = torch::global("os", "system");
+    let rejected = [
+        ("a.bin", a),
+        ("both.bin", file(&[("a", whole()), ("b", vector(0))], &[1, 0, 3, 0])),
+        ("other.bin", file(&[("b", whole()), ("epoch", torch::int(2))], &[1, 0, 2, 0])),
+        ("system.bin", file(&[("b", whole()), ("x", system)], &[1, 0, 2, 0])),
+        ("damaged.bin", damaged),
+    ];
+    for (name, bytes) in rejected {
+        cases.reject("index", ("", name), bytes);
+    }
 }
 
 pub(super) fn all(cases: &mut Cases) {
@@ -31,6 +87,7 @@ pub(super) fn all(cases: &mut Cases) {
     let with_copy = |copy: [u8; 2]| file(&format!("{{{whole},{also}}}"), &[copy, [1, 2]].concat());
     cases.accept("index", "copy.safetensors", with_copy([1, 2]));
     cases.reject("index", ("", "changed.safetensors"), with_copy([1, 3]));
+    torch_parts(cases);
     let map = r#""weight_map":{"a":"a.safetensors","b":"b.safetensors"}"#;
     let of = |map: &str| format!(r#"{{"weight_map":{{{map}}}}}"#);
     for (name, text) in [
@@ -47,6 +104,11 @@ pub(super) fn all(cases: &mut Cases) {
         ("unnamed", of(r#""b":"both.safetensors""#)),
         ("copy", of(r#""a":"a.safetensors","b":"copy.safetensors""#)),
         ("none", of("")),
+        ("torch", of(r#""a":"a.bin","b":"b.bin""#)),
+        ("torch-stream", of(r#""a":"a.bin","b":"stream.pth""#)),
+        ("torch-forms", of(r#""columns":"forms.bin","spaced":"forms.bin","view":"forms.bin""#)),
+        ("torch-copy", of(r#""a":"a.bin","b":"copy.bin""#)),
+        ("torch-unnamed", of(r#""b":"copy.bin""#)),
     ] {
         cases.accept("index", &format!("{name}.index.json"), text.into_bytes());
     }
@@ -71,7 +133,12 @@ pub(super) fn all(cases: &mut Cases) {
         ("index-overlay", "bytes", of(r#""a":"a.safetensors","b":"changed.safetensors""#)),
         ("index-metadata", "format", of(r#""a":"np.safetensors","b":"pt.safetensors""#)),
         ("safetensors-duplicate-name", "in-a-file", of(r#""a":"twice.safetensors""#)),
-        ("format-torch-index", "bin", of(r#""a":"a.bin""#)),
+        ("index-file-name", "mixed", of(r#""a":"a.safetensors","b":"b.bin""#)),
+        ("index-tensor", "checkpoint", of(r#""a":"a.bin","b":"a.bin""#)),
+        ("index-overlay", "torch", of(r#""a":"a.bin","b":"both.bin""#)),
+        ("index-metadata", "checkpoint", of(r#""a":"a.bin","b":"other.bin""#)),
+        ("torch-global", "checkpoint", of(r#""a":"a.bin","b":"system.bin""#)),
+        ("zip-crc", "torch", of(r#""a":"a.bin","b":"damaged.bin""#)),
     ] {
         cases.reject("index", (rule, &format!("{name}.index.json")), text.into_bytes());
     }

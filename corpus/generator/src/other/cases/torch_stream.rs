@@ -34,7 +34,7 @@ fn storage(key: &str, length: u8, part: &[u8]) -> Vec<u8> {
 }
 
 /// A whole storage.
-fn whole(key: &str, length: u8) -> Vec<u8> {
+pub(super) fn whole(key: &str, length: u8) -> Vec<u8> {
     storage(key, length, b"N")
 }
 
