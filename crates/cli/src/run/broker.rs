@@ -160,10 +160,8 @@ impl<'a> Broker<'a> {
         let source = Source::new(call)?;
         let checks = match call {
             Call::Check(args) => {
-                let output = check::Output::begin(app, args);
-                let mut output = output.map_err(|error| error.to_string())?;
-                output.count_skipped(&source.entries);
-                Some(output)
+                let output = check::Output::begin(app, args, &source.entries);
+                Some(output.map_err(|error| error.to_string())?)
             }
             _ => None,
         };
