@@ -20,10 +20,10 @@ use std::time::{Duration, Instant};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use zten::ReadAt as _;
 use zten::shards::{ShardFile, ShardFinder, Want};
-use zten_worker::Confinement;
 use zten_worker::process::{
     DESCRIPTORS, Failure, Greeting, PART, Packet, invalid, is_gone, is_too_many,
 };
+use zten_worker::{Confinement, Ending};
 
 use crate::args::Call;
 use crate::commands::Create as _;
@@ -620,7 +620,7 @@ impl<'a> Broker<'a> {
                 }
                 "it ended early".to_owned()
             }
-            (None, Ok(status)) => status.to_string(),
+            (None, Ok(status)) => Ending::from(status).to_string(),
             (None, Err(error)) => error.to_string(),
         };
         let mut tasks: VecDeque<_> = std::mem::take(&mut running.tasks);
