@@ -8,6 +8,7 @@ Paths are shipped, and no bytes: each node reads the files itself, which all nod
 from __future__ import annotations
 
 import argparse
+import functools
 import math
 import os
 import sys
@@ -39,19 +40,23 @@ SCHEMA = pa.schema(
 part of the table is not of the same type as elsewhere otherwise."""
 
 
-def check_part(part: Mapping[str, Any]) -> pa.Table:
+def check_part(part: Mapping[str, Any], *, sandbox: bool) -> pa.Table:
     """Checks the files of one task, on the one processor that it has."""
-    return pa.table(dict(zten.check_batch(list(part["item"]), threads=1)), schema=SCHEMA)
+    paths = list(part["item"])
+    columns = zten.check_batch(paths, sandbox=True, jobs=1) if sandbox else zten.check_batch(paths, threads=1)
+    return pa.table(dict(columns), schema=SCHEMA)
 
 
-def check_files(paths: Sequence[str], *, files_per_task: int = 500) -> ray.data.Dataset:
+def check_files(paths: Sequence[str], *, files_per_task: int = 500, sandbox: bool = False) -> ray.data.Dataset:
     """A table with a row for each path, in no order. It is computed when it is asked for.
 
     Args:
         paths: files, as all nodes see them.
         files_per_task: how many are checked anew if their worker or its node is lost.
+        sandbox: reads files in confined processes. All nodes need the command: ``pip install zten[cli]``.
     """
-    return paths_of(paths, files_per_task).map_batches(check_part, batch_size=None)
+    check = functools.partial(check_part, sandbox=sandbox)
+    return paths_of(paths, files_per_task).map_batches(check, batch_size=None)
 
 
 def paths_of(paths: Sequence[str], files_per_task: int) -> ray.data.Dataset:
@@ -65,13 +70,16 @@ def main() -> int:
     parser.add_argument("--address", help="of the cluster; without it, one on this machine")
     parser.add_argument("--table", help="a folder for the results, in Parquet")
     parser.add_argument("--files-per-task", type=int, default=500)
+    parser.add_argument("--sandbox", action="store_true", help="read files in confined processes")
     arguments = parser.parse_args()
     # Workers may have another folder.
     paths = [os.path.abspath(line) for line in sys.stdin.read().split("\n") if line]
     if not paths:
         return 0
     ray.init(address=arguments.address)
-    results = check_files(paths, files_per_task=arguments.files_per_task).materialize()
+    results = check_files(
+        paths, files_per_task=arguments.files_per_task, sandbox=arguments.sandbox
+    ).materialize()
     if arguments.table is not None:
         results.write_parquet(arguments.table)
     verdicts: Counter[str] = Counter()

@@ -85,7 +85,7 @@ def write_files(folder: Path, number: int) -> tuple[list[str], dict[str, str]]:
 def check_part(part: Mapping[str, Any], *, meeting: Path | None, driver: str) -> pa.Table:
     """Calls :func:`fleet.check_part`, and adds the process and the node. With a meeting, the first task on another node
     than the driver's writes them there, and waits for its end."""
-    table = fleet.check_part(part)
+    table = fleet.check_part(part, sandbox=False)
     node = ray.get_runtime_context().get_node_id()
     if meeting is not None and node != driver and not meeting.exists():
         own = meeting.with_suffix(f".{os.getpid()}")

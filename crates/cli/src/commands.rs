@@ -20,8 +20,8 @@ use zten::OpenOptions;
 use crate::args::Call;
 use crate::input::file::{FileWithShards, Opened};
 use crate::output::app::App;
-use crate::output::kind::Kind;
 use crate::output::report::Problem;
+use check::Record;
 
 /// A job of a command: the files that the command is run on, [`Call::files_of_job`] in number.
 pub(crate) struct Job<'a> {
@@ -29,6 +29,8 @@ pub(crate) struct Job<'a> {
     pub(crate) number: u64,
     pub(crate) files: Vec<Result<Opened, Box<Problem>>>,
     pub(crate) create: &'a dyn Create,
+    /// The largest text of a result in bytes: a message of a worker has no room for more.
+    pub(crate) longest_result: usize,
 }
 
 /// Creates the files that a command writes.
@@ -44,18 +46,15 @@ pub(crate) trait Create {
     }
 }
 
-/// Runs the command on `job`. Returns the verdict on the file if the command is `check`.
-pub(crate) fn run(call: &Call, app: &mut App, job: Job<'_>) -> io::Result<Option<Kind>> {
-    let Job { number, files, create } = job;
+/// Runs the command on `job`. The command prints its output, except for `check`: its result is returned, because results are
+/// printed in the order of the files, and counted.
+pub(crate) fn run(call: &Call, app: &mut App, job: Job<'_>) -> io::Result<Option<Record>> {
+    let Job { number, files, create, longest_result } = job;
     let mut files = files.into_iter();
     let Some(file) = files.next() else { return Ok(None) };
     let options = call.strictness().options();
     match call {
-        #[cfg(target_os = "linux")]
-        Call::Check(args) => return check::job(app, args, file).map(Some),
-        // Without workers, `check` walks its entries by itself, in `check::run`.
-        #[cfg(not(target_os = "linux"))]
-        Call::Check(_) => Ok(()),
+        Call::Check(args) => return Ok(Some(check::run(args, file, longest_result))),
         Call::Ls(args) => {
             with_archive(app, file, &options, |app, archive| ls::run(app, args, archive, number))
         }

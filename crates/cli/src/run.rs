@@ -16,8 +16,8 @@ use zten::write::FileSink;
 use zten_worker::Confinement;
 
 use crate::args::{Call, Check};
+use crate::commands::check::{Entries, Entry, Record};
 use crate::commands::{self, Create, Job, check, convert};
-use crate::input::file::{Opened, model_path};
 use crate::output::app::App;
 use crate::output::report::Problem;
 
@@ -31,22 +31,42 @@ pub(crate) fn run(app: &mut App, call: &Call, mode: Confinement) -> io::Result<(
     if mode == Confinement::Require || wants_jobs {
         return app.usage("--require-sandbox and --jobs are available on Linux only");
     }
-    if let Call::Check(args) = call {
-        return check::run(app, args);
-    }
+    run_here(app, call)
+}
+
+/// Runs a command in this process.
+fn run_here(app: &mut App, call: &Call) -> io::Result<()> {
+    let mut entries = match Entries::of(call) {
+        Ok(entries) => entries,
+        Err(message) => return app.usage(message),
+    };
+    let mut checks = match call {
+        Call::Check(args) => Some(check::Output::begin(app, args, &entries)?),
+        _ => None,
+    };
     let outputs = Outputs::of(call);
-    for (number, paths) in (0..).zip(call.paths().chunks(call.files_of_job())) {
-        let open = |path: &PathBuf| {
-            let model = model_path(path).filter(|_| call.finds_models()).transpose();
-            model
-                .and_then(|model| Opened::open(model.as_ref().unwrap_or(path), call.strictness()))
-                .map_err(|error| Box::new(Problem::io(path, &error)))
+    for number in 0.. {
+        let job_entries = match entries.next_job(call) {
+            Ok(Some(job_entries)) => job_entries,
+            Ok(None) => break,
+            Err(message) => return app.usage(message),
         };
-        let job = Job { number, files: paths.iter().map(open).collect(), create: &outputs };
-        commands::run(call, app, job)?;
+        let open = |entry: &Entry| {
+            let file = entry.opened(call.strictness());
+            file.map_err(|error| Box::new(Problem::io(&entry.path, &error)))
+        };
+        let files = job_entries.iter().map(open).collect();
+        let job = Job { number, files, create: &outputs, longest_result: usize::MAX };
+        let record = commands::run(call, app, job)?;
+        if let (Some(checks), Some(record), Some(entry)) =
+            (&mut checks, record, job_entries.first())
+        {
+            let also = entry.also.clone();
+            checks.record(app, &entry.path, &Record { also, ..record })?;
+        }
         app.out.flush()?;
     }
-    Ok(())
+    checks.map_or(Ok(()), |checks| checks.end(app))
 }
 
 /// The files that a command writes. A file that is not published is removed when the value is dropped.

@@ -90,7 +90,7 @@ pub enum Ending {
     ForbiddenCall,
     /// The worker used more processor time than its budget (`SIGXCPU`).
     ProcessorTime,
-    /// The worker wrote to a file (`SIGXFSZ`).
+    /// The worker wrote more to a file than it may (`SIGXFSZ`). The workers of a pool may write nothing.
     Output,
     /// The worker aborted (`SIGABRT`): usually memory ran out where an allocation cannot fail.
     Aborted,
@@ -130,7 +130,7 @@ impl fmt::Display for Ending {
         match self {
             Self::ForbiddenCall => f.write_str("it made a forbidden system call (SIGSYS)"),
             Self::ProcessorTime => f.write_str("it exceeded its processor time (SIGXCPU)"),
-            Self::Output => f.write_str("it wrote to a file (SIGXFSZ)"),
+            Self::Output => f.write_str("it wrote more to a file than it may (SIGXFSZ)"),
             Self::Aborted => f.write_str("it aborted, probably out of memory (SIGABRT)"),
             Self::Panicked => f.write_str("it panicked"),
             Self::Signal(9) => f.write_str("it was killed (SIGKILL)"),

@@ -52,8 +52,12 @@ fn main() {
         ("only_linux_confines", only_linux_confines),
         ("pipes_are_no_files", pipes_are_no_files),
     ];
+    // An emulator starts this program, and workers would be started without it.
+    let is_emulated = std::env::var_os("ZTEN_TEST_RUNNER").is_some();
     for (name, test) in tests.into_iter().chain(linux::TESTS) {
-        if wanted.as_ref().is_none_or(|wanted| name.contains(wanted.as_str())) {
+        if is_emulated && name != "pipes_are_no_files" {
+            println!("NOT TESTED: {name}, which starts processes");
+        } else if wanted.as_ref().is_none_or(|wanted| name.contains(wanted.as_str())) {
             let start = std::time::Instant::now();
             test();
             println!("test {name} ... ok ({:.2} s)", start.elapsed().as_secs_f32());

@@ -17,6 +17,7 @@
     zten.numpy.save_file({"w": array}, "new.zt")
 
     zten.check("model.zt")                     # a Report, true if the file is valid
+    zten.check("upload.pt", sandbox=True)      # the same Report, from a confined process
     zten.check_batch(paths)                    # columns; never raises
     zten.explain(error.rule)                   # what the rule requires, and what to do
     zten.convert("model.gguf", "new.zt")       # any format to zTensor, safetensors or NumPy files
@@ -40,7 +41,7 @@ from typing import TYPE_CHECKING
 from . import numpy
 from ._check import Columns, Note, Report, Rule, check, check_batch, explain
 from ._component import Component
-from ._errors import Error, Invalid, LimitExceeded, Unsupported
+from ._errors import Error, Invalid, LimitExceeded, SandboxError, Unsupported
 from ._file import Digests, File, Limits, Source, open
 from ._safe_open import safe_open
 from ._tensor import Slice, Tensor
@@ -63,6 +64,7 @@ __all__ = [
     "Note",
     "Report",
     "Rule",
+    "SandboxError",
     "Simple",
     "Slice",
     "Source",

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, TypedDict
 
-from . import _zten
+from . import _sandbox, _zten
 from ._file import Limits, Source, frozen, strictness
 
 
@@ -145,6 +145,7 @@ def check(
     limits: Limits | None = None,
     tolerate: Iterable[str] = (),
     shards: bool = True,
+    sandbox: bool = False,
 ) -> Report:
     """Reads all of a file, validates every rule, and returns a report. Faults of the file are in the report and raise no
     exception, even if the file cannot be read.
@@ -154,9 +155,22 @@ def check(
         manifest_only: validate only the header, and read no data.
         canonical: require the canonical form, too.
         limits, tolerate, shards: as for :func:`zten.open`.
+        sandbox: read the file in a confined process (Linux), which the command ``zten`` starts: ``pip install zten[cli]``.
+            ``source`` is a path. The report is the same. If the process is ended, the verdict is ``"error"`` and the message
+            says why: a limit on memory or time, or a forbidden system call.
+
+    Raises:
+        SandboxError: the command is not installed or has another version, or the kernel cannot confine processes.
     """
     how = strictness(limits, tolerate, canonical, shards)
-    found = _zten.check(frozen(source), how, manifest_only)
+    if sandbox:
+        if not isinstance(source, (str, os.PathLike)):
+            raise TypeError(f"source is {type(source).__name__}, expected a path: the sandbox opens files by their paths")
+        # Raises the exceptions for wrong options.
+        _zten.check_batch([], how, manifest_only, 1)
+        found = _sandbox.check([os.fsdecode(source)], how, manifest_only, None)[0]
+    else:
+        found = _zten.check(frozen(source), how, manifest_only)
     path = _zten.shown(source) if isinstance(source, (str, os.PathLike)) else None
     notes = [Note(**note) for note in found["notes"]]
     fields: dict[str, Any] = {**found, "file": path, "notes": notes}
@@ -172,6 +186,8 @@ def check_batch(
     tolerate: Iterable[str] = (),
     shards: bool = True,
     threads: int | None = None,
+    sandbox: bool = False,
+    jobs: int | None = None,
 ) -> Columns:
     """Checks many files on several threads. Faults of the files raise no exception: a missing file has the verdict
     ``"error"``.
@@ -179,17 +195,32 @@ def check_batch(
     Args:
         paths: the files.
         threads: the number of files that are read at the same time; the number of processors by default.
+        sandbox: read the files in confined processes, as for :func:`check`. A process that is ended is replaced by another,
+            so one file cannot keep the others from being checked.
+        jobs: the number of confined processes, at most 256; the number of processors by default. With ``sandbox`` it takes
+            the place of ``threads``.
         manifest_only, canonical, limits, tolerate, shards: as for :func:`check`.
 
     Returns:
         Columns with one row for each path, in the order of the paths.
+
+    Raises:
+        SandboxError: as for :func:`check`.
     """
     if isinstance(paths, (str, bytes, os.PathLike)):
         raise TypeError(f"paths is {type(paths).__name__}, expected an iterable of paths; check() takes one")
     files = [os.fsdecode(path) for path in paths]
     how = strictness(limits, tolerate, canonical, shards)
-    threads = (os.cpu_count() or 1) if threads is None else max(threads, 1)
-    found = _zten.check_batch(files, how, manifest_only, threads)
+    if (jobs if not sandbox else threads) is not None:
+        raise ValueError("jobs is for sandbox=True, and threads for sandbox=False")
+    given = jobs if sandbox else threads
+    workers = (os.cpu_count() or 1) if given is None else max(given, 1)
+    if sandbox:
+        # Raises the exceptions for wrong options.
+        _zten.check_batch([], how, manifest_only, 1)
+        found = _sandbox.check(files, how, manifest_only, workers)
+    else:
+        found = _zten.check_batch(files, how, manifest_only, workers)
     return Columns(
         file=[_zten.shown(path) for path in files],
         verdict=[one["verdict"] for one in found],

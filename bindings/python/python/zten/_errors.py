@@ -80,6 +80,12 @@ class LimitExceeded(Error):
     prefix ``limit-``."""
 
 
+class SandboxError(OSError):
+    """Files could not be checked in confined processes, and nothing is known about their content: the command ``zten`` is not
+    installed or has another version than the package, the kernel cannot confine processes, or the command ended early.
+    """
+
+
 def _clause(rule: str) -> str | None:
     facts = _zten.explain(rule)
     return None if facts is None else facts["clause"]

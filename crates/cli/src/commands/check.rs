@@ -10,77 +10,33 @@ mod sarif;
 mod tally;
 mod validate;
 
-use std::io::{self, Write as _};
-
-#[cfg(target_os = "linux")]
-use zten_worker::process::PART;
-
 use crate::args::Check;
-use crate::escape;
-#[cfg(target_os = "linux")]
 use crate::input::file::Opened;
-use crate::output::app::App;
-#[cfg(target_os = "linux")]
-use crate::output::kind::{Kind, Outcome};
-use crate::output::report::Problem;
-#[cfg(target_os = "linux")]
-use crate::output::report::remove_names;
-pub(crate) use entries::Entries;
-#[cfg(target_os = "linux")]
-pub(crate) use entries::Entry;
+use crate::output::kind::Outcome;
+use crate::output::report::{Problem, remove_names};
+pub(crate) use entries::{Entries, Entry};
 pub(crate) use output::Output;
-#[cfg(target_os = "linux")]
 use record::Form;
-#[cfg(target_os = "linux")]
 pub(crate) use record::Record;
 use validate::validate;
 
-/// Checks all files in this process.
-pub(crate) fn run(app: &mut App, args: &Check) -> io::Result<()> {
-    let mut output = Output::begin(app, args)?;
-    let mut entries = match Entries::of(args) {
-        Ok(entries) => entries,
-        Err(error) => return app.usage(list_error(args, &error)),
-    };
-    output.count_skipped(&entries);
-    loop {
-        let entry = match entries.next() {
-            Ok(Some(entry)) => entry,
-            Ok(None) => return output.end(app),
-            Err(error) => return app.usage(list_error(args, &error)),
-        };
-        let path = &entry.path;
-        let file = entry.opened(&args.strictness);
-        let file = file.map_err(|error| Box::new(Problem::io(path, &error)));
-        let outcome = file.and_then(|file| validate(path, file, args));
-        output.outcome(app, &entry, &outcome)?;
-        app.out.flush()?;
-    }
-}
-
-/// Checks one file in a worker, and renders the text that the broker prints.
-#[cfg(target_os = "linux")]
-pub(crate) fn job(
-    app: &mut App,
-    args: &Check,
-    file: Result<Opened, Box<Problem>>,
-) -> io::Result<Kind> {
+/// Checks one file, and returns the rendered outcome. If its text is longer than `longest` bytes, the outcome is rendered
+/// without the names that the file holds.
+pub(crate) fn run(args: &Check, file: Result<Opened, Box<Problem>>, longest: usize) -> Record {
     let path = match &file {
         Ok(file) => file.path.clone(),
         Err(problem) => problem.path().to_owned(),
     };
     let form = Form::of(args);
     let outcome = file.and_then(|file| validate(&path, file, args));
-    let mut record = Record::new(form, &path, &outcome);
-    if record.text.len() > PART {
-        record = Record::new(form, &path, &without_names(outcome));
+    let record = Record::new(form, &path, &outcome);
+    if record.text.len() <= longest {
+        return record;
     }
-    app.out.write_all(record.text.as_bytes())?;
-    Ok(record.kind)
+    Record::new(form, &path, &without_names(outcome))
 }
 
-/// Removes the names that the file holds from `outcome`: they may be longer than a message of a worker.
-#[cfg(target_os = "linux")]
+/// Removes the names that the file holds from `outcome`.
 fn without_names(outcome: Outcome) -> Outcome {
     match outcome {
         Ok(mut valid) => {
@@ -89,10 +45,4 @@ fn without_names(outcome: Outcome) -> Outcome {
         }
         Err(problem) => Err(Box::new(problem.without_names())),
     }
-}
-
-/// Returns the message that the list of files cannot be read, because of `error`.
-pub(crate) fn list_error(args: &Check, error: &io::Error) -> String {
-    let list = args.files_from.as_deref().unwrap_or_else(|| "-".as_ref());
-    format!("--files-from {}: {error}", escape::path(list))
 }

@@ -211,7 +211,6 @@ impl Problem {
     }
 
     /// Returns the path of the file as messages show it.
-    #[cfg(target_os = "linux")]
     pub(crate) fn path(&self) -> &Path {
         &self.file
     }
@@ -222,7 +221,6 @@ impl Problem {
     }
 
     /// Returns the problem without names from the file, which may be of any length. The numbers of objects stay.
-    #[cfg(target_os = "linux")]
     pub(crate) fn without_names(mut self) -> Self {
         self.finding.object = None;
         self.finding.component = None;
@@ -258,7 +256,6 @@ pub(crate) fn status(verdict: Verdict) -> Status {
 }
 
 /// Removes the names of objects and components from `notes`.
-#[cfg(target_os = "linux")]
 pub(crate) fn remove_names(notes: &mut [Finding]) {
     for note in notes {
         note.object = None;

@@ -20,10 +20,10 @@ use std::time::{Duration, Instant};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use zten::ReadAt as _;
 use zten::shards::{ShardFile, ShardFinder, Want};
-use zten_worker::Confinement;
 use zten_worker::process::{
     DESCRIPTORS, Failure, Greeting, PART, Packet, invalid, is_gone, is_too_many,
 };
+use zten_worker::{Confinement, Ending};
 
 use crate::args::Call;
 use crate::commands::Create as _;
@@ -160,10 +160,8 @@ impl<'a> Broker<'a> {
         let source = Source::new(call)?;
         let checks = match call {
             Call::Check(args) => {
-                let output = check::Output::begin(app, args);
-                let mut output = output.map_err(|error| error.to_string())?;
-                output.count_skipped(&source.entries);
-                Some(output)
+                let output = check::Output::begin(app, args, &source.entries);
+                Some(output.map_err(|error| error.to_string())?)
             }
             _ => None,
         };
@@ -622,7 +620,7 @@ impl<'a> Broker<'a> {
                 }
                 "it ended early".to_owned()
             }
-            (None, Ok(status)) => status.to_string(),
+            (None, Ok(status)) => Ending::from(status).to_string(),
             (None, Err(error)) => error.to_string(),
         };
         let mut tasks: VecDeque<_> = std::mem::take(&mut running.tasks);

@@ -4,12 +4,12 @@
 //! from the socket it can write only to standard output (for `cat`) and to the output files of the command.
 
 use std::fs::File;
-use std::io;
+use std::io::{self, Write as _};
 use std::path::Path;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
-use zten_worker::process::{Start, confine, receive_start};
+use zten_worker::process::{PART, Start, confine, receive_start};
 
 use crate::args::{Call, RemoteSettings};
 use crate::commands;
@@ -70,8 +70,12 @@ pub(crate) fn run() -> io::Result<()> {
     }
     while let Some((number, files)) = next_job(&channel, call)? {
         let mut app = App::in_worker(&channel, call.writes_data());
-        let job = Job { number, files, create: &*channel };
-        let ran = commands::run(call, &mut app, job);
+        let job = Job { number, files, create: &*channel, longest_result: PART };
+        let ran = commands::run(call, &mut app, job).and_then(|record| {
+            let Some(record) = record else { return Ok(None) };
+            app.out.write_all(record.text.as_bytes())?;
+            Ok(Some(record.kind))
+        });
         let is_written = app.is_written();
         let (status, kind) = app.finish(ran)?;
         let has_files = is_written || status == Status::Success;

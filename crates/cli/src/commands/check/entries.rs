@@ -13,8 +13,9 @@ use std::sync::Arc;
 
 use zten::source::open_regular;
 
-use crate::args::Check;
 use crate::args::strictness::Strictness;
+use crate::args::{Call, Check};
+use crate::escape;
 use crate::input::file::{Opened, model_path};
 use crate::link::origin::Origin;
 use list::{List, Named};
@@ -93,7 +94,7 @@ impl Entry {
     }
 
     /// Opens the file. Its sibling files are opened when they are asked for.
-    pub(super) fn opened(&self, strictness: &Strictness) -> io::Result<Opened> {
+    pub(crate) fn opened(&self, strictness: &Strictness) -> io::Result<Opened> {
         if matches!(self.found, Found::Named) {
             let opened = Opened::open(&self.path, strictness);
             return opened.map_err(|error| self.advised(error));
@@ -118,11 +119,18 @@ pub(crate) struct Entries {
 }
 
 impl Entries {
-    /// Creates the list of the files that the command line `args` asks for.
+    /// Creates the iterator over the files that `call` reads.
     ///
     /// # Errors
-    /// The list that it names cannot be opened.
-    pub(crate) fn of(args: &Check) -> io::Result<Self> {
+    /// The list of files cannot be opened.
+    pub(crate) fn of(call: &Call) -> Result<Self, String> {
+        match call {
+            Call::Check(args) => Self::of_check(args).map_err(|error| list_error(args, &error)),
+            _ => Ok(Self::named(call.paths(), call.finds_models())),
+        }
+    }
+
+    fn of_check(args: &Check) -> io::Result<Self> {
         let end = if args.null { 0 } else { b'\n' };
         let list = args.files_from.as_ref().map(|path| List::open(path, end)).transpose()?;
         let (named, walk) = (
@@ -139,8 +147,7 @@ impl Entries {
     }
 
     /// Creates the iterator over the files at `paths`. If `finds_models` is true, a folder is replaced by the one model in it.
-    #[cfg(target_os = "linux")]
-    pub(crate) fn named(paths: Vec<PathBuf>, finds_models: bool) -> Self {
+    fn named(paths: Vec<PathBuf>, finds_models: bool) -> Self {
         let (named, walk) = (paths.into_iter(), DirectoryWalk::new(Suffixes::new(&[]), false));
         let (list, recursive, takes_folders) = (None, false, false);
         Self { named, list, walk, recursive, takes_folders, finds_models }
@@ -159,11 +166,28 @@ impl Entries {
         self.list.as_ref().map(List::descriptor)
     }
 
+    /// Returns the files of the next job of `call`, or `None` at the end.
+    ///
+    /// # Errors
+    /// The list of files cannot be read.
+    pub(crate) fn next_job(&mut self, call: &Call) -> Result<Option<Vec<Entry>>, String> {
+        let mut entries = Vec::new();
+        while entries.len() < call.files_of_job() {
+            let next = self.next().map_err(|error| match call {
+                Call::Check(args) => list_error(args, &error),
+                _ => error.to_string(),
+            });
+            let Some(entry) = next? else { return Ok(None) };
+            entries.push(entry);
+        }
+        Ok(Some(entries))
+    }
+
     /// Returns the next file, or `None` at the end.
     ///
     /// # Errors
     /// The list of files cannot be read. Errors of a file or folder are reported when the entry is opened.
-    pub(crate) fn next(&mut self) -> io::Result<Option<Entry>> {
+    fn next(&mut self) -> io::Result<Option<Entry>> {
         loop {
             if let Some(FoundFile { path, also, file, has_weights }) = self.walk.next() {
                 let takes_folders = self.takes_folders;
@@ -195,6 +219,12 @@ impl Entries {
             }));
         }
     }
+}
+
+/// Returns the message that the list of files cannot be read, because of `error`.
+fn list_error(args: &Check, error: &io::Error) -> String {
+    let list = args.files_from.as_deref().unwrap_or_else(|| "-".as_ref());
+    format!("--files-from {}: {error}", escape::path(list))
 }
 
 /// Returns whether that is a folder, or a link to one.

@@ -7,14 +7,13 @@ use tempfile::SpooledTempFile;
 
 #[cfg(target_os = "linux")]
 use super::about;
-use super::entries::{Entries, Entry, Reason, Suffixes};
+use super::entries::{Entries, Reason, Suffixes};
 use super::record::{Form, Record};
 use super::sarif;
 use super::tally::Tally;
 use crate::args::Check;
 use crate::link::status::Status;
 use crate::output::app::App;
-use crate::output::kind::Outcome;
 #[cfg(target_os = "linux")]
 use crate::output::report::Problem;
 use crate::output::report::{Verdict, status};
@@ -43,8 +42,8 @@ pub(crate) struct Output {
 }
 
 impl Output {
-    /// Begins it.
-    pub(crate) fn begin(app: &mut App, args: &Check) -> io::Result<Self> {
+    /// Begins the output about the files of `entries`.
+    pub(crate) fn begin(app: &mut App, args: &Check, entries: &Entries) -> io::Result<Self> {
         let form = Form::of(args);
         if form == Form::Sarif {
             sarif::head(&mut app.out)?;
@@ -56,23 +55,11 @@ impl Output {
             allows_unsupported: args.allow_unsupported,
             counts_others: args.recursive,
             suffixes: Suffixes::new(&args.suffix),
-            tally: Tally::default(),
+            tally: Tally::new(entries.skipped()),
             artifacts: SpooledTempFile::new(HELD),
             has_results: false,
             has_artifacts: false,
         })
-    }
-
-    /// Prints the outcome of the file of `entry`.
-    pub(super) fn outcome(
-        &mut self,
-        app: &mut App,
-        entry: &Entry,
-        outcome: &Outcome,
-    ) -> io::Result<()> {
-        let record = Record::new(self.form, &entry.path, outcome);
-        let record = Record { also: entry.also.clone(), ..record };
-        self.record(app, &entry.path, &record)
     }
 
     /// Prints `record`, the rendered outcome of the file at `path`. Verdicts go to standard output. In text form, the error
@@ -127,11 +114,6 @@ impl Output {
             self.has_results = true;
         }
         Ok(())
-    }
-
-    /// Counts the entries of folders that `entries` skips.
-    pub(crate) fn count_skipped(&mut self, entries: &Entries) {
-        self.tally.skipped = entries.skipped();
     }
 
     /// Returns the message that no file was checked, with the reason and advice.

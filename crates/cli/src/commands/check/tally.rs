@@ -27,6 +27,11 @@ pub(super) struct Tally {
 }
 
 impl Tally {
+    /// Creates a tally without files, with the counts of skipped entries, which grow as folders are listed.
+    pub(super) fn new(skipped: Arc<Skipped>) -> Self {
+        Self { skipped, ..Self::default() }
+    }
+
     /// Counts one more file.
     pub(super) fn note(&mut self, kind: &Kind) {
         self.files = self.files.saturating_add(1);

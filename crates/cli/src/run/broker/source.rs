@@ -10,7 +10,7 @@ use zten_worker::process::{Failure, Packet, is_too_many};
 
 use super::ordered::Ordered;
 use crate::args::Call;
-use crate::commands::check::{self, Entries, Entry};
+use crate::commands::check::{Entries, Entry};
 use crate::link::message::{Input, InputKind, Reply};
 use crate::run::budget::{DeferredFiles, Lengths, Task};
 use crate::source::remote::{Remote, is_remote};
@@ -132,13 +132,7 @@ impl<'a> Source<'a> {
     /// # Errors
     /// The list of files cannot be opened.
     pub(super) fn new(call: &'a Call) -> Result<Self, String> {
-        let entries = match call {
-            Call::Check(args) => {
-                Entries::of(args).map_err(|error| check::list_error(args, &error))?
-            }
-            _ => Entries::named(call.paths(), call.finds_models()),
-        };
-        let (again, held) = (VecDeque::new(), None);
+        let (entries, again, held) = (Entries::of(call)?, VecDeque::new(), None);
         Ok(Self { call, entries, next: 0, again, held, is_read: false, failed: None })
     }
 
@@ -167,24 +161,14 @@ impl<'a> Source<'a> {
         if self.is_read || !ordered.has_room(self.next) || !self.entries.is_ready() {
             return None;
         }
-        let mut entries = Vec::new();
-        while entries.len() < self.call.files_of_job() {
-            match self.entries.next() {
-                Ok(Some(entry)) => entries.push(entry),
-                Ok(None) => {
-                    self.is_read = true;
-                    return None;
-                }
-                Err(error) => {
-                    self.failed = match self.call {
-                        Call::Check(args) => Some(check::list_error(args, &error)),
-                        _ => Some(error.to_string()),
-                    };
-                    self.is_read = true;
-                    return None;
-                }
+        let entries = match self.entries.next_job(self.call) {
+            Ok(Some(entries)) => entries,
+            ended => {
+                self.failed = ended.err();
+                self.is_read = true;
+                return None;
             }
-        }
+        };
         let number = self.next;
         self.next = number.saturating_add(1);
         Some(Item { number, entries, alone: false })

@@ -170,7 +170,7 @@ fn a_file_that_ends_a_process_is_a_line() {
         .map(|name| (*name, if name.ends_with("3-gib.zt") { "error" } else { "valid" }));
     assert_eq!(verdicts(&lines), wanted.collect::<Vec<_>>());
     let message = lines[2]["message"].as_str().unwrap();
-    assert!(message.contains("has ended: signal: 9 (SIGKILL)"), "{message}");
+    assert!(message.contains("has ended: it was killed (SIGKILL)"), "{message}");
     std::fs::remove_file(&path).unwrap();
     assert!(check(&["--jobs=1", names[0]]).status.success());
 }

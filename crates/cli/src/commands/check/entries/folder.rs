@@ -228,6 +228,7 @@ mod system {
             fs::canonicalize(&self.0)
         }
 
+        #[expect(clippy::unused_self, reason = "the method has the signature of the one for Unix")]
         pub(in super::super) fn path_of(&self, _: &OsStr) -> Option<PathBuf> {
             None
         }

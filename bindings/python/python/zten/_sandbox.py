@@ -1,0 +1,166 @@
+"""Checking files in confined processes, by the command ``zten``."""
+
+from __future__ import annotations
+
+import functools
+import json
+import os
+import shutil
+import subprocess
+import sys
+from importlib import metadata
+from typing import TYPE_CHECKING, Any
+
+from . import _zten
+from ._errors import SandboxError
+
+if TYPE_CHECKING:
+    from ._zten import _Found, _Strictness
+
+_SCHEMA = 2
+"""The version of the documents that the command prints: ``docs/json.md``."""
+
+_MAX_JOBS = 256
+"""The largest number of confined processes that the command starts."""
+
+_PATH_MAX = 4096
+"""The number of bytes from which on Linux opens no path."""
+
+_OPTION = "; -r checks all files in it"
+"""Advice about a folder that only the command gives: the package has no such option."""
+
+_FIELDS = (
+    "verdict",
+    "level",
+    "format",
+    "rule",
+    "clause",
+    "offset",
+    "object",
+    "component",
+    "shard",
+    "message",
+    "advice",
+)
+
+_NOTE_FIELDS = (
+    "rule",
+    "clause",
+    "offset",
+    "object",
+    "component",
+    "shard",
+    "more",
+    "message",
+    "advice",
+)
+
+
+def check(files: list[str], how: _Strictness, manifest_only: bool, jobs: int | None) -> list[_Found]:
+    """Checks ``files`` in up to ``jobs`` confined processes, or in one that may use several threads, and returns their reports
+    in the order of ``files``.
+
+    Raises:
+        SandboxError: the command is missing or ended early, or the kernel cannot confine processes.
+    """
+    paths = [os.fsencode(file) for file in files]
+    # These names cannot be in the list that the command reads. They name no file, so checking them here reads nothing.
+    nameless = [n for n, path in enumerate(paths) if not path or b"\0" in path or len(path) >= _PATH_MAX]
+    found = dict(
+        zip(nameless, _zten.check_batch([files[n] for n in nameless], how, manifest_only, 1), strict=True)
+    )
+    listed = [n for n in range(len(paths)) if n not in found]
+    command = _command()
+    if listed:
+        arguments = _arguments(how, manifest_only, min(jobs, len(listed)) if jobs else None)
+        # The command reads standard input for the name "-".
+        names = (b"./-" if paths[n] == b"-" else paths[n] for n in listed)
+        lines = _run(command, arguments, b"".join(name + b"\0" for name in names), len(listed))
+        found.update(zip(listed, map(_report, lines), strict=True))
+    return [found[n] for n in range(len(paths))]
+
+
+def _arguments(how: _Strictness, manifest_only: bool, jobs: int | None) -> list[str]:
+    """Returns the command line for the options, which the native module has accepted."""
+    limits, tolerate, canonical, shards = how
+    if canonical and tolerate:
+        raise ValueError("canonical and tolerate exclude each other in the sandbox: a tolerated file is not canonical")
+    arguments = ["check", "--json", "--require-sandbox", "--color=never", "--null", "--files-from=-"]
+    arguments += [f"--limit={name}={value}" for name, value in limits.items()]
+    arguments += [f"--tolerate={name}" for name in tolerate]
+    arguments += ["--manifest-only"] * manifest_only + ["--canonical"] * canonical
+    arguments += [] if shards else ["--no-shards"]
+    return arguments if jobs is None else [*arguments, f"--jobs={min(jobs, _MAX_JOBS)}"]
+
+
+def _run(command: str, arguments: list[str], names: bytes, number: int) -> list[bytes]:
+    """Runs the command, and returns the ``number`` lines that it prints."""
+    # An exception, such as that of an interrupt, kills the command, and the workers end with the command.
+    ended = subprocess.run([command, *arguments], input=names, capture_output=True, check=False)
+    lines = ended.stdout.splitlines()
+    if ended.returncode not in range(4) or len(lines) != number:
+        said = ended.stderr.decode(errors="replace").strip()
+        if not said:
+            status = ended.returncode
+            said = f"it ended with status {status}" if status >= 0 else f"signal {-status} ended it"
+        raise SandboxError(f"`zten check` has checked {len(lines)} of {number} files: {said}")
+    return lines
+
+
+def _report(line: bytes) -> _Found:
+    """Converts a document of ``zten check --json``."""
+    try:
+        document = json.loads(line, object_hook=_integer)
+        if document["schema"] != _SCHEMA:
+            raise ValueError
+        notes = [{name: note[name] for name in _NOTE_FIELDS} for note in document["notes"]]
+        fields: Any = {**{name: document[name] for name in _FIELDS}, "notes": notes}
+    except (ValueError, KeyError, TypeError):
+        raise SandboxError("the command `zten` printed a report that this package cannot read") from None
+    found: _Found = fields
+    if found["verdict"] == "error":
+        found["message"] = found["message"].removesuffix(_OPTION)
+    return found
+
+
+def _integer(document: dict[str, Any]) -> Any:
+    """Returns an integer for the document of one that is too large for a double."""
+    return int(document["$int"]) if document.keys() == {"$int"} else document
+
+
+def _command() -> str:
+    """Returns the path of the command, which has the version of this package."""
+    from . import __version__
+
+    if not sys.platform.startswith("linux"):
+        raise SandboxError("only Linux can confine the processes that check files: call without `sandbox`")
+    advice = f"`pip install zten-cli=={__version__}` installs it"
+    path = _installed() or shutil.which("zten")
+    if path is None:
+        raise SandboxError(f"the command `zten`, which starts confined processes, is not installed: {advice}")
+    try:
+        state = os.stat(path)
+        version = _version(path, state.st_ino, state.st_mtime_ns)
+    except OSError as error:
+        raise SandboxError(f"the command {path!r} cannot be run: {error}; {advice}") from error
+    if version != f"zten {__version__}":
+        raise SandboxError(f"{path!r} is {version!r}, expected version {__version__} of the package: {advice}")
+    return path
+
+
+def _installed() -> str | None:
+    """Returns the path of the command that pip has installed into the environment of this package, if there is one."""
+    try:
+        files = metadata.files("zten-cli") or []
+    except metadata.PackageNotFoundError:
+        return None
+    paths = (os.fspath(file.locate()) for file in files if file.name == "zten")
+    return next((path for path in paths if os.path.isfile(path)), None)
+
+
+# The inode and the time of the last change are keys, because the command may be replaced while this process runs.
+@functools.lru_cache(maxsize=8)
+def _version(path: str, inode: int, changed: int) -> str:
+    """Returns what the command at ``path`` prints as its version."""
+    ended = subprocess.run([path, "--version"], stdin=subprocess.DEVNULL, capture_output=True, check=False)
+    return ended.stdout.decode(errors="replace").strip()
