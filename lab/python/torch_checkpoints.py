@@ -50,7 +50,7 @@ def unread() -> dict[str, object]:
     return {
         "columns": base.to_sparse_csc(),
         "quantized": torch.quantize_per_tensor(base, 0.5, 0, torch.qint8),
-        "conjugated": torch.conj(base.to(torch.complex64)),
+        "negated": torch._neg_view(torch.arange(3)),  # noqa: SLF001
         "meta": base.to("meta"),
         "float4": torch.zeros(4, dtype=torch.uint8).view(torch.float4_e2m1fn_x2),
     }
@@ -66,6 +66,7 @@ def values() -> dict[str, object]:
     zone = datetime.timezone(datetime.timedelta(hours=1), "x")
     return {
         "sparse": {"a": base.to_sparse(), "b": base, "c": base.to_sparse_csr()},
+        "views": {"a": torch.conj(base.to(torch.complex64)), "b": torch._neg_view(base)},  # noqa: SLF001
         "set": {"a": {base}, "b": base},
         "numpy": {"a": base, "f8": np.float64(0.5), "i4": np.int32(-7), "bool": np.bool_(True), "text": np.str_("ä")},
         "arrays": {

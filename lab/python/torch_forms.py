@@ -861,9 +861,10 @@ def tensors() -> Iterator[Form]:
         ),
         "nested": ("unsupported", torch.nested.nested_tensor([torch.ones(2), torch.ones(3)])),
         "meta": ("unsupported", BASE.to("meta")),
-        "conjugated": ("unsupported", torch.arange(6).to(torch.complex64).conj()),
-        "negated": ("unsupported", torch._neg_view(BASE)),  # noqa: SLF001
-        "imaginary-conjugated": ("unsupported", torch.view_as_complex(torch.ones(3, 2)).conj().imag),
+        "conjugated": ("valid", torch.arange(6).to(torch.complex64).conj()),
+        "negated": ("valid", torch._neg_view(BASE)),  # noqa: SLF001
+        "negated-integers": ("unsupported", torch._neg_view(torch.arange(3))),  # noqa: SLF001
+        "imaginary-conjugated": ("valid", torch.view_as_complex(torch.ones(3, 2)).conj().imag),
         "float4": ("unsupported", torch.zeros(4, dtype=torch.uint8).view(torch.float4_e2m1fn_x2)),
         "complex32": ("unsupported", torch.zeros(2, dtype=torch.complex32)),
     }
@@ -991,10 +992,10 @@ def tensors() -> Iterator[Form]:
     # Views that show their elements conjugated or negated.
     complex_ = storage("ComplexFloatStorage", text("0"), text("cpu"), 3)
     for name, expected, facts in (
-        ("metadata-conj", "unsupported", dict_of((text("conj"), TRUE))),
-        ("metadata-neg", "unsupported", dict_of((text("neg"), TRUE))),
-        ("metadata-both", "unsupported", dict_of((text("conj"), TRUE), (text("neg"), TRUE))),
-        ("metadata-false", "invalid", dict_of((text("conj"), FALSE))),
+        ("metadata-conj", "valid", dict_of((text("conj"), TRUE))),
+        ("metadata-neg", "valid", dict_of((text("neg"), TRUE))),
+        ("metadata-both", "valid", dict_of((text("conj"), TRUE), (text("neg"), TRUE))),
+        ("metadata-false", "valid", dict_of((text("conj"), FALSE))),
         ("metadata-word", "invalid", dict_of((text("banana"), TRUE))),
         ("metadata-number", "invalid", dict_of((text("conj"), integer(1)))),
         ("metadata-list", "invalid", EMPTY_LIST),
@@ -1048,7 +1049,9 @@ def keys() -> Iterator[Form]:
         ("large", long(1 << 80), long(1 << 80)),
         ("bytes", encoded(b"x"), encoded(b"x")),
     ):
-        yield f"invalid--keys-equal-{name}.pt", archive(dict_of((first, one), (second, two)))
+        # zten does not compare integers of more than 64 bits, and leaves out the values under such keys.
+        expected = "valid" if name.startswith("large") else "invalid"
+        yield f"{expected}--keys-equal-{name}.pt", archive(dict_of((first, one), (second, two)))
     for name, first, second in (
         ("integer-and-text", integer(1), text("1")),
         ("none-and-text", NONE, text("None")),

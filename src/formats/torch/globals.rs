@@ -339,7 +339,7 @@ pub(super) fn is_of_script(module: &[u8]) -> bool {
 
 /// Returns whether `name` is that of a class of one dtype in the module `numpy.dtypes`.
 fn is_class_of_dtype(name: &[u8]) -> bool {
-    name.ends_with(b"DType") && name.iter().all(u8::is_ascii_alphanumeric)
+    name.len() > 5 && name.ends_with(b"DType") && name.iter().all(u8::is_ascii_alphanumeric)
 }
 
 /// Returns the layout of tensors called `name`; `None` if there is no such layout.
@@ -535,6 +535,7 @@ mod tests {
             ("numpy", "load"),
             ("numpy.dtypes", "os.systemDType"),
             ("numpy.dtypes", ""),
+            ("numpy.dtypes", "DType"),
             ("builtins", "eval"),
             ("builtins", "set frozenset"),
             ("builtins", ""),

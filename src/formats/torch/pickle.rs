@@ -583,7 +583,8 @@ impl<'p> Pickle<'p> {
     fn facts_of(&self, item: Value) -> u16 {
         let mutable = if self.is_mutable(item) { Fact::HasMutable.bit() } else { 0 };
         match item {
-            Value::Bool(_) => 0,
+            // `torch.Size` makes integers of bools, so a shape with bools would become other attributes than in Python.
+            Value::Bool(_) => Fact::HasOtherThanInts.bit(),
             Value::Int(at) if self.int(at).is_some() => 0,
             item if self.is_scalar(item) => Fact::HasOtherThanInts.bit() | mutable,
             _ => Fact::HasOtherThanInts.bit() | Fact::HasOtherThanScalars.bit() | mutable,

@@ -376,6 +376,9 @@ fn values() -> Broken {
             let float = b"G\x3f\xf0\0\0\0\0\0\0".to_vec();
             value(&call("torch", "Size", &[tuple(&[int(1), float])]))
         }),
+        ("torch-call", "size-of-bools", {
+            value(&call("torch", "Size", &[tuple(&[int(1), b"\x88".to_vec()])]))
+        }),
         ("torch-call", "device-zeros", value(&call("torch", "device", &[text("cuda:01")]))),
         ("torch-call", "state", value(b"]}b")),
         ("torch-call", "object", value(b"ctorch\nSize\n)\x81")),
