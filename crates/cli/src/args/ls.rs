@@ -1,4 +1,4 @@
-//! The arguments of `zten ls` and `zten stat`, which select objects in the same way.
+//! The arguments of `zten ls`, and the patterns and orders of tensors that other commands take, too.
 
 use std::path::PathBuf;
 
@@ -20,31 +20,16 @@ Exit status:
   2  wrong usage, a pattern that matches nothing, or a file could not be read
   3  no file is invalid, and one needs what is not supported";
 
-pub(crate) const STAT_HELP: &str = "\
-Examples:
-  zten stat model.safetensors                        Compute the statistics of all objects
-  zten stat model.safetensors 'layers.[0-3].*'       Compute the statistics of some objects
-  zten stat --fail-on nan,inf model.safetensors      Fail if there are NaN or infinities
-
-Exit status:
-  0  all objects were read, and no element is of a kind that --fail-on names
-  1  an element is of a kind that --fail-on names, or the file is invalid, or exceeds a limit
-  2  wrong usage, a pattern that matches nothing, or the file could not be read
-  3  the file needs what is not supported";
-
-/// The options that select objects, and their order.
+/// The patterns that select tensors.
 #[derive(Debug, clap::Args, Serialize, Deserialize)]
-pub(crate) struct Filter {
-    /// Select the objects whose names match: * matches any characters, ? one character, [a-z] one of a set, and \ takes
+pub(crate) struct Patterns {
+    /// Select the tensors whose names match: * matches any characters, ? one character, [a-z] one of a set, and \ takes
     /// the next character literally
     #[arg(value_name = "PATTERN")]
     pub(crate) patterns: Vec<String>,
-    /// Put the objects in this order [default: name; with --json, the order of the file]
-    #[arg(long, value_name = "ORDER")]
-    pub(crate) sort: Option<Sort>,
 }
 
-/// An order of objects.
+/// An order of tensors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum, Serialize, Deserialize)]
 pub(crate) enum Sort {
     /// Sort by name, with numbers in names by value
@@ -63,7 +48,10 @@ pub(crate) struct Ls {
     #[serde(with = "os_path")]
     pub(crate) file: PathBuf,
     #[command(flatten)]
-    pub(crate) select: Filter,
+    pub(crate) select: Patterns,
+    /// Put the tensors in this order [default: name; with --json, the order of the file]
+    #[arg(long, value_name = "ORDER")]
+    pub(crate) sort: Option<Sort>,
     /// List this file, too; may be repeated
     #[arg(long, value_name = "FILE")]
     #[serde(with = "os_path::list")]
@@ -76,32 +64,4 @@ pub(crate) struct Ls {
     pub(crate) json: bool,
     #[command(flatten)]
     pub(crate) strictness: Strictness,
-}
-
-/// `zten stat`
-#[derive(Debug, clap::Args, Serialize, Deserialize)]
-pub(crate) struct Stat {
-    /// Read this file, of any supported format
-    #[arg(value_name = "FILE")]
-    #[serde(with = "os_path")]
-    pub(crate) file: PathBuf,
-    #[command(flatten)]
-    pub(crate) select: Filter,
-    /// Exit with 1 if an object has elements of this kind; may be repeated or separated by commas
-    #[arg(long, value_name = "WHAT", value_delimiter = ',')]
-    pub(crate) fail_on: Vec<Unwanted>,
-    /// Print one JSON document
-    #[arg(long)]
-    pub(crate) json: bool,
-    #[command(flatten)]
-    pub(crate) strictness: Strictness,
-}
-
-/// A kind of elements that `--fail-on` rejects.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum, Serialize, Deserialize)]
-pub(crate) enum Unwanted {
-    /// Fail on elements that are not a number
-    Nan,
-    /// Fail on positive or negative infinities
-    Inf,
 }

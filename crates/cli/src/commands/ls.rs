@@ -35,7 +35,8 @@ pub(crate) fn run(
     number: u64,
 ) -> io::Result<()> {
     let default = (!args.json).then_some(Sort::Name);
-    let selection = match Selection::new(archive, &args.select, default) {
+    let patterns = &args.select.patterns;
+    let selection = match Selection::new(archive, patterns, args.sort.or(default)) {
         Ok(selection) => selection,
         // Other commands take several files, so the user may have meant the pattern as a file name.
         Err(message) => {

@@ -6,7 +6,7 @@ use zten::Tensor;
 use zten_report::glob::Glob;
 use zten_report::natural;
 
-use crate::args::{Filter, Sort};
+use crate::args::Sort;
 use crate::escape;
 use crate::input::file::FileWithShards;
 use crate::source::remote::shown;
@@ -23,23 +23,23 @@ pub(crate) struct Selection<'a> {
 }
 
 impl<'a> Selection<'a> {
-    /// Selects the objects whose names match a pattern of `select`, or all objects if there are no patterns. `default` is the
-    /// order if `select` has none.
+    /// Selects the tensors whose names match one of `patterns`, or all tensors if there are no patterns, in the order `sort`, or
+    /// in the order of the file.
     ///
     /// # Errors
     /// A pattern matches no object.
     pub(crate) fn new(
         archive: &'a FileWithShards,
-        select: &Filter,
-        default: Option<Sort>,
+        patterns: &[String],
+        sort: Option<Sort>,
     ) -> Result<Self, String> {
-        let patterns: Vec<_> = select.patterns.iter().map(|pattern| Glob::new(pattern)).collect();
+        let globs: Vec<_> = patterns.iter().map(|pattern| Glob::new(pattern)).collect();
         let mut found = vec![patterns.is_empty(); patterns.len().max(1)];
         let mut ordinals = Vec::new();
         for object in archive.tensors() {
             let mut is_asked = patterns.is_empty();
-            for (pattern, found) in patterns.iter().zip(&mut found) {
-                let matches = pattern.matches(object.name());
+            for (glob, found) in globs.iter().zip(&mut found) {
+                let matches = glob.matches(object.name());
                 is_asked |= matches;
                 *found |= matches;
             }
@@ -47,7 +47,7 @@ impl<'a> Selection<'a> {
                 ordinals.push(object.ordinal());
             }
         }
-        let missing = select.patterns.iter().zip(&found).find(|(_, found)| !**found);
+        let missing = patterns.iter().zip(&found).find(|(_, found)| !**found);
         if let Some((pattern, _)) = missing {
             let bare = pattern.replace(['*', '?', '\\'], "");
             let near = nearest(&bare, archive.tensors().map(|object| object.name()), 0.6);
@@ -57,7 +57,7 @@ impl<'a> Selection<'a> {
             return Err(format!("{path}: no object matches the pattern {pattern}{near}"));
         }
         let mut selection = Self { archive, ordinals };
-        match select.sort.or(default) {
+        match sort {
             None => {}
             Some(Sort::Name) => {
                 selection.sort_by(|one, other| natural::compare(one.name(), other.name()));
