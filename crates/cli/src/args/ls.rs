@@ -12,6 +12,7 @@ Examples:
   zten ls model.safetensors                      List all objects, layer 2 before layer 10
   zten ls model.safetensors '*.mlp.*' lm_head.*  List objects whose names match
   zten ls --tree model.safetensors               Fold layers.{0..31} into one line each
+  zten ls --tree --depth 1 model.safetensors     Sum parameters and bytes of the outermost groups
   zten ls --sort size model.safetensors          Put the largest first
 
 Exit status:
@@ -40,6 +41,12 @@ pub(crate) enum Sort {
     Offset,
 }
 
+/// Parses a number of levels of a tree.
+fn depth(text: &str) -> Result<usize, String> {
+    let depth = text.parse().ok().filter(|depth| *depth > 0);
+    depth.ok_or_else(|| "expected a number from 1".to_owned())
+}
+
 /// `zten ls`
 #[derive(Debug, clap::Args, Serialize, Deserialize)]
 pub(crate) struct Ls {
@@ -59,6 +66,9 @@ pub(crate) struct Ls {
     /// Fold objects whose names differ only in a number, and group the other objects at dots
     #[arg(long, conflicts_with_all = ["json", "sort"])]
     pub(crate) tree: bool,
+    /// Show only this many levels of the tree; each group shows the sums of what is below it
+    #[arg(long, value_name = "N", requires = "tree", value_parser = depth)]
+    pub(crate) depth: Option<usize>,
     /// Print one JSON document for each file, with exact values (see docs/json.md)
     #[arg(long)]
     pub(crate) json: bool,

@@ -67,7 +67,7 @@ fn list(
     }
     let mut common = Vec::new();
     if args.tree {
-        tree::list(out, selection)?;
+        tree::list(out, selection, args.depth.unwrap_or(usize::MAX))?;
     } else {
         common = rows(out, selection)?;
     }

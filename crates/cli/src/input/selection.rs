@@ -49,12 +49,9 @@ impl<'a> Selection<'a> {
         }
         let missing = patterns.iter().zip(&found).find(|(_, found)| !**found);
         if let Some((pattern, _)) = missing {
-            let bare = pattern.replace(['*', '?', '\\'], "");
-            let near = nearest(&bare, archive.tensors().map(|object| object.name()), 0.6);
-            let near = near.map(|near| format!("; did you mean {}?", escape::quoted(near)));
-            let (pattern, near) = (escape::quoted(pattern), near.unwrap_or_default());
             let path = escape::path(&shown(&archive.path));
-            return Err(format!("{path}: no object matches the pattern {pattern}{near}"));
+            let names = archive.tensors().map(|object| object.name());
+            return Err(format!("{path}: {}", no_match(pattern, names)));
         }
         let mut selection = Self { archive, ordinals };
         match sort {
@@ -107,6 +104,15 @@ pub(crate) fn stored(object: &Tensor<'_>) -> u64 {
     let owners = object.components().filter(|component| !component.is_field_of_records());
     let lengths = owners.map(|component| component.extent().length());
     lengths.fold(0, u64::saturating_add)
+}
+
+/// Returns the sentence that no tensor matches `pattern`, with the most similar of `names`.
+pub(crate) fn no_match<'n>(pattern: &str, names: impl Iterator<Item = &'n str>) -> String {
+    let bare = pattern.replace(['*', '?', '\\'], "");
+    let near = nearest(&bare, names, 0.6);
+    let near = near.map(|near| format!("; did you mean {}?", escape::quoted(near)));
+    let (pattern, near) = (escape::quoted(pattern), near.unwrap_or_default());
+    format!("no tensor matches the pattern {pattern}{near}")
 }
 
 /// Returns the name that is most similar to `wanted`, or `None` if none has a similarity (0 to 1) above `least`.

@@ -451,14 +451,14 @@ fn patterns_select() {
     ] {
         let complaint = failed(zten(["ls", path.to_str().unwrap(), "model.*", pattern]), 2);
         let wanted =
-            format!(": no object matches the pattern {pattern:?}; did you mean {near:?}?{also}\n");
+            format!(": no tensor matches the pattern {pattern:?}; did you mean {near:?}?{also}\n");
         assert!(complaint.ends_with(&wanted), "{complaint}");
     }
     let output = zten(["ls", path.to_str().unwrap(), "\u{1b}zzz"]);
     assert!(
         ended(&output)
             .2
-            .ends_with(&format!(": no object matches the pattern \"\\u{{1b}}zzz\"{also}\n")),
+            .ends_with(&format!(": no tensor matches the pattern \"\\u{{1b}}zzz\"{also}\n")),
         "{output:?}"
     );
 }
@@ -467,28 +467,37 @@ fn patterns_select() {
 fn a_tree_folds_layers() {
     let folder = tempfile::tempdir().unwrap();
     let wanted = "\
-NAME                                 COUNT  TYPE  SHAPE              STORED
-lm_head.weight                           1  bf16  [128256, 4096]   1002 MiB
-model                                  290                         14.0 GiB
-  embed_tokens.weight                    1  bf16  [128256, 4096]   1002 MiB
-  layers.{0..31}                       288                         13.0 GiB
-    input_layernorm.weight              32  bf16  [4096]          256.0 KiB
-    mlp                                 96                         10.5 GiB
-      down_proj.weight                  32  bf16  [4096, 14336]     3.5 GiB
-      gate_proj.weight                  32  bf16  [14336, 4096]     3.5 GiB
-      up_proj.weight                    32  bf16  [14336, 4096]     3.5 GiB
-    post_attention_layernorm.weight     32  bf16  [4096]          256.0 KiB
-    self_attn                          128                          2.5 GiB
-      k_proj.weight                     32  bf16  [1024, 4096]    256.0 MiB
-      o_proj.weight                     32  bf16  [4096, 4096]      1.0 GiB
-      q_proj.weight                     32  bf16  [4096, 4096]      1.0 GiB
-      v_proj.weight                     32  bf16  [1024, 4096]    256.0 MiB
-  norm.weight                            1  bf16  [4096]            8.0 KiB
+NAME                                 COUNT  TYPE  SHAPE              PARAMETERS     STORED
+lm_head.weight                           1  bf16  [128256, 4096]    525,336,576   1002 MiB
+model                                  290                        7,504,924,672   14.0 GiB
+  embed_tokens.weight                    1  bf16  [128256, 4096]    525,336,576   1002 MiB
+  layers.{0..31}                       288                        6,979,584,000   13.0 GiB
+    input_layernorm.weight              32  bf16  [4096]                131,072  256.0 KiB
+    mlp                                 96                        5,637,144,576   10.5 GiB
+      down_proj.weight                  32  bf16  [4096, 14336]   1,879,048,192    3.5 GiB
+      gate_proj.weight                  32  bf16  [14336, 4096]   1,879,048,192    3.5 GiB
+      up_proj.weight                    32  bf16  [14336, 4096]   1,879,048,192    3.5 GiB
+    post_attention_layernorm.weight     32  bf16  [4096]                131,072  256.0 KiB
+    self_attn                          128                        1,342,177,280    2.5 GiB
+      k_proj.weight                     32  bf16  [1024, 4096]      134,217,728  256.0 MiB
+      o_proj.weight                     32  bf16  [4096, 4096]      536,870,912    1.0 GiB
+      q_proj.weight                     32  bf16  [4096, 4096]      536,870,912    1.0 GiB
+      v_proj.weight                     32  bf16  [1024, 4096]      134,217,728  256.0 MiB
+  norm.weight                            1  bf16  [4096]                  4,096    8.0 KiB
 291 objects, 291 components, 15.0 GiB, safetensors
 8,030,261,248 parameters: 15.0 GiB of bf16
 ";
     let shown = ls(&model_file(&folder), &["--tree"]);
     assert_eq!(shown, wanted);
+    // Groups of two levels, with the sums of what is below them.
+    let shown = ls(&model_file(&folder), &["--tree", "--depth=2"]);
+    let shallow = wanted.lines().filter(|line| !line.starts_with("    "));
+    let cells = |line: &str| line.split_whitespace().collect::<Vec<_>>().join(" ");
+    let all = |text: &mut dyn Iterator<Item = &str>| text.map(cells).collect::<Vec<_>>();
+    assert_eq!(all(&mut shown.lines()), all(&mut shallow.into_iter()));
+    for wrong in [&["--depth=1"][..], &["--tree", "--depth=0"]] {
+        assert_eq!(crate::run("ls", &model_file(&folder), wrong).status.code(), Some(2));
+    }
     // Experts of layers, layers of another shape, and what is missing.
     let path = folder.path().join("experts.safetensors");
     let mut tensors = Vec::new();
@@ -502,12 +511,12 @@ model                                  290                         14.0 GiB
     tensors.push(("h.01.b".to_owned(), "F32", vec![3]));
     model(&path, &tensors);
     let wanted = "\
-NAME                    COUNT  TYPE  SHAPE  STORED
-h                          18                162 B
-  {0..1,5,7}.b              4  f32   [3]      48 B
-  {0..2}.x.{0..3}.w        12  f32   [2]      96 B
-  01.b                      1  f32   [3]      12 B
-  2.b                       1  f16   [3]       6 B
+NAME                    COUNT  TYPE  SHAPE  PARAMETERS  STORED
+h                          18                       42   162 B
+  {0..1,5,7}.b              4  f32   [3]            12    48 B
+  {0..2}.x.{0..3}.w        12  f32   [2]            24    96 B
+  01.b                      1  f32   [3]             3    12 B
+  2.b                       1  f16   [3]             3     6 B
 ";
     let shown = ls(&path, &["--tree"]);
     let rows: Vec<_> = shown

@@ -217,7 +217,7 @@ fn unwanted_elements_fail() {
         (
             Some(2),
             format!(
-                "{fp8}: no object matches the pattern \"f8_e5m3\"; did you mean \"f8_e5m2\"?\n"
+                "{fp8}: no tensor matches the pattern \"f8_e5m3\"; did you mean \"f8_e5m2\"?\n"
             )
         )
     );
