@@ -86,7 +86,7 @@ impl Call {
 
     /// Returns whether the worker writes data to standard output, past the broker.
     pub(crate) fn writes_data(&self) -> bool {
-        matches!(self, Self::Cat(_))
+        matches!(self, Self::Cat(_) | Self::Ls(Ls { attribute: Some(_), .. }))
     }
 
     /// Returns whether the command writes files.

@@ -13,6 +13,7 @@ Examples:
   zten ls model.safetensors '*.mlp.*' lm_head.*  List objects whose names match
   zten ls --tree model.safetensors               Fold layers.{0..31} into one line each
   zten ls --tree --depth 1 model.safetensors     Sum parameters and bytes of the outermost groups
+  zten ls model.gguf --attribute tokenizer.chat_template > chat.jinja
   zten ls --sort size model.safetensors          Put the largest first
 
 Exit status:
@@ -69,6 +70,10 @@ pub(crate) struct Ls {
     /// Show only this many levels of the tree; each group shows the sums of what is below it
     #[arg(long, value_name = "N", requires = "tree", value_parser = depth)]
     pub(crate) depth: Option<usize>,
+    /// Print the value of this attribute and nothing else: text as it is (on a terminal with hidden characters escaped), any other
+    /// value as JSON
+    #[arg(long, value_name = "KEY", conflicts_with_all = ["patterns", "sort", "tree", "json"])]
+    pub(crate) attribute: Option<String>,
     /// Print one JSON document for each file, with exact values (see docs/json.md)
     #[arg(long)]
     pub(crate) json: bool,

@@ -34,6 +34,15 @@ pub(crate) fn run(
     archive: &FileWithShards,
     number: u64,
 ) -> io::Result<()> {
+    if let Some(key) = &args.attribute {
+        return match attributes::value(&mut app.out, archive.attributes(), key)? {
+            Ok(()) => Ok(()),
+            Err(message) => {
+                let path = escape::path(&shown(&archive.path));
+                app.usage(format_args!("{path}: {message}"))
+            }
+        };
+    }
     let default = (!args.json).then_some(Sort::Name);
     let patterns = &args.select.patterns;
     let selection = match Selection::new(archive, patterns, args.sort.or(default)) {

@@ -115,6 +115,13 @@ pub(crate) fn no_match<'n>(pattern: &str, names: impl Iterator<Item = &'n str>) 
     format!("no tensor matches the pattern {pattern}{near}")
 }
 
+/// Returns the sentence that there is no attribute `key`, with the most similar of `keys`.
+pub(crate) fn no_attribute<'n>(key: &str, keys: impl Iterator<Item = &'n str>) -> String {
+    let near = nearest(key, keys, 0.8);
+    let near = near.map(|near| format!("; did you mean {}?", escape::quoted(near)));
+    format!("no attribute named {}{}", escape::quoted(key), near.unwrap_or_default())
+}
+
 /// Returns the name that is most similar to `wanted`, or `None` if none has a similarity (0 to 1) above `least`.
 pub(crate) fn nearest<'n>(
     wanted: &str,

@@ -560,3 +560,45 @@ fn long_names_are_shortened_on_a_terminal() {
     let all = succeeded_text(zten(args));
     assert!(all.contains(&name), "{all}");
 }
+
+/// A file whose attribute `template` is a text with newlines and characters that a terminal must not get.
+fn with_template(folder: &Path, template: &str) -> PathBuf {
+    let path = folder.join("template.zt");
+    let source = folder.join("source.safetensors");
+    model(&source, &[("a".to_owned(), "F32", vec![1])]);
+    let set = format!("template={}", serde_json::to_string(template).unwrap());
+    let (source, out) = (source.to_str().unwrap(), path.to_str().unwrap());
+    succeeded_text(zten(["convert", source, out, "--set", &set, "--set", "list=[1,\"\u{7f}\"]"]));
+    path
+}
+
+#[test]
+fn one_attribute_is_printed_as_it_is() {
+    let folder = tempfile::tempdir().unwrap();
+    let template = "{% for m in x %}\n\t{{ m }}\u{1b}[31m\u{202e}\n{% endfor %}";
+    let path = with_template(folder.path(), template);
+    for mode in [&[][..], &["--no-sandbox"]] {
+        let of = |key: &str| {
+            let args = ["ls", path.to_str().unwrap(), "--attribute", key];
+            zten([&args, mode].concat())
+        };
+        assert_eq!(succeeded_text(of("template")), template);
+        assert_eq!(succeeded_text(of("list")), "[1,\"\\u007f\"]\n");
+        let complaint = failed(of("templat"), 2);
+        let wanted = ": no attribute named \"templat\"; did you mean \"template\"?\n";
+        assert!(complaint.ends_with(wanted), "{complaint}");
+    }
+    let both = zten(["ls", path.to_str().unwrap(), "--attribute=list", "--json"]);
+    assert_eq!(both.status.code(), Some(2));
+}
+
+#[cfg(unix)]
+#[test]
+fn an_attribute_cannot_change_the_terminal() {
+    use crate::terminal::{On, run};
+    let folder = tempfile::tempdir().unwrap();
+    let path = with_template(folder.path(), "a\n\tb\u{1b}[31m\r\u{202e}\n");
+    let shown = run(On::Both, &[], ["ls", path.to_str().unwrap(), "--attribute", "template"]);
+    let tab = shown.terminal.replace('\t', "        ");
+    assert_eq!(tab, "a\n        b\\u{1b}[31m\\u{d}\\u{202e}\n\n");
+}
