@@ -10,6 +10,7 @@ pub(crate) mod diff;
 mod edit;
 pub(crate) mod hash;
 mod ls;
+pub(crate) mod nearest;
 pub(crate) mod os_path;
 mod remote;
 pub(crate) mod rename;

@@ -24,7 +24,7 @@ Exit status:
   0  the contents are equal, or within the tolerance
   1  they differ, or a file is invalid, or exceeds a limit
   2  wrong usage, or a file could not be read
-  3  a file needs what is not supported; unread objects are named, and all others are compared";
+  3  a file needs what is not supported; unread tensors are named, and all others are compared";
 
 /// `zten diff`
 #[derive(Debug, clap::Args, Serialize, Deserialize)]

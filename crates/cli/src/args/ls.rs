@@ -9,8 +9,8 @@ use crate::args::strictness::Strictness;
 
 pub(crate) const LS_HELP: &str = "\
 Examples:
-  zten ls model.safetensors                      List all objects, layer 2 before layer 10
-  zten ls model.safetensors '*.mlp.*' lm_head.*  List objects whose names match
+  zten ls model.safetensors                      List all tensors, layer 2 before layer 10
+  zten ls model.safetensors '*.mlp.*' lm_head.*  List tensors whose names match
   zten ls --tree model.safetensors               Fold layers.{0..31} into one line each
   zten ls --tree --depth 1 model.safetensors     Sum parameters and bytes of the outermost groups
   zten ls model.gguf --attribute tokenizer.chat_template > chat.jinja
@@ -25,8 +25,8 @@ Exit status:
 /// The patterns that select tensors.
 #[derive(Debug, clap::Args, Serialize, Deserialize)]
 pub(crate) struct Patterns {
-    /// Select the tensors whose names match: * matches any characters, ? one character, [a-z] one of a set, and \ takes
-    /// the next character literally
+    /// Select the tensors whose names match: * matches any characters, ? one character, [a-z] one of a set, {a,b} one of
+    /// several patterns, {0..31} a number of a range, and \ takes the next character literally
     #[arg(value_name = "PATTERN")]
     pub(crate) patterns: Vec<String>,
 }
@@ -64,7 +64,7 @@ pub(crate) struct Ls {
     #[arg(long, value_name = "FILE")]
     #[serde(with = "os_path::list")]
     pub(crate) also: Vec<PathBuf>,
-    /// Fold objects whose names differ only in a number, and group the other objects at dots
+    /// Fold tensors whose names differ only in a number, and group the other tensors at dots
     #[arg(long, conflicts_with_all = ["json", "sort"])]
     pub(crate) tree: bool,
     /// Show only this many levels of the tree; each group shows the sums of what is below it

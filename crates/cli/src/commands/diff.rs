@@ -17,9 +17,9 @@ use zten_report::digests::kind;
 use zten_report::glob::Glob;
 use zten_report::natural;
 
+use crate::args::nearest::no_match;
 use crate::args::{Diff, Tolerance};
 use crate::input::file::{FileWithShards, Opened, stored};
-use crate::input::selection::no_match;
 use crate::input::sources::Sources;
 use crate::input::sums::{Of, Sums, sums};
 use crate::input::threads;

@@ -84,7 +84,7 @@ fn list(
     if archive.manifest().is_data_shard() {
         writeln!(out, "a data shard, which another file describes")?;
     }
-    let objects = counted(u64_from_usize(archive.len()), "object").to_string();
+    let objects = counted(u64_from_usize(archive.len()), "tensor").to_string();
     let objects =
         if selection.is_all() { objects } else { format!("{} of {objects}", selection.len()) };
     let mut line = vec![objects, counted(totals.all.components, "component").to_string()];

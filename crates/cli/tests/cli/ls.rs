@@ -17,7 +17,7 @@ q_proj           4 bits, groups of 8  [8, 8]    64 B
   packed_weight  i32                            32 B
   scales         f16                            16 B
   zeros          f16                            16 B
-1 object, 3 components, 64 B, zTensor 1.2 (version 1.2.0)
+1 tensor, 3 components, 64 B, zTensor 1.2 (version 1.2.0)
 all quantized_group, raw, no digest
 64 parameters: 32 B of f16, 32 B of i32
 ";
@@ -32,7 +32,7 @@ NAME        TYPE        SHAPE   STORED
 c64         complex64   [2, 3]    48 B
 c64_scalar  complex64   []         8 B
 c128        complex128  [2, 3]    96 B
-3 objects, 3 components, 152 B, zTensor 1.2 (version 1.2.0)
+3 tensors, 3 components, 152 B, zTensor 1.2 (version 1.2.0)
 all dense, raw, crc32c
 13 parameters: 96 B of complex128, 56 B of complex64
 ";
@@ -60,7 +60,7 @@ tagged = 0(\"2026-01-01T00:00:00Z\")
 
 NAME  TYPE  SHAPE  STORED
 t     f32   [2]       8 B
-1 object, 1 component, 8 B, zTensor 1.2 (version 1.2.0)
+1 tensor, 1 component, 8 B, zTensor 1.2 (version 1.2.0)
 all dense, raw, no digest
 2 parameters: 8 B of f32
 ";
@@ -101,7 +101,7 @@ NAME          FORMAT         TYPE                SHAPE  STORED
 \"\"            dense          \"重\\u{200b}\"? (u8)  [1]       1 B
 \"\\u{1b}[31m\"  \"de\\u{9}nse\"?  \"重\\u{200b}\"? (u8)  [1]       1 B
 重い          dense          \"重\\u{200b}\"? (u8)  [1]       1 B
-3 objects, 3 components, 3 B, zTensor 1.2 (version 1.2.0)
+3 tensors, 3 components, 3 B, zTensor 1.2 (version 1.2.0)
 all opaque, raw, no digest
 0 parameters: 3 B of other types
 3 opaque
@@ -290,10 +290,10 @@ fn several_files() {
     assert!(complaint.starts_with("reject/blob-alignment--v12-72.zt: "));
     let wanted = "\
 accept/1.2.3/empty.zt:
-0 objects, 0 components, 0 B, zTensor 1.2 (version 1.2.0)
+0 tensors, 0 components, 0 B, zTensor 1.2 (version 1.2.0)
 
 accept/0.1.0/empty.zt:
-0 objects, 0 components, 0 B, zTensor 0.1
+0 tensors, 0 components, 0 B, zTensor 0.1
 ";
     assert_eq!(out, wanted);
 }
@@ -388,7 +388,7 @@ fn a_model_fits_eighty_columns_in_natural_order() {
         .filter_map(|name| name.strip_prefix("model.layers.")?.split('.').next()?.parse().ok())
         .collect();
     assert!(layers.len() == 288 && layers.is_sorted(), "{layers:?}");
-    let end = "\n291 objects, 291 components, 15.0 GiB, safetensors\nall dense, raw, no digest\n\
+    let end = "\n291 tensors, 291 components, 15.0 GiB, safetensors\nall dense, raw, no digest\n\
                8,030,261,248 parameters: 15.0 GiB of bf16\n";
     assert!(listed.ends_with(end), "{listed}");
     #[cfg(unix)]
@@ -434,10 +434,13 @@ fn patterns_select() {
     ];
     assert_eq!(names(&listed), wanted);
     assert!(
-        listed.contains("\n3 of 291 objects, 3 components, 1.0 GiB, safetensors\n"),
+        listed.contains("\n3 of 291 tensors, 3 components, 1.0 GiB, safetensors\n"),
         "{listed}"
     );
     assert!(listed.contains("\n558,891,008 parameters: "), "{listed}");
+    // Braces are alternatives and ranges of numbers, as the tree prints them.
+    assert_eq!(names(&ls(&path, &["*.{2..3}.*.q_proj.*", "{lm_head,norm}.weight"])), wanted);
+    assert_eq!(names(&ls(&path, &["model.layers.{0..31}.mlp.*"])).len(), 96);
     let document: Value = serde_json::from_str(&ls(&path, &["--json", "*norm.weight"])).unwrap();
     assert_eq!(
         (document["objects"].as_array().unwrap().len(), &document["totals"]["objects"]),
@@ -484,7 +487,7 @@ model                                  290                        7,504,924,672 
       q_proj.weight                     32  bf16  [4096, 4096]      536,870,912    1.0 GiB
       v_proj.weight                     32  bf16  [1024, 4096]      134,217,728  256.0 MiB
   norm.weight                            1  bf16  [4096]                  4,096    8.0 KiB
-291 objects, 291 components, 15.0 GiB, safetensors
+291 tensors, 291 components, 15.0 GiB, safetensors
 8,030,261,248 parameters: 15.0 GiB of bf16
 ";
     let shown = ls(&model_file(&folder), &["--tree"]);
@@ -542,7 +545,7 @@ fn a_tree_of_odd_names_takes_no_long_time() {
     let begun = std::time::Instant::now();
     let shown = ls(&path, &["--tree"]);
     assert!(begun.elapsed().as_secs() < 60, "{:?}", begun.elapsed());
-    assert!(shown.contains("\n20400 objects, "), "{}", &shown[shown.len() - 200..]);
+    assert!(shown.contains("\n20400 tensors, "), "{}", &shown[shown.len() - 200..]);
 }
 
 #[cfg(unix)]

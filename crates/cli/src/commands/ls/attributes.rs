@@ -4,9 +4,9 @@ use std::io::{self, Write};
 
 use zten::attributes::{Attributes, Value};
 
+use crate::args::nearest::no_attribute;
 use crate::diagnostic;
 use crate::escape::{self, Name};
-use crate::input::selection::no_attribute;
 use crate::json::to_line;
 use crate::output::progress;
 use crate::value::Json;
