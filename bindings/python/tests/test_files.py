@@ -359,7 +359,7 @@ def test_other_signals_do_not_end_work(large: Path) -> None:
 def test_reports(tmp_path: Path) -> None:
     report = zten.check(DENSE)
     assert report and report.verdict == "valid"
-    assert report.message == "valid (1.2, 13 objects, 13 components, 282 B of data)"
+    assert report.message == "valid (1.2, 13 tensors, 13 components, 282 B of data)"
     shard = corpus.CORPUS / "v2/accept/data-shard.zt"
     for path in (DENSE, shard):
         assert zten.check(path).verdict == "valid"

@@ -14,7 +14,7 @@ be_u32             u32   [4]      16 B     16 B  raw       crc32c
 be_u64             u64   [4]      32 B     32 B  raw       crc32c
 be_zstd_requested  f32   [4]      25 B     16 B  zstd      -
 le_explicit        f32   [4]      16 B     16 B  raw       -
-15 objects, 15 components, 229 B stored, 220 B decoded, zTensor 0.1
+15 tensors, 15 components, 229 B stored, 220 B decoded, zTensor 0.1
 all dense
 60 parameters: 48 B of f32, 32 B of f64, 32 B of i64, 32 B of u64, 16 B of i32,
   16 B of u32, 8 B of bf16, 8 B of f16, 8 B of i16, 8 B of u16, 4 B of bool,

@@ -12,7 +12,7 @@ t_u8    u8    [5]       5 B
 t_u16   u16   [5]      10 B
 t_u32   u32   [5]      20 B
 t_u64   u64   [5]      40 B
-13 objects, 13 components, 235 B, zTensor 0.1
+13 tensors, 13 components, 235 B, zTensor 0.1
 all dense, raw, crc32c
 65 parameters: 40 B of f64, 40 B of i64, 40 B of u64, 20 B of f32, 20 B of i32,
   20 B of u32, 10 B of bf16, 10 B of f16, 10 B of i16, 10 B of u16,

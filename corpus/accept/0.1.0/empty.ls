@@ -1,1 +1,1 @@
-0 objects, 0 components, 0 B, zTensor 0.1
+0 tensors, 0 components, 0 B, zTensor 0.1

@@ -23,6 +23,6 @@ rows0            [0, 4]    35 B        ?
   indices  u64              9 B        ?
   indptr   u64             17 B      8 B
   values   f32              9 B        ?
-6 objects, 18 components, 397 B stored, ? decoded, zTensor 1.1 (version 1.1.0)
+6 tensors, 18 components, 397 B stored, ? decoded, zTensor 1.1 (version 1.1.0)
 all sparse_csr, zstd, sha256
 60 parameters: ? of u64, ? of f32, ? of f64, ? of bf16, ? of i8

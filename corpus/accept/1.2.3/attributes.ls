@@ -15,6 +15,6 @@ tagged = 0("2026-01-01T00:00:00Z")
 
 NAME  TYPE  SHAPE  STORED
 t     f32   [2]       8 B
-1 object, 1 component, 8 B, zTensor 1.2 (version 1.2.0)
+1 tensor, 1 component, 8 B, zTensor 1.2 (version 1.2.0)
 all dense, raw, no digest
 2 parameters: 8 B of f32

@@ -11,7 +11,7 @@ coo_u16         [3, 4]       55 B     72 B
 nnz0            [3, 4]       18 B      0 B
   coords  u64                 9 B      0 B
   values  f32                 9 B      0 B
-4 objects, 8 components, 189 B stored, 208 B decoded,
+4 tensors, 8 components, 189 B stored, 208 B decoded,
   zTensor 1.2 (version 1.2.0)
 all sparse_coo, zstd, crc32c
 66 parameters: 176 B of u64, 24 B of f32, 8 B of u16

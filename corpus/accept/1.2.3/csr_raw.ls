@@ -23,6 +23,6 @@ rows0            [0, 4]     8 B
   indices  u64              0 B
   indptr   u64              8 B
   values   f32              0 B
-6 objects, 18 components, 356 B, zTensor 1.2 (version 1.2.0)
+6 tensors, 18 components, 356 B, zTensor 1.2 (version 1.2.0)
 all sparse_csr, raw, no digest
 60 parameters: 296 B of u64, 32 B of f64, 16 B of f32, 8 B of bf16, 4 B of i8

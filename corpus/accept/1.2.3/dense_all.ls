@@ -12,7 +12,7 @@ t_u8    u8    [2, 3]     6 B
 t_u16   u16   [2, 3]    12 B
 t_u32   u32   [2, 3]    24 B
 t_u64   u64   [2, 3]    48 B
-13 objects, 13 components, 282 B, zTensor 1.2 (version 1.2.0)
+13 tensors, 13 components, 282 B, zTensor 1.2 (version 1.2.0)
 all dense, raw, no digest
 78 parameters: 48 B of f64, 48 B of i64, 48 B of u64, 24 B of f32, 24 B of i32,
   24 B of u32, 12 B of bf16, 12 B of f16, 12 B of i16, 12 B of u16,

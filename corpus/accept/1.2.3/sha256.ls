@@ -13,7 +13,7 @@ t_u16   u16   [5]      10 B     10 B  raw
 t_u32   u32   [5]      20 B     20 B  raw
 t_u64   u64   [5]      40 B     40 B  raw
 zs      f32   [5]      29 B     20 B  zstd
-14 objects, 14 components, 264 B stored, 255 B decoded,
+14 tensors, 14 components, 264 B stored, 255 B decoded,
   zTensor 1.2 (version 1.2.0)
 all dense, sha256
 70 parameters: 40 B of f32, 40 B of f64, 40 B of i64, 40 B of u64, 20 B of i32,

@@ -6,7 +6,7 @@ neg    u16   [50]         109 B     100 B
 s      f64   []            17 B       8 B
 ultra  u16   [500]        894 B    1000 B
 z      f32   [0]            9 B       0 B
-7 objects, 7 components, 15.3 KiB stored, 29.8 KiB decoded,
+7 tensors, 7 components, 15.3 KiB stored, 29.8 KiB decoded,
   zTensor 1.2 (version 1.2.0)
 all dense, zstd, sha256
 8,647 parameters: 16.0 KiB of f32, 11.7 KiB of i32, 1.1 KiB of u16,

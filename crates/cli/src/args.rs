@@ -10,9 +10,11 @@ pub(crate) mod diff;
 mod edit;
 pub(crate) mod hash;
 mod ls;
+pub(crate) mod nearest;
 pub(crate) mod os_path;
 mod remote;
 pub(crate) mod rename;
+mod stat;
 pub(crate) mod strictness;
 
 use std::path::PathBuf;
@@ -26,11 +28,12 @@ pub(crate) use cat::{Cat, HELP as CAT_HELP};
 pub(crate) use check::Check;
 pub(crate) use color::Color;
 pub(crate) use convert::{Convert, Digest, Float, Select, Tied, To, arguments};
-pub(crate) use diff::Diff;
+pub(crate) use diff::{Diff, Tolerance};
 pub(crate) use edit::Edit;
 pub(crate) use hash::{ContentAlgorithm, Hash};
-pub(crate) use ls::{Filter, LS_HELP, Ls, STAT_HELP, Sort, Stat, Unwanted};
+pub(crate) use ls::{LS_HELP, Ls, Patterns, Sort};
 pub(crate) use remote::Settings as RemoteSettings;
+pub(crate) use stat::{HELP as STAT_HELP, Stat, StatSort, Unwanted};
 
 const STATUS: &str = "Exit status:
   0  every file is valid

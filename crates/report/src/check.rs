@@ -49,7 +49,7 @@ pub fn summary(
     let contents = format!(
         "{}, {}, {}",
         generation.as_str(),
-        counted(tensors, "object"),
+        counted(tensors, "tensor"),
         counted(components, "component"),
     );
     let valid = if canonical { "valid and canonical" } else { "valid" };

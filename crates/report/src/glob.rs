@@ -1,18 +1,19 @@
 //! Shell patterns that select names.
 
 /// A pattern of names. `*` matches any characters, including dots and slashes; `?` matches one character; `[a-z]` matches one
-/// character of a set, and `[!a-z]` one character outside of the set. A character after a backslash matches itself, as does a
-/// bracket that is never closed.
+/// character of a set, and `[!a-z]` one character outside of the set. `{a,b}` matches what one of its patterns matches, and `{0..3}`
+/// a number from 0 to 3 without leading zeros; both can be combined, as in `{0..3,7}`. A character after a backslash matches itself, as
+/// does a bracket or brace that is never closed, and a brace around neither a comma nor two numbers.
 ///
 /// ```
-/// let glob = zten_report::glob::Glob::new("layers.[0-3].*.weight");
+/// let glob = zten_report::glob::Glob::new("layers.{0..3,31}.*.weight");
 /// assert!(glob.matches("layers.2.attention.wq.weight"));
 /// assert!(!glob.matches("layers.5.attention.wq.weight"));
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Glob(Vec<Token>);
 
-/// A token of a pattern.
+/// A token of a pattern, which is a state of an automaton: the tokens before it have matched a beginning of the name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Token {
     /// Any number of any characters.
@@ -23,13 +24,19 @@ enum Token {
     Char(char),
     /// One character in any of the `ranges`, or in none of them if `negated`.
     Set { ranges: Vec<(char, char)>, negated: bool },
+    /// A number between two numbers, both included, without leading zeros.
+    Number(u64, u64),
+    /// No character: the match continues at any of these tokens.
+    Either(Vec<usize>),
 }
 
 impl Token {
+    /// Returns whether the token matches exactly the character `own`.
     fn matches(&self, own: char) -> bool {
         match self {
-            Self::Star | Self::Any => true,
+            Self::Any => true,
             Self::Char(char) => *char == own,
+            Self::Star | Self::Number(..) | Self::Either(_) => false,
             Self::Set { ranges, negated } => {
                 ranges.iter().any(|(first, last)| (*first..=*last).contains(&own)) != *negated
             }
@@ -67,10 +74,102 @@ impl Token {
     }
 }
 
+/// A brace that is open while a pattern is parsed.
+struct Brace {
+    /// The index of the token of the brace.
+    open: usize,
+    /// The indices of the tokens of the commas in the brace.
+    commas: Vec<usize>,
+}
+
+impl Brace {
+    /// Makes alternatives of the tokens between the brace and its closing brace, which is the last of `tokens`. Without a comma, only
+    /// a range of numbers is one: the characters remain otherwise.
+    fn close(self, tokens: &mut [Token]) {
+        let close = tokens.len().saturating_sub(1);
+        let ends = self.commas.iter().copied().chain([close]);
+        let starts = [self.open].into_iter().chain(self.commas.iter().copied());
+        let (mut targets, mut numbers) = (Vec::new(), Vec::new());
+        for (start, end) in starts.zip(ends) {
+            let start = start.saturating_add(1);
+            targets.push(start);
+            numbers.push((start, range(tokens.get(start..end).unwrap_or_default())));
+        }
+        if self.commas.is_empty() && numbers.iter().all(|(_, number)| number.is_none()) {
+            return;
+        }
+        let after = close.saturating_add(1);
+        let mut put = |at: usize, token| {
+            if let Some(own) = tokens.get_mut(at) {
+                *own = token;
+            }
+        };
+        for (start, number) in numbers {
+            if let Some((first, last)) = number {
+                // A range has at least four characters, so the token after its first is its own.
+                put(start, Token::Number(first.min(last), first.max(last)));
+                put(start.saturating_add(1), Token::Either(vec![after]));
+            }
+        }
+        put(self.open, Token::Either(targets));
+        for comma in self.commas {
+            put(comma, Token::Either(vec![after]));
+        }
+        put(close, Token::Either(vec![after]));
+    }
+}
+
+/// Parses tokens as two numbers around two dots, as in `0..31`.
+fn range(tokens: &[Token]) -> Option<(u64, u64)> {
+    // Two numbers of 64 bits and the dots have at most 42 characters.
+    if tokens.len() > 42 {
+        return None;
+    }
+    let own = |token: &Token| if let Token::Char(own) = token { Some(*own) } else { None };
+    let text = tokens.iter().map(own).collect::<Option<String>>()?;
+    let number = |text: &str| {
+        let is_plain = text.bytes().all(|byte| byte.is_ascii_digit());
+        let is_plain = is_plain && (text == "0" || !text.starts_with('0'));
+        text.parse::<u64>().ok().filter(|_| is_plain)
+    };
+    let (first, last) = text.split_once("..")?;
+    number(first).zip(number(last))
+}
+
+/// The tokens at which a match may continue, each at most once.
+#[derive(Default)]
+struct Active {
+    tokens: Vec<usize>,
+    /// For each token, the last step in which it was added.
+    steps: Vec<usize>,
+}
+
+impl Active {
+    /// Adds a token in step `step`, and the tokens at which the match may continue without a character.
+    fn add(&mut self, at: usize, all: &[Token], step: usize) {
+        let mut rest = vec![at];
+        while let Some(at) = rest.pop() {
+            match self.steps.get_mut(at) {
+                Some(last) if *last != step => *last = step,
+                _ => continue,
+            }
+            match all.get(at) {
+                Some(Token::Either(targets)) => rest.extend(targets),
+                Some(Token::Star) => {
+                    self.tokens.push(at);
+                    rest.push(at.saturating_add(1));
+                }
+                _ => self.tokens.push(at),
+            }
+        }
+    }
+}
+
 impl Glob {
     /// Parses a pattern. Every text is a valid pattern.
     pub fn new(pattern: &str) -> Self {
         let (mut tokens, mut chars) = (Vec::new(), pattern.chars());
+        let mut braces: Vec<Brace> = Vec::new();
         // If one set is not closed, no later set is closed either. Skipping the search keeps parsing linear.
         let mut closes = true;
         while let Some(own) = chars.next() {
@@ -91,36 +190,72 @@ impl Glob {
                 }
                 own => Token::Char(own),
             });
+            let at = tokens.len().saturating_sub(1);
+            match (own, braces.last_mut()) {
+                ('{', _) => braces.push(Brace { open: at, commas: Vec::new() }),
+                (',', Some(brace)) => brace.commas.push(at),
+                ('}', Some(_)) => {
+                    if let Some(brace) = braces.pop() {
+                        brace.close(&mut tokens);
+                    }
+                }
+                _ => {}
+            }
         }
         Self(tokens)
     }
 
     /// Returns whether the pattern matches the whole `name`. The time is at most proportional to the product of their lengths.
     pub fn matches(&self, name: &str) -> bool {
-        let Self(tokens) = self;
-        let (mut at, mut chars) = (0_usize, name.chars());
-        // The last star, and the text that it has not matched yet. Backtracking to an earlier star is never necessary.
-        let mut star = None;
-        loop {
-            match (tokens.get(at), chars.clone().next()) {
-                (Some(Token::Star), _) => {
-                    at = at.saturating_add(1);
-                    star = Some((at, chars.clone()));
-                }
-                (Some(token), Some(own)) if token.matches(own) => {
-                    at = at.saturating_add(1);
-                    chars.next();
-                }
-                (None, None) => return true,
-                _ => {
-                    let Some((behind, rest)) = &mut star else { return false };
-                    if rest.next().is_none() {
-                        return false;
+        let Self(all) = self;
+        let end = all.len();
+        let steps = || vec![0; end.saturating_add(1)];
+        let (mut now, mut next) = (
+            Active { steps: steps(), ..Active::default() },
+            Active { steps: steps(), ..Active::default() },
+        );
+        // The numbers that have begun: the token, and the value of the digits so far. A value has at most 20 digits, so a token has at
+        // most 20 of them at a time.
+        let (mut begun, mut longer) = (Vec::<(usize, u64)>::new(), Vec::new());
+        now.add(0, all, 1);
+        for (step, own) in (1..).zip(name.chars()) {
+            next.tokens.clear();
+            longer.clear();
+            let digit = own.to_digit(10).map(u64::from);
+            for at in now.tokens.iter().copied() {
+                match (all.get(at), digit) {
+                    (Some(Token::Star), _) => next.add(at, all, step),
+                    (Some(Token::Number(..)), Some(digit)) => longer.push((at, digit)),
+                    (Some(token), _) if token.matches(own) => {
+                        next.add(at.saturating_add(1), all, step);
                     }
-                    (at, chars) = (*behind, rest.clone());
+                    _ => {}
                 }
             }
+            for (at, value) in begun.drain(..) {
+                // No digit follows a leading zero.
+                let value = if value == 0 {
+                    None
+                } else {
+                    digit.and_then(|digit| value.checked_mul(10)?.checked_add(digit))
+                };
+                longer.extend(value.map(|value| (at, value)));
+            }
+            for (at, value) in longer.iter().copied() {
+                let Some(Token::Number(first, last)) = all.get(at) else { continue };
+                if value <= *last {
+                    begun.push((at, value));
+                    if value >= *first {
+                        next.add(at.saturating_add(1), all, step);
+                    }
+                }
+            }
+            if next.tokens.is_empty() && begun.is_empty() {
+                return false;
+            }
+            std::mem::swap(&mut now, &mut next);
         }
+        now.tokens.contains(&end)
     }
 }
 
@@ -176,6 +311,36 @@ mod tests {
             (r"\*", "a", false),
             (r"a\", r"a\", true),
             (r"\[a]", "[a]", true),
+            ("a.{b,c}.*", "a.c.d", true),
+            ("a.{b,c}.*", "a.d.d", false),
+            ("{a,}b", "b", true),
+            ("{a*,b?}.c", "axx.c", true),
+            ("{a*,b?}.c", "bxx.c", false),
+            ("{a,b{c,d}}e", "bde", true),
+            ("{a,b{c,d}}e", "bd", false),
+            ("{a,{b}", "{a,{b}", true),
+            ("{a{b,c}", "{ac", true),
+            ("{a}", "{a}", true),
+            ("{a}", "a", false),
+            ("a,b}", "a,b}", true),
+            (r"\{a,b}", "{a,b}", true),
+            (r"{a\,b}", "{a,b}", true),
+            ("{[,],x}", ",", true),
+            ("l.{0..31}.w", "l.31.w", true),
+            ("l.{0..31}.w", "l.32.w", false),
+            ("l.{0..31}.w", "l.07.w", false),
+            ("l.{0..31}.w", "l..w", false),
+            ("l.{31..0}", "l.0", true),
+            ("{0..16,18..19,21}", "19", true),
+            ("{0..16,18..19,21}", "17", false),
+            ("{1..12}3", "123", true),
+            ("{1..12}{3..4}", "124", true),
+            ("*{5..7}", "layer1234567", true),
+            ("*{5..7}", "layer12345678", false),
+            ("{00..3}", "{00..3}", true),
+            ("{0..18446744073709551615}", "18446744073709551615", true),
+            ("{0..18446744073709551615}", "18446744073709551616", false),
+            ("{0..18446744073709551616}", "{0..18446744073709551616}", true),
         ] {
             assert_eq!(Glob::new(pattern).matches(name), matches, "{pattern:?} {name:?}");
         }
@@ -187,6 +352,11 @@ mod tests {
         let begun = Instant::now();
         assert!(!Glob::new(&pattern).matches(&name));
         assert!(Glob::new(&"[".repeat(1 << 20)).matches(&"[".repeat(1 << 20)));
+        // Alternatives in alternatives, and numbers that begin at every digit.
+        assert!(!Glob::new(&"{a,aa}".repeat(2_000)).matches(&"b".repeat(4_000)));
+        assert!(Glob::new(&"{a,aa}".repeat(1_000)).matches(&"a".repeat(1_500)));
+        assert!(Glob::new(&format!("{}{}", "{".repeat(20_000), ",}".repeat(20_000))).matches(""));
+        assert!(!Glob::new(&"*{1..999999}".repeat(100)).matches(&("7".repeat(4_000) + "x")));
         // Exponential matching would take longer than the universe, quadratic parsing an hour.
         assert!(begun.elapsed().as_secs() < 60);
     }

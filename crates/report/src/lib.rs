@@ -10,6 +10,7 @@ pub mod catalog;
 pub mod check;
 pub mod diagnostic;
 pub mod digests;
+pub mod dtype;
 pub mod glob;
 pub mod natural;
 pub mod notation;

@@ -19,6 +19,7 @@ use zten::rules::{Class, Row};
 use zten::{Component, DType, Digest, Encoding, Generation, Manifest, Tensor};
 
 use crate::catalog::{self, COMPRESSION, DIGEST, DTYPE, FORMAT, SIZE};
+use crate::dtype;
 use crate::size::{self, human};
 use crate::totals::dtype_name;
 
@@ -133,12 +134,28 @@ fn formats<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Vec<Stri
     names(deserializer, |name| check_known("format", name, &known))
 }
 
+/// Deserializes names of dtypes and of blocks in any case, and of dtypes under any of their names. The result has the names that the
+/// dtypes have in zTensor.
 fn dtypes<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Vec<String>>, D::Error> {
     let plain = DType::ALL.iter().filter(|dtype| **dtype != DType::Unknown).map(|own| own.name());
     let known: Vec<_> = plain.chain(Block::names()).collect();
-    names(deserializer, |name| {
-        if is_numpy_name(name) { Ok(()) } else { check_known("dtype", name, &known) }
-    })
+    let meant = |name: &str| {
+        let block = || Block::names().find(|own| own.eq_ignore_ascii_case(name));
+        dtype::parse(name).or_else(block)
+    };
+    let mut given = names(deserializer, |name| {
+        if is_numpy_name(name) || meant(name).is_some() {
+            Ok(())
+        } else {
+            check_known("dtype", name, &known)
+        }
+    })?;
+    for name in given.iter_mut().flatten() {
+        if let Some(meant) = meant(name) {
+            meant.clone_into(name);
+        }
+    }
+    Ok(given)
 }
 
 fn digests<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Vec<String>>, D::Error> {

@@ -26,24 +26,36 @@ pub fn human(bytes: u64) -> String {
     text
 }
 
-/// Parses a number of bytes with an optional binary unit.
+/// The units of sizes, in upper case, and their bytes. A single letter is a binary unit, because limits and memory are binary.
+const UNITS: [(&str, u64); 14] = [
+    ("", 1),
+    ("B", 1),
+    ("K", 1 << 10),
+    ("KB", 1_000),
+    ("KIB", 1 << 10),
+    ("M", 1 << 20),
+    ("MB", 1_000_000),
+    ("MIB", 1 << 20),
+    ("G", 1 << 30),
+    ("GB", 1_000_000_000),
+    ("GIB", 1 << 30),
+    ("T", 1 << 40),
+    ("TB", 1_000_000_000_000),
+    ("TIB", 1 << 40),
+];
+
+/// Parses a number of bytes with an optional unit in any case: `5GB` is decimal, `8GiB` and `8G` are binary.
 ///
 /// # Errors
 /// A sentence that says what is expected.
 pub fn parse(text: &str) -> Result<u64, String> {
     let end = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
     let (digits, unit) = text.split_at(end);
-    let scale = match unit {
-        "" => Some(1_u64),
-        "K" | "KiB" => Some(1 << 10),
-        "M" | "MiB" => Some(1 << 20),
-        "G" | "GiB" => Some(1 << 30),
-        _ => None,
-    };
-    let bytes = scale.and_then(|scale| digits.parse::<u64>().ok()?.checked_mul(scale));
+    let scale = UNITS.iter().find(|(name, _)| unit.eq_ignore_ascii_case(name));
+    let bytes = scale.and_then(|(_, scale)| digits.parse::<u64>().ok()?.checked_mul(*scale));
     bytes.ok_or_else(|| {
         format!(
-            "invalid size {text:?}: expected a number of bytes, optionally with K, M, G, KiB, MiB or GiB"
+            "invalid size {text:?}: expected a number of bytes, optionally with KB, MB, GB or TB (decimal), or KiB, MiB, GiB or TiB (K, M, G and T mean the same)"
         )
     })
 }
@@ -54,11 +66,21 @@ mod tests {
 
     #[test]
     fn sizes_of_text() {
-        let sizes = [("0", 0), ("3K", 3 << 10), ("3MiB", 3 << 20), ("16G", 16 << 30)];
+        let sizes = [
+            ("0", 0),
+            ("3K", 3 << 10),
+            ("3MiB", 3 << 20),
+            ("16G", 16 << 30),
+            ("5GB", 5_000_000_000),
+            ("8gib", 8 << 30),
+            ("1T", 1 << 40),
+            ("12B", 12),
+            ("2tb", 2_000_000_000_000),
+        ];
         for (text, bytes) in sizes {
             assert_eq!(parse(text), Ok(bytes));
         }
-        for wrong in ["", "K", "-1", "+1", "1.5G", "1 G", "1T", "17179869184G"] {
+        for wrong in ["", "K", "-1", "+1", "1.5G", "1 G", "1P", "1KK", "17179869184G"] {
             assert!(parse(wrong).unwrap_err().starts_with("invalid size"), "{wrong}");
         }
     }

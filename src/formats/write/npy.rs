@@ -24,7 +24,7 @@ pub(super) fn begin<L: ArrayList + ?Sized, E>(list: &L) -> Result<Vec<(u32, u64)
     check_attributes(&list.attributes(), WrittenFormat::Npy)?;
     if list.count() != 1 {
         let count = list.count();
-        let sentence = format!("it has {count} objects; a .npy file holds exactly one");
+        let sentence = format!("it has {count} tensors; a .npy file holds exactly one");
         return Err(Inexpressible::file(sentence).into());
     }
     let array = array::array(list, 0)?;

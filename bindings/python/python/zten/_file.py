@@ -144,7 +144,7 @@ class File(Mapping[str, Tensor]):
         if self._reader.closed:
             return f"<File {name!s} closed>"
         kind = self.format if self.generation is None else f"{self.format} {self.generation}"
-        return f"<File {name!s} {kind} objects={len(self)}>"
+        return f"<File {name!s} {kind} tensors={len(self)}>"
 
     def __enter__(self) -> Self:
         return self

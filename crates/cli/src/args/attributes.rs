@@ -6,9 +6,10 @@ use zten::attributes::{Attributes, Encoder};
 use zten::num::u64_from_usize;
 use zten::write::Encoded;
 
+use crate::args::nearest::no_attribute;
 use crate::escape;
 
-/// An attribute and its new value: `KEY=JSON` of the command line.
+/// An attribute and its new value: `KEY=VALUE` of the command line. A value that is no JSON is text.
 #[derive(Clone, Debug)]
 pub(crate) struct Set {
     key: String,
@@ -16,27 +17,33 @@ pub(crate) struct Set {
 }
 
 impl Set {
-    /// Checks that `text` is `KEY=JSON`, and returns it.
+    /// Checks that `text` is `KEY=VALUE`, and returns it.
     pub(crate) fn check(text: &str) -> Result<String, String> {
         Self::parse(text).map(|_| text.to_owned())
     }
 
     fn parse(text: &str) -> Result<Self, String> {
-        let (key, json) = text.split_once('=').ok_or("expected KEY=JSON")?;
-        let value: serde_json::Value = serde_json::from_str(json).map_err(|error| {
-            format!("invalid JSON: {error}; put text between quotes, as in '{key}=\"text\"'")
-        })?;
+        let (key, value) = text.split_once('=').ok_or("expected KEY=VALUE")?;
+        let parsed = serde_json::from_str(value);
+        let value = match parsed {
+            Ok(value) => value,
+            // A value that begins as JSON other than a word is a mistake in JSON, which must not become text in silence.
+            Err(error) if value.trim_start().starts_with(['{', '[', '"']) => {
+                return Err(format!("invalid JSON: {error}"));
+            }
+            Err(_) => serde_json::Value::String(value.to_owned()),
+        };
         let value = Encoded::from_value(&value).map_err(|error| error.to_string())?;
         Ok(Self { key: key.to_owned(), value })
     }
 }
 
-/// Returns the attributes `old` with the values of `set` (each `KEY=JSON`) and without the keys of `unset`. A key that is set
+/// Returns the attributes `old` with the values of `set` (each `KEY=VALUE`) and without the keys of `unset`. A key that is set
 /// keeps its position if it exists, and is appended otherwise. If a key is set twice, the later value counts. A key that is
 /// unset and set is appended.
 ///
 /// # Errors
-/// A key of `unset` does not exist, a value is not JSON, or memory runs out.
+/// A key of `unset` does not exist, a value is invalid JSON, or memory runs out.
 pub(crate) fn changed(
     old: &Attributes<'_>,
     set: &[String],
@@ -51,7 +58,7 @@ pub(crate) fn changed(
     let named = |key: &str| values.contains_key(key) || removed.contains(key);
     let present: HashSet<&str> = old.clone().map(|(key, _)| key).filter(|key| named(key)).collect();
     if let Some(missing) = unset.iter().find(|key| !present.contains(key.as_str())) {
-        return Err(format!("no attribute named {}", escape::quoted(missing)));
+        return Err(no_attribute(missing, old.clone().map(|(key, _)| key)));
     }
     let kept = old.clone().filter(|(key, _)| !removed.contains(key));
     let kept = kept.map(|(key, item)| (key, values.get(key).copied().unwrap_or(item.as_bytes())));
@@ -125,7 +132,10 @@ mod tests {
         assert_eq!(new(&[text, "c=-1"], &["a"]).unwrap(), b"\xa2\x61b\xa1\x61x\x62=y\x61c\x20");
         assert_eq!(new(&["a=2"], &["a"]).unwrap(), b"\xa2\x61b\x82\xf5\xf6\x61a\x02");
         assert_eq!(new(&[], &["x"]).unwrap_err(), "no attribute named \"x\"");
-        assert!(Set::parse("a=word").unwrap_err().starts_with("invalid JSON: expected value"));
-        assert_eq!(Set::parse("a").unwrap_err(), "expected KEY=JSON");
+        assert_eq!(new(&["a=me too", "b="], &[]).unwrap(), b"\xa2\x61a\x66me too\x61b\x60");
+        for wrong in ["a={b:1}", "a=[1", "a=\"x", "a= {"] {
+            assert!(Set::parse(wrong).unwrap_err().starts_with("invalid JSON: "), "{wrong}");
+        }
+        assert_eq!(Set::parse("a").unwrap_err(), "expected KEY=VALUE");
     }
 }

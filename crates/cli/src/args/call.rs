@@ -14,13 +14,13 @@ use super::{LS_HELP, Ls, STAT_HELP, Stat};
 pub(crate) enum Call {
     /// Check files: structure, every rule, digests, compression, the values of bools and indices
     Check(Check),
-    /// List the objects of a file
+    /// List the tensors of a file
     #[command(after_help = LS_HELP)]
     Ls(Ls),
-    /// Compute the range, mean and spread of the elements of objects, and count NaN, infinities and zeros
+    /// Compute the range, mean and spread of the elements of tensors, and count NaN, infinities and zeros
     #[command(after_help = STAT_HELP)]
     Stat(Stat),
-    /// Print the elements of an object
+    /// Print the elements of a tensor
     #[command(after_help = CAT_HELP)]
     Cat(Cat),
     /// Print the SHA-256 digest of every component, or check files against a list of digests
@@ -33,7 +33,7 @@ pub(crate) enum Call {
     /// safetensors or NumPy file
     #[command(after_help = CONVERT_STATUS)]
     Convert(Convert),
-    /// Rename objects and change attributes of a zTensor or safetensors file: its data is copied as it is, or shared by the
+    /// Rename tensors and change attributes of a zTensor or safetensors file: its data is copied as it is, or shared by the
     /// file system, and a new file takes the place of the old one
     #[command(after_help = EDIT_STATUS)]
     Edit(Edit),
@@ -86,7 +86,7 @@ impl Call {
 
     /// Returns whether the worker writes data to standard output, past the broker.
     pub(crate) fn writes_data(&self) -> bool {
-        matches!(self, Self::Cat(_))
+        matches!(self, Self::Cat(_) | Self::Ls(Ls { attribute: Some(_), .. }))
     }
 
     /// Returns whether the command writes files.

@@ -9,7 +9,7 @@ use crate::args::strictness::Strictness;
 
 pub(crate) const HELP: &str = "\
 Examples:
-  zten cat model.safetensors lm_head.weight                      Print an object
+  zten cat model.safetensors lm_head.weight                      Print a tensor
   zten cat model.safetensors lm_head.weight --slice '..., 0'     Print its first column
   zten cat model.safetensors lm_head.weight --slice '-2:, ::8'   Print every eighth column of the last two rows
   zten cat model.safetensors lm_head.weight --npy > lm_head.npy  Write it as a NumPy file
@@ -29,10 +29,10 @@ pub(crate) struct Cat {
     #[arg(value_name = "FILE")]
     #[serde(with = "os_path")]
     pub(crate) file: PathBuf,
-    /// Print this object
+    /// Print this tensor
     #[arg(value_name = "NAME", required_unless_present = "index", conflicts_with = "index")]
     pub(crate) name: Option<String>,
-    /// Print the object at this index in the manifest or header, from 0
+    /// Print the tensor at this index in the manifest or header, from 0
     #[arg(long, value_name = "N")]
     pub(crate) index: Option<u32>,
     /// Print this component [default: the only one, the one that is called data, or the values of quantized

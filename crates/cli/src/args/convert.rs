@@ -4,7 +4,9 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
+use zten::DType;
 use zten::write::Level;
+use zten_report::{dtype, size};
 
 use crate::args::attributes::Set;
 use crate::args::rename::Rename;
@@ -21,7 +23,7 @@ pub(crate) struct Convert {
     #[serde(with = "super::os_path")]
     pub(crate) input: PathBuf,
     /// Write this file. Its suffix selects the format: .zt, .safetensors, .npz or .npy. The file appears when it is
-    /// complete. If the format cannot hold an object or attribute, an error names it, and no file is written
+    /// complete. If the format cannot hold a tensor or attribute, an error names it, and no file is written
     #[arg(value_name = "OUT")]
     #[serde(with = "super::os_path")]
     pub(crate) output: PathBuf,
@@ -49,10 +51,11 @@ pub(crate) struct Convert {
     pub(crate) canonical: bool,
     #[command(flatten)]
     pub(crate) select: Select,
-    /// Convert dense f16, bf16, f32 and f64 tensors to this type, rounding once: to the nearest, ties to even
-    #[arg(long, value_name = "DTYPE")]
+    /// Convert dense f16, bf16, f32 and f64 tensors to this type, rounding once: to the nearest, ties to even.
+    /// The type may also have another of its names, in any case: BF16, bfloat16, fp32, half
+    #[arg(long, value_name = "DTYPE", value_parser = float)]
     pub(crate) dtype: Option<Float>,
-    /// Write the values of quantized objects and of blocks as dense floats of this type: f32, f16 or bf16 (default: f32)
+    /// Write the values of quantized tensors and of blocks as dense floats of this type: f32, f16 or bf16 (default: f32)
     #[arg(
         long,
         value_name = "DTYPE",
@@ -71,10 +74,10 @@ pub(crate) struct Convert {
     /// storage would have more than four times its bytes
     #[arg(long, value_name = "HOW")]
     pub(crate) tied: Option<Tied>,
-    /// Set an attribute of the file to a JSON value; may be given more than once
-    #[arg(long, value_name = "KEY=JSON", value_parser = Set::check)]
+    /// Set an attribute of the file to a JSON value, or to text if the value is no JSON; may be given more than once
+    #[arg(long, value_name = "KEY=VALUE", value_parser = Set::check)]
     pub(crate) set: Vec<String>,
-    /// Drop the attributes of the file, and those of dense and sparse objects; --set adds new attributes
+    /// Drop the attributes of the file, and those of dense and sparse tensors; --set adds new attributes
     #[arg(long)]
     pub(crate) drop_attributes: bool,
     /// Write several files, each with at most this many bytes of data (5GB, 512MiB) or with one larger tensor. For an OUT of
@@ -93,24 +96,24 @@ pub(crate) struct Convert {
     pub(crate) strictness: Strictness,
 }
 
-/// The options that select and rename the objects that are written.
+/// The options that select and rename the tensors that are written.
 #[derive(Debug, Default, clap::Args, Serialize, Deserialize)]
 pub(crate) struct Select {
-    /// Write only objects whose names match this pattern: * matches any characters, ? one character, and [a-z] one of a
-    /// set; may be given more than once
+    /// Write only tensors whose names match this pattern: * matches any characters, ? one character, [a-z] one of a set,
+    /// {a,b} one of several patterns, and {0..31} a number of a range; may be given more than once
     #[arg(long, value_name = "GLOB")]
     pub(crate) only: Vec<String>,
-    /// Leave out objects whose names match this pattern; may be given more than once
+    /// Leave out tensors whose names match this pattern; may be given more than once
     #[arg(long, value_name = "GLOB")]
     pub(crate) except: Vec<String>,
-    /// Rename one object (OLD=NEW), or replace the match of a regular expression in names (s/^model\.//; a g at the end
+    /// Rename one tensor (OLD=NEW), or replace the match of a regular expression in names (s/^model\.//; a g at the end
     /// replaces all matches in a name); may be given more than once, and is applied in that order
     #[arg(long, value_name = "OLD=NEW", value_parser = Rename::check)]
     pub(crate) rename: Vec<String>,
 }
 
 /// A floating-point type.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Float {
     /// Half precision
     F16,
@@ -120,6 +123,19 @@ pub(crate) enum Float {
     F32,
     /// Double precision
     F64,
+}
+
+impl Float {
+    pub(crate) const ALL: [Self; 4] = [Self::F16, Self::Bf16, Self::F32, Self::F64];
+
+    pub(crate) fn dtype(self) -> DType {
+        match self {
+            Self::F16 => DType::F16,
+            Self::Bf16 => DType::BF16,
+            Self::F32 => DType::F32,
+            Self::F64 => DType::F64,
+        }
+    }
 }
 
 /// How tensors with the same elements in shared storage are written.
@@ -175,25 +191,25 @@ pub(crate) fn arguments() -> impl Iterator<Item = OsString> {
     })
 }
 
-/// Parses the value of `--shard-size`: a number of bytes above 0. KB, MB and GB are decimal units.
+/// Parses the value of `--shard-size`: a number of bytes above 0.
 fn shard_size(text: &str) -> Result<u64, String> {
-    let decimal = [("KB", 1_000), ("MB", 1_000_000), ("GB", 1_000_000_000_u64)];
-    let decimal = decimal
-        .into_iter()
-        .find_map(|(unit, scale)| text.strip_suffix(unit)?.parse::<u64>().ok()?.checked_mul(scale));
-    let size = decimal.or_else(|| zten_report::size::parse(text).ok()).filter(|size| *size > 0);
-    let expected = "expected a number of bytes, optionally with KB, MB, GB, KiB, MiB or GiB";
-    size.ok_or_else(|| format!("invalid size: {expected}"))
+    match size::parse(text)? {
+        0 => Err("expected a size above 0".to_owned()),
+        size => Ok(size),
+    }
 }
 
-/// Parses the value of `--dequantize`: a floating-point type.
+/// Parses the value of `--dtype`: a floating-point type under any of its names.
+fn float(text: &str) -> Result<Float, String> {
+    let dtype = dtype::parse(text)
+        .and_then(|name| Float::ALL.into_iter().find(|own| own.dtype().name() == name));
+    dtype.ok_or_else(|| "expected f16, bf16, f32 or f64".to_owned())
+}
+
+/// Parses the value of `--dequantize`.
 fn dequantized(text: &str) -> Result<Float, String> {
-    match text {
-        "f32" => Ok(Float::F32),
-        "f16" => Ok(Float::F16),
-        "bf16" => Ok(Float::Bf16),
-        _ => Err("expected f32, f16 or bf16".to_owned()),
-    }
+    let dtype = float(text).ok().filter(|dtype| *dtype != Float::F64);
+    dtype.ok_or_else(|| "expected f32, f16 or bf16".to_owned())
 }
 
 /// Parses the value of `--align`: a power of two up to [`ALIGN`].

@@ -5,19 +5,26 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 
 use super::os_path;
+use crate::args::Patterns;
 use crate::args::strictness::Strictness;
 
 pub(crate) const AFTER_HELP: &str = "\
 Examples:
   zten diff old.zt new.zt
   zten diff model.gguf model.zt
+  zten diff --tree base.safetensors tuned.safetensors
+  zten diff --rtol 1e-2 model.safetensors bf16.safetensors   Values may differ by a hundredth
+  zten diff a.safetensors b.safetensors '*.norm.*'           Compare some tensors
   zten diff --json a.safetensors b.safetensors
 
+An element of NEW is within the tolerance if it differs from the element of OLD by at most ATOL + RTOL * |OLD|. A dtype or layout may
+then differ, too.
+
 Exit status:
-  0  the contents are equal
+  0  the contents are equal, or within the tolerance
   1  they differ, or a file is invalid, or exceeds a limit
   2  wrong usage, or a file could not be read
-  3  a file needs what is not supported; unread objects are named, and all others are compared";
+  3  a file needs what is not supported; unread tensors are named, and all others are compared";
 
 /// `zten diff`
 #[derive(Debug, clap::Args, Serialize, Deserialize)]
@@ -30,6 +37,17 @@ pub(crate) struct Diff {
     #[arg(value_name = "NEW")]
     #[serde(with = "os_path")]
     pub(crate) new: PathBuf,
+    #[command(flatten)]
+    pub(crate) select: Patterns,
+    /// Accept a difference of this share of the old element
+    #[arg(long, value_name = "RTOL", value_parser = tolerance)]
+    rtol: Option<f64>,
+    /// Accept this absolute difference
+    #[arg(long, value_name = "ATOL", value_parser = tolerance)]
+    atol: Option<f64>,
+    /// Group the changed tensors at the dots of their names
+    #[arg(long, conflicts_with_all = ["json", "quiet"])]
+    pub(crate) tree: bool,
     /// Print one JSON document
     #[arg(long)]
     pub(crate) json: bool,
@@ -38,4 +56,32 @@ pub(crate) struct Diff {
     pub(crate) quiet: bool,
     #[command(flatten)]
     pub(crate) strictness: Strictness,
+}
+
+/// The differences of elements that are accepted.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Tolerance {
+    relative: f64,
+    absolute: f64,
+}
+
+impl Tolerance {
+    /// Returns whether an element that was `old` may differ by `difference`.
+    pub(crate) fn accepts(self, difference: f64, old: f64) -> bool {
+        difference <= self.absolute + self.relative * old.abs()
+    }
+}
+
+impl Diff {
+    /// Returns the tolerance, or `None` if every difference counts.
+    pub(crate) fn tolerance(&self) -> Option<Tolerance> {
+        let (relative, absolute) = (self.rtol.unwrap_or(0.0), self.atol.unwrap_or(0.0));
+        (self.rtol.is_some() || self.atol.is_some()).then_some(Tolerance { relative, absolute })
+    }
+}
+
+/// Parses a tolerance: a finite number that is not negative.
+fn tolerance(text: &str) -> Result<f64, String> {
+    let number = text.parse().ok().filter(|number: &f64| number.is_finite() && *number >= 0.0);
+    number.ok_or_else(|| "expected a number that is not negative, such as 1e-3".to_owned())
 }

@@ -16,13 +16,14 @@ pub(crate) struct Edit {
     #[arg(value_name = "FILE")]
     #[serde(with = "super::os_path")]
     pub(crate) file: PathBuf,
-    /// Set an attribute of the file to a JSON value (in a safetensors file, a string); may be given more than once
-    #[arg(long, value_name = "KEY=JSON", value_parser = Set::check, group = "edits")]
+    /// Set an attribute of the file to a JSON value (in a safetensors file, a string), or to text if the value is no JSON; may
+    /// be given more than once
+    #[arg(long, value_name = "KEY=VALUE", value_parser = Set::check, group = "edits")]
     pub(crate) set: Vec<String>,
     /// Remove an attribute of the file; may be given more than once
     #[arg(long, value_name = "KEY", group = "edits")]
     pub(crate) unset: Vec<String>,
-    /// Rename one object (OLD=NEW), or replace the match of a regular expression in names (s/^model\.//; a g at the end
+    /// Rename one tensor (OLD=NEW), or replace the match of a regular expression in names (s/^model\.//; a g at the end
     /// replaces all matches in a name); may be given more than once, and is applied in that order
     #[arg(long, value_name = "OLD=NEW", value_parser = Rename::check, group = "edits")]
     pub(crate) rename: Vec<String>,

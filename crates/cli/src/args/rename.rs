@@ -78,7 +78,7 @@ impl Rename {
         }
     }
 
-    /// Returns the new name of the object `name`, or `None` if the change does not apply to the name.
+    /// Returns the new name of the tensor `name`, or `None` if the change does not apply to the name.
     ///
     /// # Errors
     /// The new name is longer than `longest` bytes, or `work` is used up.

@@ -12,8 +12,8 @@ pub(crate) struct Strictness {
     /// not know in checkpoints of PyTorch. Nothing is imported, and `check` still reports it
     #[arg(long, value_name = "NAME", value_delimiter = ',', value_parser = tolerance)]
     tolerate: Vec<NamedTolerance>,
-    /// Change a limit: manifest, depth, rank, keys, shards, window, decoded or decoded-total. Sizes may have a suffix K, M, G,
-    /// KiB, MiB or GiB (all binary)
+    /// Change a limit: manifest, depth, rank, keys, shards, window, decoded or decoded-total. Sizes may have a unit: KB,
+    /// MB, GB or TB (decimal), KiB, MiB, GiB, TiB, K, M, G or T (binary)
     #[arg(long, value_name = "NAME=SIZE", value_parser = limit)]
     limit: Vec<NamedLimit>,
     /// Do not open the shards that a file refers to

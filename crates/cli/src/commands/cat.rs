@@ -16,9 +16,9 @@ use zten::view::Normalization;
 use zten::{Component, Error, Generation, Layout, Tensor, verify::Verified};
 
 use crate::args::Cat;
+use crate::args::nearest::nearest;
 use crate::escape;
 use crate::input::file::FileWithShards;
-use crate::input::selection::nearest;
 use crate::input::sources::Sources;
 use crate::npy;
 use crate::number::{Fp8, Kind, Style};
@@ -66,7 +66,7 @@ fn find<'a>(archive: &'a FileWithShards, args: &Cat) -> Result<Component<'a>, St
         (Some(index), _) => archive
             .manifest()
             .tensor_at(index)
-            .ok_or_else(|| format!("no object {index}: the file has {}", archive.len())),
+            .ok_or_else(|| format!("no tensor {index}: the file has {}", archive.len())),
         (None, name) => {
             let name = name.as_deref().unwrap_or_default();
             archive.tensor(name).map_err(|error| error.to_string())
@@ -169,7 +169,7 @@ fn print(
         None => shape(object, component, width, packed),
     };
     let select = |text: &String| {
-        let whole = whole.as_deref().ok_or("--slice is for dense objects and quantized blocks")?;
+        let whole = whole.as_deref().ok_or("--slice is for dense tensors and quantized blocks")?;
         Slice::parse(text)?.apply(whole)
     };
     let selection = args.slice.as_ref().map(select).transpose().map_err(Stop::Usage)?;

@@ -11,11 +11,14 @@ use std::io;
 
 use rayon::iter::{IntoParallelRefMutIterator as _, ParallelIterator as _};
 use sha2::{Digest as _, Sha256};
+use zten::num::u64_from_usize;
 use zten::{Generation, OpenOptions, Tensor};
 use zten_report::digests::kind;
+use zten_report::glob::Glob;
 use zten_report::natural;
 
-use crate::args::Diff;
+use crate::args::nearest::no_match;
+use crate::args::{Diff, Tolerance};
 use crate::input::file::{FileWithShards, Opened, stored};
 use crate::input::sources::Sources;
 use crate::input::sums::{Of, Sums, sums};
@@ -35,9 +38,9 @@ struct Side {
 }
 
 impl Side {
-    fn read(file: Opened, options: &OpenOptions) -> Result<Self, Box<Problem>> {
+    fn read(file: Opened, options: &OpenOptions, globs: &[Glob]) -> Result<Self, Box<Problem>> {
         let archive = file.archive(options)?;
-        let sums = sums(&archive, Of::Content)?;
+        let sums = sums(&archive, Of::Content, &|object| is_selected(globs, object))?;
         Ok(Self { archive, sums })
     }
 
@@ -54,9 +57,10 @@ impl Side {
         Ok(files)
     }
 
-    /// Returns the objects in the natural order of their names.
-    fn sorted(&self) -> Vec<Tensor<'_>> {
-        let mut objects: Vec<_> = self.archive.tensors().collect();
+    /// Returns the selected objects in the natural order of their names.
+    fn sorted(&self, globs: &[Glob]) -> Vec<Tensor<'_>> {
+        let objects = self.archive.tensors().filter(|object| is_selected(globs, object));
+        let mut objects: Vec<_> = objects.collect();
         objects.sort_by(|one, other| natural::compare(one.name(), other.name()));
         objects
     }
@@ -74,6 +78,19 @@ impl Side {
     }
 }
 
+/// Returns whether the name of `object` matches one of `globs`, or there are none.
+fn is_selected(globs: &[Glob], object: &Tensor<'_>) -> bool {
+    globs.is_empty() || globs.iter().any(|glob| glob.matches(object.name()))
+}
+
+/// Returns a message if one of `patterns`, parsed as `globs`, matches no tensor of either side.
+fn unmatched(sides: &[Side; 2], patterns: &[String], globs: &[Glob]) -> Option<String> {
+    let names = || sides.iter().flat_map(|side| side.archive.tensors()).map(|own| own.name());
+    let is_unmatched = |glob: &Glob| !names().any(|name| glob.matches(name));
+    let (pattern, _) = patterns.iter().zip(globs).find(|(_, glob)| is_unmatched(glob))?;
+    Some(no_match(pattern, names()))
+}
+
 /// The differences of two files.
 struct Found<'a> {
     attributes: Vec<AttributeChange<'a>>,
@@ -81,6 +98,8 @@ struct Found<'a> {
     objects: Vec<Object<'a>>,
     /// The number of objects that are equal.
     equal: u64,
+    /// The number of objects that differ within the tolerance, or `None` if there is no tolerance.
+    within: Option<u64>,
     /// The names of the objects that were not compared, because they are unread in one of the files.
     unread: Vec<&'a str>,
 }
@@ -105,6 +124,16 @@ impl Found<'_> {
     fn is_equal(&self) -> bool {
         self.attributes.is_empty() && self.objects.is_empty()
     }
+
+    /// Takes the tensors out of the list whose elements differ within the tolerance, and counts them.
+    fn accept(&mut self) {
+        let before = self.objects.len();
+        let is_within = |object: &Object<'_>| {
+            matches!(object.difference, Difference::Changed) && object.changes.is_within()
+        };
+        self.objects.retain(|object| !is_within(object));
+        self.within = Some(u64_from_usize(before.saturating_sub(self.objects.len())));
+    }
 }
 
 /// Compares two files.
@@ -114,7 +143,9 @@ pub(crate) fn run(
     files: [Result<Opened, Box<Problem>>; 2],
 ) -> io::Result<()> {
     let options = args.strictness.options();
-    let [old, new] = files.map(|file| Side::read(file?, &options));
+    let patterns = &args.select.patterns;
+    let globs: Vec<_> = patterns.iter().map(|pattern| Glob::new(pattern)).collect();
+    let [old, new] = files.map(|file| Side::read(file?, &options, &globs));
     let sides = match (old, new) {
         (Ok(old), Ok(new)) => [old, new],
         // If both files are rejected, both problems are printed.
@@ -123,27 +154,37 @@ pub(crate) fn run(
             return problems.iter().flatten().try_for_each(|problem| app.problem(problem));
         }
     };
-    let mut found = compare(&sides);
+    if let Some(message) = unmatched(&sides, patterns, &globs) {
+        return app.usage(message);
+    }
+    let mut found = compare(&sides, &globs);
+    let tolerance = args.tolerance();
+    if (!args.quiet || tolerance.is_some())
+        && let Err(problem) = measure(&sides, &mut found.objects, tolerance)
+    {
+        return app.problem(&problem);
+    }
+    if tolerance.is_some() {
+        found.accept();
+    }
     // If an object was not compared, the status says so, whatever else differs.
     if !found.is_equal() && found.unread.is_empty() {
         app.set_exit_status(Status::Invalid);
     }
-    if !args.quiet {
-        if let Err(problem) = measure(&sides, &mut found.objects) {
-            return app.problem(&problem);
-        }
-        if args.json {
-            print::document(&mut app.out, &found)?;
-        } else {
-            print::lines(&mut app.out, &found)?;
-        }
+    if args.json {
+        print::document(&mut app.out, &found)?;
+    } else if args.tree {
+        print::tree(&mut app.out, &found)?;
+    } else if !args.quiet {
+        print::lines(&mut app.out, &found)?;
     }
     let unread = sides.iter().filter_map(|side| side.sums.unread.as_deref());
     unread.into_iter().try_for_each(|problem| app.problem(problem))
 }
 
-/// Finds the differences by the sums of both files.
-fn compare(sides: &[Side; 2]) -> Found<'_> {
+/// Finds the differences of the tensors that `globs` select, by the sums of both files. File attributes are compared if all tensors
+/// are.
+fn compare<'a>(sides: &'a [Side; 2], globs: &[Glob]) -> Found<'a> {
     let [old, new] = sides;
     // Files of 0.1 have no attributes to compare.
     let has_attributes = |side: &Side| side.archive.generation() != Some(Generation::V0_1);
@@ -153,7 +194,7 @@ fn compare(sides: &[Side; 2]) -> Found<'_> {
     let mut unread = Vec::new();
     let mut removed: HashMap<_, VecDeque<Tensor<'_>>> = HashMap::new();
     let by_name = |one: &Tensor<'_>, other: &Tensor<'_>| natural::compare(one.name(), other.name());
-    for pair in paired(old.sorted(), new.sorted(), by_name) {
+    for pair in paired(old.sorted(globs), new.sorted(globs), by_name) {
         let is_unread = match &pair {
             Pair::Old(one) => old.is_unread(one),
             Pair::New(other) => new.is_unread(other),
@@ -197,13 +238,25 @@ fn compare(sides: &[Side; 2]) -> Found<'_> {
     }));
     // Renamed objects may have any new name, so the list is sorted again.
     objects.sort_by(|one, other| natural::compare(one.name, other.name));
-    let attributes = attributes(old.archive.attributes(), new.archive.attributes());
-    Found { attributes, objects, equal, unread }
+    let attributes = if globs.is_empty() {
+        attributes(old.archive.attributes(), new.archive.attributes())
+    } else {
+        Vec::new()
+    };
+    Found { attributes, objects, equal, within: None, unread }
 }
 
-/// Counts the differing elements of all objects whose content differs. Works on several objects at a time if there are cores.
-fn measure(sides: &[Side; 2], objects: &mut [Object<'_>]) -> Result<(), Box<Problem>> {
-    let has_content = |object: &Object<'_>| object.changes.has_content();
+/// Counts the differing elements of all objects whose content differs, and of those whose dtype differs if there is a tolerance, which
+/// may accept the values. Works on several objects at a time if there are cores.
+fn measure(
+    sides: &[Side; 2],
+    objects: &mut [Object<'_>],
+    tolerance: Option<Tolerance>,
+) -> Result<(), Box<Problem>> {
+    let has_content = |object: &Object<'_>| {
+        let is_changed = matches!(object.difference, Difference::Changed);
+        object.changes.has_content() || is_changed && tolerance.is_some()
+    };
     if !objects.iter().any(has_content) {
         return Ok(());
     }
@@ -226,7 +279,8 @@ fn measure(sides: &[Side; 2], objects: &mut [Object<'_>]) -> Result<(), Box<Prob
         let find = [old, new].map(|side| side.archive.manifest().get(object.name));
         let [Some(one), Some(other)] = find else { return Ok(()) };
         let [old, new] = &files;
-        object.changes.measure([one.read_from(old), other.read_from(new)], most).map_err(failed)
+        let both = [one.read_from(old), other.read_from(new)];
+        object.changes.measure(both, (most, tolerance)).map_err(failed)
     };
     let is_local = sides.iter().all(|side| side.archive.source().is_local());
     if is_local && threads::count() > 1 {

@@ -38,7 +38,7 @@ pub(crate) fn run(
             None => (None, first?),
         };
         let archive = file.archive(&options)?;
-        let sums = sums(&archive, Of::Bytes)?;
+        let sums = sums(&archive, Of::Bytes, &|_| true)?;
         Ok((list, archive, sums))
     };
     let (list, archive, sums) = match opened() {

@@ -34,8 +34,18 @@ pub(crate) fn run(
     archive: &FileWithShards,
     number: u64,
 ) -> io::Result<()> {
+    if let Some(key) = &args.attribute {
+        return match attributes::value(&mut app.out, archive.attributes(), key)? {
+            Ok(()) => Ok(()),
+            Err(message) => {
+                let path = escape::path(&shown(&archive.path));
+                app.usage(format_args!("{path}: {message}"))
+            }
+        };
+    }
     let default = (!args.json).then_some(Sort::Name);
-    let selection = match Selection::new(archive, &args.select, default) {
+    let patterns = &args.select.patterns;
+    let selection = match Selection::new(archive, patterns, args.sort.or(default)) {
         Ok(selection) => selection,
         // Other commands take several files, so the user may have meant the pattern as a file name.
         Err(message) => {
@@ -66,7 +76,7 @@ fn list(
     }
     let mut common = Vec::new();
     if args.tree {
-        tree::list(out, selection)?;
+        tree::list(out, selection, args.depth.unwrap_or(usize::MAX))?;
     } else {
         common = rows(out, selection)?;
     }
@@ -74,7 +84,7 @@ fn list(
     if archive.manifest().is_data_shard() {
         writeln!(out, "a data shard, which another file describes")?;
     }
-    let objects = counted(u64_from_usize(archive.len()), "object").to_string();
+    let objects = counted(u64_from_usize(archive.len()), "tensor").to_string();
     let objects =
         if selection.is_all() { objects } else { format!("{} of {objects}", selection.len()) };
     let mut line = vec![objects, counted(totals.all.components, "component").to_string()];

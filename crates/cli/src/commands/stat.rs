@@ -1,17 +1,21 @@
 //! `zten stat`: computes the range, mean and spread of elements.
 
-use std::io::{self, Write};
+mod csv;
+mod document;
+mod table;
 
-use serde::Serialize;
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+use std::io;
+
 use zten::finding::Finding;
-use zten::json::{Integer, List, Schema, integer_or_null, to_line};
 use zten::manifest::ElementType;
 use zten::number::Kind;
 use zten::{Component, Error, Tensor, verify::Verifier};
 use zten_report::blocks::reason;
 use zten_report::statistics::Statistics;
 
-use crate::args::{Sort, Stat, Unwanted};
+use crate::args::{Sort, Stat, StatSort, Unwanted};
 use crate::commands::ls::kind;
 use crate::escape;
 use crate::input::file::{FileWithShards, counted, stored};
@@ -20,23 +24,26 @@ use crate::input::sources::Sources;
 use crate::input::sums::is_unknown;
 use crate::input::values::{self, Values};
 use crate::output::app::App;
-use crate::output::progress::{self, Progress};
+use crate::output::progress::Progress;
 use crate::output::report::{Problem, Verdict};
-use crate::output::table::{self, Alike};
-use crate::output::text::shape;
-use crate::source::remote::shown;
-use zten::finding::grouped;
+use crate::output::text::element;
 
 /// The largest number of object names that a message lists, and of terminal columns for each.
 const NAMES: usize = 8;
 const NAME: usize = 40;
-/// The width of a printed number in columns.
-const NUMBER: usize = 9;
 
 /// Prints the statistics of the selected objects, after all of them have been read and verified.
 pub(crate) fn run(app: &mut App, args: &Stat, archive: &FileWithShards) -> io::Result<()> {
-    let default = (!args.json).then_some(Sort::Name);
-    let selection = match Selection::new(archive, &args.select, default) {
+    let order = match args.sort {
+        None if args.json || args.csv => None,
+        Some(StatSort::Size) => Some(Sort::Size),
+        Some(StatSort::Offset) => Some(Sort::Offset),
+        // The statistics are not known yet. Tensors that are equal in them stay in the order of their names.
+        None | Some(StatSort::Name | StatSort::Std | StatSort::Max | StatSort::Nan) => {
+            Some(Sort::Name)
+        }
+    };
+    let selection = match Selection::new(archive, &args.select.patterns, order) {
         Ok(selection) => selection,
         Err(message) => return app.usage(message),
     };
@@ -44,14 +51,16 @@ pub(crate) fn run(app: &mut App, args: &Stat, archive: &FileWithShards) -> io::R
         Ok(found) => found,
         Err(error) => return app.problem(&Problem::reading(&archive.path, archive, &error)),
     };
-    let found: Vec<_> = selection.objects().zip(found).collect();
+    let mut found: Vec<_> = selection.objects().zip(found).collect();
+    if let Some(order) = args.sort {
+        sort(&mut found, order);
+    }
     if args.json {
-        let file = shown(&archive.path);
-        let objects = List(|| found.iter().map(|(object, found)| described(object, *found)));
-        let document = Document { schema: Schema, file: &file.to_string_lossy(), objects };
-        to_line(&mut app.out, &document)?;
+        document::print(&mut app.out, &archive.path, &found)?;
+    } else if args.csv {
+        csv::print(&mut app.out, &found)?;
     } else {
-        print(&mut app.out, &found)?;
+        table::print(&mut app.out, &found)?;
     }
     for (unwanted, what) in [(Unwanted::Nan, "NaN"), (Unwanted::Inf, "infinities")] {
         let holds = |found: &Found| match (found, unwanted) {
@@ -67,7 +76,7 @@ pub(crate) fn run(app: &mut App, args: &Stat, archive: &FileWithShards) -> io::R
         let first = held.by_ref().take(NAMES).map(|object| escape::word(object.name(), NAME));
         let mut names: Vec<_> = first.collect();
         names.extend(held.next().map(|_| "…".to_owned()));
-        let sentence = format!("{what} in {}: {}", counted(count, "object"), names.join(", "));
+        let sentence = format!("{what} in {}: {}", counted(count, "tensor"), names.join(", "));
         app.problem(&Problem::found(&archive.path, Finding::new(Verdict::Invalid, sentence)))?;
     }
     Ok(())
@@ -102,6 +111,68 @@ struct Read {
     /// The number of implied zeros of a sparse object, or `None` for a dense object, or if the number exceeds a `u64`.
     implied: Option<u64>,
     is_sparse: bool,
+}
+
+/// Sorts tensors by a number of their statistics, the largest first. Tensors without the number come last. The sort is stable.
+fn sort(found: &mut [(Tensor<'_>, Found)], order: StatSort) {
+    let statistics = |found: &Found| match found {
+        Found::Read(read) => Some(read.statistics),
+        Found::Skipped(_) | Found::Unread(_) => None,
+    };
+    // All of these numbers are finite, so negative infinity is less than any of them.
+    let number = |value: Option<f64>| value.unwrap_or(f64::NEG_INFINITY);
+    let by = |key: fn(&Statistics) -> Option<f64>| {
+        let key = move |found: &Found| number(statistics(found).and_then(|own| key(&own)));
+        move |one: &Found, other: &Found| key(other).total_cmp(&key(one))
+    };
+    match order {
+        // `Selection` has sorted the tensors.
+        StatSort::Name | StatSort::Size | StatSort::Offset => {}
+        StatSort::Std => {
+            let compare = by(Statistics::deviation);
+            found.sort_by(|(_, one), (_, other)| compare(one, other));
+        }
+        StatSort::Max => {
+            let compare = by(|own| own.max);
+            found.sort_by(|(_, one), (_, other)| compare(one, other));
+        }
+        StatSort::Nan => found.sort_by_key(|(_, found)| {
+            Reverse(statistics(found).map(|own| (own.nan, own.infinities)))
+        }),
+    }
+}
+
+/// Returns the dtype of the elements of `object` whose statistics were computed: of a sparse tensor, that of its values.
+fn dtype(object: &Tensor<'_>) -> String {
+    match object.component("values") {
+        Some(values) => element(values.element_type()),
+        None => kind(object),
+    }
+}
+
+/// The statistics of all tensors of one dtype.
+struct Total {
+    dtype: String,
+    kind: Kind,
+    tensors: u64,
+    statistics: Statistics,
+}
+
+/// Returns the totals of the dtypes, those of the most elements first.
+fn totals(found: &[(Tensor<'_>, Found)]) -> Vec<Total> {
+    let mut totals: BTreeMap<String, Total> = BTreeMap::new();
+    for (object, found) in found {
+        let Found::Read(read) = found else { continue };
+        let (dtype, kind) = (dtype(object), read.kind);
+        let statistics = Statistics::default();
+        let empty = || Total { dtype: dtype.clone(), kind, tensors: 0, statistics };
+        let total = totals.entry(dtype.clone()).or_insert_with(empty);
+        total.tensors = total.tensors.saturating_add(1);
+        total.statistics.merge(&read.statistics);
+    }
+    let mut totals: Vec<_> = totals.into_values().collect();
+    totals.sort_by_key(|total| Reverse(total.statistics.count));
+    totals
 }
 
 /// Reads and verifies the objects of `selection`. Returns their results in the order of the selection.
@@ -157,141 +228,4 @@ fn object_statistics(verifier: &mut Verifier, object: &Tensor<'_>) -> Result<Fou
     let implied = object.element_count().filter(|_| is_sparse);
     let implied = implied.and_then(|elements| elements.checked_sub(statistics.count));
     Ok(Found::Read(Read { kind: values.kind(), statistics, implied, is_sparse }))
-}
-
-/// Prints two or three lines for each object, and the totals.
-fn print(out: &mut dyn Write, found: &[(Tensor<'_>, Found)]) -> io::Result<()> {
-    let (mut elements, mut nan, mut infinities) = (0_u64, 0_u64, 0_u64);
-    let mut skipped: Vec<(String, u64)> = Vec::new();
-    let room = |what: &str| {
-        let line = progress::output_columns();
-        line.map_or(usize::MAX, |line| line.saturating_sub(what.len()).max(NAME))
-    };
-    let what = |object: &Tensor<'_>| format!("  {} {}", kind(object), shape(object));
-    let mut alike = Alike::default();
-    for (object, _) in found {
-        alike.add(object.name(), room(&what(object)));
-    }
-    alike.keep_repeated();
-    for (number, (object, found)) in (1..).zip(found) {
-        let what = what(object);
-        writeln!(out, "{}{what}", alike.shortened(object.name(), room(&what), number))?;
-        if let Some(why) = found.skipped() {
-            writeln!(out, "  skipped: {why}")?;
-            match skipped.iter_mut().find(|(other, _)| *other == why) {
-                Some((_, count)) => *count = count.saturating_add(1),
-                None => skipped.push((why, 1)),
-            }
-        }
-        let Found::Read(read) = found else { continue };
-        let Read { kind, statistics, implied, is_sparse } = *read;
-        let own = |value: Option<f64>| {
-            let exact = value.map(|value| kind.number(value).to_string());
-            exact.filter(|exact| exact.len() <= NUMBER).unwrap_or_else(|| rounded(value))
-        };
-        let (min, max) = (own(statistics.min), own(statistics.max));
-        let [mean, deviation] = [statistics.mean(), statistics.deviation()].map(rounded);
-        let zeros = grouped(statistics.zeros);
-        writeln!(
-            out,
-            "  min {min:>9}  max {max:>9}  mean {mean:>9}  std {deviation:>9}  zeros {zeros}"
-        )?;
-        let more = [
-            (statistics.nan > 0).then(|| format!("NaN {}", grouped(statistics.nan))),
-            (statistics.infinities > 0)
-                .then(|| format!("infinities {}", grouped(statistics.infinities))),
-            is_sparse.then(|| format!("stored {}", grouped(statistics.count))),
-            is_sparse.then(|| {
-                let implied = implied.map_or_else(|| "more than 2^64".to_owned(), grouped);
-                format!("implied zeros {implied}")
-            }),
-        ];
-        let more: Vec<_> = more.into_iter().flatten().collect();
-        if !more.is_empty() {
-            writeln!(out, "  {}", more.join("  "))?;
-        }
-        elements = elements.saturating_add(statistics.count);
-        nan = nan.saturating_add(statistics.nan);
-        infinities = infinities.saturating_add(statistics.infinities);
-    }
-    let mut words = vec![
-        counted(u64::try_from(found.len()).unwrap_or(u64::MAX), "object").to_string(),
-        format!("{} elements", grouped(elements)),
-        format!("{} NaN", grouped(nan)),
-        format!("{} infinities", grouped(infinities)),
-    ];
-    words.extend(skipped.iter().map(|(why, count)| format!("{count} skipped: {why}")));
-    table::list(out, words)
-}
-
-/// Formats a number in at most four digits, or in three digits and an exponent.
-fn rounded(value: Option<f64>) -> String {
-    let Some(value) = value else { return "-".to_owned() };
-    let size = value.abs();
-    let decimals = match size {
-        0.0 => return "0.0".to_owned(),
-        0.001..0.01 => 6,
-        0.01..0.1 => 5,
-        0.1..10.0 => 4,
-        10.0..100.0 => 3,
-        100.0..1000.0 => 2,
-        1000.0..1e6 => 1,
-        _ => return format!("{value:.2e}"),
-    };
-    format!("{value:.decimals$}")
-}
-
-/// The JSON document of a file.
-#[derive(Serialize)]
-struct Document<'a, O: Serialize> {
-    schema: Schema,
-    file: &'a str,
-    objects: O,
-}
-
-/// An object in the JSON document.
-#[derive(Serialize)]
-struct Described<'a, S: Serialize> {
-    name: &'a str,
-    layout: &'a str,
-    shape: S,
-    /// The reason why there are no statistics.
-    skipped: Option<String>,
-    statistics: Option<Statistics>,
-    #[serde(serialize_with = "integer_or_null")]
-    implied_zeros: Option<u64>,
-}
-
-fn described<'a>(object: &Tensor<'a>, found: Found) -> impl Serialize + use<'a> {
-    let shape = object.shape();
-    let skipped = found.skipped();
-    let (statistics, implied_zeros) = match found {
-        Found::Read(read) => (Some(read.statistics), read.implied),
-        Found::Skipped(_) | Found::Unread(_) => (None, None),
-    };
-    let shape = List(move || shape.iter().copied().map(Integer));
-    let (name, layout) = (object.name(), object.layout_name());
-    Described { name, layout, shape, skipped, statistics, implied_zeros }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::rounded;
-
-    #[test]
-    fn numbers_take_nine_columns() {
-        for (value, shown) in [
-            (0.0, "0.0"),
-            (-0.001_234_5, "-0.001234"),
-            (0.5, "0.5000"),
-            (-123.456, "-123.46"),
-            (999_999.9, "999999.9"),
-            (1e6, "1.00e6"),
-            (-1.5e-30, "-1.50e-30"),
-        ] {
-            assert_eq!(rounded(Some(value)), shown);
-            assert!(shown.len() <= 9);
-        }
-        assert_eq!(rounded(None), "-");
-    }
 }

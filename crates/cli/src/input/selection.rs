@@ -6,15 +6,11 @@ use zten::Tensor;
 use zten_report::glob::Glob;
 use zten_report::natural;
 
-use crate::args::{Filter, Sort};
+use crate::args::Sort;
+use crate::args::nearest::no_match;
 use crate::escape;
 use crate::input::file::FileWithShards;
 use crate::source::remote::shown;
-
-/// The largest number of names that are compared with a missing name to suggest a similar one, and the largest length in bytes
-/// of each.
-const NAMES: usize = 1 << 16;
-const LONG: usize = 128;
 
 /// Selected objects of a file, in the order to show them.
 pub(crate) struct Selection<'a> {
@@ -23,23 +19,23 @@ pub(crate) struct Selection<'a> {
 }
 
 impl<'a> Selection<'a> {
-    /// Selects the objects whose names match a pattern of `select`, or all objects if there are no patterns. `default` is the
-    /// order if `select` has none.
+    /// Selects the tensors whose names match one of `patterns`, or all tensors if there are no patterns, in the order `sort`, or
+    /// in the order of the file.
     ///
     /// # Errors
     /// A pattern matches no object.
     pub(crate) fn new(
         archive: &'a FileWithShards,
-        select: &Filter,
-        default: Option<Sort>,
+        patterns: &[String],
+        sort: Option<Sort>,
     ) -> Result<Self, String> {
-        let patterns: Vec<_> = select.patterns.iter().map(|pattern| Glob::new(pattern)).collect();
+        let globs: Vec<_> = patterns.iter().map(|pattern| Glob::new(pattern)).collect();
         let mut found = vec![patterns.is_empty(); patterns.len().max(1)];
         let mut ordinals = Vec::new();
         for object in archive.tensors() {
             let mut is_asked = patterns.is_empty();
-            for (pattern, found) in patterns.iter().zip(&mut found) {
-                let matches = pattern.matches(object.name());
+            for (glob, found) in globs.iter().zip(&mut found) {
+                let matches = glob.matches(object.name());
                 is_asked |= matches;
                 *found |= matches;
             }
@@ -47,17 +43,14 @@ impl<'a> Selection<'a> {
                 ordinals.push(object.ordinal());
             }
         }
-        let missing = select.patterns.iter().zip(&found).find(|(_, found)| !**found);
+        let missing = patterns.iter().zip(&found).find(|(_, found)| !**found);
         if let Some((pattern, _)) = missing {
-            let bare = pattern.replace(['*', '?', '\\'], "");
-            let near = nearest(&bare, archive.tensors().map(|object| object.name()), 0.6);
-            let near = near.map(|near| format!("; did you mean {}?", escape::quoted(near)));
-            let (pattern, near) = (escape::quoted(pattern), near.unwrap_or_default());
             let path = escape::path(&shown(&archive.path));
-            return Err(format!("{path}: no object matches the pattern {pattern}{near}"));
+            let names = archive.tensors().map(|object| object.name());
+            return Err(format!("{path}: {}", no_match(pattern, names)));
         }
         let mut selection = Self { archive, ordinals };
-        match select.sort.or(default) {
+        match sort {
             None => {}
             Some(Sort::Name) => {
                 selection.sort_by(|one, other| natural::compare(one.name(), other.name()));
@@ -107,19 +100,4 @@ pub(crate) fn stored(object: &Tensor<'_>) -> u64 {
     let owners = object.components().filter(|component| !component.is_field_of_records());
     let lengths = owners.map(|component| component.extent().length());
     lengths.fold(0, u64::saturating_add)
-}
-
-/// Returns the name that is most similar to `wanted`, or `None` if none has a similarity (0 to 1) above `least`.
-pub(crate) fn nearest<'n>(
-    wanted: &str,
-    names: impl Iterator<Item = &'n str>,
-    least: f64,
-) -> Option<&'n str> {
-    if wanted.len() > LONG {
-        return None;
-    }
-    let short = names.take(NAMES).filter(|name| name.len() <= LONG);
-    let likeness = short.map(|name| (strsim::jaro_winkler(wanted, name), name));
-    let near = likeness.filter(|(likeness, _)| *likeness > least);
-    near.max_by(|(one, _), (other, _)| one.total_cmp(other)).map(|(_, name)| name)
 }

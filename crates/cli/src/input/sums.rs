@@ -39,15 +39,20 @@ pub(crate) struct Sums {
     pub(crate) unread: Option<Box<Problem>>,
 }
 
-/// Verifies all components, and returns their sums.
-pub(crate) fn sums(archive: &FileWithShards, of: Of) -> Result<Sums, Box<Problem>> {
+/// Verifies the components of all tensors that `selects` accepts, and returns their sums. Other tensors have no sums.
+pub(crate) fn sums(
+    archive: &FileWithShards,
+    of: Of,
+    selects: &(dyn Fn(&Tensor<'_>) -> bool + Sync),
+) -> Result<Sums, Box<Problem>> {
     let progress = Progress::new(stored(archive.manifest()));
     let failed = |failure| Box::new(Problem::reading(&archive.path, archive, &failure));
     let mut files = Sources::bind(archive, &progress).map_err(failed)?;
     files.require().map_err(failed)?;
-    let results = files
-        .results(|verifier, object| sum(verifier, object, of), |error| !is_unknown(error))
-        .map_err(failed)?;
+    let one = |verifier: &mut Verifier, object: &Tensor<'_>| {
+        if selects(object) { sum(verifier, object, of) } else { Ok(Vec::new()) }
+    };
+    let results = files.results(one, |error| !is_unknown(error)).map_err(failed)?;
     let mut objects = Vec::new();
     let mut unread: Option<Box<Problem>> = None;
     let mut more = More::default();

@@ -78,12 +78,12 @@ impl More {
 impl fmt::Display for More {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for ((count, first), (_, what)) in self.0.iter().zip(Flaw::ALL) {
-            let (objects, are) = match count {
+            let (tensors, are) = match count {
                 0 => continue,
-                1 => ("object", "is"),
-                _ => ("objects", "are"),
+                1 => ("tensor", "is"),
+                _ => ("tensors", "are"),
             };
-            write!(f, "\n  {count} more {objects} {are} {what}")?;
+            write!(f, "\n  {count} more {tensors} {are} {what}")?;
             let mut before = ": ";
             for name in first {
                 write!(f, "{before}{name}")?;

@@ -57,6 +57,8 @@ enum Seen {
 
 /// A table that does not hold its rows. The caller produces them twice, to be measured and to be written.
 pub(crate) struct Table<const N: usize> {
+    /// The header of the column of names.
+    header: &'static str,
     columns: [Column; N],
     seen: [Seen; N],
     /// The width of each column, or `None` for a column that is left out.
@@ -79,7 +81,8 @@ impl<const N: usize> Table<N> {
     ) -> io::Result<Self> {
         let widths = columns.map(|column| Some(column.header().width()));
         let seen = [const { Seen::Nothing }; N];
-        let mut table = Self { columns, seen, widths, name_width: 4, longest: 4, line };
+        let header = "NAME";
+        let mut table = Self { header, columns, seen, widths, name_width: 4, longest: 4, line };
         rows(&mut |row| {
             table.add(row);
             Ok(())
@@ -107,6 +110,14 @@ impl<const N: usize> Table<N> {
                 Seen::One(_) | Seen::Several => {}
             }
         }
+    }
+
+    /// Puts `header` above the column of names instead of `NAME`.
+    pub(crate) fn with_header(mut self, header: &'static str) -> Self {
+        self.name_width = self.name_width.max(header.width());
+        self.longest = self.longest.max(header.width());
+        self.header = header;
+        self
     }
 
     /// Leaves out the column whose header is `header`.
@@ -144,7 +155,7 @@ impl<const N: usize> Table<N> {
             alike.keep_repeated();
         }
         let cells = self.columns.map(|column| column.header().to_owned());
-        self.row(out, &Row { depth: 0, name: "NAME", cells }, (0, &alike))?;
+        self.row(out, &Row { depth: 0, name: self.header, cells }, (0, &alike))?;
         let mut number = 0_usize;
         rows(&mut |row| {
             number = number.saturating_add(1);

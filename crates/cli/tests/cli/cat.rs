@@ -166,7 +166,7 @@ fn slices_of_blocks() {
         "--component=values",
         "--slice=0",
     ]);
-    assert!(ended(&sparse).2.contains("--slice is for dense objects and quantized blocks"));
+    assert!(ended(&sparse).2.contains("--slice is for dense tensors and quantized blocks"));
 }
 
 /// Each type has its own shortest digits: 0.1 as `f16` is not 0.1 as `f32`.
@@ -271,7 +271,7 @@ fn choosing() {
     let near = complaint(&["accept/1.2.3/csr_raw.zt", "csr_f32", "--component=indpt"]);
     assert!(near.contains("indices, indptr, values; did you mean indptr?"), "{near}");
     assert!(!roles.contains("did you mean"), "{roles}");
-    assert!(complaint(&[DENSE, "--index", "13"]).contains(": no object 13: the file has 13\n"));
+    assert!(complaint(&[DENSE, "--index", "13"]).contains(": no tensor 13: the file has 13\n"));
     complaint(&[DENSE]);
     complaint(&[DENSE, "t_f32", "--index", "3"]);
     complaint(&[DENSE, "t_f32", "--raw", "--npy"]);

@@ -36,7 +36,7 @@ fn the_worst_status_wins_and_all_files_are_looked_at() {
     // Verdicts are on standard output, in the order of the arguments. The error of opening "missing" is on standard error.
     assert!(out.starts_with(&format!("{bad}: ")), "{out}");
     assert!(
-        out.ends_with(&format!("{valid}: valid (1.2, 4 objects, 4 components, 14 B of data)\n"))
+        out.ends_with(&format!("{valid}: valid (1.2, 4 tensors, 4 components, 14 B of data)\n"))
     );
     assert!(complaint.starts_with("missing: ") && complaint.lines().count() == 1, "{complaint}");
     let output = in_corpus(&["check", "--json", "missing", "accept", bad, valid]);
@@ -50,7 +50,7 @@ fn the_worst_status_wins_and_all_files_are_looked_at() {
 fn manifest_only_is_not_good() {
     let file = "reject/bool-value--v12-2-first.zt";
     let text = succeeded_text(in_corpus(&["check", "--manifest-only", file]));
-    assert_eq!(text, format!("{file}: manifest valid (1.2, 1 object, 1 component)\n"));
+    assert_eq!(text, format!("{file}: manifest valid (1.2, 1 tensor, 1 component)\n"));
     let output = in_corpus(&["check", "--manifest-only", "--json", file]);
     assert_eq!(json_lines(&output.stdout)[0]["verdict"], "manifest-valid");
 }
@@ -114,7 +114,7 @@ fn limits_name_the_option_that_raises_them() {
         let output = in_corpus(&["check", "--limit", limit, "x"]);
         ended(&output).2.to_owned()
     };
-    let size = "invalid size \"12Q\": expected a number of bytes, optionally with K, M, G, KiB, MiB or GiB\n";
+    let size = "invalid size \"12Q\": expected a number of bytes, optionally with KB, MB, GB or TB (decimal), or KiB, ";
     assert!(message("window=12Q").contains(size), "{}", message("window=12Q"));
     assert!(message("widow=1").contains("unknown limit \"widow\": expected manifest, "));
 }
@@ -137,7 +137,7 @@ fn broken_rules_come_before_what_is_not_supported() {
     let path = old_file("unsupported-twice.zt", &[unknown("u"), other], &[1; 128]);
     let complaint = failed(zten(["check".as_ref(), path.as_os_str()]), 3);
     assert!(complaint.contains("(rule unsupported-dtype, v0.1 §8) in \"u\"/data"), "{complaint}");
-    assert!(complaint.ends_with("\n  1 more object is not supported: v\n"), "{complaint}");
+    assert!(complaint.ends_with("\n  1 more tensor is not supported: v\n"), "{complaint}");
 }
 
 /// Many files, or one: the first object in the order of the file is reported, and all others are counted.
@@ -166,7 +166,7 @@ fn what_is_wrong_with_other_objects_is_counted() {
         );
         let shown: Vec<_> = (1..9).map(|number| format!("\"damaged {number}\"")).collect();
         let more = format!(
-            "\n  11 more objects are invalid: {}, …\n  1 more object is not supported: u\n",
+            "\n  11 more tensors are invalid: {}, …\n  1 more tensor is not supported: u\n",
             shown.join(", ")
         );
         assert!(complaint.ends_with(&more), "{complaint}");

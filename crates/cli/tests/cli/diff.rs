@@ -90,12 +90,12 @@ fn each_kind_of_change() {
     let new = file("diff-new.zt", &new, &data);
     let wanted = "\
 ~ \"all\": layout dense -> theirs?, shape [2] -> [1], +c, data dtype u8 -> u16, data content
-~ \"bytes\": 1 of 2 elements changed (max 1.0, mean 0.5, relative 1.0)
 ~ \"format\": layout dense -> mine?
-> \"gone\" -> \"new\"
 ~ \"roles\": -b, +c
 ~ \"shape\": shape [2, 3] -> [3, 2]
 ~ \"type\": dtype u8 -> bool
+> \"gone\" -> \"new\"
+~ \"bytes\": 1 of 2 elements changed (max 1.0, relative norm 0.7071, cosine 0.70710678)
 ";
     assert_eq!(lines(&old, &new), wanted);
     let component = |role: &str, change: &str, content: bool| json!({ "role": role, "change": change, "content": content });
@@ -104,7 +104,8 @@ fn each_kind_of_change() {
     let mut bools = component("data", "changed", false);
     bools["dtype"] = json!({ "old": "u8", "new": "bool" });
     let counts = json!({
-        "count": 2, "changed": 1, "not_finite": 0, "max": 1.0, "mean": 0.5, "relative": 1.0,
+        "count": 2, "changed": 1, "not_finite": 0, "new_nan": 0, "max": 1.0, "mean": 0.5, "relative": 1.0,
+        "relative_norm": 0.5_f64.sqrt(), "cosine": 1.0 / 2.0_f64.sqrt(),
     });
     let wanted = json!({
         "schema": document(&old, &old)["schema"],
@@ -213,7 +214,8 @@ fn bools_of_0_1_are_compared_by_truth() {
     };
     assert_eq!(lines(&old, &with("diff-bools-same.zt", &[0, 1, 1, 1])), "");
     let other = with("diff-bools-other.zt", &[0, 1, 1, 0]);
-    let wanted = "~ \"w\": 1 of 4 elements changed (max 1.0, mean 0.25, relative 1.0)\n";
+    let wanted =
+        "~ \"w\": 1 of 4 elements changed (max 1.0, relative norm 0.5774, cosine 0.81649658)\n";
     assert_eq!(lines(&old, &other), wanted);
 }
 
@@ -227,8 +229,10 @@ fn names_are_escaped_and_in_natural_order() {
     let all = file("diff-names.zt", &objects, &[1; 64 * 8]);
     let none = file("diff-no-names.zt", &[], &[]);
     let sorted =
-        ["", "\\u{1b}[2J", "\\u{22}", "a", "a.9", "a.10", long.as_str(), "é"].map(str::to_owned);
-    let wanted = |sign: &str| sorted.clone().map(|name| format!("{sign} \"{name}\"\n")).concat();
+        ["", "\\u{1b}[2J", "\\u{22}", "a", "a.{9..10}", long.as_str(), "é"].map(str::to_owned);
+    let count = |name: &str| if name.contains('.') { " (2 tensors)" } else { "" };
+    let line = |sign: &str, name: &str| format!("{sign} \"{name}\"{}\n", count(name));
+    let wanted = |sign: &str| sorted.clone().map(|name| line(sign, &name)).concat();
     assert_eq!(lines(&none, &all), wanted("+"));
     assert_eq!(lines(&all, &none), wanted("-"));
     let found = document(&none, &all);
@@ -258,43 +262,49 @@ fn differences_are_measured() {
     let halves = |values: &[u16]| values.iter().flat_map(|v| v.to_le_bytes()).collect::<Vec<_>>();
     let wide = |values: &[u64]| values.iter().flat_map(|v| v.to_le_bytes()).collect::<Vec<_>>();
     let (nan, infinite) = (f32::NAN, f32::INFINITY);
-    for (what, (dtype, old), (other, new), wanted) in [
+    for (what, (dtype, old), (other, new), wanted, [norm, cosine]) in [
         (
             "floats",
             ("f32", floats(&[1.0, 2.0, -4.0, nan, 0.0])),
             ("f32", floats(&[1.0, 2.5, 4.0, nan, -0.0])),
-            json!({ "count": 5, "changed": 3, "not_finite": 0, "max": 8.0, "mean": 1.7, "relative": 2.0 }),
+            json!({ "count": 5, "changed": 3, "not_finite": 0, "new_nan": 0, "max": 8.0, "mean": 1.7, "relative": 2.0 }),
+            [(64.25_f64 / 21.0).sqrt(), -10.0 / (21.0 * 23.25_f64).sqrt()],
         ),
         (
             "not finite",
             ("f32", floats(&[1.0, infinite, infinite, 1.0])),
             ("f32", floats(&[nan, 1.0, infinite, 1.5])),
-            json!({ "count": 4, "changed": 3, "not_finite": 2, "max": 0.5, "mean": 0.25, "relative": 0.5 / 1.5 }),
+            json!({ "count": 4, "changed": 3, "not_finite": 2, "new_nan": 1, "max": 0.5, "mean": 0.25, "relative": 0.5 / 1.5 }),
+            [0.5, 1.0],
         ),
         (
             "narrowed",
             ("f32", floats(&[1.0, 0.1, nan, -0.0])),
             ("f16", halves(&[0x3c00, 0x2e66, 0x7e01, 0])),
             json!({
-                "count": 4, "changed": 1, "not_finite": 0, "max": f64::from(0.1_f32) - 0.099_975_585_937_5,
+                "count": 4, "changed": 1, "not_finite": 0, "new_nan": 0, "max": f64::from(0.1_f32) - 0.099_975_585_937_5,
                 "mean": (f64::from(0.1_f32) - 0.099_975_585_937_5) / 4.0,
                 "relative": (f64::from(0.1_f32) - 0.099_975_585_937_5) / f64::from(0.1_f32),
             }),
+            [2.4416e-5 / 1.01_f64.sqrt(), 1.0],
         ),
         (
             "integers",
             ("u64", wide(&[u64::MAX, 7, 1 << 60])),
             ("u64", wide(&[u64::MAX - 1, 7, (1 << 60) + 2])),
             json!({
-                "count": 3, "changed": 2, "not_finite": 0, "max": 2.0, "mean": 1.0,
+                "count": 3, "changed": 2, "not_finite": 0, "new_nan": 0, "max": 2.0, "mean": 1.0,
                 "relative": 2.0 / 60.0_f64.exp2(),
             }),
+            // Both pairs are equal as doubles.
+            [0.0, 1.0],
         ),
         (
             "complex",
             ("f32 complex64", floats(&[1.0, 1.0, 3.0, 4.0])),
             ("f32 complex64", floats(&[1.0, 1.0, 0.0, 0.0])),
-            json!({ "count": 2, "changed": 1, "not_finite": 0, "max": 5.0, "mean": 2.5, "relative": 1.0 }),
+            json!({ "count": 2, "changed": 1, "not_finite": 0, "new_nan": 0, "max": 5.0, "mean": 2.5, "relative": 1.0 }),
+            [(25.0_f64 / 27.0).sqrt(), 2.0 / 54.0_f64.sqrt()],
         ),
     ] {
         let width = if what == "integers" || what == "complex" { 8 } else { 4 };
@@ -302,7 +312,12 @@ fn differences_are_measured() {
         let old = single("diff-measured-old.zt", (dtype, &shape), &old);
         let new = single("diff-measured-new.zt", (other, &shape), &new);
         let found = document(&old, &new);
-        assert_eq!(found["changed"][0]["elements"], wanted, "{what}");
+        let mut found = found["changed"][0]["elements"].clone();
+        for (key, wanted) in [("relative_norm", norm), ("cosine", cosine)] {
+            let found = found.as_object_mut().unwrap().remove(key).unwrap();
+            assert!((found.as_f64().unwrap() - wanted).abs() < 1e-7, "{what} {key}: {found}");
+        }
+        assert_eq!(found, wanted, "{what}");
     }
     // Elements of many pieces, one of which differs, in two encodings.
     let mut data = vec![0; 1 << 20];
@@ -312,8 +327,7 @@ fn differences_are_measured() {
     let packed = new.with_file_name("diff-measured-packed.zt");
     let paths = [new.to_str().unwrap(), packed.to_str().unwrap()];
     succeeded_text(zten([&["convert", "--force", "--to", "2", "--zstd=1"], &paths[..]].concat()));
-    let wanted =
-        "~ \"w\": 1 of 1,048,576 elements changed (max 3.0, mean 2.861e-6, relative 1.0)\n";
+    let wanted = "~ \"w\": 1 of 1,048,576 elements changed (max 3.0)\n";
     assert_eq!(lines(&old, &packed), wanted);
     assert_eq!(lines(&new, &packed), "");
 }
@@ -382,7 +396,7 @@ fn sparse_objects_are_compared_by_component() {
     let old = with("diff-sparse-old.zt", &[1.0, 2.0], &[3, 9]);
     let new = with("diff-sparse-new.zt", &[1.0, 4.0], &[4, 9]);
     let wanted = "~ \"w\": coords 1 of 2 elements changed, \
-                  values 1 of 2 elements changed (max 2.0, mean 1.0, relative 0.5)\n";
+                  values 1 of 2 elements changed (max 2.0, relative norm 0.8944, cosine 0.97618706)\n";
     assert_eq!(lines(&old, &new), wanted);
     let longer = with("diff-sparse-longer.zt", &[1.0, 2.0, 3.0], &[3, 9, 10]);
     assert_eq!(lines(&old, &longer), "~ \"w\": coords content, values content\n");
@@ -407,12 +421,11 @@ fn content_makes_renames() {
     );
     let found = zten(["diff".as_ref(), old.as_os_str(), new.as_os_str()]);
     let wanted = "\
-~ \"b\": 2 of 2 elements changed (max 7.0, mean 7.0, relative 0.7778)
 - \"gone\"
 + \"new\"
-> \"a.9\" -> \"x.9\"
-> \"a.10\" -> \"x.10\"
 + \"y\"
+> \"a\"… -> \"x\"… (2 tensors)
+~ \"b\": 2 of 2 elements changed (max 7.0, relative norm 3.5, cosine 1.0)
 tensors: 1 changed, 2 added, 1 removed, 2 renamed, 1 equal
 ";
     assert_eq!(ended(&found), (Some(1), wanted, ""));
@@ -474,7 +487,7 @@ fn unread_objects_are_named() {
 #[test]
 fn usage() {
     let valid = "accept/1.2.3/scalar.zt";
-    for args in [&["diff"][..], &["diff", valid], &["diff", valid, valid, valid]] {
+    for args in [&["diff"][..], &["diff", valid], &["diff", valid, valid, "--rtol=-1"]] {
         assert_eq!(in_corpus(args).status.code(), Some(2));
     }
     let help = succeeded_text(zten(["diff", "--help"]));
@@ -483,4 +496,103 @@ fn usage() {
     assert_eq!(output.status.code(), Some(0), "scalars have no rank");
     let output = in_corpus(&["diff", "--limit", "rank=1", "accept/1.2.3/dense_all.zt", valid]);
     assert!(ended(&output).2.contains("limit-rank"));
+}
+
+/// A safetensors file of 34 layers, each with a tensor of the values that `value` returns for its number.
+fn layered(folder: &Path, name: &str, value: impl Fn(u8) -> [f32; 4]) -> PathBuf {
+    let tensors = (0..34).map(|n| (format!("layers.{n}.weight"), "F32", [4], 16));
+    let data: Vec<u8> = (0..34).flat_map(value).flat_map(f32::to_le_bytes).collect();
+    let path = folder.join(name);
+    fs::write(&path, zten_testkit::safetensors::file(tensors, &data)).unwrap();
+    path
+}
+
+fn run_diff(files: [&Path; 2], options: &[&str]) -> (i32, String) {
+    let paths = files.map(|path| path.to_str().unwrap());
+    let output = zten([&["diff"], &paths[..], options].concat());
+    let (status, out, complaint) = ended(&output);
+    assert_eq!(complaint, "");
+    (status.unwrap(), out.to_owned())
+}
+
+#[test]
+fn similar_changes_are_one_line_and_those_that_stand_out_have_their_own() {
+    let folder = tempfile::tempdir().unwrap();
+    let old = layered(folder.path(), "old.safetensors", |_| [1.0, 2.0, 3.0, 4.0]);
+    let new = layered(folder.path(), "new.safetensors", |n| match n {
+        17 => [1.0, 2.0, 3.0, -4.0],
+        20 => [f32::NAN, 2.0, 3.0, 4.0],
+        33 => [1.0, 2.0, 3.0, 4.0],
+        _ => [1.01, 2.0, 3.0, 4.0],
+    });
+    let (status, text) = run_diff([&old, &new], &[]);
+    let wanted = "\
+~ \"layers.20.weight\": 1 of 4 elements changed (max 0.0, relative norm 0.0, cosine 1.0), 1 new NaN
+~ \"layers.17.weight\": 1 of 4 elements changed (max 8.0, relative norm 1.461, cosine -0.06666667)
+~ \"layers.{0..16,18..19,21..32}.weight\" (31 tensors): 31 of 124 elements changed (max 0.01, relative norm 0.001826, cosine 0.99999839)
+tensors: 33 changed, 0 added, 0 removed, 0 renamed, 1 equal
+";
+    assert_eq!((status, text.as_str()), (1, wanted));
+    let (_, tree) = run_diff([&old, &new], &["--tree"]);
+    let group = tree.lines().nth(1).unwrap();
+    let cells: Vec<_> = group.split_whitespace().collect();
+    let wanted =
+        ["layers", "33", "1", "new", "NaN", "33", "of", "132", "8.0", "1.461", "-0.06666667"];
+    assert_eq!(cells, wanted, "{tree}");
+    let found = document(&old, &new);
+    assert_eq!(found["changed"].as_array().unwrap().len(), 33);
+}
+
+#[test]
+fn differences_within_the_tolerance_are_none() {
+    let folder = tempfile::tempdir().unwrap();
+    let old = layered(folder.path(), "old.safetensors", |_| [1.0, 2.0, 3.0, 4.0]);
+    let new = layered(folder.path(), "new.safetensors", |_| [1.0, 2.0, 3.03, 4.0]);
+    let summary = |within: &str| {
+        format!(
+            "tensors: 0 changed, 0 added, 0 removed, 0 renamed, 0 equal, {within} within the tolerance\n"
+        )
+    };
+    for option in ["--rtol=0.011", "--atol=0.031"] {
+        assert_eq!(run_diff([&old, &new], &[option]), (0, summary("34")));
+        assert_eq!(run_diff([&old, &new], &[option, "-q"]), (0, String::new()));
+    }
+    let (status, text) = run_diff([&old, &new], &["--rtol=0.009"]);
+    let line = "~ \"layers.{0..33}.weight\" (34 tensors): ";
+    assert!(status == 1 && text.starts_with(line), "{text}");
+    assert_eq!(run_diff([&old, &new], &["--rtol=0.009", "-q"]), (1, String::new()));
+    // Another dtype is within the tolerance if the values are, and a NaN never is.
+    let bf16 = folder.path().join("bf16.zt");
+    let paths = [&new, &bf16].map(|path| path.to_str().unwrap());
+    succeeded_text(zten([&["convert", "--dtype=bf16"], &paths[..]].concat()));
+    assert_eq!(run_diff([&old, &bf16], &["--rtol=0.02"]), (0, summary("34")));
+    let nan = layered(folder.path(), "nan.safetensors", |_| [f32::NAN, 2.0, 3.0, 4.0]);
+    assert_eq!(run_diff([&old, &nan], &["--rtol=9"]).0, 1);
+    assert_eq!(run_diff([&nan, &nan], &["--rtol=0"]).0, 0);
+    // Some tensors are selected.
+    let last = |n| if n == 3 { 5.0 } else { 4.0 };
+    let one = layered(folder.path(), "one.safetensors", |n| [1.0, 2.0, 3.0, last(n)]);
+    let others = "tensors: 0 changed, 0 added, 0 removed, 0 renamed, 24 equal\n";
+    assert_eq!(run_diff([&old, &one], &["layers.??.*"]), (0, others.to_owned()));
+    assert_eq!(run_diff([&old, &one], &["layers.3.*"]).0, 1);
+    let output = zten(["diff", paths[0], paths[0], "layer.3.weight"]);
+    let wanted =
+        "no tensor matches the pattern \"layer.3.weight\"; did you mean \"layers.3.weight\"?\n";
+    assert_eq!(ended(&output), (Some(2), "", wanted));
+}
+
+#[test]
+fn renamings_of_many_tensors_are_one_line() {
+    let folder = tempfile::tempdir().unwrap();
+    let old = layered(folder.path(), "old.safetensors", |n| [f32::from(n); 4]);
+    let new = folder.path().join("new.safetensors");
+    let paths = [&old, &new].map(|path| path.to_str().unwrap());
+    let options = ["convert", "--rename=s/^/model./", "--rename=model.layers.7.weight=seven"];
+    succeeded_text(zten([&options, &paths[..]].concat()));
+    let wanted = "\
+> \"\"… -> \"model\"… (33 tensors)
+> \"layers.7.weight\" -> \"seven\"
+tensors: 0 changed, 0 added, 0 removed, 34 renamed, 0 equal
+";
+    assert_eq!(run_diff([&old, &new], &[]), (1, wanted.to_owned()));
 }

@@ -187,10 +187,11 @@ fn what_cannot_be_edited_is_told_and_stays() {
         ("x.npy", set, 2, "a .npy file cannot be edited; zten convert"),
         ("x.gguf", set, 2, "a GGUF file cannot be edited; zten convert"),
         ("bad.zt", set, 1, "rule blob-alignment"),
-        ("x.zt", &["--rename=model.a=model.b"], 2, "two objects would be named \"model.b\""),
-        ("x.zt", &["--rename=s/model.*/m/"], 2, "two objects would be named \"m\""),
+        ("x.zt", &["--rename=model.a=model.b"], 2, "two tensors would be named \"model.b\""),
+        ("x.zt", &["--rename=s/model.*/m/"], 2, "two tensors would be named \"m\""),
         ("x.zt", &["--rename=nothing=b"], 2, "nothing"),
         ("x.zt", &["--unset=nothing"], 2, "no attribute named \"nothing\""),
+        ("x.zt", &["--unset=epohc"], 2, "; did you mean \"epoch\"?"),
         ("x.safetensors", &["--rename=a=__metadata__"], 2, "__metadata__"),
         ("x.zt", &["--set=a=1", "-o", path("bad.zt").to_str().unwrap()], 2, "--force replaces it"),
         (

@@ -39,7 +39,7 @@ fn there_and_back_is_the_same_content() {
     for (from, suffix, objects) in cases {
         let (out, again) = (path(&format!("columns.{suffix}")), path("again.zt"));
         let text = succeeded_text(convert(&from, &out, &["--force"]));
-        let what = if objects == 1 { "1 object".to_owned() } else { format!("{objects} objects") };
+        let what = if objects == 1 { "1 tensor".to_owned() } else { format!("{objects} tensors") };
         assert!(text.contains(&format!(": written ({suffix}, {what}, ")), "{text}");
         succeeded_text(convert(&out, &again, &["--force"]));
         assert_eq!(hash_of(&from), hash_of(&again), "{} as {suffix}", from.display());

@@ -51,7 +51,7 @@ fn several_files_become_one() {
             let out = folder.path().join(format!("out.{suffix}"));
             let args = ["convert", "--force", from.to_str().unwrap(), out.to_str().unwrap()];
             let text = succeeded_text(zten([&args, options].concat()));
-            assert!(text.contains(", 2 objects, "), "{text}");
+            assert!(text.contains(", 2 tensors, "), "{text}");
             let again = folder.path().join("again.zt");
             let again = again.to_str().unwrap();
             succeeded_text(zten(["convert", "--force", out.to_str().unwrap(), again]));
@@ -67,7 +67,7 @@ fn several_files_become_one() {
     let output = super::command().args(args).current_dir(folder.path()).output().unwrap();
     let (status, text, why) = ended(&output);
     assert_eq!((status, why), (Some(0), ""));
-    assert!(text.starts_with("here.zt: written (1.2, 2 objects, "), "{text}");
+    assert!(text.starts_with("here.zt: written (1.2, 2 tensors, "), "{text}");
 }
 
 #[test]
@@ -131,7 +131,7 @@ fn the_index_decides_and_check_compares_the_other_copies() {
         let out = folder.path().join("out.zt");
         let args = ["convert", "--force", from.to_str().unwrap(), out.to_str().unwrap()];
         let text = succeeded_text(zten([&args, options].concat()));
-        assert!(text.contains(", 3 objects, "), "{text}");
+        assert!(text.contains(", 3 tensors, "), "{text}");
         fs::remove_file(out).unwrap();
     }
 }

@@ -17,7 +17,7 @@ q_proj           4 bits, groups of 8  [8, 8]    64 B
   packed_weight  i32                            32 B
   scales         f16                            16 B
   zeros          f16                            16 B
-1 object, 3 components, 64 B, zTensor 1.2 (version 1.2.0)
+1 tensor, 3 components, 64 B, zTensor 1.2 (version 1.2.0)
 all quantized_group, raw, no digest
 64 parameters: 32 B of f16, 32 B of i32
 ";
@@ -32,7 +32,7 @@ NAME        TYPE        SHAPE   STORED
 c64         complex64   [2, 3]    48 B
 c64_scalar  complex64   []         8 B
 c128        complex128  [2, 3]    96 B
-3 objects, 3 components, 152 B, zTensor 1.2 (version 1.2.0)
+3 tensors, 3 components, 152 B, zTensor 1.2 (version 1.2.0)
 all dense, raw, crc32c
 13 parameters: 96 B of complex128, 56 B of complex64
 ";
@@ -60,7 +60,7 @@ tagged = 0(\"2026-01-01T00:00:00Z\")
 
 NAME  TYPE  SHAPE  STORED
 t     f32   [2]       8 B
-1 object, 1 component, 8 B, zTensor 1.2 (version 1.2.0)
+1 tensor, 1 component, 8 B, zTensor 1.2 (version 1.2.0)
 all dense, raw, no digest
 2 parameters: 8 B of f32
 ";
@@ -101,7 +101,7 @@ NAME          FORMAT         TYPE                SHAPE  STORED
 \"\"            dense          \"重\\u{200b}\"? (u8)  [1]       1 B
 \"\\u{1b}[31m\"  \"de\\u{9}nse\"?  \"重\\u{200b}\"? (u8)  [1]       1 B
 重い          dense          \"重\\u{200b}\"? (u8)  [1]       1 B
-3 objects, 3 components, 3 B, zTensor 1.2 (version 1.2.0)
+3 tensors, 3 components, 3 B, zTensor 1.2 (version 1.2.0)
 all opaque, raw, no digest
 0 parameters: 3 B of other types
 3 opaque
@@ -290,10 +290,10 @@ fn several_files() {
     assert!(complaint.starts_with("reject/blob-alignment--v12-72.zt: "));
     let wanted = "\
 accept/1.2.3/empty.zt:
-0 objects, 0 components, 0 B, zTensor 1.2 (version 1.2.0)
+0 tensors, 0 components, 0 B, zTensor 1.2 (version 1.2.0)
 
 accept/0.1.0/empty.zt:
-0 objects, 0 components, 0 B, zTensor 0.1
+0 tensors, 0 components, 0 B, zTensor 0.1
 ";
     assert_eq!(out, wanted);
 }
@@ -388,7 +388,7 @@ fn a_model_fits_eighty_columns_in_natural_order() {
         .filter_map(|name| name.strip_prefix("model.layers.")?.split('.').next()?.parse().ok())
         .collect();
     assert!(layers.len() == 288 && layers.is_sorted(), "{layers:?}");
-    let end = "\n291 objects, 291 components, 15.0 GiB, safetensors\nall dense, raw, no digest\n\
+    let end = "\n291 tensors, 291 components, 15.0 GiB, safetensors\nall dense, raw, no digest\n\
                8,030,261,248 parameters: 15.0 GiB of bf16\n";
     assert!(listed.ends_with(end), "{listed}");
     #[cfg(unix)]
@@ -434,10 +434,13 @@ fn patterns_select() {
     ];
     assert_eq!(names(&listed), wanted);
     assert!(
-        listed.contains("\n3 of 291 objects, 3 components, 1.0 GiB, safetensors\n"),
+        listed.contains("\n3 of 291 tensors, 3 components, 1.0 GiB, safetensors\n"),
         "{listed}"
     );
     assert!(listed.contains("\n558,891,008 parameters: "), "{listed}");
+    // Braces are alternatives and ranges of numbers, as the tree prints them.
+    assert_eq!(names(&ls(&path, &["*.{2..3}.*.q_proj.*", "{lm_head,norm}.weight"])), wanted);
+    assert_eq!(names(&ls(&path, &["model.layers.{0..31}.mlp.*"])).len(), 96);
     let document: Value = serde_json::from_str(&ls(&path, &["--json", "*norm.weight"])).unwrap();
     assert_eq!(
         (document["objects"].as_array().unwrap().len(), &document["totals"]["objects"]),
@@ -451,14 +454,14 @@ fn patterns_select() {
     ] {
         let complaint = failed(zten(["ls", path.to_str().unwrap(), "model.*", pattern]), 2);
         let wanted =
-            format!(": no object matches the pattern {pattern:?}; did you mean {near:?}?{also}\n");
+            format!(": no tensor matches the pattern {pattern:?}; did you mean {near:?}?{also}\n");
         assert!(complaint.ends_with(&wanted), "{complaint}");
     }
     let output = zten(["ls", path.to_str().unwrap(), "\u{1b}zzz"]);
     assert!(
         ended(&output)
             .2
-            .ends_with(&format!(": no object matches the pattern \"\\u{{1b}}zzz\"{also}\n")),
+            .ends_with(&format!(": no tensor matches the pattern \"\\u{{1b}}zzz\"{also}\n")),
         "{output:?}"
     );
 }
@@ -467,28 +470,37 @@ fn patterns_select() {
 fn a_tree_folds_layers() {
     let folder = tempfile::tempdir().unwrap();
     let wanted = "\
-NAME                                 COUNT  TYPE  SHAPE              STORED
-lm_head.weight                           1  bf16  [128256, 4096]   1002 MiB
-model                                  290                         14.0 GiB
-  embed_tokens.weight                    1  bf16  [128256, 4096]   1002 MiB
-  layers.{0..31}                       288                         13.0 GiB
-    input_layernorm.weight              32  bf16  [4096]          256.0 KiB
-    mlp                                 96                         10.5 GiB
-      down_proj.weight                  32  bf16  [4096, 14336]     3.5 GiB
-      gate_proj.weight                  32  bf16  [14336, 4096]     3.5 GiB
-      up_proj.weight                    32  bf16  [14336, 4096]     3.5 GiB
-    post_attention_layernorm.weight     32  bf16  [4096]          256.0 KiB
-    self_attn                          128                          2.5 GiB
-      k_proj.weight                     32  bf16  [1024, 4096]    256.0 MiB
-      o_proj.weight                     32  bf16  [4096, 4096]      1.0 GiB
-      q_proj.weight                     32  bf16  [4096, 4096]      1.0 GiB
-      v_proj.weight                     32  bf16  [1024, 4096]    256.0 MiB
-  norm.weight                            1  bf16  [4096]            8.0 KiB
-291 objects, 291 components, 15.0 GiB, safetensors
+NAME                                 COUNT  TYPE  SHAPE              PARAMETERS     STORED
+lm_head.weight                           1  bf16  [128256, 4096]    525,336,576   1002 MiB
+model                                  290                        7,504,924,672   14.0 GiB
+  embed_tokens.weight                    1  bf16  [128256, 4096]    525,336,576   1002 MiB
+  layers.{0..31}                       288                        6,979,584,000   13.0 GiB
+    input_layernorm.weight              32  bf16  [4096]                131,072  256.0 KiB
+    mlp                                 96                        5,637,144,576   10.5 GiB
+      down_proj.weight                  32  bf16  [4096, 14336]   1,879,048,192    3.5 GiB
+      gate_proj.weight                  32  bf16  [14336, 4096]   1,879,048,192    3.5 GiB
+      up_proj.weight                    32  bf16  [14336, 4096]   1,879,048,192    3.5 GiB
+    post_attention_layernorm.weight     32  bf16  [4096]                131,072  256.0 KiB
+    self_attn                          128                        1,342,177,280    2.5 GiB
+      k_proj.weight                     32  bf16  [1024, 4096]      134,217,728  256.0 MiB
+      o_proj.weight                     32  bf16  [4096, 4096]      536,870,912    1.0 GiB
+      q_proj.weight                     32  bf16  [4096, 4096]      536,870,912    1.0 GiB
+      v_proj.weight                     32  bf16  [1024, 4096]      134,217,728  256.0 MiB
+  norm.weight                            1  bf16  [4096]                  4,096    8.0 KiB
+291 tensors, 291 components, 15.0 GiB, safetensors
 8,030,261,248 parameters: 15.0 GiB of bf16
 ";
     let shown = ls(&model_file(&folder), &["--tree"]);
     assert_eq!(shown, wanted);
+    // Groups of two levels, with the sums of what is below them.
+    let shown = ls(&model_file(&folder), &["--tree", "--depth=2"]);
+    let shallow = wanted.lines().filter(|line| !line.starts_with("    "));
+    let cells = |line: &str| line.split_whitespace().collect::<Vec<_>>().join(" ");
+    let all = |text: &mut dyn Iterator<Item = &str>| text.map(cells).collect::<Vec<_>>();
+    assert_eq!(all(&mut shown.lines()), all(&mut shallow.into_iter()));
+    for wrong in [&["--depth=1"][..], &["--tree", "--depth=0"]] {
+        assert_eq!(crate::run("ls", &model_file(&folder), wrong).status.code(), Some(2));
+    }
     // Experts of layers, layers of another shape, and what is missing.
     let path = folder.path().join("experts.safetensors");
     let mut tensors = Vec::new();
@@ -502,12 +514,12 @@ model                                  290                         14.0 GiB
     tensors.push(("h.01.b".to_owned(), "F32", vec![3]));
     model(&path, &tensors);
     let wanted = "\
-NAME                    COUNT  TYPE  SHAPE  STORED
-h                          18                162 B
-  {0..1,5,7}.b              4  f32   [3]      48 B
-  {0..2}.x.{0..3}.w        12  f32   [2]      96 B
-  01.b                      1  f32   [3]      12 B
-  2.b                       1  f16   [3]       6 B
+NAME                    COUNT  TYPE  SHAPE  PARAMETERS  STORED
+h                          18                       42   162 B
+  {0..1,5,7}.b              4  f32   [3]            12    48 B
+  {0..2}.x.{0..3}.w        12  f32   [2]            24    96 B
+  01.b                      1  f32   [3]             3    12 B
+  2.b                       1  f16   [3]             3     6 B
 ";
     let shown = ls(&path, &["--tree"]);
     let rows: Vec<_> = shown
@@ -533,7 +545,7 @@ fn a_tree_of_odd_names_takes_no_long_time() {
     let begun = std::time::Instant::now();
     let shown = ls(&path, &["--tree"]);
     assert!(begun.elapsed().as_secs() < 60, "{:?}", begun.elapsed());
-    assert!(shown.contains("\n20400 objects, "), "{}", &shown[shown.len() - 200..]);
+    assert!(shown.contains("\n20400 tensors, "), "{}", &shown[shown.len() - 200..]);
 }
 
 #[cfg(unix)]
@@ -550,4 +562,46 @@ fn long_names_are_shortened_on_a_terminal() {
     assert!(shown.contains("y_.weight  f32   [2]       8 B\n") && shown.contains('…'), "{shown}");
     let all = succeeded_text(zten(args));
     assert!(all.contains(&name), "{all}");
+}
+
+/// A file whose attribute `template` is a text with newlines and characters that a terminal must not get.
+fn with_template(folder: &Path, template: &str) -> PathBuf {
+    let path = folder.join("template.zt");
+    let source = folder.join("source.safetensors");
+    model(&source, &[("a".to_owned(), "F32", vec![1])]);
+    let set = format!("template={}", serde_json::to_string(template).unwrap());
+    let (source, out) = (source.to_str().unwrap(), path.to_str().unwrap());
+    succeeded_text(zten(["convert", source, out, "--set", &set, "--set", "list=[1,\"\u{7f}\"]"]));
+    path
+}
+
+#[test]
+fn one_attribute_is_printed_as_it_is() {
+    let folder = tempfile::tempdir().unwrap();
+    let template = "{% for m in x %}\n\t{{ m }}\u{1b}[31m\u{202e}\n{% endfor %}";
+    let path = with_template(folder.path(), template);
+    for mode in [&[][..], &["--no-sandbox"]] {
+        let of = |key: &str| {
+            let args = ["ls", path.to_str().unwrap(), "--attribute", key];
+            zten([&args, mode].concat())
+        };
+        assert_eq!(succeeded_text(of("template")), template);
+        assert_eq!(succeeded_text(of("list")), "[1,\"\\u007f\"]\n");
+        let complaint = failed(of("templat"), 2);
+        let wanted = ": no attribute named \"templat\"; did you mean \"template\"?\n";
+        assert!(complaint.ends_with(wanted), "{complaint}");
+    }
+    let both = zten(["ls", path.to_str().unwrap(), "--attribute=list", "--json"]);
+    assert_eq!(both.status.code(), Some(2));
+}
+
+#[cfg(unix)]
+#[test]
+fn an_attribute_cannot_change_the_terminal() {
+    use crate::terminal::{On, run};
+    let folder = tempfile::tempdir().unwrap();
+    let path = with_template(folder.path(), "a\n\tb\u{1b}[31m\r\u{202e}\n");
+    let shown = run(On::Both, &[], ["ls", path.to_str().unwrap(), "--attribute", "template"]);
+    let tab = shown.terminal.replace('\t', "        ");
+    assert_eq!(tab, "a\n        b\\u{1b}[31m\\u{d}\\u{202e}\n\n");
 }

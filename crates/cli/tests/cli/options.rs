@@ -81,7 +81,7 @@ fn objects_are_selected_and_renamed_from_and_to_every_format() {
         ] {
             let (from, to) = (path(from), path(to));
             let text = convert(&from, &to, &[&options[..], &rename, more].concat());
-            assert!(text.contains(", 3 objects, "), "{text}");
+            assert!(text.contains(", 3 tensors, "), "{text}");
             let new = content(&to);
             assert_eq!(names(&to), ["a.weight", "b.weight", "tokens"]);
             for ((_, dtype, bytes), at) in new.iter().zip([3, 4, 1]) {
@@ -108,14 +108,15 @@ fn names_that_collide_or_are_not_there_are_told() {
     for (options, wanted) in [
         (
             &["--rename=s/(a|b).weight/w/"][..],
-            r#"two objects would be named "model.w": "model.b.weight" and "model.a.weight""#,
+            r#"two tensors would be named "model.w": "model.b.weight" and "model.a.weight""#,
         ),
-        (&["--rename=ids=half"], r#"two objects would be named "half": "half" and "ids""#),
-        (&["--only=x*"], r#"no object matches "x*", which --only names"#),
+        (&["--rename=ids=half"], r#"two tensors would be named "half": "half" and "ids""#),
+        (&["--only=x*"], r#"--only: no tensor matches the pattern "x*""#),
+        (&["--only=idz"], r#"the pattern "idz"; did you mean "ids"?"#),
         (&["--rename=idz=x"], "did you mean \"ids\"?"),
         (
             &["--rename=ids=x", "--except=ids"],
-            r#"the object "ids", which --rename names, is not selected"#,
+            r#"the tensor "ids", which --rename names, is not selected"#,
         ),
     ] {
         for to in ["out.zt", "out.npz"] {
@@ -177,6 +178,31 @@ fn numbers_that_are_too_large_are_an_error_or_saturate() {
     }
 }
 
+/// A dtype has the names that PyTorch, safetensors and others give it, and a size its decimal and binary units.
+#[test]
+fn dtypes_and_sizes_are_written_as_elsewhere() {
+    let (_folder, path) = files();
+    convert(&path("1.zt"), &path("plain.zt"), &["--dtype=bf16"]);
+    for dtype in ["BF16", "bfloat16", "BFloat16"] {
+        convert(&path("1.zt"), &path("named.zt"), &["--dtype", dtype]);
+        assert_eq!(fs::read(path("named.zt")).unwrap(), fs::read(path("plain.zt")).unwrap());
+    }
+    let blocks = corpus_folder().join("other/gguf/accept/blocks.gguf");
+    convert(&blocks, &path("halves.zt"), &["--dequantize=FP16"]);
+    assert!(content(&path("halves.zt")).iter().all(|(_, dtype, _)| *dtype == DType::F16));
+    for (option, wanted) in [
+        ("--dtype=f8_e5m2", "expected f16, bf16, f32 or f64"),
+        ("--dequantize=fp64", "expected f32, f16 or bf16"),
+        ("--limit=decoded=5XB", "invalid size \"5XB\""),
+    ] {
+        let (status, why) = rejected(&path("1.zt"), &path("out.zt"), &[option]);
+        assert!(status == 2 && why.contains(wanted), "{why}");
+    }
+    for size in ["--shard-size=5GB", "--shard-size=8gib", "--limit=decoded=5GB"] {
+        convert(&path("1.zt"), &path("sized.safetensors"), &[size]);
+    }
+}
+
 #[test]
 fn attributes_are_set_and_dropped() {
     let (_folder, path) = files();
@@ -199,9 +225,12 @@ fn attributes_are_set_and_dropped() {
         assert_eq!(read("bare.zt"), []);
         convert(&path("next.zt"), &path("out.npz"), &["--drop-attributes"]);
     }
+    // What is no JSON is text.
+    convert(&path("1.zt"), &path("bare.zt"), &["--drop-attributes", "--set=author=me & you"]);
+    assert_eq!(read("bare.zt"), [pair("author", "Text(\"me & you\")")]);
     convert(&path("1.zt"), &path("out.safetensors"), &["--set=n=1", "--drop-attributes"]);
     assert_eq!(read("out.safetensors"), [pair("n", "Uint(1)")]);
-    let (status, why) = rejected(&path("1.zt"), &path("out.zt"), &["--set=n=x"]);
+    let (status, why) = rejected(&path("1.zt"), &path("out.zt"), &["--set=n={x"]);
     assert!(status == 2 && why.contains("invalid JSON"), "{why}");
     // Those of an object keep it from becoming an array, and those of its layout stay.
     let mx = corpus_folder().join("v2/accept/mx.zt");
@@ -228,6 +257,6 @@ fn many_objects_are_renamed() {
             &path(to),
             if crate::emulated() { &options[..4] } else { &options },
         );
-        assert!(text.contains("46875 objects"), "{text}");
+        assert!(text.contains("46875 tensors"), "{text}");
     }
 }

@@ -184,7 +184,7 @@ fn tensors_are_listed() {
         succeeded_text(zten(arguments))
     };
     let text = list("gguf/accept/tiny.gguf", &[]);
-    for part in ["Q4_0", "general.alignment = 64", "4 objects, 4 components, 278 B,"] {
+    for part in ["Q4_0", "general.alignment = 64", "4 tensors, 4 components, 278 B,"] {
         assert!(text.contains(part), "{part}: {text}");
     }
     let document = list("index/accept/two.index.json", &["--json"]);

@@ -55,7 +55,7 @@ fn rejected(text: &str, file: &str) -> (String, String) {
 const REQUIREMENTS: &str = r#"
 allow-formats = ['safetensors', 'ztensor-2'] | v2/accept/dense.zt | accept/1.2.3/scalar.zt | policy-format | format ztensor-1.2 is not allowed (rule policy-format, policy)
 forbid-formats = ['ztensor'] | other/gguf/accept/blocks.gguf | v2/accept/dense.zt | policy-format | format ztensor-2 is not allowed (rule policy-format, policy)
-allow-dtypes = ['f32', 'Q4_0', 'f16', 'bf16', 'u64', 'i8', 'f64'] | other/gguf/accept/blocks.gguf | accept/1.2.3/scalar.zt | policy-dtype | is not allowed (rule policy-dtype, policy) in
+allow-dtypes = ['float32', 'q4_0', 'FP16', 'bfloat16', 'u64', 'i8', 'f64'] | other/gguf/accept/blocks.gguf | accept/1.2.3/scalar.zt | policy-dtype | is not allowed (rule policy-dtype, policy) in
 allow-dtypes = ['u32'] | accept/1.2.3/empty.zt | v2/accept/coo-of-an-unknown-type.zt | policy-dtype | dtype "later" is not allowed (rule policy-dtype, policy) in
 max-file-size = 200 | other/npy/accept/scalar.npy | accept/1.2.3/scalar.zt | policy-size | exceeds the maximum of 200 bytes (200 B) (rule policy-size, policy)
 max-decoded-size = '13' | accept/1.2.3/empty.zt | accept/1.2.3/scalar.zt | policy-size | decoded size 14 exceeds the maximum of 13 bytes (13 B) (rule policy-size, policy)
@@ -92,7 +92,7 @@ fn each_requirement_has_a_rule() {
 fn a_tensor_is_named_and_the_others_are_counted() {
     let text = "allow-dtypes = ['bool']\nmax-file-size = '1GiB'";
     let why = failed(check(text, &[], &["accept/1.2.3/scalar.zt"]), 1);
-    assert!(why.contains("\n  2 more objects are against the policy: "), "{why}");
+    assert!(why.contains("\n  2 more tensors are against the policy: "), "{why}");
     assert!(why.contains("/data at byte 0x"), "{why}");
     let (_, documents) = found(text, &["accept/1.2.3/scalar.zt"]);
     let [one] = documents.try_into().unwrap();
@@ -181,7 +181,7 @@ fn what_is_not_tolerated_is_found_behind_what_is() {
     let (_, documents) = found("tolerate = ['bool-value']", &files[2..]);
     assert_eq!(documents[0]["rule"], "unsupported-digest");
     let output = check(text, &[], &files[1..2]);
-    assert!(both_streams(&output).contains("\n  1 more object is tolerated: a\n"), "{output:?}");
+    assert!(both_streams(&output).contains("\n  1 more tensor is tolerated: a\n"), "{output:?}");
 }
 
 /// A text that begins as a digest is none.
@@ -272,7 +272,7 @@ fn a_policy_that_is_not_understood_is_rejected_with_its_line_and_key() {
             "forbid-formats = ['pkl']",
             "line 1: unknown format \"pkl\": expected ztensor, ztensor-0.1, ",
         ),
-        ("allow-dtypes = ['F32']", "unknown dtype \"F32\": expected f64, f32, "),
+        ("allow-dtypes = ['F33']", "unknown dtype \"F33\": expected f64, f32, "),
         (
             "require-digests = ['crc32c']",
             "unknown digest algorithm \"crc32c\": expected sha256, xxh3",

@@ -100,7 +100,7 @@ fn objects_are_listed_as_the_header_has_them() {
     ]);
     assert_eq!(document["objects"], objects);
     let text = succeeded_text(run("ls", &path, &[]));
-    assert!(text.contains("2 objects, 2 components, 19 B, safetensors\n"), "{text}");
+    assert!(text.contains("2 tensors, 2 components, 19 B, safetensors\n"), "{text}");
 }
 
 #[test]

@@ -32,7 +32,7 @@ fn several_files_are_written_and_become_one_again() {
 
     let text = convert(&path("in.zt"), &path("m.safetensors"), &["--shard-size=1600"]);
     assert!(
-        text.contains("m.safetensors.index.json: written (safetensors, 10 objects, 4 files, "),
+        text.contains("m.safetensors.index.json: written (safetensors, 10 tensors, 4 files, "),
         "{text}"
     );
     let names = [1, 2, 3].map(|at| format!("m-0000{at}-of-00003.safetensors"));
@@ -45,7 +45,7 @@ fn several_files_are_written_and_become_one_again() {
     assert_eq!(index["metadata"]["total_size"], 4000);
     assert_eq!(index["weight_map"]["layers.4.weight"], *names[1]);
     let text = convert(&path("in.zt"), &path("r.zt"), &["--to=2", "--shard-size", "1600"]);
-    assert!(text.contains("r.zt: written (2, 10 objects, 4 files, "), "{text}");
+    assert!(text.contains("r.zt: written (2, 10 tensors, 4 files, "), "{text}");
     assert_eq!(names_in(folder.path(), "r"), ["r-00001.zt", "r-00002.zt", "r-00003.zt", "r.zt"]);
     for from in ["m.safetensors.index.json", "r.zt"] {
         succeeded(zten(["check", path(from).to_str().unwrap()]));
@@ -84,7 +84,7 @@ fn what_is_in_the_way_leaves_no_file() {
     rejected("m.safetensors", &["--shard-size=1600", sandbox], "--force replaces it");
     rejected("n.npz", &["--shard-size=1600", sandbox], "is for an OUT that ends in");
     rejected("n.zt", &["--shard-size=1600", sandbox], "requires --to 2");
-    rejected("n.zt", &["--shard-size=0"], "invalid size: expected a number of bytes");
+    rejected("n.zt", &["--shard-size=0"], "expected a size above 0");
     let limit = ["--shard-size=1", sandbox, "--limit=shards=9", "--to=2"];
     rejected("n.zt", &limit, "10 files exceed the maximum of 9; --limit shards=10 allows them");
     rejected("n.safetensors", &limit[..3], "10 files exceed the maximum of 9");

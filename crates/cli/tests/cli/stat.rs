@@ -88,28 +88,97 @@ fn as_computed_from_what_is_printed() {
 }
 
 #[test]
-fn two_lines_for_each_object() {
+fn a_line_for_each_tensor() {
     let text = succeeded_text(in_corpus(&["stat", "accept/1.2.3/csr_raw.zt", "csr_f32", "nnz0"]));
     let wanted = "\
-csr_f32  sparse_csr [3, 4]
-  min     -1.25  max      0.25  mean   -0.5000  std    0.5590  zeros 0
-  stored 4  implied zeros 8
-nnz0  sparse_csr [3, 4]
-  min         -  max         -  mean         -  std         -  zeros 0
-  stored 0  implied zeros 12
-2 objects, 4 elements, 0 NaN, 0 infinities
+NAME     TYPE        SHAPE     MIN   MAX     MEAN     STD  ZEROS  STORED  IMPLIED
+csr_f32  sparse_csr  [3, 4]  -1.25  0.25  -0.5000  0.5590      0       4        8
+nnz0     sparse_csr  [3, 4]      -     -        -       -      0       0       12
+
+TYPE  TENSORS  ELEMENTS    MIN   MAX     MEAN     STD  ZEROS
+f32         2         4  -1.25  0.25  -0.5000  0.5590      0
+2 tensors, 4 elements, 0 NaN, 0 infinities
 ";
     assert_eq!(text, wanted);
     let text = succeeded_text(in_corpus(&["stat", "accept/1.2.3/complex.zt"]));
-    assert!(text.contains("c64_scalar  complex64 []\n  skipped: complex\n"), "{text}");
+    let line = text.lines().find(|line| line.starts_with("c64_scalar")).unwrap();
+    assert!(line.contains(" complex64 ") && line.ends_with("  complex"), "{text}");
     assert!(
-        text.ends_with("\n3 objects, 0 elements, 0 NaN, 0 infinities, 3 skipped: complex\n"),
+        text.ends_with("\n3 tensors, 0 elements, 0 NaN, 0 infinities, 3 skipped: complex\n"),
         "{text}"
     );
     let text = succeeded_text(in_corpus(&["stat", "accept/unsupported-layout--v01-sparse.zt"]));
     assert!(text.contains("1 skipped: unread (unsupported-layout)"), "{text}");
     let text = succeeded_text(in_corpus(&["stat", "accept/unsupported-dtype--v01-unknown.zt"]));
     assert!(text.contains("1 skipped: unread (unsupported-dtype)"), "{text}");
+}
+
+/// A file of three dtypes, with NaN in one tensor and a name that a spreadsheet would take for a formula.
+fn several(folder: &std::path::Path) -> std::path::PathBuf {
+    let path = folder.join("several.safetensors");
+    let tensors = [
+        ("a.2".to_owned(), "F32", [2], 8),
+        ("a.10".to_owned(), "F32", [2], 8),
+        ("=b,\u{7f}".to_owned(), "BF16", [2], 4),
+        ("c".to_owned(), "I8", [4], 4),
+    ];
+    let floats = [1.0_f32, 3.0, f32::NAN, 2.5];
+    let mut data: Vec<u8> = floats.iter().flat_map(|own| own.to_le_bytes()).collect();
+    // 8 and -8 in bf16.
+    data.extend([0, 0x41, 0, 0xc1]);
+    data.extend([0, 1, 2, 100]);
+    fs::write(&path, safetensors::file(tensors, &data)).unwrap();
+    path
+}
+
+#[test]
+fn tensors_are_sorted_by_their_statistics() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = several(folder.path());
+    let names = |options: &[&str]| -> Vec<String> {
+        let arguments = [&["stat", path.to_str().unwrap()], options].concat();
+        let text = succeeded_text(zten(arguments));
+        let rows = text.lines().skip(1).take(4);
+        rows.map(|line| line.split("  ").next().unwrap().to_owned()).collect()
+    };
+    let odd = r#""=b,\u{7f}""#;
+    assert_eq!(names(&[]), [odd, "a.2", "a.10", "c"]);
+    assert_eq!(names(&["--sort=std"]), ["c", odd, "a.2", "a.10"]);
+    assert_eq!(names(&["--sort=max"]), ["c", odd, "a.2", "a.10"]);
+    assert_eq!(names(&["--sort=nan"]), ["a.10", odd, "a.2", "c"]);
+    let json = |options: &[&str]| {
+        let arguments = [&["stat", "--json", path.to_str().unwrap()], options].concat();
+        succeeded_json(zten(arguments))
+    };
+    let first = |document: &Value| document["objects"][0]["name"].clone();
+    assert_eq!(first(&json(&[])), "a.2");
+    assert_eq!(first(&json(&["--sort=nan"])), "a.10");
+    let totals = &json(&[])["totals"];
+    let of = |at: usize| {
+        (totals[at]["dtype"].as_str().unwrap(), totals[at]["tensors"].as_u64().unwrap())
+    };
+    assert_eq!([of(0), of(1), of(2)], [("f32", 2), ("i8", 1), ("bf16", 1)]);
+    assert_eq!(totals[0]["statistics"]["nan"], 1);
+    assert_eq!(totals[0]["statistics"]["mean"], 6.5 / 3.0);
+}
+
+#[test]
+fn comma_separated_values() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = several(folder.path());
+    let text = succeeded_text(zten(["stat", "--csv", path.to_str().unwrap()]));
+    let wanted = "\
+name,layout,dtype,shape,count,zeros,nan,infinities,min,max,mean,deviation,implied_zeros,skipped
+a.2,dense,f32,2,2,0,0,0,1.0,3.0,2.0,1.0,,
+a.10,dense,f32,2,2,0,1,0,2.5,2.5,2.5,0.0,,
+\"\"\"=b,\\u{7f}\"\"\",dense,bf16,2,2,0,0,0,-8.0,8.0,0.0,8.0,,
+c,dense,i8,4,4,1,0,0,0.0,100.0,25.75,42.87408891160254,,
+";
+    assert_eq!(text, wanted);
+    let text = succeeded_text(in_corpus(&["stat", "--csv", "accept/1.2.3/complex.zt"]));
+    assert!(text.lines().skip(1).all(|line| line.ends_with(",,,,,,,,,,complex")), "{text}");
+    let both = zten(["stat", "--csv", "--json", path.to_str().unwrap()]);
+    assert_eq!(both.status.code(), Some(2));
 }
 
 /// The weights of a matrix of codes: scale times code less zero point.
@@ -130,14 +199,14 @@ fn unwanted_elements_fail() {
         let output = in_corpus(&[&["stat", fp8], options].concat());
         let (status, out, complaint) = ended(&output);
         assert!(
-            out.contains("\n4 objects, 1,024 elements, 10 NaN, 2 infinities\n")
+            out.contains("\n4 tensors, 1,024 elements, 10 NaN, 2 infinities\n")
                 || !options.is_empty()
         );
         (status, complaint.to_owned())
     };
     assert_eq!(of(&[]), (Some(0), String::new()));
-    let nan = format!("{fp8}: NaN in 4 objects: f8_e4m3fn, f8_e4m3fnuz, f8_e5m2, f8_e5m2fnuz\n");
-    let infinities = format!("{fp8}: infinities in 1 object: f8_e5m2\n");
+    let nan = format!("{fp8}: NaN in 4 tensors: f8_e4m3fn, f8_e4m3fnuz, f8_e5m2, f8_e5m2fnuz\n");
+    let infinities = format!("{fp8}: infinities in 1 tensor: f8_e5m2\n");
     assert_eq!(of(&["--fail-on", "nan,inf"]), (Some(1), nan.clone() + &infinities));
     assert_eq!(of(&["--fail-on=inf", "--json"]), (Some(1), infinities));
     assert_eq!(of(&["--fail-on=inf", "*fnuz"]), (Some(0), String::new()));
@@ -148,7 +217,7 @@ fn unwanted_elements_fail() {
         (
             Some(2),
             format!(
-                "{fp8}: no object matches the pattern \"f8_e5m3\"; did you mean \"f8_e5m2\"?\n"
+                "{fp8}: no tensor matches the pattern \"f8_e5m3\"; did you mean \"f8_e5m2\"?\n"
             )
         )
     );
@@ -159,7 +228,7 @@ fn unwanted_elements_fail() {
     fs::write(&path, safetensors::file(tensors, &f32::NAN.to_le_bytes().repeat(20))).unwrap();
     let output = zten(["stat".as_ref(), path.as_os_str(), "--fail-on=nan".as_ref()]);
     assert!(
-        ended(&output).2.ends_with(": NaN in 20 objects: t0, t1, t2, t3, t4, t5, t6, t7, …\n"),
+        ended(&output).2.ends_with(": NaN in 20 tensors: t0, t1, t2, t3, t4, t5, t6, t7, …\n"),
         "{output:?}"
     );
 }
@@ -189,7 +258,8 @@ fn large_files() {
         succeeded_text(zten(arguments))
     };
     let shown = text(&[]);
-    assert!(shown.starts_with("a  f32 [1500000]\n  min       0.0  max     999.0  mean    499.50  std    288.67  zeros 1,500\n"), "{shown}");
+    let first = "a     f32   [1500000]  0.0  999.0  499.50  288.67  1,500";
+    assert_eq!(shown.lines().nth(1), Some(first), "{shown}");
     assert_eq!(shown, text(&["--no-sandbox"]));
     assert!(shown.lines().all(|line| line.len() <= 80), "{shown}");
 }

@@ -31,7 +31,7 @@ fn the_first_bad_object_is_reported() {
         for command in ["check", "hash", "stat"] {
             let message = failed(zten([command, &path]), 1);
             assert!(message.contains("in \"object 17\"/data"), "{command}: {message}");
-            let others = "3 more objects are invalid: \"object 18\", \"object 31\", \"object 38\"";
+            let others = "3 more tensors are invalid: \"object 18\", \"object 31\", \"object 38\"";
             assert_eq!(message.contains(others), command == "check", "{message}");
         }
     }
@@ -41,7 +41,7 @@ fn the_first_bad_object_is_reported() {
 fn a_good_file_is_good_and_its_sums_are_in_order() {
     let path = bools("threads-valid.zt", &[]);
     let valid = succeeded_text(zten(["check", &path]));
-    assert!(valid.contains("valid (1.2, 40 objects, 40 components, 2.5 MiB of data)"), "{valid}");
+    assert!(valid.contains("valid (1.2, 40 tensors, 40 components, 2.5 MiB of data)"), "{valid}");
     let sums = succeeded_text(zten(["hash", &path]));
     let names: Vec<_> =
         sums.lines().skip(1).map(|line| line.rsplit("  ").next().unwrap()).collect();

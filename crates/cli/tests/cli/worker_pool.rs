@@ -15,7 +15,7 @@ use crate::{command, corpus_folder, ended, json_lines, succeeded_text};
 
 /// A valid file, and what is said of it.
 const VALID: (&str, &str) =
-    ("accept/1.2.3/scalar.zt", "valid (1.2, 4 objects, 4 components, 14 B of data)");
+    ("accept/1.2.3/scalar.zt", "valid (1.2, 4 tensors, 4 components, 14 B of data)");
 /// A file that breaks a rule.
 const REJECTED: &str = "reject/blob-alignment--v12-72.zt";
 

@@ -5,26 +5,15 @@ use std::fmt;
 use std::io;
 
 use zten::half::{bf16, f16};
-use zten::{DType, Layout, Tensor};
+use zten::{Layout, Tensor};
 
 use crate::args::Float;
 
 impl Float {
-    pub(crate) const ALL: [Self; 4] = [Self::F16, Self::Bf16, Self::F32, Self::F64];
-
     /// Returns the type of the elements of a dense tensor, or `None` if the tensor is not dense or its elements are not floats.
     pub(crate) fn of(object: &Tensor<'_>) -> Option<Self> {
         let data = object.component("data").filter(|_| object.layout() == Layout::Dense)?;
         Self::ALL.into_iter().find(|own| own.dtype() == data.dtype())
-    }
-
-    pub(crate) fn dtype(self) -> DType {
-        match self {
-            Self::F16 => DType::F16,
-            Self::Bf16 => DType::BF16,
-            Self::F32 => DType::F32,
-            Self::F64 => DType::F64,
-        }
     }
 
     /// Returns the number of bits of the exponent and of the fraction.

@@ -6,6 +6,7 @@ use zten::num::u64_from_usize;
 use zten_report::glob::Glob;
 
 use crate::args::Select;
+use crate::args::nearest::no_match;
 use crate::args::rename::{NAME, NO_MEMORY, Rename, Work};
 use crate::escape;
 use crate::input::file::TensorFile;
@@ -69,14 +70,14 @@ impl Selection {
             picks.push(Pick { ordinal: object.ordinal(), name });
         }
         if let Some((unused, _)) = only.iter().zip(&used).find(|(_, used)| !**used) {
-            let pattern = escape::quoted(unused);
-            return Err(format!("no object matches {pattern}, which --only names"));
+            let names = archive.tensors().map(|object| object.name());
+            return Err(format!("--only: {}", no_match(unused, names)));
         }
         for (rename, _) in rename.iter().zip(&renamed).filter(|(_, renamed)| !**renamed) {
             if let Rename::Exact(old, _) = rename {
                 archive.tensor(old).map_err(|error| error.to_string())?;
                 let old = escape::quoted(old);
-                return Err(format!("the object {old}, which --rename names, is not selected"));
+                return Err(format!("the tensor {old}, which --rename names, is not selected"));
             }
         }
         let selection = Self(Some(picks));
@@ -98,7 +99,7 @@ impl Selection {
         let twice = names.windows(2).find(|two| matches!(two, [(a, _), (b, _)] if a == b));
         if let Some([(name, one), (_, other)]) = twice {
             let [name, one, other] = [*name, old(*one), old(*other)].map(escape::quoted);
-            return Err(format!("two objects would be named {name}: {one} and {other}"));
+            return Err(format!("two tensors would be named {name}: {one} and {other}"));
         }
         Ok(())
     }

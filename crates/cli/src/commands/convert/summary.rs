@@ -54,8 +54,8 @@ impl Summary {
             WrittenFormat::ZTensor => plan.generation.as_str(),
             other => other.suffix(),
         };
-        let objects = counted(u64_from_usize(objects), "object");
-        write!(app.out, "{}: written ({format}, {objects}, ", escape::path(&path))?;
+        let tensors = counted(u64_from_usize(objects), "tensor");
+        write!(app.out, "{}: written ({format}, {tensors}, ", escape::path(&path))?;
         if files > 1 {
             write!(app.out, "{files} files, ")?;
         }

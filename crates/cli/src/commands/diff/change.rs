@@ -8,14 +8,14 @@ use zten::manifest::ElementType;
 use zten::{Component, Error, Tensor};
 use zten_report::digests::{is_blocks, layout};
 
-use super::measure::{Elements, Measure, Numbers, measure};
+use super::measure::{Elements, Measure, measure};
 use super::paired::{Pair, paired};
 use super::value::AttributeChange;
+use crate::args::Tolerance;
 use crate::escape;
 use crate::input::sums::Sum;
 use crate::json::Integer;
 use crate::output::text::{element, format, shape};
-use zten::finding::grouped;
 
 /// The largest number of components, and of attributes, that a line lists.
 const LISTED: usize = 16;
@@ -101,21 +101,37 @@ impl<'a> Changes<'a> {
         self.components.iter().any(|component| component.content)
     }
 
-    /// Counts the elements that differ. Quantized values are compared if they take at most `most` bytes of memory.
+    /// Returns whether all differences are differences of elements within the tolerance with which they were
+    /// [measured](Self::measure). A tensor whose values were compared may have another dtype and layout.
+    pub(super) fn is_within(&self) -> bool {
+        let is_accepted = |elements: &Option<Measure>| {
+            elements.as_ref().is_some_and(|elements| elements.beyond == Some(0))
+        };
+        let is_component_accepted = |component: &ComponentChange<'_>| {
+            component.dtype.is_none() && is_accepted(&component.elements)
+        };
+        self.shape.is_none()
+            && self.attributes.is_empty()
+            && (is_accepted(&self.elements)
+                || self.layout.is_none() && self.components.iter().all(is_component_accepted))
+    }
+
+    /// Counts the elements that differ, and those that differ by more than `tolerance`. Quantized values are compared if they take
+    /// at most `most` bytes of memory.
     ///
     /// # Errors
     /// The index (0 or 1) of the object that cannot be read, and the error.
     pub(super) fn measure(
         &mut self,
         objects: [Tensor<'_>; 2],
-        most: u64,
+        (most, tolerance): (u64, Option<Tolerance>),
     ) -> Result<(), (usize, Error)> {
         let [old, new] = &objects;
         if self.shape.is_none() {
             let old = Elements::of_tensor(old, most).map_err(|error| (0, error))?;
             let new = Elements::of_tensor(new, most).map_err(|error| (1, error))?;
             if let (Some(old), Some(new)) = (old, new) {
-                self.elements = measure([old, new])?;
+                self.elements = measure([old, new], tolerance)?;
                 return Ok(());
             }
         }
@@ -125,7 +141,7 @@ impl<'a> Changes<'a> {
             let Some((one, other)) = both else { continue };
             let one = Elements::of_component(&one).map_err(|error| (0, error))?;
             let other = Elements::of_component(&other).map_err(|error| (1, error))?;
-            change.elements = measure([one, other])?;
+            change.elements = measure([one, other], tolerance)?;
         }
         Ok(())
     }
@@ -174,21 +190,22 @@ fn meaning<'a>(component: &Component<'a>) -> ElementType<'a> {
     }
 }
 
-/// Formats the changes separated by commas, with at most [`LISTED`] components and attributes.
-impl fmt::Display for Changes<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+impl Changes<'_> {
+    /// Formats the changes separated by commas, with at most [`LISTED`] components and attributes. `elements` stands for the
+    /// difference of the values.
+    pub(super) fn text(&self, elements: Option<&Measure>) -> String {
         let mut texts = Vec::new();
         texts.extend(self.layout.as_ref().map(|layout| format!("layout {layout}")));
         texts.extend(self.shape.as_ref().map(|_| format!("shape {}", self.shapes.join(" -> "))));
-        texts.extend(self.elements.as_ref().map(ToString::to_string));
         for component in self.components.iter().take(LISTED) {
             component.list(self, &mut texts);
         }
+        texts.extend(elements.map(ToString::to_string));
         let more = self.components.len().max(self.attributes.len()) > LISTED;
         let attributes = self.attributes.iter().take(LISTED);
         texts.extend(attributes.map(|change| format!("{}{change}", change.sign())));
         texts.extend(more.then(|| "…".to_owned()));
-        f.write_str(&texts.join(", "))
+        texts.join(", ")
     }
 }
 
@@ -210,27 +227,8 @@ impl ComponentChange<'_> {
     }
 }
 
-/// Rounds a number to four digits.
-fn short(number: f64) -> f64 {
-    format!("{number:.3e}").parse().unwrap_or(number)
-}
-
 impl fmt::Display for Turn<String> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} -> {}", self.old, self.new)
-    }
-}
-
-impl fmt::Display for Measure {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} of {} elements changed", grouped(self.changed), grouped(self.count))?;
-        if let Some(Numbers { max, mean, relative }) = &self.numbers {
-            let [max, mean, relative] = [max, mean, relative].map(|number| short(*number));
-            write!(f, " (max {max:?}, mean {mean:?}, relative {relative:?})")?;
-        }
-        match self.not_finite {
-            0 => Ok(()),
-            count => write!(f, ", {} of them not finite", grouped(count)),
-        }
     }
 }

@@ -1,16 +1,19 @@
 //! Measurement of the differences between elements. Both sides are read in parallel, in pieces.
 
 use std::cmp::Ordering;
+use std::fmt;
 
 use serde::Serialize;
 use zten::element::StorageType;
 use zten::error::OutOfMemory;
+use zten::finding::grouped;
 use zten::formats::{Block, BlockDequantizer};
 use zten::num::u64_from_usize;
 use zten::view::Normalization;
 use zten::{Component, DType, Error, Layout, Reader, Tensor};
 
-use crate::json::integer;
+use crate::args::Tolerance;
+use crate::json::{integer, integer_or_null};
 use crate::number::{Fp8, Kind};
 
 /// The smallest number of bytes of each side that are held at a time.
@@ -30,9 +33,50 @@ pub(super) struct Measure {
     /// The number of differing pairs in which an element is NaN or infinite, so that the pair has no numeric difference.
     #[serde(serialize_with = "integer")]
     pub(super) not_finite: u64,
+    /// The number of elements that are NaN in the new file only.
+    #[serde(serialize_with = "integer")]
+    pub(super) new_nan: u64,
+    /// The number of elements that differ by more than the tolerance, if there is one.
+    #[serde(serialize_with = "integer_or_null", skip_serializing_if = "Option::is_none")]
+    pub(super) beyond: Option<u64>,
     /// The numeric differences, if the elements are numbers.
     #[serde(flatten)]
     pub(super) numbers: Option<Numbers>,
+}
+
+impl Measure {
+    /// Adds the measure of another tensor: counts are added, and of other numbers the worse one is kept.
+    pub(super) fn add(&mut self, other: &Self) {
+        for (own, other) in [
+            (&mut self.count, other.count),
+            (&mut self.changed, other.changed),
+            (&mut self.not_finite, other.not_finite),
+            (&mut self.new_nan, other.new_nan),
+        ] {
+            *own = own.saturating_add(other);
+        }
+        let both = self.beyond.zip(other.beyond);
+        self.beyond = both.map(|(own, other)| own.saturating_add(other));
+        self.numbers = match (self.numbers, other.numbers) {
+            (Some(own), Some(other)) => Some(Numbers {
+                max: own.max.max(other.max),
+                mean: own.mean.max(other.mean),
+                relative: own.relative.max(other.relative),
+                relative_norm: own
+                    .relative_norm
+                    .zip(other.relative_norm)
+                    .map(|(own, other)| own.max(other)),
+                cosine: own.cosine.zip(other.cosine).map(|(own, other)| own.min(other)),
+            }),
+            (own, other) => own.or(other),
+        };
+    }
+
+    /// Returns a number by which the largest change comes first: the relative norm, and infinity if it is not defined.
+    pub(super) fn size(&self) -> f64 {
+        let numbers = self.numbers.as_ref();
+        numbers.and_then(|numbers| numbers.relative_norm).unwrap_or(f64::INFINITY)
+    }
 }
 
 /// The differences of numbers.
@@ -44,6 +88,98 @@ pub(super) struct Numbers {
     pub(super) mean: f64,
     /// The largest difference relative to the larger of the two magnitudes: 0 to 2.
     pub(super) relative: f64,
+    /// The Euclidean norm of the difference divided by the norm of the old elements, over all pairs of finite elements. `None` if
+    /// the old elements are all 0 or a sum overflows.
+    pub(super) relative_norm: Option<f64>,
+    /// The cosine of the angle between the old and the new elements, over all pairs of finite elements: -1 to 1. `None` if the
+    /// elements of a side are all 0 or a sum overflows.
+    pub(super) cosine: Option<f64>,
+}
+
+/// Formats the counts and, of the numbers, those that say most. The JSON document has them all.
+impl fmt::Display for Measure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} of {} elements changed", grouped(self.changed), grouped(self.count))?;
+        if let Some(numbers) = self.numbers.as_ref().filter(|_| self.changed > 0) {
+            write!(f, " (max {}", numbers.max())?;
+            if let Some(norm) = numbers.relative_norm() {
+                write!(f, ", relative norm {norm}")?;
+            }
+            if let Some(cosine) = numbers.cosine() {
+                write!(f, ", cosine {cosine}")?;
+            }
+            f.write_str(")")?;
+        }
+        if self.new_nan > 0 {
+            write!(f, ", {} new NaN", grouped(self.new_nan))?;
+        }
+        match self.not_finite.saturating_sub(self.new_nan) {
+            0 => Ok(()),
+            count => write!(f, ", {} of them not finite", grouped(count)),
+        }
+    }
+}
+
+impl Numbers {
+    /// Returns the largest difference in four digits.
+    pub(super) fn max(&self) -> String {
+        short(self.max)
+    }
+
+    /// Returns the relative norm in four digits.
+    pub(super) fn relative_norm(&self) -> Option<String> {
+        self.relative_norm.map(short)
+    }
+
+    /// Returns the cosine in eight decimals: of tensors that differ by rounding, it differs from 1 in the sixth or seventh.
+    pub(super) fn cosine(&self) -> Option<String> {
+        let rounded = |cosine: f64| format!("{cosine:.8}").parse().unwrap_or(cosine);
+        self.cosine.map(|cosine| format!("{:?}", rounded(cosine)))
+    }
+}
+
+/// Formats a number in four digits.
+fn short(number: f64) -> String {
+    let rounded: f64 = format!("{number:.3e}").parse().unwrap_or(number);
+    format!("{rounded:?}")
+}
+
+/// Sums of products over pairs of finite elements.
+#[derive(Clone, Copy, Debug, Default)]
+struct Products {
+    old: f64,
+    new: f64,
+    both: f64,
+    difference: f64,
+}
+
+impl Products {
+    /// Adds pairs of elements. A piece is summed by itself first, so that the sum of many elements loses less precision.
+    fn add(&mut self, olds: &[f64], news: &[f64]) {
+        let mut piece = Self::default();
+        for (old, new) in olds.iter().zip(news) {
+            if old.is_finite() && new.is_finite() {
+                let difference = new - old;
+                piece.old += old * old;
+                piece.new += new * new;
+                piece.both += old * new;
+                piece.difference += difference * difference;
+            }
+        }
+        self.old += piece.old;
+        self.new += piece.new;
+        self.both += piece.both;
+        self.difference += piece.difference;
+    }
+
+    fn relative_norm(&self) -> Option<f64> {
+        Some((self.difference / self.old).sqrt()).filter(|norm| norm.is_finite())
+    }
+
+    fn cosine(&self) -> Option<f64> {
+        let cosine = self.both / (self.old.sqrt() * self.new.sqrt());
+        Some(cosine.clamp(-1.0, 1.0)).filter(|cosine| cosine.is_finite())
+    }
 }
 
 /// A reader of the elements of a tensor or component.
@@ -169,12 +305,16 @@ fn reserved<T>(count: usize) -> Result<Vec<T>, OutOfMemory> {
     Ok(items)
 }
 
-/// Compares the elements of two sides. Returns `None` if one side has more elements.
+/// Compares the elements of two sides, and counts those that differ by more than `tolerance` if there is one. Returns `None` if one
+/// side has more elements.
 ///
 /// # Errors
 /// The index (0 or 1) of the side that cannot be read, and the error.
-pub(super) fn measure(mut sides: [Elements<'_>; 2]) -> Result<Option<Measure>, (usize, Error)> {
-    let mut sum = Sum::default();
+pub(super) fn measure(
+    mut sides: [Elements<'_>; 2],
+    tolerance: Option<Tolerance>,
+) -> Result<Option<Measure>, (usize, Error)> {
+    let mut sum = Sum { tolerance, ..Sum::default() };
     let is_numeric = sides.iter().all(|side| side.is_numeric);
     loop {
         for (place, side) in sides.iter_mut().enumerate() {
@@ -204,6 +344,10 @@ struct Sum {
     numbers: Numbers,
     /// The sum of the differences, which becomes their mean.
     total: f64,
+    products: Products,
+    /// The number of elements that differ by more than the tolerance.
+    beyond: u64,
+    tolerance: Option<Tolerance>,
     values: [Vec<f64>; 2],
 }
 
@@ -213,13 +357,12 @@ impl Sum {
         let count = u64_from_usize(old.len().checked_div(width).unwrap_or_default());
         self.found.count = self.found.count.saturating_add(count);
         let same_kind = kind == other;
-        if same_kind && old == new {
-            return;
-        }
         let (Some(kind), Some(other)) = (kind, other) else {
             // Elements of an unknown type are compared as bytes.
             let changed = old.iter().zip(new).filter(|(one, other)| one != other).count();
-            self.found.changed = self.found.changed.saturating_add(u64_from_usize(changed));
+            let changed = u64_from_usize(changed);
+            self.found.changed = self.found.changed.saturating_add(changed);
+            self.beyond = self.beyond.saturating_add(changed);
             return;
         };
         // Every element becomes two numbers: the parts of a complex number, or a number and 0.
@@ -230,6 +373,12 @@ impl Sum {
                 Kind::Complex(part) => Kind::Plain(part).values(bytes, values),
                 kind => kind.values(bytes, values),
             }
+        }
+        if olds.len() == news.len() {
+            self.products.add(olds, news);
+        }
+        if same_kind && old == new {
+            return;
         }
         let parts = |kind| if matches!(kind, Kind::Complex(_)) { 2 } else { 1 };
         let values = olds.chunks(parts(kind)).zip(news.chunks(parts(other)));
@@ -242,13 +391,18 @@ impl Sum {
                 continue;
             }
             self.found.changed = self.found.changed.saturating_add(1);
-            let (mut difference, larger) = match (one, another) {
-                ([one], [other]) => ((one - other).abs(), one.abs().max(other.abs())),
-                ([one, one_i], [other, other_i]) => (
-                    (one - other).hypot(one_i - other_i),
-                    one.hypot(*one_i).max(other.hypot(*other_i)),
-                ),
-                _ => (f64::NAN, f64::NAN),
+            let is_nan = |parts: &[f64]| parts.iter().any(|part| part.is_nan());
+            if is_nan(another) && !is_nan(one) {
+                self.found.new_nan = self.found.new_nan.saturating_add(1);
+            }
+            let (mut difference, magnitude, larger) = match (one, another) {
+                ([one], [other]) => ((one - other).abs(), one.abs(), one.abs().max(other.abs())),
+                ([one, one_i], [other, other_i]) => {
+                    let magnitude = one.hypot(*one_i);
+                    let larger = magnitude.max(other.hypot(*other_i));
+                    ((one - other).hypot(one_i - other_i), magnitude, larger)
+                }
+                _ => [f64::NAN; 3].into(),
             };
             if larger >= EXACT && same_kind {
                 difference = exact(kind, old, new).unwrap_or(difference);
@@ -258,7 +412,12 @@ impl Sum {
                 self.total += difference;
                 let relative = if larger > 0.0 { difference / larger } else { 0.0 };
                 self.numbers.relative = self.numbers.relative.max(relative);
+                let accepts = |own: Tolerance| own.accepts(difference, magnitude);
+                if !self.tolerance.is_some_and(accepts) {
+                    self.beyond = self.beyond.saturating_add(1);
+                }
             } else {
+                self.beyond = self.beyond.saturating_add(1);
                 self.found.not_finite = self.found.not_finite.saturating_add(1);
             }
         }
@@ -274,7 +433,10 @@ impl Sum {
         if finite > 0 {
             self.numbers.mean = (self.total / finite as f64).min(self.numbers.max);
         }
+        self.numbers.relative_norm = self.products.relative_norm();
+        self.numbers.cosine = self.products.cosine();
         self.found.numbers = numbers.then_some(self.numbers);
+        self.found.beyond = self.tolerance.map(|_| self.beyond);
         self.found
     }
 }

@@ -64,7 +64,7 @@ fn many_files_may_be_named_and_confined() {
     let output = output.unwrap();
     let (status, text, complaint) = ended(&output);
     assert_eq!((status, complaint), (Some(0), ""), "{text}");
-    assert_eq!(text.matches(": valid (2, 1 object").count(), 20, "{text}");
+    assert_eq!(text.matches(": valid (2, 1 tensor").count(), 20, "{text}");
     // Each file and its shard once.
     assert_eq!(server.asked().len(), 40);
 }

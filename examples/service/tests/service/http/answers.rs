@@ -32,7 +32,7 @@ fn a_valid_file_is_valid() {
         let wanted = json!({
             "schema": 2, "file": null, "verdict": "valid", "level": null, "format": "ztensor", "rule": null,
             "clause": null, "advice": null, "offset": null, "object": null, "component": null, "shard": null, "more": 0, "notes": [],
-            "message": "valid (1.2, 13 objects, 13 components, 282 B of data)",
+            "message": "valid (1.2, 13 tensors, 13 components, 282 B of data)",
         });
         assert_eq!(answer.body, wanted);
     }

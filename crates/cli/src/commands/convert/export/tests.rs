@@ -178,7 +178,7 @@ fn the_corpus_is_exported_or_named() {
                             let words: Vec<_> = sentence.split(' ').take(3).collect();
                             *rejected.entry(words.join(" ")).or_default() += 1;
                             let whole = sentence.contains("the attribute \"")
-                                || sentence.contains("objects; a .npy")
+                                || sentence.contains("tensors; a .npy")
                                 || sentence.contains("keys, and readers take")
                                 || sentence.contains("it is a data shard");
                             assert!(whole || sentence.contains(" in \""), "{why}");
@@ -395,8 +395,8 @@ fn objects_that_the_format_cannot_hold_are_named() {
         fs::remove_file(folder.path("out.safetensors")).unwrap();
     }
     let two = [one("a"), one("b")].concat();
-    rejected(&two, None, "npy", "it has 2 objects; a .npy file holds exactly one");
-    rejected(&[], None, "npy", "it has 0 objects");
+    rejected(&two, None, "npy", "it has 2 tensors; a .npy file holds exactly one");
+    rejected(&[], None, "npy", "it has 0 tensors");
     let sides = [1 << 32, 1 << 32, 0];
     for (suffix, wanted) in [
         ("safetensors", "exceeds 64 bits"),

@@ -1,0 +1,205 @@
+//! The table of statistics.
+
+use std::io::{self, Write};
+
+use zten::Tensor;
+use zten::finding::grouped;
+use zten::num::u64_from_usize;
+use zten::number::Kind;
+use zten_report::statistics::Statistics;
+
+use super::{Found, Read, totals};
+use crate::commands::ls::kind;
+use crate::input::file::counted;
+use crate::output::progress;
+use crate::output::table::{self, Column, Each, Row, Table};
+use crate::output::text::shape;
+
+/// The width of a printed number in columns.
+const NUMBER: usize = 9;
+
+/// The headers of columns that are left out if all their numbers are 0 or there are none.
+const NAN: &str = "NAN";
+const INF: &str = "INF";
+const STORED: &str = "STORED";
+const IMPLIED: &str = "IMPLIED";
+const SKIPPED: &str = "SKIPPED";
+
+/// Prints a line for each tensor, a line for each dtype if there are several, and the totals.
+pub(super) fn print(out: &mut dyn Write, found: &[(Tensor<'_>, Found)]) -> io::Result<()> {
+    let mut skipped: Vec<(String, u64)> = Vec::new();
+    let (mut all, mut is_sparse) = (Statistics::default(), false);
+    for (_, found) in found {
+        if let Some(why) = found.skipped() {
+            match skipped.iter_mut().find(|(other, _)| *other == why) {
+                Some((_, count)) => *count = count.saturating_add(1),
+                None => skipped.push((why, 1)),
+            }
+        }
+        if let Found::Read(read) = found {
+            all.merge(&read.statistics);
+            is_sparse |= read.is_sparse;
+        }
+    }
+    let columns = [
+        Column::Text("TYPE"),
+        Column::Text("SHAPE"),
+        Column::Number("MIN"),
+        Column::Number("MAX"),
+        Column::Number("MEAN"),
+        Column::Number("STD"),
+        Column::Number("ZEROS"),
+        Column::Number(NAN),
+        Column::Number(INF),
+        Column::Number(STORED),
+        Column::Number(IMPLIED),
+        Column::Text(SKIPPED),
+    ];
+    let rows = |each: Each<'_, 12>| {
+        found.iter().try_for_each(|(object, found)| {
+            let name = object.name();
+            each(&Row { depth: 0, name, cells: cells(object, found) })
+        })
+    };
+    if !found.is_empty() {
+        let mut table = Table::measure(columns, progress::output_columns(), rows)?;
+        for (header, is_needed) in [
+            (NAN, all.nan > 0),
+            (INF, all.infinities > 0),
+            (STORED, is_sparse),
+            (IMPLIED, is_sparse),
+            (SKIPPED, !skipped.is_empty()),
+        ] {
+            if !is_needed {
+                table.leave_out(header);
+            }
+        }
+        table.write(out, rows)?;
+    }
+    by_dtype(out, found, &all)?;
+    let mut words = vec![
+        counted(u64_from_usize(found.len()), "tensor").to_string(),
+        format!("{} elements", grouped(all.count)),
+        format!("{} NaN", grouped(all.nan)),
+        format!("{} infinities", grouped(all.infinities)),
+    ];
+    words.extend(skipped.iter().map(|(why, count)| format!("{count} skipped: {why}")));
+    table::list(out, words)
+}
+
+/// Prints a line for each dtype. A single dtype gets none if it has a single tensor, which the table above shows.
+fn by_dtype(
+    out: &mut dyn Write,
+    found: &[(Tensor<'_>, Found)],
+    all: &Statistics,
+) -> io::Result<()> {
+    let totals = totals(found);
+    if totals.iter().all(|total| total.tensors <= 1) && totals.len() <= 1 {
+        return Ok(());
+    }
+    let columns = [
+        Column::Number("TENSORS"),
+        Column::Number("ELEMENTS"),
+        Column::Number("MIN"),
+        Column::Number("MAX"),
+        Column::Number("MEAN"),
+        Column::Number("STD"),
+        Column::Number("ZEROS"),
+        Column::Number(NAN),
+        Column::Number(INF),
+    ];
+    let rows = |each: Each<'_, 9>| {
+        totals.iter().try_for_each(|total| {
+            let [min, max, mean, deviation, zeros, nan, infinities] =
+                numbers(total.kind, &total.statistics);
+            let (tensors, elements) = (grouped(total.tensors), grouped(total.statistics.count));
+            let cells = [tensors, elements, min, max, mean, deviation, zeros, nan, infinities];
+            each(&Row { depth: 0, name: &total.dtype, cells })
+        })
+    };
+    writeln!(out)?;
+    let mut table = Table::measure(columns, None, rows)?.with_header("TYPE");
+    for (header, count) in [(NAN, all.nan), (INF, all.infinities)] {
+        if count == 0 {
+            table.leave_out(header);
+        }
+    }
+    table.write(out, rows)
+}
+
+/// Returns the cells of a tensor.
+fn cells(object: &Tensor<'_>, found: &Found) -> [String; 12] {
+    let (kind, shape) = (kind(object), shape(object));
+    let Found::Read(read) = found else {
+        let mut cells = [const { String::new() }; 12];
+        let [first, second, .., last] = &mut cells;
+        (*first, *second, *last) = (kind, shape, found.skipped().unwrap_or_default());
+        return cells;
+    };
+    let Read { kind: of, statistics, implied, is_sparse } = read;
+    let [min, max, mean, deviation, zeros, nan, infinities] = numbers(*of, statistics);
+    let [stored, implied] = if *is_sparse {
+        let implied = implied.map_or_else(|| "more than 2^64".to_owned(), grouped);
+        [grouped(statistics.count), implied]
+    } else {
+        [const { String::new() }; 2]
+    };
+    let skipped = String::new();
+    [kind, shape, min, max, mean, deviation, zeros, nan, infinities, stored, implied, skipped]
+}
+
+/// Formats minimum, maximum, mean and deviation, and the numbers of zeros, NaN and infinities, of elements of the type `kind`.
+fn numbers(kind: Kind, statistics: &Statistics) -> [String; 7] {
+    let own = |value: Option<f64>| {
+        let exact = value.map(|value| kind.number(value).to_string());
+        exact.filter(|exact| exact.len() <= NUMBER).unwrap_or_else(|| rounded(value))
+    };
+    [
+        own(statistics.min),
+        own(statistics.max),
+        rounded(statistics.mean()),
+        rounded(statistics.deviation()),
+        grouped(statistics.zeros),
+        grouped(statistics.nan),
+        grouped(statistics.infinities),
+    ]
+}
+
+/// Formats a number in at most four digits, or in three digits and an exponent.
+fn rounded(value: Option<f64>) -> String {
+    let Some(value) = value else { return "-".to_owned() };
+    let size = value.abs();
+    let decimals = match size {
+        0.0 => return "0.0".to_owned(),
+        0.001..0.01 => 6,
+        0.01..0.1 => 5,
+        0.1..10.0 => 4,
+        10.0..100.0 => 3,
+        100.0..1000.0 => 2,
+        1000.0..1e6 => 1,
+        _ => return format!("{value:.2e}"),
+    };
+    format!("{value:.decimals$}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::rounded;
+
+    #[test]
+    fn numbers_take_nine_columns() {
+        for (value, shown) in [
+            (0.0, "0.0"),
+            (-0.001_234_5, "-0.001234"),
+            (0.5, "0.5000"),
+            (-123.456, "-123.46"),
+            (999_999.9, "999999.9"),
+            (1e6, "1.00e6"),
+            (-1.5e-30, "-1.50e-30"),
+        ] {
+            assert_eq!(rounded(Some(value)), shown);
+            assert!(shown.len() <= 9);
+        }
+        assert_eq!(rounded(None), "-");
+    }
+}
