@@ -110,12 +110,12 @@ fn an_index_of_checkpoints_reads_strides_signs_and_streams() {
             .find(|path| path.ends_with(format!("index/accept/{name}.index.json")))
             .unwrap()
     };
-    let archive = zten::open(path("torch-forms")).unwrap();
+    let archive = open(path("torch-forms")).unwrap();
     assert_eq!(archive.format(), "PyTorch index");
     let shorts = |name: &str| archive.tensor(name).unwrap().to_vec::<i16>().unwrap();
     assert_eq!((shorts("columns"), shorts("spaced")), (vec![1, 3, 5, 2, 4, 6], vec![1, 3, 5]));
     assert_eq!(archive.tensor("view").unwrap().to_vec::<f32>().unwrap(), [-1.0]);
-    let archive = zten::open(path("torch-stream")).unwrap();
+    let archive = open(path("torch-stream")).unwrap();
     assert_eq!(archive.tensor("b").unwrap().to_vec::<i16>().unwrap(), [1]);
     // The attributes of the files are those of the archive.
     assert_eq!(archive.attributes().map(|(key, _)| key).collect::<Vec<_>>(), ["epoch"]);
