@@ -145,9 +145,16 @@ impl Plan {
         } else {
             outcome(verify::Report::of_opening(manifest, &()))
         };
-        let found = found.map_err(|error| Failure::reading(manifest, error))?;
-        if let Some(error) = found {
-            return Ok(Report::found(&error, None).with_notes(&notes).into());
+        let fault = match found {
+            Ok(None) => None,
+            Ok(Some(finding)) => Some(Box::new(finding)),
+            Err(error) => match Failure::reading(manifest, error) {
+                raised if raised.was_raised() => return Err(raised),
+                failure => Some(failure.finding),
+            },
+        };
+        if let Some(finding) = fault {
+            return Ok(Report::found(&finding, None).with_notes(&notes).into());
         }
         let (verdict, message) = summary(manifest, self.scope, self.canonical, open.length());
         let message = with_notes(message, notes.len());

@@ -1,7 +1,7 @@
 //! The messages of a pool and its workers. They follow the greeting, and are public for fuzzing only.
 //!
-//! The pool sends a [`Call`], in parts, with the descriptors of its files beside the last part. The worker answers with
-//! [`Reply`]s: parts of the answer, and one message that ends it.
+//! The pool sends a `Call`, in parts, with the descriptors of its files beside the last part. The worker answers with
+//! `Reply` messages: parts of the answer, and one message that ends it.
 
 use std::ffi::OsString;
 use std::fs::File;

@@ -7,6 +7,7 @@ use crate::border::Answer;
 use crate::opening::check_name;
 use crate::problem;
 use crate::session::File;
+use zten::ErrorKind;
 use zten::finding::{Finding, format_name};
 use zten::json;
 use zten::verify::{Check, Subject};
@@ -59,11 +60,13 @@ fn report(file: &'static File, check: Check<'static>, out: &mut Answer) -> io::R
     let report = check.finish(&());
     let notes = || Finding::split(Finding::of_open(file.manifest())).1;
     match report.fault() {
-        Some(fault) if fault.is_of_opening() => {
+        Some(fault) if fault.error().kind() == ErrorKind::Read => {
+            problem::reading(file, fault.error(), out)
+        }
+        Some(fault) => {
             let finding = fault.finding(file.manifest());
             json::to_writer(out, &Report::found(&finding, None).with_notes(&notes()))
         }
-        Some(fault) => problem::reading(file, fault.error(), out),
         None => {
             let notes = notes();
             let (verdict, message) = summary(file.manifest(), Scope::All, false, file.file_len());
