@@ -178,7 +178,13 @@ def test_a_command_that_ends_is_an_error(large: Path) -> None:
 
 @confined
 def test_an_interrupt_ends_the_processes(large: Path) -> None:
-    code = "import sys, zten\ntry: zten.check(sys.argv[1], sandbox=True)\nexcept KeyboardInterrupt: sys.exit(77)"
+    # A shell that starts the tests in the background has them ignore the signal, and new processes inherit that.
+    code = (
+        "import signal, sys, zten\n"
+        "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
+        "try: zten.check(sys.argv[1], sandbox=True)\n"
+        "except KeyboardInterrupt: sys.exit(77)"
+    )
     with subprocess.Popen([sys.executable, "-c", code, str(large)]) as process:
         end = time.monotonic() + 30
         workers: list[int] = []
