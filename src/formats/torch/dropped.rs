@@ -73,7 +73,8 @@ impl Pickle<'_> {
         Ok(())
     }
 
-    /// Counts what the versions of modules hold beside scalars in nested dictionaries whose keys are texts.
+    /// Counts the items of the versions of modules that PyTorch does not write there. PyTorch writes dictionaries, perhaps
+    /// nested, with texts as keys and scalars as values.
     fn check_metadata(&mut self) -> Result<(), FormatError> {
         let mut pending = Vec::new();
         for node in self.nodes_with(Fact::IsMetadata) {
