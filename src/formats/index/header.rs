@@ -197,7 +197,7 @@ impl Weights {
             let most = limits.shards();
             return Err(FormatError::violation(
                 Limit::Shards,
-                format!("it names more than {most} files"),
+                format!("the index names more than {most} files"),
             ));
         }
         self.counts.try_reserve(1).map_err(|_| FormatError::memory())?;

@@ -146,7 +146,8 @@ impl<'p> Machine<'p> {
                 return Err(self.violation(Rule::TorchPickle, "the pickle ends without STOP"));
             };
             let Some(row) = opcodes::find(*byte) else {
-                let sentence = format_args!("the byte {byte:#04x} is no instruction of a pickle");
+                let sentence =
+                    format_args!("the byte {byte:#04x} is not an instruction of a pickle");
                 return Err(self.violation(Rule::TorchOpcode, sentence));
             };
             let allowed = row.op.filter(|_| self.context.allows_any_opcode() || !row.is_alone);
@@ -400,7 +401,7 @@ impl<'p> Machine<'p> {
         | (b's', Some(Value::Set(node)))
         | (b'd', Some(Value::Dict(node) | Value::Ordered(node)))) = (target, place)
         else {
-            let sentence = "items are added to a value that is no list, set or dictionary";
+            let sentence = "items are added to a value that is not a list, set or dictionary";
             return Err(self.violation(Rule::TorchPickle, sentence));
         };
         let values = self.stack.get(start..).unwrap_or_default();

@@ -427,7 +427,7 @@ impl<'p> Pickle<'p> {
         (limits, at): (&Limits, u64),
     ) -> Result<Vec<u64>, FormatError> {
         let rank = usize_from_u32(self.length(shape));
-        check_rank(rank, limits, "it").map_err(|error| error.or_at(at))?;
+        check_rank(rank, limits, "the shape").map_err(|error| error.or_at(at))?;
         let mut dimensions = Vec::new();
         dimensions.try_reserve_exact(rank).map_err(|_| FormatError::memory())?;
         for value in self.items(shape).take(rank) {

@@ -98,7 +98,7 @@ impl<'d> Storages<'d> {
         for (one, other) in parts.iter().zip(parts.iter().skip(1)) {
             let is_same = (one.0, one.1, one.2) == (other.0, other.1, other.2);
             if one.0.key == other.0.key && !is_same {
-                let sentence = "two references to a part of a storage differ";
+                let sentence = "two references to this part of a storage differ in its offset, length, dtype or storage";
                 return Err(FormatError::violation_at(
                     Rule::TorchStorage,
                     sentence,

@@ -505,7 +505,7 @@ impl Pickle<'_> {
             Value::Global(Global::Device) => KindOf::Class("torch", "device"),
             Value::Global(_) => KindOf::Phrase("a class or function"),
             Value::Array(_) => KindOf::Class("numpy", "ndarray"),
-            Value::Scalar(_) => KindOf::Phrase("a scalar of NumPy that is no number"),
+            Value::Scalar(_) => KindOf::Phrase("a NumPy scalar that is not a number"),
             Value::NumpyDtype(_) => KindOf::Class("numpy", "dtype"),
             Value::Storage(_) => KindOf::Phrase("a storage"),
             Value::Layout(_) => KindOf::Class("torch", "layout"),

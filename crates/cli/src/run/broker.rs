@@ -203,7 +203,8 @@ impl<'a> Broker<'a> {
             self.idle_rounds =
                 if has_printed || has_waited { 0 } else { self.idle_rounds.saturating_add(1) };
             if self.idle_rounds > IDLE_ROUNDS {
-                return app.usage("internal error: files are left, and no process reads one");
+                return app
+                    .usage("internal error: files are left to read, and no worker reads them");
             }
             if self.looked.elapsed() >= PATIENCE {
                 self.looked = Instant::now();
