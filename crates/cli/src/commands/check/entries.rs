@@ -117,7 +117,7 @@ pub(crate) struct Entries {
     walk: DirectoryWalk,
     recursive: bool,
     takes_folders: bool,
-    /// True if a folder is replaced by the one model in it.
+    /// True if a folder is replaced by the one model in it, unless `-r` is given.
     finds_models: bool,
 }
 
