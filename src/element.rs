@@ -16,7 +16,7 @@ use zerocopy::TryFromBytes as _;
 
 use crate::num::{Word, enum_all, impl_display, match_name};
 
-/// Reverses `bytes`, those of one element. Unlike the method of slices, this function brings no panic into the images.
+/// Reverses `bytes`, the bytes of one element. Unlike [`slice::reverse`], this function compiles to code without a call to panic.
 pub(crate) fn reverse(bytes: &mut [u8]) {
     let mut rest = bytes.iter_mut();
     while let (Some(first), Some(last)) = (rest.next(), rest.next_back()) {
@@ -24,25 +24,25 @@ pub(crate) fn reverse(bytes: &mut [u8]) {
     }
 }
 
-/// The parts of elements whose sign is the opposite of the stored one: the elements of a negated view of PyTorch, and the
-/// imaginary parts of a conjugated view.
+/// Which signs of the elements are the opposite of the stored signs. PyTorch stores a negated or conjugated view without changing
+/// the bytes: a negated view has the opposite sign in every element, and a conjugated view in every imaginary part.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Negation {
-    /// The sign of real elements, and of the real parts of complex elements.
+    /// Whether real elements, and the real parts of complex elements, have the opposite sign.
     pub real: bool,
-    /// The sign of the imaginary parts of complex elements.
+    /// Whether the imaginary parts of complex elements have the opposite sign.
     pub imaginary: bool,
 }
 
 impl Negation {
-    /// Returns whether no sign differs from the stored one.
+    /// Returns whether all elements have the stored signs.
     #[inline]
     pub(crate) fn is_none(self) -> bool {
         self == Self::default()
     }
 
-    /// Changes the signs of the little-endian floats in `bytes`, of `width` bytes each. `position` is the offset of `bytes` in the
-    /// content, a multiple of `width`. Elements are complex if `is_complex`: every other float is an imaginary part.
+    /// Inverts the signs of the little-endian floats in `bytes`, of `width` bytes each. `position` is the offset of `bytes` in
+    /// the content, a multiple of `width`. If `is_complex`, every second float of the content is an imaginary part.
     pub(crate) fn apply(
         self,
         (position, width): (u64, NonZeroU8),
@@ -105,7 +105,8 @@ impl StorageType {
         Self::ALL.into_iter().find(|storage| storage.names().0.as_bytes() == name)
     }
 
-    /// Returns the same type as [`from_v1`](Self::from_v1) or [`from_v2`](Self::from_v2), faster, for a name in a word.
+    /// Returns the same type as [`from_v1`](Self::from_v1) or, if `V2`, [`from_v2`](Self::from_v2). A [`Word`] holds a short name
+    /// as one number, which is faster to compare.
     #[inline]
     pub(crate) fn from_word<const V2: bool>(name: Word) -> Option<Self> {
         match_name! { name;
@@ -240,9 +241,9 @@ impl LogicalType {
 /// The order of the bytes of an element.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ByteOrder {
-    /// Least significant first: all of 1.x, and 0.1 by default.
+    /// Least significant byte first: all files of 1.x, and files of 0.1 by default.
     Little,
-    /// Most significant first: 0.1 with `data_endianness: big`, and some files of other formats.
+    /// Most significant byte first: files of 0.1 with `data_endianness: big`, and some files of other formats.
     Big,
 }
 
@@ -290,7 +291,8 @@ pub trait Element: Copy + PartialEq + sealed::Sealed + 'static {
     #[doc(hidden)]
     fn to_le(self) -> [u8; 16];
 
-    /// Borrows the little-endian bytes of `elements`, or returns `None` if elements have other bytes in memory.
+    /// Borrows the little-endian bytes of `elements`, or returns `None` if they are stored in memory in another form, as on a
+    /// big-endian machine.
     #[doc(hidden)]
     fn as_bytes(elements: &[Self]) -> Option<&[u8]> {
         let _ = elements;

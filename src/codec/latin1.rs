@@ -19,7 +19,7 @@ pub(super) struct Latin1 {
     /// Stored bytes that have been read, and the number of them that have been decoded.
     input: Vec<u8>,
     taken: usize,
-    /// The number of declared bytes that have not been handed out.
+    /// The number of decoded bytes that are still to be returned.
     left: u64,
     rules: &'static StreamRules,
     /// The offset of the text in the file.

@@ -43,7 +43,8 @@ static SAFETENSORS: FileFormat =
 /// The format of an index of checkpoints of PyTorch, whose tensors may share storages.
 static TORCH: FileFormat = FileFormat::new("PyTorch index", Blobs::Any, torch::RULES);
 
-/// Returns whether a file is an index, by its name alone: no byte of it has been read.
+/// Returns whether a file called `name` is an index. Only the name decides, because the function is called before the file is
+/// read.
 pub(crate) fn is_named_so(name: &str) -> bool {
     let start = name.len().checked_sub(SUFFIX.len());
     let end = start.and_then(|start| name.get(start..));
@@ -54,12 +55,13 @@ pub(crate) fn is_named_so(name: &str) -> bool {
 #[derive(Debug)]
 pub(crate) struct Index {
     header: Header,
-    /// Bytes of the index.
+    /// The length of the index in bytes.
     length: u64,
     _feature: Feature,
 }
 
-/// A value that only the feature has. Without it there is no index, and the compiler leaves out all that one takes.
+/// A value that exists only with the feature `parts`. Without the feature no [`Index`] can be created, so the compiler removes
+/// the code that takes an index.
 #[cfg(feature = "parts")]
 type Feature = ();
 #[cfg(not(feature = "parts"))]
@@ -157,8 +159,8 @@ impl Index {
     }
 }
 
-/// Opens a checkpoint of PyTorch of `length` bytes, and returns an archive and a copy of its attributes. The first bytes tell an
-/// archive from a stream; names of the files say nothing of that.
+/// Opens a checkpoint of PyTorch of `length` bytes, and returns an archive and a copy of its attributes. The first bytes
+/// say whether the checkpoint is a zip archive or a stream. The file name does not.
 fn torch_archive<'s>(
     source: &'s dyn ReadAt,
     length: u64,
@@ -203,7 +205,7 @@ struct All<'o> {
     selected: Size,
     whole: Size,
     unselected: Unselected,
-    /// Bytes of all files.
+    /// The length of all files in bytes.
     file_bytes: u64,
 }
 
@@ -240,7 +242,8 @@ impl All<'_> {
         self.file_bytes = self.file_bytes.saturating_add(part.length);
         self.metadata.append(metadata)?;
         check_keys(u64_from_usize(self.metadata.len()), limits, "the metadata of all files")?;
-        // Names are unique in the index and in the file, so equal counts mean equal sets.
+        // `count` is the number of tensors in this file that the index maps to it. Names are unique in the index and in the file,
+        // so if this number equals the number of tensors that the index maps to the file, no tensor is missing.
         match file.filter(|file| weights.count(*file) != count) {
             None => Ok(()),
             Some(file) => {

@@ -1,4 +1,4 @@
-//! Archives whose tensors are in several files: one of them, the root, says which the others are.
+//! Archives whose tensors are in several files. One of the files, the root, names the others.
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -95,8 +95,8 @@ impl<S: ReadAt> Begun<S> {
     }
 }
 
-/// An index of safetensors files or checkpoints of PyTorch, or the first of several GGUF files, which has been parsed. Nothing has been read of the
-/// files that it names.
+/// A parsed root: an index of safetensors files or checkpoints of PyTorch, or the first of several GGUF files. The files that the
+/// root names have not been read.
 #[derive(Debug)]
 pub struct Root<S: ReadAt>(Kind<S>);
 
@@ -104,7 +104,7 @@ pub struct Root<S: ReadAt>(Kind<S>);
 enum Kind<S: ReadAt> {
     /// An index, and the file that it was read from.
     Index { index: Index, source: S },
-    /// The header of the first GGUF file, and what it says of the others.
+    /// The header of the first GGUF file, and the names and numbers of the other files.
     Gguf { archive: Box<Archive<S>>, split: Split },
 }
 
@@ -188,8 +188,11 @@ impl<S: ReadAt> Root<S> {
         error.with_subject(Subject::Part).advising(advice).in_part(name).into()
     }
 
-    /// Returns those of `siblings` that the root names, in the order that [`Builder`] requires: by the length of their names,
+    /// Returns the files in `siblings` that the root names, in the order that [`Builder`] requires: by the length of their names,
     /// then by the bytes of their names.
+    ///
+    /// # Errors
+    /// A file that the root names is not in `siblings`.
     fn parts<'p>(&self, siblings: &[Part<'p>]) -> Result<Vec<Part<'p>>, FormatError> {
         let by_length = |name: &str, other: &str| (name.len(), name).cmp(&(other.len(), other));
         let mut parts: Vec<Part<'p>> = Vec::new();
@@ -250,7 +253,8 @@ pub(crate) fn push(
     Ok(bytes)
 }
 
-/// Returns the claims that `component`, of a tensor in this `state`, was made of.
+/// Converts `component` back to the raw component that a [`Builder`] takes. `state` is the state of the tensor that has the
+/// component.
 fn raw_component<'c>(
     component: &Component<'c>,
     state: State,

@@ -69,7 +69,7 @@ pub(super) static OBJECTS: PickleRules = PickleRules {
         Ok(Pickle::check_objects(bytes, base, (limits, &steps))?)
     },
 };
-/// The number of bytes of a stream of pickles that are read first.
+/// The number of bytes of a stream that are read first, to find the ends of its pickles.
 const FIRST: u64 = 64 << 10;
 
 #[cfg(feature = "std")]
@@ -123,8 +123,8 @@ pub(super) fn open_stream(
     Checkpoint { pickle, root, storages, is_big: false, is_raw_pickle: true, builder }.parsed()
 }
 
-/// Reads `bytes` as the pickle of an archive without storages, and returns the amount of work, whether the pickle is valid or
-/// not: the number of instructions, items of containers and bytes of texts that were visited.
+/// Reads `bytes` as the pickle of an archive without storages, and returns the amount of work: the number of instructions, items
+/// of containers and bytes of texts that were visited. The pickle may be invalid.
 pub(super) fn steps(bytes: &[u8]) -> u64 {
     let (limits, steps) = (Limits::default(), Cell::new(0));
     let read = || {
@@ -149,7 +149,7 @@ pub(super) fn steps(bytes: &[u8]) -> u64 {
     steps.get()
 }
 
-/// Checks that the pickle that is the whole file, of `length` bytes, imports no global that may run code.
+/// Checks that a file that is only a pickle, of `length` bytes, imports no global that may run code.
 pub(super) fn check_pickle(
     source: &dyn ReadAt,
     length: u64,
@@ -165,8 +165,8 @@ pub(super) fn check_pickle(
     Ok(())
 }
 
-/// Checks the `length` of a pickle, or of a member that is read as a whole, against [`LONGEST`]. `at` is its offset in the
-/// file.
+/// Checks the `length` of a pickle, or of a member that is read as a whole, against [`LONGEST`]. `at` is the offset of the pickle
+/// or member in the file.
 fn check_longest(length: u64, at: u64) -> Result<(), FormatError> {
     if length <= LONGEST {
         return Ok(());

@@ -18,7 +18,7 @@ pub enum Want {
     Sibling(Sibling),
 }
 
-/// The suffixes of files that others may name.
+/// The suffixes of sibling files that a file may name.
 const SUFFIXES: [&str; 5] = [".safetensors", ".gguf", ".bin", ".pt", ".pth"];
 
 /// The valid name of a safetensors, GGUF or PyTorch file in the folder of the file that names it.

@@ -1,4 +1,4 @@
-//! The commands. Each is a function of a job, and does not know which process it is in.
+//! The commands. Each command is a function of a job, and behaves in the same way in a worker and in the process of the user.
 
 pub(crate) mod cat;
 pub(crate) mod check;

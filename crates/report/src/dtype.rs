@@ -2,8 +2,8 @@
 
 use zten::DType;
 
-/// Names that other programs use for a dtype, in lower case, and the name in zTensor. Names that differ from a name in zTensor only in
-/// case are not listed.
+/// The names that other programs use for a dtype, in lower case, each with the name in zTensor. A name that differs from the name
+/// in zTensor only in case is not listed, because [`parse`] ignores case.
 const ALIASES: [(&str, &str); 37] = [
     ("float64", "f64"),
     ("fp64", "f64"),
@@ -44,8 +44,8 @@ const ALIASES: [(&str, &str); 37] = [
     ("float4_e2m1fn", "f4_e2m1"),
 ];
 
-/// Returns the name in zTensor of the dtype that `name` means, in any case: `bf16` for `BF16` and `bfloat16`, `f32` for `fp32`. Returns
-/// `None` if no dtype is called so.
+/// Returns the name in zTensor of the dtype that `name` means: `bf16` for `BF16` and `bfloat16`, `f32` for `fp32`. The case of
+/// `name` does not matter. Returns `None` if no dtype has this name.
 pub fn parse(name: &str) -> Option<&'static str> {
     let known = DType::ALL.iter().filter(|dtype| **dtype != DType::Unknown).map(|own| own.name());
     let is_same = |own: &&str| own.eq_ignore_ascii_case(name);

@@ -1,8 +1,8 @@
-//! What a job may use, and how strictly its process is confined.
+//! The limits of a job, and how strictly its process is confined.
 
 use std::time::Duration;
 
-/// What one job may use.
+/// The limits of one job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Budget {
     /// Bytes of address space that the worker may use in addition to what the program takes when it starts. Beyond this limit
@@ -10,9 +10,9 @@ pub struct Budget {
     pub memory: u64,
     /// Processor time. The kernel counts whole seconds, so the limit is rounded up, and one second is added.
     pub processor_time: Duration,
-    /// Time from the moment at which a worker takes the job until its answer is complete. Then the worker is killed.
+    /// The longest time from the moment at which a worker takes the job until its answer is complete. A later worker is killed.
     pub deadline: Duration,
-    /// Bytes of the answer.
+    /// The largest length of the answer in bytes.
     pub answer: usize,
 }
 
@@ -25,8 +25,8 @@ impl Default for Budget {
 }
 
 impl Budget {
-    /// Returns the budget with `seconds` more processor time and a deadline that is as much later, for work that follows
-    /// the size of a file.
+    /// Returns the budget with `seconds` more processor time, and with the deadline moved by the same `seconds`. For work that
+    /// grows with the size of a file.
     #[must_use]
     pub fn with_more_time(mut self, seconds: u64) -> Self {
         let more = Duration::from_secs(seconds);
@@ -38,12 +38,12 @@ impl Budget {
     /// Returns the limits of a process that does this job, in which it may have `descriptors` descriptors open.
     #[cfg(target_os = "linux")]
     pub(crate) fn limits(&self, descriptors: usize) -> zten_sandbox::Budget {
-        // A part of a second counts as a second.
+        // Rounds a part of a second up.
         let seconds = self.processor_time.as_secs().saturating_add(1);
         zten_sandbox::Budget {
             memory: Some(self.memory),
             seconds: Some(seconds),
-            // A worker writes to its socket only, which is no file.
+            // A worker writes only to its socket, to which the limit on files does not apply.
             file: Some(0),
             descriptors: u64::try_from(descriptors).unwrap_or(u64::MAX),
         }

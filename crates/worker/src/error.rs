@@ -10,7 +10,7 @@ use std::time::Duration;
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum JobError {
-    /// As many jobs wait as may wait. The job was not taken, and can be submitted again later.
+    /// The queue is full. The pool did not take the job, and the caller can submit it again later.
     QueueFull,
     /// The job has waited in the queue for this time, which is the limit of the pool. It can be submitted again later.
     Waited(Duration),
@@ -109,7 +109,7 @@ impl From<ExitStatus> for Ending {
     fn from(status: ExitStatus) -> Self {
         #[cfg(target_os = "linux")]
         if let Some(signal) = std::os::unix::process::ExitStatusExt::signal(&status) {
-            // The numbers of Linux on all processors that Rust runs on except MIPS and SPARC.
+            // These are the signal numbers of Linux on all processors that Rust supports, except MIPS and SPARC.
             return match signal {
                 6 => Self::Aborted,
                 24 => Self::ProcessorTime,

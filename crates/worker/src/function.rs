@@ -4,15 +4,15 @@ use std::fmt;
 use std::fs::File;
 use std::path::PathBuf;
 
-/// What a worker runs: the answer, or a sentence about why there is none.
+/// The code that a worker runs. Returns the answer, or a sentence that says why there is no answer.
 type Run = fn(Work) -> Result<Vec<u8>, String>;
-/// What the process of the pool checks about an answer.
+/// The check of an answer, which the process of the pool runs. Returns a sentence about what is wrong with the answer.
 type Check = fn(&[u8]) -> Result<(), String>;
 
 /// A function that workers run, and the name by which jobs refer to it.
 ///
 /// The function runs on the main thread of a confined process: it can read the files of its job and use memory, and cannot
-/// start threads. A panic ends the worker, which costs this job only.
+/// start threads. A panic ends the worker, and only this job fails.
 ///
 /// A system call that the filter forbids kills the worker. `File::read`, `Read::take` and reading at an offset
 /// (`FileExt::read_exact_at`) are allowed. `File::metadata` is not, and neither are `File::read_to_end` and

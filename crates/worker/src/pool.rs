@@ -18,7 +18,7 @@ use crate::ticket::Task;
 use crate::{Budget, Confinement, Job, JobError, StartError, Ticket};
 use keeper::Keeper;
 
-/// The time after which a thread that waits for a worker looks for canceled jobs and for jobs that have waited too long.
+/// The interval at which a thread that waits for its worker looks for canceled jobs and for jobs that have waited too long.
 const TICK: Duration = Duration::from_millis(50);
 
 /// The settings of a pool that is not started.
@@ -141,7 +141,7 @@ fn keep(shared: &Shared, report: Option<mpsc::Sender<Result<Option<String>, Star
 pub struct Load {
     /// Jobs that wait for a worker.
     pub waiting: usize,
-    /// Jobs that workers do.
+    /// Jobs that workers are doing.
     pub running: usize,
     /// The number of workers.
     pub workers: usize,
@@ -232,7 +232,7 @@ impl Drop for Pool {
     }
 }
 
-/// What the threads of a pool share.
+/// The state that the threads of a pool share.
 #[derive(Debug)]
 struct Shared {
     settings: Builder,
@@ -278,8 +278,8 @@ impl Shared {
         queue.running = queue.running.saturating_sub(1);
     }
 
-    /// Ends jobs that were canceled or have waited too long. Threads call this while they wait for their worker, so that it
-    /// happens although all workers are busy. Returns whether the pool stops.
+    /// Ends jobs that were canceled or have waited too long. Threads call this while they wait for their worker, so that such
+    /// jobs end even if all workers are busy. Returns whether the pool stops.
     fn look_around(&self) -> bool {
         let mut queue = self.lock();
         self.expire(&mut queue);

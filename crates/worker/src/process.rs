@@ -44,7 +44,7 @@ pub struct Process {
     memory: Option<u64>,
     /// The time that the broker has waited since the last sign of activity of the worker.
     silent: Duration,
-    /// Clock ticks of processor time that the worker had used at that sign of activity.
+    /// Clock ticks of processor time that the worker had used at the last sign of activity.
     ticks: u64,
 }
 

@@ -1,6 +1,6 @@
 //! The messages of a pool and its workers. They follow the greeting, and are public for fuzzing only.
 //!
-//! The pool sends a `Call`, in parts, with the descriptors of its files beside the last part. The worker answers with
+//! The pool sends a `Call`, in parts, with the descriptors of its files in the packet of the last part. The worker answers with
 //! `Reply` messages: parts of the answer, and one message that ends it.
 
 use std::ffi::OsString;
@@ -16,7 +16,7 @@ use crate::{Work, WorkFile};
 
 /// The largest length in bytes of a call: its argument and the names of its files.
 const CALL: usize = 64 << 20;
-/// Bytes of the text of an error.
+/// The largest length in bytes of the text of an error.
 const TEXT: usize = 8 << 10;
 
 /// A job, as a worker receives it.
@@ -134,7 +134,7 @@ pub fn reply(
     }
 }
 
-/// The replies of a worker to one job, which may have taken the worker over.
+/// Receives the replies of a worker to one job. The files of the job may have taken the worker over, so replies are checked.
 #[derive(Debug)]
 pub struct Exchange {
     number: u64,
@@ -240,7 +240,7 @@ mod tests {
         let names: Vec<_> =
             arrived.work.files.iter().map(|file| (&file.name, file.length)).collect();
         assert_eq!(names, [(&"a".into(), 5), (&"b".into(), 5)]);
-        // The descriptors come beside the packet: its bytes alone are no call.
+        // The call has files, so the bytes of its packet without the descriptors are not a valid call.
         let alone = sent.last().unwrap().bytes().to_vec();
         assert!(Incoming::default().add(&mut Received::from_bytes(alone)).is_err());
     }

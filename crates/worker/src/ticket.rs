@@ -52,7 +52,7 @@ impl Task {
         self.is_canceled.load(Ordering::Relaxed)
     }
 
-    /// Sets the outcome, and wakes who waits for it. A second outcome is dropped.
+    /// Sets the outcome, and wakes the thread or task that waits for it. A second outcome is dropped.
     pub(crate) fn finish(&self, outcome: Result<Vec<u8>, JobError>) {
         let mut state = self.lock();
         // The files of a job that no worker took are closed now, and not when the ticket is dropped.

@@ -1,5 +1,5 @@
-//! The tensors of an index's files that the index does not select: it does not name them, or it says that they are in another
-//! file.
+//! The tensors in the files of an index that the index does not select: the index does not have the name of the tensor, or maps
+//! the name to another file.
 
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -122,7 +122,8 @@ impl Unselected {
         for same in tensors.chunk_by(|one, other| text_at(one.name) == text_at(other.name)) {
             let Some((first, rest)) = same.split_first() else { continue };
             let name = text_at(first.name);
-            // All others are compared with the tensor that the index selects, or with the first if the index does not name it.
+            // All tensors of one name are compared with the tensor that the index selects, or with the first of them if the index
+            // does not have the name.
             let selected = archive.get(name);
             let is_selected = selected.is_some();
             let (place, own, others) = match &selected {
@@ -183,8 +184,8 @@ fn first_component<'a>(tensor: &Tensor<'a>) -> Result<Component<'a>, FormatError
     first.ok_or_else(|| FormatError::internal("a tensor has no components"))
 }
 
-/// Returns the number of bytes of `tensor` that are compared with those of its copy. 0 if the bytes of equal tensors may differ: if
-/// the tensor has several components, or its elements are strided, compressed, negated or big-endian.
+/// Returns the number of bytes of `tensor` that are compared with the bytes of its copy. Returns 0 if equal tensors may have
+/// different bytes: if the tensor has several components, or its elements are strided, compressed, negated or big-endian.
 fn compared_length(tensor: &Tensor<'_>) -> u64 {
     let data = tensor.component("data").filter(Component::is_raw);
     let data = data.filter(|data| data.byte_order() == ByteOrder::Little);

@@ -30,7 +30,7 @@ pub(crate) enum PartFormat {
 }
 
 impl PartFormat {
-    /// Returns the format of a file called `name`, by the suffix; `None` if an index names no such files.
+    /// Returns the format that the suffix of `name` means; `None` if an index cannot name files with this suffix.
     pub(crate) fn of(name: &str) -> Option<Self> {
         const TORCH: [&str; 3] = [".bin", ".pt", ".pth"];
         if name.ends_with(".safetensors") {
@@ -40,7 +40,7 @@ impl PartFormat {
     }
 }
 
-/// The largest number of bytes of all records. An index within its largest length never needs as many.
+/// The largest number of bytes of all records. The records of an index of the largest allowed length take fewer bytes.
 const MOST: usize = 128 << 20;
 
 /// The content of an index.
@@ -64,7 +64,7 @@ pub(super) struct Header {
 pub(super) enum Count {
     /// A whole number.
     Number(u64),
-    /// A value that is no whole number, or too large.
+    /// A value that is not a whole number, or is too large.
     Other,
 }
 
@@ -197,7 +197,7 @@ impl Weights {
             let most = limits.shards();
             return Err(FormatError::violation(
                 Limit::Shards,
-                format!("it names more than {most} files"),
+                format!("the index names more than {most} files"),
             ));
         }
         self.counts.try_reserve(1).map_err(|_| FormatError::memory())?;
@@ -310,7 +310,8 @@ impl Metadata<'_, '_> {
     fn read<'de, A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
         let Self(reading) = self;
         while let Some(key) = map.next_key::<String>()? {
-            // Finds the end of the value without recursion. `json_text::put` converts it, also without recursion.
+            // Parsing as `RawValue` finds the end of the value without recursion, so nested values cannot exhaust the stack.
+            // `json_text::put` converts the value, also without recursion.
             let value = map.next_value::<&RawValue>()?.get();
             if key == TOTAL_SIZE {
                 if reading.header.total_size.replace(Count::of(value)).is_some() {

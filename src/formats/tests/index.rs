@@ -454,7 +454,7 @@ fn limits_hold() {
     let index = index("{}");
     let with = |name: &str, value| Limits::default().with_named(name, value).unwrap();
     for (limits, why) in
-        [(with("shards", 1), "it names more than 1 files"), (with("keys", 0), "has 1 keys")]
+        [(with("shards", 1), "the index names more than 1 files"), (with("keys", 0), "has 1 keys")]
     {
         let rejected = read_with(index.as_bytes(), &two(), &limits).unwrap_err();
         let rejected = super::brief(&rejected);

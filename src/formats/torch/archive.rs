@@ -40,7 +40,7 @@ pub(super) struct Folder<'d> {
 }
 
 impl<'d> Folder<'d> {
-    /// Finds and checks all members of an archive of `length` bytes.
+    /// Finds and checks all members of an archive of `length` bytes, which `directory` lists.
     pub(super) fn find(
         directory: &'d Directory,
         window: &mut Window<'_>,
@@ -51,7 +51,7 @@ impl<'d> Folder<'d> {
             pickle: None,
             notes: Vec::new(),
             storages: Storages::default(),
-            // The entries of a damaged directory repeat an error for ever.
+            // A damaged directory returns the same error without end, so the search stops at the first error.
             is_script: directory
                 .entries()
                 .map_while(Result::ok)
@@ -129,7 +129,7 @@ impl<'d> Folder<'d> {
         Ok(())
     }
 
-    /// Returns all members of the archive.
+    /// Returns all members: the pickle, the notes, and the storages.
     fn members(&mut self) -> impl Iterator<Item = &mut Member> {
         let notes = self.notes.iter_mut().map(|(_, member)| member);
         self.pickle.iter_mut().chain(notes).chain(self.storages.members())

@@ -95,7 +95,7 @@ impl Machine<'_> {
         value == Value::Bool(wanted) || self.pickle.count(value) == Some(wanted.into())
     }
 
-    /// Returns whether the tuple `shape` has the only item 0.
+    /// Returns whether the tuple `shape` is `(0,)`.
     fn is_zero(&self, shape: u32) -> bool {
         let [only] = self.pickle.first(shape);
         self.pickle.length(shape) == 1 && self.pickle.count(only) == Some(0)
@@ -138,7 +138,8 @@ impl Machine<'_> {
         (order, content): (Value, Value),
     ) -> Result<(), FormatError> {
         let wrong = |machine: &Self| machine.wrong_arguments(Known::Array);
-        // NumPy knows no array of more dimensions. A few bytes of the pickle can refer to a long tuple once more.
+        // Checked before the items are read: a pickle can refer to one long tuple many times, in a few bytes each, and every read
+        // would visit all items. NumPy has no arrays with more dimensions.
         let has_shape = !self.pickle.has(shape, Fact::HasOtherThanInts)
             && self.pickle.length(shape) <= MOST_DIMENSIONS;
         if !has_shape || !matches!(order, Value::Bool(_)) {
@@ -264,8 +265,8 @@ impl<'p> Pickle<'p> {
         Some(kind == Type::Objects).filter(|_| is_sized && flags == wanted)
     }
 
-    /// Checks the dictionary `fields` of the record dtype `dtype` after the last instruction, because the dictionary may grow up to then:
-    /// each field has a dtype, and none has objects unless the record has the flags of objects.
+    /// Checks the dictionary `fields` of the record dtype `dtype` after the last instruction, because later instructions may add
+    /// fields: each field has a dtype, and a field has Python objects only if the record has the flags of objects.
     pub(super) fn check_fields(&self, dtype: u32, fields: u32) -> Result<(), FormatError> {
         let wrong = || {
             let sentence = "wrong fields of a dtype of NumPy";
@@ -309,12 +310,13 @@ impl<'p> Pickle<'p> {
             // The class of records has no size in its name.
             return self.count(size).map_or(Type::Unknown, Type::Opaque);
         };
-        // Elements that are arrays of another dtype have its size in their name.
+        // If each element is an array of another dtype, the name of the dtype is `V` and the size of an element.
         if array != Value::None && !name.starts_with('V') {
             return Type::Unknown;
         }
         let order = text(order).filter(|order| *order != "=").unwrap_or_default();
-        // The name is short, so it needs no memory of its own. Without memory, a number would be taken for a value without a form.
+        // The name is short enough for the stack. An allocation could fail, and a number would then be left out as an unknown
+        // value.
         let mut spelled = [0; 1 + LONGEST_NAME];
         for (place, byte) in spelled.iter_mut().zip(order.bytes().chain(name.bytes())) {
             *place = byte;
@@ -335,7 +337,7 @@ impl<'p> Pickle<'p> {
         }
     }
 
-    /// Returns the number of bytes that `value` holds; `None` if `value` is no bytes.
+    /// Returns the number of bytes that `value` holds; `None` if `value` is not bytes.
     pub(super) fn byte_length(&mut self, value: Value) -> Result<Option<u64>, FormatError> {
         let value = match value {
             Value::ByteArray(node) if self.length(node) == 0 => return Ok(Some(0)),
@@ -350,8 +352,8 @@ impl<'p> Pickle<'p> {
     }
 
     /// Returns the number of bytes that the text at position `at` spells in Latin-1; `None` if the text has a character that
-    /// Latin-1 does not have. The bytes of the text are charged to the memory of the pickle, because few bytes of the pickle refer
-    /// to a long text once more.
+    /// Latin-1 does not have. The bytes of the text are charged to the memory of the pickle, because a pickle can refer to one
+    /// long text many times, in a few bytes each.
     pub(super) fn latin_1_length(&mut self, at: u32) -> Result<Option<u64>, FormatError> {
         let text = self.text(at)?;
         self.charge(text.len())?;

@@ -31,8 +31,8 @@ impl Machine<'_> {
         let (args, function) = (self.pop()?, self.pop()?);
         let value = match (function, args) {
             (Value::Global(global), Value::Tuple(node)) => match self.call(global, node) {
-                // A pickle by itself is never read, and its texts may be spelled as protocols 0 and 1 do, so the arguments of plain
-                // values are not compared.
+                // A file that is only a pickle is checked, but its values are never read. Its texts may also be spelled as in
+                // protocols 0 and 1, which this machine takes for bytes. So wrong arguments of such a call are accepted.
                 Err(error)
                     if self.context == Context::Alone
                         && error.breaks(Rule::TorchCall)
@@ -76,7 +76,7 @@ impl Machine<'_> {
         Ok(Value::Object(node))
     }
 
-    /// Returns the result of `function` for the items of the tuple `node`.
+    /// Returns the value that calling `function` with the items of the tuple `node` would return.
     fn call(&mut self, function: Global, node: u32) -> Result<Value, FormatError> {
         let count = self.pickle.length(node);
         let args: [Value; ARGUMENTS] = self.pickle.first(node);
@@ -102,7 +102,7 @@ impl Machine<'_> {
         })
     }
 
-    /// Returns the result of the class or function `known` for the items of the tuple `node`.
+    /// Returns the value that calling `known` with the items of the tuple `node` would return.
     fn call_known(&mut self, known: Known, node: u32) -> Result<Value, FormatError> {
         let count = self.pickle.length(node);
         let args: [Value; ARGUMENTS] = self.pickle.first(node);
@@ -189,8 +189,8 @@ impl Machine<'_> {
         self.unread_tensor(known, shape)
     }
 
-    /// Returns a tensor that zten does not read: made by `function`, of the given shape, which is [`Value::None`] if it is not
-    /// known.
+    /// Creates a placeholder for a tensor that zten does not read. `function` makes the tensor. `shape` is [`Value::None`] if the
+    /// arguments do not give the shape.
     fn unread_tensor(&mut self, function: Known, shape: Value) -> Result<Value, FormatError> {
         if let Value::Tuple(node) = shape
             && self.pickle.has(node, Fact::HasOtherThanInts)
@@ -266,8 +266,9 @@ impl Machine<'_> {
         Ok(tensor)
     }
 
-    /// Returns the tensor that `function` makes from `args`, with the class and the state that are set afterwards. The elements of
-    /// a tensor of a subclass are those of the plain tensor.
+    /// Returns the tensor for `torch._tensor._rebuild_from_type_v2`: PyTorch calls `function` with `args`, changes the class of
+    /// the result to `class`, and sets the attributes in `state`. zten returns the plain tensor, which has the same elements, and
+    /// drops the state.
     fn of_type(
         &mut self,
         function: Global,
@@ -293,7 +294,7 @@ impl Machine<'_> {
         }
         let tensor = self.call(function, args)?;
         match (class, state) {
-            // A subclass may set any state.
+            // The class decides what its state is, so the state is dropped without a check.
             (Value::Foreign(_), _) => self.pickle.dropped.add_state(),
             _ => self.drop_attributes(state)?,
         }
@@ -301,7 +302,7 @@ impl Machine<'_> {
     }
 
     /// Notes that the hooks of a tensor are left out, unless `value` is `None` or an empty dictionary. The dictionary is marked,
-    /// since it may grow up to the last instruction.
+    /// because later instructions may add hooks to an empty one.
     fn drop_hooks(&mut self, value: Value) {
         match value {
             Value::None => {}
@@ -315,7 +316,7 @@ impl Machine<'_> {
         match state {
             Value::None => {}
             Value::Dict(node) | Value::Ordered(node) => self.pickle.note(node, Fact::IsState),
-            // Attributes, and attributes in slots. PyTorch sets both in the same way.
+            // The first item holds plain attributes, the second those of `__slots__`. PyTorch sets both in the same way.
             Value::Tuple(node) if self.pickle.length(node) == 2 => {
                 let parts: [Value; 2] = self.pickle.first(node);
                 for part in parts {
@@ -476,7 +477,7 @@ impl Machine<'_> {
             }
             _ => None,
         };
-        // A stream names the source file of each class of modules. The id stands for the class.
+        // A persistent id of the kind `module` gives the source file of a class of modules. Its value is the class.
         if text(kind) == Some(b"module") && count == 4 && matches!(class, Value::Foreign(_)) {
             return self.push(class);
         }
@@ -485,7 +486,7 @@ impl Machine<'_> {
             let sentence = "a storage is on the device meta, which stores nothing";
             return Err(self.violation(Rule::TorchPersistentId, sentence));
         }
-        // In a stream, a storage may be a part of another storage, and the sixth item says so.
+        // In a stream, a storage may be a part of another storage. The sixth item then describes the part.
         let is_whole = match (self.context, count, part) {
             (Context::Stream | Context::Alone, 6, Value::Tuple(part)) => self.is_part(part),
             (Context::Stream, 5, _) | (Context::StreamHeader, ..) => false,

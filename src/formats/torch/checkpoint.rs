@@ -1,4 +1,4 @@
-//! From the value of a pickle to the index of an archive: tensors, attributes, and notes on what is left out.
+//! Converts the value of a pickle to the index of an archive: adds the tensors and attributes, and notes what is left out.
 
 use alloc::vec::Vec;
 
@@ -32,7 +32,7 @@ pub(super) struct Checkpoint<'c, 'p> {
 }
 
 impl Checkpoint<'_, '_> {
-    /// Adds all tensors and attributes to the index, and returns the header.
+    /// Walks through the value of the pickle, adds each tensor and attribute to the index, and returns the header.
     pub(super) fn parsed(mut self) -> Result<Parsed, FormatError> {
         self.pickle.check_dropped()?;
         let limits = *self.builder.limits();
@@ -78,7 +78,7 @@ impl Checkpoint<'_, '_> {
         builder_error::finish(self.builder, Rule::TorchDuplicateName)
     }
 
-    /// Adds the note that PyTorch does not read the file with `weights_only=True`, if an instruction or an import is the reason.
+    /// Adds a note if the pickle has an instruction, an import, a storage or a device that keeps PyTorch from reading the file.
     fn note_beyond_torch(&mut self) {
         let Some(beyond) = self.pickle.beyond_torch else { return };
         let rule = Rule::TorchWeightsOnly;
@@ -284,7 +284,7 @@ impl Tensors<'_, '_, '_, '_> {
         };
         let type_name = self.pickle.numpy_name(dtype);
         let component = match content {
-            // An empty array of bytes has no item.
+            // The node of an empty `bytearray` has no item.
             Value::None => RawComponent::raw(StorageType::U8, 0, 0),
             Value::Bytes(at) if self.is_raw_pickle => {
                 let (offset, length) = self.pickle.extent(at);

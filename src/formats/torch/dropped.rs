@@ -25,7 +25,7 @@ impl Pickle<'_> {
                     _ => false,
                 };
                 if !is_attribute {
-                    let sentence = "the state of a parameter has a key that is no custom attribute of a tensor";
+                    let sentence = "the state of a parameter has a key that is a built-in attribute of tensors, or not a text";
                     let at = self.node_at(node);
                     return Err(FormatError::violation_at(Rule::TorchCall, sentence, at));
                 }
@@ -62,7 +62,7 @@ impl Pickle<'_> {
             let is_known = matches!(key, Value::Text(at)
                 if matches!(self.short(at, LONGEST_NAME), Some(b"conj" | b"neg")));
             if !is_known || !matches!(value, Value::Bool(_)) {
-                let sentence = "the metadata of a tensor has another key than `conj` and `neg`, or a value that is no flag";
+                let sentence = "the metadata of a tensor has a key other than `conj` and `neg`, or a value that is not a bool";
                 return Err(FormatError::violation_at(
                     Rule::TorchCall,
                     sentence,
@@ -73,7 +73,8 @@ impl Pickle<'_> {
         Ok(())
     }
 
-    /// Counts what the versions of modules hold beside scalars in nested dictionaries whose keys are texts.
+    /// Counts the items of the versions of modules that PyTorch does not write there. PyTorch writes dictionaries, perhaps
+    /// nested, with texts as keys and scalars as values.
     fn check_metadata(&mut self) -> Result<(), FormatError> {
         let mut pending = Vec::new();
         for node in self.nodes_with(Fact::IsMetadata) {

@@ -20,9 +20,10 @@ pub(super) enum Global {
     Size,
     /// Makes a device from its name, or from its kind and a number.
     Device,
-    /// Makes a tensor from a storage: the smallest and largest number of arguments, and the position of the dtype argument.
+    /// A function that makes a tensor from a storage. The fields are the smallest and the largest number of arguments, and the
+    /// position of the dtype among them, if there is one.
     Tensor(u8, u8, Option<u8>),
-    /// Makes a parameter from a tensor: the number of arguments.
+    /// A function that makes a parameter from a tensor. The field is the number of arguments.
     Parameter(u8),
     /// A class of storages with elements of this dtype.
     Storage(Dtype),
@@ -34,10 +35,11 @@ pub(super) enum Global {
     Known(Known),
 }
 
-/// A class or function that the machine knows. It accepts exactly the arguments that the class's own pickles have.
+/// A class or function that the machine knows. A call must have exactly the arguments that the program which defines the class
+/// or function writes into pickles.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Known {
-    // Of PyTorch.
+    // Classes and functions of PyTorch.
     /// Makes a sparse tensor from tensors of indices and values.
     Sparse,
     /// Makes a layout from its name, such as `torch.sparse_coo`.
@@ -69,7 +71,7 @@ pub(super) enum Known {
     /// Gives a value of a TorchScript program its type, which zten drops.
     ScriptType,
 
-    // Of the standard library.
+    // Classes and functions of the standard library of Python.
     Set,
     FrozenSet,
     /// Makes empty bytes, as pickles of protocol 2 spell them.
@@ -97,8 +99,8 @@ pub(super) enum Known {
     /// A built-in class that only occurs as the factory of a `defaultdict`.
     Factory,
 
-    // Of NumPy.
-    /// Makes an array that is filled from a state.
+    // Classes and functions of NumPy.
+    /// Makes an empty array. A later BUILD instruction sets its shape, dtype and bytes.
     Reconstruct,
     /// Makes an array from bytes, as pickles of protocol 5 do.
     FromBuffer,
@@ -109,9 +111,9 @@ pub(super) enum Known {
     Array,
     /// Makes a dtype from its name.
     NumpyDtype,
-    /// The class of one dtype.
+    /// A class in `numpy.dtypes`, such as `Float32DType`: the class of a single dtype.
     DtypeClass,
-    /// The class of records, which occurs in dtypes.
+    /// The class of records, which occurs in the dtype of an array of records.
     Record,
 }
 
@@ -201,8 +203,8 @@ const DTYPES: [(&str, &str, u8, Option<Kind>); 47] = [
     ("bcomplex32", "", 4, None),
 ];
 
-/// Globals of which each has a meaning of its own: the module, the name, and the meaning. PyTorch imports them when it loads with
-/// `weights_only=True`.
+/// Globals that are not in the tables [`OF_TORCH`] and [`OF_OTHERS`]: the module, the name, and what the machine does. PyTorch
+/// also imports these globals when it loads with `weights_only=True`.
 const GLOBALS: [(&str, &str, Global); 9] = [
     ("collections", "OrderedDict", Global::OrderedDict),
     ("torch._utils", "_rebuild_tensor_v2", Global::Tensor(6, 7, None)),
@@ -241,7 +243,8 @@ const OF_TORCH: [Row; 18] = [
     ("builtins __builtin__", "bytearray", Known::ByteArray),
     ("builtins __builtin__", "complex", Known::Complex),
     ("_codecs", "encode", Known::Encode),
-    // PyTorch reads programs by a function of their own, and no row of it by the reader of weights.
+    // Only the data of a TorchScript program may import the next two rows. PyTorch reads such a program with `torch.jit.load`,
+    // so the rows are no reason to note that PyTorch does not read the file.
     (
         "torch.jit._pickle",
         "build_intlist build_tensorlist build_doublelist build_boollist",
@@ -332,12 +335,12 @@ pub(super) fn is_path(module: &[u8]) -> bool {
     module.split(|byte| *byte == b'.').all(is_word)
 }
 
-/// Returns whether `module` is one of a TorchScript program.
+/// Returns whether `module` is a module that a TorchScript program defines.
 pub(super) fn is_of_script(module: &[u8]) -> bool {
     module == b"__torch__" || module.starts_with(b"__torch__.")
 }
 
-/// Returns whether `name` is that of a class of one dtype in the module `numpy.dtypes`.
+/// Returns whether `name` is a class of a single dtype in the module `numpy.dtypes`, such as `Float32DType`.
 fn is_class_of_dtype(name: &[u8]) -> bool {
     name.len() > 5 && name.ends_with(b"DType") && name.iter().all(u8::is_ascii_alphanumeric)
 }
@@ -400,7 +403,7 @@ pub(super) fn device(name: &[u8]) -> Option<(&[u8], Option<u16>)> {
     Some((kind, Some(number)))
 }
 
-/// Returns whether `name` is a built-in attribute of every tensor that is read-only, or that changes the tensor when it is set.
+/// Returns whether `name` is a built-in attribute of tensors that a state must not set: setting it fails, or changes the tensor.
 pub(super) fn is_property(name: &[u8]) -> bool {
     const PROPERTIES: [&str; 53] = [
         "H",

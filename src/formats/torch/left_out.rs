@@ -1,4 +1,5 @@
-//! What a checkpoint holds and the archive does not: values that have no form, counted by kind.
+//! The values of a checkpoint that are left out of the archive, because they are neither tensors nor attributes that zten can
+//! represent. They are counted by kind.
 
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -10,15 +11,15 @@ use crate::formats::rules::Rule;
 
 use super::pickle::Dropped;
 
-/// The number of kinds that are told apart. Further kinds are counted together, so that a file with many kinds costs no more
-/// time and memory.
+/// The number of kinds that are counted separately. Values of all other kinds share one count, so that a file with many kinds
+/// costs no more time and memory.
 const MOST: usize = 16;
 
 /// Values that are left out, by kind.
 #[derive(Default)]
 pub(super) struct LeftOut {
     kinds: Vec<Kind>,
-    /// The number of values of further kinds.
+    /// The number of values whose kind is not among the first [`MOST`] kinds.
     others: u64,
 }
 

@@ -21,13 +21,13 @@ use super::pickle::{BeyondTorch, Fact, Pickle, Unknown, Value, allowance, decima
 pub(super) enum Context {
     /// A pickle in an archive.
     Archived,
-    /// The data of a TorchScript program, whose classes are those of the program.
+    /// The data of a TorchScript program. The program defines the classes of the values.
     Script,
     /// The pickle of the value in the stream that PyTorch wrote before 1.6.
     Stream,
-    /// Another pickle of a stream, which has no storages.
+    /// One of the four other pickles of a stream, which refer to no storages.
     StreamHeader,
-    /// A file that is a pickle.
+    /// A file that is only a pickle, without storages.
     Alone,
     /// The pickle of a NumPy array of Python objects.
     Objects,
@@ -45,33 +45,33 @@ impl Context {
 pub(super) struct Setting<'l> {
     pub(super) context: Context,
     pub(super) limits: &'l Limits,
-    /// Whether globals that zten does not know are imported: their objects are opaque.
+    /// Whether a pickle may import globals that zten does not know. Their objects become opaque values.
     pub(super) tolerates_globals: bool,
 }
 
-/// The sentence for a dictionary of an odd number of items.
+/// The message for a dictionary whose keys and values are an odd number of items.
 const ODD: &str = "a key of a dictionary has no value";
-/// The sentence for a line that should contain a number.
+/// The message for a line that should contain a number and does not.
 const NOT_A_NUMBER: &str = "a line is not a number";
-/// The sentence for a mutable value where Python needs one that it can hash.
+/// The message for a mutable value where Python needs a value that it can hash.
 const MUTABLE: &str = "a key of a dictionary or an item of a set is a mutable value";
 
 /// The state of the machine.
 pub(super) struct Machine<'p> {
     pub(super) pickle: Pickle<'p>,
     pub(super) context: Context,
-    /// Whether globals that zten does not know are imported.
+    /// Whether the pickle may import globals that zten does not know. Their objects become opaque values.
     pub(super) tolerates_globals: bool,
     /// The position of the next instruction.
     at: usize,
     /// The position of the current instruction.
     pub(super) now: u32,
-    /// The end of the last frame that began.
+    /// The position at which the last frame that began ends.
     frame: Option<usize>,
     stack: Vec<Value>,
     /// The largest height of the stack so far, for which the arena has been charged.
     highest: usize,
-    /// The memo: values and their keys, which ascend.
+    /// The memo: keys with their values, in ascending order of the keys.
     memo: Vec<(u32, Value)>,
     /// The protocol of the pickle.
     protocol: u8,
@@ -146,7 +146,8 @@ impl<'p> Machine<'p> {
                 return Err(self.violation(Rule::TorchPickle, "the pickle ends without STOP"));
             };
             let Some(row) = opcodes::find(*byte) else {
-                let sentence = format_args!("the byte {byte:#04x} is no instruction of a pickle");
+                let sentence =
+                    format_args!("the byte {byte:#04x} is not an instruction of a pickle");
                 return Err(self.violation(Rule::TorchOpcode, sentence));
             };
             let allowed = row.op.filter(|_| self.context.allows_any_opcode() || !row.is_alone);
@@ -174,8 +175,7 @@ impl<'p> Machine<'p> {
             let from = self.at;
             self.at = self.pickle.bytes.len().saturating_sub(rest.len());
             self.pickle.count_steps(self.at.saturating_sub(from));
-            // Unpicklers read a frame as a whole, and some of them fail on an instruction that crosses its end while others do
-            // not.
+            // Unpicklers read a frame as a whole. Some fail on an instruction that crosses the end of a frame, and others do not.
             if self.frame.is_some_and(|end| from < end && end < self.at) {
                 let sentence = "a frame ends within an instruction";
                 return Err(self.violation(Rule::TorchPickle, sentence));
@@ -251,7 +251,7 @@ impl<'p> Machine<'p> {
                             return Err(self.violation(Rule::TorchPickle, ODD));
                         }
                     }
-                    // Only the opcode FROZENSET gathers a set.
+                    // FROZENSET is the only opcode that gathers its items into a set, so this set is a `frozenset`.
                     Value::Set(_) => {
                         self.pickle.note(node, Fact::IsFrozen);
                         if self.pickle.has(node, Fact::HasMutable) {
@@ -314,7 +314,7 @@ impl<'p> Machine<'p> {
         Err(self.violation(Rule::TorchPickle, "a frame extends beyond the pickle"))
     }
 
-    /// Creates an empty container of the kind that `value` makes, and returns its node.
+    /// Creates an empty container, and returns its node. `value` makes the [`Value`] for the node, and so gives the type.
     pub(super) fn empty(&mut self, value: fn(u32) -> Value) -> Result<u32, FormatError> {
         match value(0) {
             Value::Dict(_) | Value::Ordered(_) | Value::Namespace(_) => {
@@ -401,7 +401,7 @@ impl<'p> Machine<'p> {
         | (b's', Some(Value::Set(node)))
         | (b'd', Some(Value::Dict(node) | Value::Ordered(node)))) = (target, place)
         else {
-            let sentence = "items are added to a value that is no list, set or dictionary";
+            let sentence = "items are added to a value that is not a list, set or dictionary";
             return Err(self.violation(Rule::TorchPickle, sentence));
         };
         let values = self.stack.get(start..).unwrap_or_default();
@@ -474,7 +474,8 @@ impl<'p> Machine<'p> {
     /// Pushes the global `name` of `module`, if a pickle may import it. `texts` are the values of the two names if they are on the
     /// stack, and empty if they are in the instruction.
     fn named(&mut self, module: &[u8], name: &[u8], texts: &[Value]) -> Result<(), FormatError> {
-        // Python gives the modules of Python 2 their new names up to protocol 2. Later, a file beside the program could be the module.
+        // Up to protocol 2, Python maps `__builtin__`, a module of Python 2, to `builtins`. In later protocols Python imports a
+        // module of the name `__builtin__`, which could be any file in the folder of the program.
         let is_of_python_2 = module == b"__builtin__" && self.protocol > 2;
         if let Some(found) = globals::find(module, name)
             && self.may_import(found.global)
@@ -485,11 +486,12 @@ impl<'p> Machine<'p> {
             }
             return self.push(Value::Global(found.global));
         }
-        // A name with a dot leads from a harmless module to any function: `os.system` of `pathlib` is that of `os`.
+        // The name must not have a dot, because a dotted name reaches any function through a harmless module: `os.system` in the
+        // module `pathlib` is the function of `os`.
         let is_of_script = self.context == Context::Script && globals::is_of_script(module);
         let may_be_unknown = self.tolerates_globals || is_of_script;
         if may_be_unknown && globals::is_path(module) && globals::is_word(name) {
-            // A few bytes of the pickle can refer to long names once more.
+            // A pickle can refer to one long name many times, in a few bytes each.
             self.pickle.charge(module.len().saturating_add(name.len()))?;
             let node = self.pickle.container(self.now)?;
             self.pickle.extend(node, texts)?;
@@ -504,13 +506,14 @@ impl<'p> Machine<'p> {
         Err(self.violation(Rule::TorchGlobal, sentence))
     }
 
-    /// Returns whether a pickle of this context may import `global`. Only the data of a program has lists with a type.
+    /// Returns whether a pickle of this context may import `global`. Only the data of a TorchScript program may import the
+    /// functions that make typed lists.
     fn may_import(&self, global: Global) -> bool {
         let is_of_script = matches!(global, Global::Known(Known::ScriptList | Known::ScriptType));
         !is_of_script || self.context == Context::Script
     }
 
-    /// Records that PyTorch does not know `what` when it loads with `weights_only=True`, unless something else has been recorded.
+    /// Records that PyTorch does not know `what` when it loads with `weights_only=True`. Only the first record is kept.
     pub(super) fn is_beyond_torch(&mut self, what: Unknown) {
         let at = self.pickle.byte(self.now);
         self.pickle.beyond_torch.get_or_insert(BeyondTorch { at, what });
@@ -536,7 +539,7 @@ impl<'p> Machine<'p> {
     }
 }
 
-/// Returns whether a line is an integer with any number of decimal digits.
+/// Returns whether `line` is a decimal integer of any length, perhaps with a sign `-` and the suffix `L` of Python 2.
 fn is_long(line: &[u8]) -> bool {
     let digits = line.strip_suffix(b"L").unwrap_or(line);
     let digits = digits.strip_prefix(b"-").unwrap_or(digits);

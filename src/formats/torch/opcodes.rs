@@ -30,7 +30,8 @@ pub(super) enum Op {
     Tuple(u8),
     /// Pops all values above the last mark and pushes a container of them.
     Gather(fn(u32) -> Value),
-    /// Adds to a list (`l`), a set (`s`) or a dictionary (`d`): all values above the last mark if true, and one item if false.
+    /// Adds items to a list (`l`), a set (`s`) or a dictionary (`d`). True adds all values above the last mark, false adds one
+    /// item.
     Add(u8, bool),
     Global,
     StackGlobal,
@@ -41,7 +42,7 @@ pub(super) enum Op {
     Put,
     Memoize,
     Get,
-    /// Drops all values above the last mark, and the mark, if true. Drops the value or mark on top if false.
+    /// True drops the last mark and all values above it (`POP_MARK`). False drops the value or mark on top (`POP`).
     Pop(bool),
     Protocol,
     Frame,
@@ -56,7 +57,7 @@ pub(super) struct Row {
     pub(super) operand: Operand,
     /// The effect; `None` if the opcode is rejected.
     pub(super) op: Option<Op>,
-    /// Whether the opcode is only allowed in a pickle that is no checkpoint: no program writes the opcode for a checkpoint.
+    /// Whether the opcode is allowed only in a pickle that is not a checkpoint, because no program writes it for a checkpoint.
     pub(super) is_alone: bool,
     /// Whether PyTorch, too, knows the opcode when it loads with `weights_only=True`.
     pub(super) is_of_torch: bool,

@@ -18,7 +18,7 @@ use super::globals::{BYTES, Dtype, Global, Known};
 use super::opcodes::{self, Operand};
 use super::storages::LazyView;
 
-/// A value. The number of a scalar is the position of its instruction in the stream. The number of a container is its node.
+/// A value. For a scalar, the number is the position of its instruction in the pickle. For a container, the number is its node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Value {
     /// `None`.
@@ -57,8 +57,9 @@ pub(super) enum Value {
     Namespace(u32),
     /// A storage. The items of its node are the class, the key, the number of elements and the device.
     Storage(u32),
-    /// A tensor. The items of its node are the storage, the offset, the shape, the strides, and the dtype, which is
-    /// [`Value::None`] if the tensor has the dtype of its storage.
+    /// A tensor. The items of its node are the storage, the offset, the shape, the strides, the dtype, and the metadata. The
+    /// dtype is [`Value::None`] if the tensor has the dtype of its storage. The metadata, a dictionary or [`Value::None`], says
+    /// whether the elements are conjugated or negated.
     Tensor(u32),
     /// A device. The items of its node are the kind and the number.
     Device(u32),
@@ -76,10 +77,10 @@ pub(super) enum Value {
     NumpyDtype(u32),
     /// A scalar of NumPy. The items of its node are the dtype and the bytes.
     Scalar(u32),
-    /// An object of another class. The items of its node are the class and a tuple of arguments; then come lists and dictionaries
-    /// of items that were added to the object, and its state.
+    /// An object of another class. The items of its node are the class, a tuple of arguments, lists and dictionaries of the items
+    /// that instructions added to the object, and its state.
     Object(u32),
-    /// The start of the items of a container. It occurs on the stack alone.
+    /// A mark: the start of the items of a container. It occurs only on the stack.
     Mark,
 }
 
@@ -113,9 +114,9 @@ struct Node {
 /// container visited its items instead, the work would be quadratic.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Fact {
-    /// The container has an item that is no integer of 64 bits.
+    /// The container has an item that is not a 64-bit integer. A bool is not an integer here.
     HasOtherThanInts,
-    /// The container has an item that is no scalar.
+    /// The container has an item that is not a scalar.
     HasOtherThanScalars,
     /// The container is a dictionary.
     IsMap,
@@ -127,19 +128,19 @@ pub(super) enum Fact {
     IsState,
     /// The container is, or lies within, the versions of modules, which are checked and dropped.
     IsMetadata,
-    /// The container holds hooks, which are left out.
+    /// The container holds hooks of a tensor, functions that PyTorch calls for gradients. They are left out.
     IsHooks,
     /// The container is a tuple that holds a mutable value, so Python cannot hash the tuple.
     HasMutable,
     /// The container is a `frozenset`, which Python can hash.
     IsFrozen,
-    /// The container holds the items that were added to an object.
+    /// The container holds the items that instructions added to an object, as to a list or a dictionary.
     IsItems,
     /// The container is a global that zten does not know.
     IsForeign,
     /// The container says whether a tensor shows its elements conjugated or negated.
     IsTensorMetadata,
-    /// The container is a dtype of Python objects.
+    /// The container is a NumPy dtype whose elements are Python objects.
     HasObjects,
 }
 
@@ -186,13 +187,13 @@ const END: u32 = u32::MAX;
 const LONGEST_NUMBER: usize = 64;
 /// The length in bytes of the longest text that is compared with known names.
 pub(super) const LONGEST_NAME: usize = 64;
-/// The largest number of bytes of the arena for each byte of the stream. The same limit holds for the names and attributes
-/// that are derived from the arena. Streams of tensors need a quarter of this number.
+/// The largest number of bytes of the arena for each byte of the pickle. The same limit holds for the names and attributes
+/// that are derived from the arena. Pickles of tensors need a quarter of this number.
 const FACTOR: u64 = 32;
-/// The number of bytes of the arena that every stream may take in addition.
+/// The number of bytes that the arena of every pickle may take beyond [`FACTOR`], so that a short pickle is not rejected.
 const SLACK: u64 = 16 << 10;
 
-/// Returns the number of bytes of memory that a stream of `bytes` bytes may take.
+/// Returns the number of bytes of memory that the arena of a pickle of `bytes` bytes may take.
 pub(super) fn allowance(bytes: usize, limits: &Limits) -> u64 {
     let most = u64_from_usize(bytes).saturating_mul(FACTOR).saturating_add(SLACK);
     most.min(limits.manifest())
@@ -258,11 +259,11 @@ pub(super) struct Pickle<'p> {
     cells: Vec<Cell>,
     /// The number of bytes that the arena may still take.
     pub(super) room: u64,
-    /// Containers, and the largest number of items that each may have in the end.
+    /// Containers, and the largest number of items that each may have after the last instruction.
     pub(super) bounds: Vec<(u32, u64)>,
     /// Dtypes of records, and the dictionary of fields of each.
     pub(super) records: Vec<(u32, u32)>,
-    /// The parts that were dropped because zten has no form for them.
+    /// The number of parts that were dropped, because zten cannot represent them.
     pub(super) dropped: Dropped,
     /// The first instruction or import that PyTorch does not know when it loads with `weights_only=True`.
     pub(super) beyond_torch: Option<BeyondTorch>,
@@ -322,23 +323,23 @@ impl<'p> Pickle<'p> {
         !self.has(node, Fact::HasOtherThanScalars)
     }
 
-    /// Returns the containers of which `fact` is true, in the order in which the pickle makes them.
+    /// Returns the nodes of all containers that have the fact `fact`, in the order in which the pickle makes them.
     pub(super) fn nodes_with(&self, fact: Fact) -> impl Iterator<Item = u32> {
         let all = self.nodes.iter().zip(0..);
         all.filter(move |(node, _)| node.has(fact)).map(|(_, ordinal)| ordinal)
     }
 
-    /// Returns all tensors that the pickle makes, even if no dictionary refers to them.
+    /// Returns the nodes of all tensors that the pickle makes, even of tensors to which no dictionary refers.
     pub(super) fn tensors(&self) -> impl Iterator<Item = u32> {
         self.nodes_with(Fact::IsTensor)
     }
 
-    /// Returns all references to storages.
+    /// Returns the nodes of all references to storages.
     pub(super) fn storages(&self) -> impl Iterator<Item = u32> {
         self.nodes_with(Fact::IsStorage)
     }
 
-    /// Returns all dictionaries that the pickle makes.
+    /// Returns the nodes of all dictionaries that the pickle makes.
     pub(super) fn maps(&self) -> impl Iterator<Item = u32> {
         self.nodes_with(Fact::IsMap)
     }
@@ -387,8 +388,8 @@ impl<'p> Pickle<'p> {
         operand.unwrap_or_default()
     }
 
-    /// Returns the bytes of the text at position `at`, which are charged to the memory of the pickle: a few bytes of the pickle can
-    /// refer to a long text once more.
+    /// Returns the bytes of the text at position `at`, and charges them to the memory of the pickle, because a pickle can refer
+    /// to one long text many times, in a few bytes each.
     pub(super) fn charged(&mut self, at: u32) -> Result<&'p [u8], FormatError> {
         let bytes = self.bytes(at);
         self.charge(bytes.len())?;
@@ -411,8 +412,8 @@ impl<'p> Pickle<'p> {
         (self.base.saturating_add(start), u64_from_usize(operand.len()))
     }
 
-    /// Returns the number of bytes that the text at position `at` spells in Latin-1. The machine has checked that all characters
-    /// are those of Latin-1.
+    /// Returns the number of bytes that the text at position `at` spells in Latin-1. The machine has checked that Latin-1 has all
+    /// characters of the text.
     pub(super) fn latin_1_size(&self, at: u32) -> u64 {
         // Each character of two bytes has one byte that continues it.
         let is_start = |byte: &&u8| **byte & 0xc0 != 0x80;
@@ -426,7 +427,7 @@ impl<'p> Pickle<'p> {
         (limits, at): (&Limits, u64),
     ) -> Result<Vec<u64>, FormatError> {
         let rank = usize_from_u32(self.length(shape));
-        check_rank(rank, limits, "it").map_err(|error| error.or_at(at))?;
+        check_rank(rank, limits, "the shape").map_err(|error| error.or_at(at))?;
         let mut dimensions = Vec::new();
         dimensions.try_reserve_exact(rank).map_err(|_| FormatError::memory())?;
         for value in self.items(shape).take(rank) {
@@ -438,7 +439,7 @@ impl<'p> Pickle<'p> {
         Ok(dimensions)
     }
 
-    /// Returns whether parts were dropped because zten has no form for them.
+    /// Returns whether parts were dropped, because zten cannot represent them.
     pub(super) fn has_dropped(&self) -> bool {
         self.dropped != Dropped::default()
     }
@@ -453,7 +454,7 @@ impl<'p> Pickle<'p> {
         }
     }
 
-    /// Returns how a tensor with this `metadata` shows its elements; `None` if it shows them as its storage holds them.
+    /// Returns whether a tensor with this `metadata` conjugates or negates its elements; `None` if it does neither.
     pub(super) fn view(&self, metadata: Value) -> Option<LazyView> {
         let Value::Dict(node) = metadata else { return None };
         let mut view = LazyView { is_conjugated: false, is_negated: false };
@@ -499,7 +500,7 @@ impl<'p> Pickle<'p> {
         let rest = self.bytes.get(usize_from_u32(at)..).unwrap_or_default();
         let op = rest.first().copied().unwrap_or_default();
         if b"IL".contains(&op) {
-            // A longer line is a number beyond 64 bits, or has leading zeros, which no program writes.
+            // A longer line has more than 64 bits, or leading zeros, which no program writes. So no more bytes are read.
             let start = rest.get(1..LONGEST_NUMBER.min(rest.len())).unwrap_or_default();
             let end = start.iter().position(|byte| *byte == b'\n')?;
             return decimal(start.get(..end)?);
@@ -512,7 +513,7 @@ impl<'p> Pickle<'p> {
         Some(i64::from_le_bytes(bytes))
     }
 
-    /// Returns `value` as an unsigned integer, or `None` if `value` is negative, too large, or no integer.
+    /// Returns `value` as an unsigned integer, or `None` if `value` is negative, too large, or not an integer.
     pub(super) fn count(&self, value: Value) -> Option<u64> {
         match value {
             Value::Int(at) => u64::try_from(self.int(at)?).ok(),
@@ -541,24 +542,24 @@ impl<'p> Pickle<'p> {
         f64::from_be_bytes(self.operand(at).first_chunk().copied().unwrap_or_default())
     }
 
-    /// Notes that the container `node` must have at most `most` items in the end.
+    /// Notes that the container `node` must have at most `most` items after the last instruction.
     pub(super) fn bound(&mut self, node: u32, most: u64) -> Result<(), FormatError> {
         Self::push(&mut self.room, &mut self.bounds, (node, most)).map(drop)
     }
 
-    /// Notes that the dtype `dtype` has the fields `fields`, which are checked in the end.
+    /// Notes that the dtype `dtype` has the fields `fields`, which are checked after the last instruction.
     pub(super) fn add_fields(&mut self, dtype: u32, fields: u32) -> Result<(), FormatError> {
         Self::push(&mut self.room, &mut self.records, (dtype, fields)).map(drop)
     }
 
-    /// Charges `bytes` bytes to the memory that the pickle may take. Used for work that a few bytes of the pickle could repeat
-    /// otherwise.
+    /// Charges `bytes` bytes to the memory that the pickle may take. Callers charge the work on a long value each time that an
+    /// instruction refers to the value. Without the charge, a short pickle could repeat the work without limit.
     pub(super) fn charge(&mut self, bytes: usize) -> Result<(), FormatError> {
         self.room = self.room.checked_sub(u64_from_usize(bytes)).ok_or_else(too_large)?;
         Ok(())
     }
 
-    /// Appends `item` to `list`, charges its size to `room`, and returns its position.
+    /// Appends `item` to `list`, subtracts the size of `item` from `room`, and returns its position in `list`.
     pub(super) fn push<T>(room: &mut u64, list: &mut Vec<T>, item: T) -> Result<u32, FormatError> {
         *room = room.checked_sub(u64_from_usize(size_of::<T>())).ok_or_else(too_large)?;
         let place = len_u32(list.len());
@@ -567,23 +568,25 @@ impl<'p> Pickle<'p> {
         Ok(place)
     }
 
-    /// Creates an empty container for the instruction at position `at`, and returns its node.
+    /// Creates an empty container, and returns its node. The instruction at position `at` makes the container.
     pub(super) fn container(&mut self, at: u32) -> Result<u32, FormatError> {
         let node = Node { first: END, last: END, length: 0, at, facts: 0 };
         Self::push(&mut self.room, &mut self.nodes, node)
     }
 
-    /// Creates an empty container of which `fact` is true for the instruction at position `at`, and returns its node.
+    /// Creates an empty container that has the fact `fact`, and returns its node. The instruction at position `at` makes the
+    /// container.
     pub(super) fn container_of(&mut self, at: u32, fact: Fact) -> Result<u32, FormatError> {
         let node = Node { first: END, last: END, length: 0, at, facts: fact.bit() };
         Self::push(&mut self.room, &mut self.nodes, node)
     }
 
-    /// Returns the bits of the facts that `item` makes true of its container.
+    /// Returns the bits of the facts that a container gets when `item` is added to it.
     fn facts_of(&self, item: Value) -> u16 {
         let mutable = if self.is_mutable(item) { Fact::HasMutable.bit() } else { 0 };
         match item {
-            // `torch.Size` makes integers of bools, so a shape with bools would become other attributes than in Python.
+            // `torch.Size` converts bools to integers, and this machine does not. A bool counts as another item, so that
+            // `torch.Size` rejects it.
             Value::Bool(_) => Fact::HasOtherThanInts.bit(),
             Value::Int(at) if self.int(at).is_some() => 0,
             item if self.is_scalar(item) => Fact::HasOtherThanInts.bit() | mutable,
@@ -676,7 +679,8 @@ pub(super) struct Storage<'p> {
     pub(super) device: &'p [u8],
     /// The number of elements; `None` if the number is negative or exceeds 64 bits.
     pub(super) length: Option<u64>,
-    /// The part of the storage that is meant, in a stream of PyTorch before 1.6; `None` for the whole storage.
+    /// The part of the storage to which the persistent id refers, in a stream of PyTorch before 1.6; `None` for the whole
+    /// storage.
     pub(super) part: Option<StoragePart<'p>>,
 }
 
@@ -735,7 +739,8 @@ impl<'p> Pickle<'p> {
 /// The opcode BYTEARRAY8.
 const BYTEARRAY: u8 = 0x96;
 
-/// Parses a line of decimal digits, perhaps with the suffix `L`. Returns `None` if the line is no number of 64 bits.
+/// Parses a line of decimal digits, perhaps with the suffix `L`. Returns `None` if the line is not a 64-bit
+/// integer.
 pub(super) fn decimal(line: &[u8]) -> Option<i64> {
     let line = line.trim_ascii_end();
     let digits = line.strip_suffix(b"L").unwrap_or(line);

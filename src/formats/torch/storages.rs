@@ -25,7 +25,7 @@ pub(super) struct Storages<'d> {
 pub(super) struct Record<'d> {
     pub(super) key: &'d str,
     pub(super) member: Member,
-    /// Whether the data of a tensor with a name lies in the storage.
+    /// Whether the elements of a tensor with a name lie in the storage.
     is_used: bool,
     /// The node of the first reference to the storage in the pickle.
     reference: Option<u32>,
@@ -38,7 +38,7 @@ impl<'d> Record<'d> {
 }
 
 impl<'d> Storages<'d> {
-    /// Adds a storage. The caller [sorts](Self::sort) the storages in the end.
+    /// Adds a storage. The caller [sorts](Self::sort) the storages after the last one.
     pub(super) fn add(&mut self, record: Record<'d>) -> Result<(), FormatError> {
         self.records.try_reserve(1).map_err(|_| FormatError::memory())?;
         self.records.push(record);
@@ -47,7 +47,8 @@ impl<'d> Storages<'d> {
 
     /// Sorts the storages by their keys, for [`place`](Self::place).
     pub(super) fn sort(&mut self) {
-        // The sort is not stable, so storages with one key are ordered by where they are: each build reports the same one.
+        // The sort is not stable, so storages with the same key are ordered by their offsets. Every build then reports the same
+        // storage in an error.
         let order = |record: &Record<'d>| (record.key, record.member.start);
         sort_by(&mut self.records, |one, other| order(one).cmp(&order(other)));
     }
@@ -57,7 +58,7 @@ impl<'d> Storages<'d> {
         self.records.iter_mut().map(|record| &mut record.member)
     }
 
-    /// Returns the position in `records` of the storage with the key `key`; `None` if there is no such member.
+    /// Returns the position in `records` of the storage with the key `key`; `None` if there is no such storage.
     pub(super) fn place(&self, key: &str) -> Option<usize> {
         self.records.binary_search_by(|record| record.key.cmp(key)).ok()
     }
@@ -97,7 +98,7 @@ impl<'d> Storages<'d> {
         for (one, other) in parts.iter().zip(parts.iter().skip(1)) {
             let is_same = (one.0, one.1, one.2) == (other.0, other.1, other.2);
             if one.0.key == other.0.key && !is_same {
-                let sentence = "two references to a part of a storage differ";
+                let sentence = "two references to this part of a storage differ in its offset, length, dtype or storage";
                 return Err(FormatError::violation_at(
                     Rule::TorchStorage,
                     sentence,
@@ -213,7 +214,7 @@ impl<'d> Storages<'d> {
         })
     }
 
-    /// Checks that no two storages have one key.
+    /// Checks that no two storages have the same key.
     pub(super) fn check_unique(&self) -> Result<(), FormatError> {
         let mut pairs = self.records.iter().zip(self.records.iter().skip(1));
         match pairs.find(|(one, next)| one.key == next.key) {
@@ -257,8 +258,8 @@ impl Storage<'_> {
         self.length.and_then(|length| length.checked_mul(self.dtype.width()))
     }
 
-    /// Returns the offset and the length in bytes of the part that is meant, which is the whole storage in an archive. Returns
-    /// `None` if the part does not lie within the storage.
+    /// Returns the offset and the length in bytes of the [`part`](Self::part) within the storage, or of the whole storage if
+    /// there is no part. Returns `None` if the part does not lie within the storage.
     fn range(&self) -> Option<(u64, u64)> {
         let whole = self.bytes()?;
         let Some(StoragePart { offset, length, .. }) = self.part else { return Some((0, whole)) };
@@ -275,9 +276,9 @@ pub(super) struct Tensor {
     /// The strides in elements.
     strides: Vec<u64>,
     pub(super) dtype: Dtype,
-    /// The position of the storage in [`Folder::records`].
+    /// The position of the storage in [`Storages::records`].
     place: usize,
-    /// The member that is the storage.
+    /// The stored bytes of the storage.
     member: Member,
     /// The offset in the decompressed member at which the elements begin.
     start: u64,
@@ -289,7 +290,7 @@ pub(super) struct Tensor {
     pub(super) at: u64,
     /// The offset of the instruction that makes the tensor, counted from the start of the pickle.
     pub(super) position: u32,
-    /// True if PyTorch, on a little-endian machine, leaves the bytes of its big-endian elements as they are.
+    /// True if zten swaps the bytes of the big-endian elements, and PyTorch on a little-endian machine does not.
     pub(super) is_swapped_here_alone: bool,
     /// Whether the tensor shows its elements conjugated or negated.
     pub(super) view: Option<LazyView>,
@@ -305,8 +306,10 @@ pub(super) struct LazyView {
 }
 
 impl Tensor {
-    /// Returns the component that holds the elements. `is_big` says that the elements are big-endian. Returns the reason if zten
-    /// does not read the elements.
+    /// Returns the component that holds the elements. `is_big` says whether the elements are big-endian.
+    ///
+    /// # Errors
+    /// The rule and the kind of tensor, if zten does not read the elements.
     pub(super) fn component(&self, is_big: bool) -> Result<RawComponent<'_>, (Rule, &'static str)> {
         let Self { member, start, span, .. } = *self;
         let kind = self.dtype.kind().ok_or((Rule::TorchDtype, self.dtype.name()))?;
@@ -337,8 +340,11 @@ impl Tensor {
         Ok(component)
     }
 
-    /// Returns the parts of the elements, which are of this `kind`, whose sign is the opposite of the stored one. Returns the reason if
-    /// zten does not read such elements: integers have no sign of their own, and compressed elements are not changed.
+    /// Returns which signs of the elements, of the type `kind`, are the opposite of the stored signs.
+    ///
+    /// # Errors
+    /// The rule and the kind of tensor, if zten does not read such elements: zten does not negate integers or compressed
+    /// elements.
     fn negation(&self, kind: Kind, is_deflated: bool) -> Result<Negation, (Rule, &'static str)> {
         let Some(LazyView { is_conjugated, is_negated }) = self.view else {
             return Ok(Negation::default());

@@ -21,7 +21,7 @@ use super::{FIRST, LONGEST, check_longest};
 pub(super) const PICKLES: usize = 5;
 /// The version of the stream. PyTorch reads no other.
 const VERSION: i64 = 1001;
-/// The number of bytes of the number of elements of a storage.
+/// The number of bytes in front of each storage: they give its number of elements, in little-endian order.
 const COUNT: u64 = 8;
 
 /// The offsets at which the pickles begin, and the offset at which the last one ends.
@@ -56,7 +56,7 @@ pub(super) fn read_pickles(
     }
 }
 
-/// Returns the first fault of the pickles at the start of `bytes`, of which one does not end.
+/// Returns the error for pickles at the start of `bytes` of which one does not end: the first fault that the machine finds.
 fn find_fault(bytes: &[u8], options: &OpenOptions) -> FormatError {
     let (steps, mut at) = (Cell::new(0), 0_usize);
     for _ in 0..PICKLES {
@@ -71,7 +71,7 @@ fn find_fault(bytes: &[u8], options: &OpenOptions) -> FormatError {
     FormatError::internal("a pickle does not end, and has no fault")
 }
 
-/// Returns how the pickles of a stream are read.
+/// Returns the settings of the machine for the pickle of the value.
 fn setting(options: &OpenOptions) -> Setting<'_> {
     Setting {
         context: Context::Stream,
@@ -116,7 +116,7 @@ impl<'s> Stream<'s> {
             let bytes = bytes.get(from..to).unwrap_or_default();
             Pickle::read(bytes, u64_from_usize(from), setting, steps)
         };
-        // Only the value has globals that a caller may tolerate.
+        // The caller may tolerate unknown globals in the pickle of the value only.
         let strict = Setting {
             context: Context::StreamHeader,
             tolerates_globals: false,
@@ -171,7 +171,8 @@ fn find<'s>(
     sort_by(&mut known, Ord::cmp);
     known.dedup_by_key(|(key, ..)| *key);
     let mut storages = Storages::default();
-    // Missing bytes do not end the loop, so that the counts of all storages can be requested in one pass.
+    // If bytes of the file have not arrived yet, the loop goes on, so that the caller can request the counts of all storages at
+    // once.
     let mut pending = None;
     for key in keys {
         let place = known.binary_search_by(|(other, ..)| other.cmp(key)).ok();

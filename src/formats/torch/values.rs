@@ -72,7 +72,7 @@ impl Machine<'_> {
                 .into_iter()
                 .all(|bound| matches!(bound, Value::None | Value::Int(_))),
             (Known::Path, ..) => {
-                // A few bytes of the pickle can refer to a long tuple once more.
+                // A pickle can refer to one long tuple many times, in a few bytes each.
                 self.pickle.charge(usize_from_u32(count))?;
                 self.pickle.items(args).all(|part| matches!(part, Value::Text(_)))
             }
@@ -162,7 +162,7 @@ impl Machine<'_> {
         self.pickle.short(at, LONGEST_NAME) == Some(expected)
     }
 
-    /// Returns whether `value` is bytes, `length` of them.
+    /// Returns whether `value` is a bytes object of `length` bytes.
     fn has_length(&mut self, value: Value, length: u64) -> Result<bool, FormatError> {
         // Python 3 decodes the byte strings of Python 2 to texts.
         let found = match value {
@@ -205,8 +205,8 @@ fn is_factory(value: Value) -> bool {
     matches!(value, Value::None | Value::Global(Global::Known(Known::Factory | Known::Set)))
 }
 
-/// Returns whether `text` is a number as `Decimal` spells it. An exponent has at most four digits, since a larger one would be
-/// expanded to that many digits.
+/// Returns whether `text` is a number as `Decimal` spells it. An exponent has at most four digits, because a number with a
+/// larger exponent, such as `1E999999999`, fills memory with digits when a program converts it to an integer.
 fn is_decimal(text: &[u8]) -> bool {
     let number = strip_sign(text);
     if [&b"Infinity"[..], b"NaN", b"sNaN"].contains(&number) {

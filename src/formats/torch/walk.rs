@@ -33,7 +33,7 @@ pub(super) enum Leaf {
 
 /// A container that is being visited.
 struct Level {
-    /// The next cell of the container.
+    /// The position of the next cell of the container.
     next: u32,
     /// The number of items that have been visited.
     ordinal: u64,
@@ -63,7 +63,7 @@ pub(super) struct NameWalk<'w, 'p> {
     levels: Vec<Level>,
     /// The name of the current value.
     name: String,
-    /// The cost that visits, names and values may still have: see [`cost`].
+    /// The rest of the budget for visits, names and values, in the unit of [`cost`].
     left: u64,
     /// The value of the whole pickle, if it is no container and has not been visited yet.
     root: Option<Value>,
@@ -105,17 +105,17 @@ impl<'w, 'p> NameWalk<'w, 'p> {
         &self.name
     }
 
-    /// The cost that visits, names and values may still have.
+    /// Returns the rest of the budget for visits, names and values.
     pub(super) fn left(&self) -> u64 {
         self.left
     }
 
-    /// Sets the cost that visits, names and values may still have, after the caller has written an attribute.
+    /// Sets the rest of the budget for visits, names and values, after the caller has written an attribute and charged its cost.
     pub(super) fn set_left(&mut self, left: u64) {
         self.left = left;
     }
 
-    /// Returns what was left out.
+    /// Returns the counts of the values that were left out.
     pub(super) fn into_left_out(self) -> LeftOut {
         self.left_out
     }
@@ -147,7 +147,7 @@ impl<'w, 'p> NameWalk<'w, 'p> {
                     level.shape = Shape::Object(has_dict || has_entries);
                     let is_of_object = is_dict && !has_dict || self.is_list_of_items(value);
                     match ordinal {
-                        // The class.
+                        // The first item is the class, which gets no name.
                         0 => false,
                         1 => {
                             !matches!(value, Value::Tuple(args) if self.pickle.length(args) == 0)
@@ -174,8 +174,8 @@ impl<'w, 'p> NameWalk<'w, 'p> {
         matches!(value, Value::List(node) if self.pickle.has(node, Fact::IsItems))
     }
 
-    /// Appends `key`, or `ordinal` if there is no key, to the name. Returns false if the key has no spelling, and the value is left
-    /// out. `is_root` says that the container is the value of the whole pickle.
+    /// Appends `key`, or `ordinal` if there is no key, to the name. Returns false if the key has no spelling; the value is then
+    /// left out. `is_root` says whether the container is the value of the whole pickle.
     fn extend_name(
         &mut self,
         key: Option<Value>,
@@ -207,8 +207,8 @@ impl<'w, 'p> NameWalk<'w, 'p> {
         Ok(true)
     }
 
-    /// Returns whether the object `node` has parts that may hold tensors or attributes: arguments, items or a state. The classes
-    /// that zten knows have none.
+    /// Returns whether the object `node` has parts that may hold tensors or attributes: arguments, items or a state. Objects of
+    /// the classes that zten knows have no such parts.
     fn has_parts(&self, node: u32) -> bool {
         let [class, args] = self.pickle.first(node);
         let has_arguments = matches!(args, Value::Tuple(args) if self.pickle.length(args) > 0);
@@ -231,7 +231,7 @@ impl<'w, 'p> NameWalk<'w, 'p> {
         Ok(is_new)
     }
 
-    /// Begins to visit the container `value`. `is_root` says that it is the value of the whole pickle.
+    /// Begins to visit the container `value`. `is_root` says whether the container is the value of the whole pickle.
     fn enter(&mut self, value: Value, is_root: bool) -> Result<(), FormatError> {
         let (node, shape) = match value {
             Value::Dict(node) | Value::Ordered(node) | Value::Namespace(node) => (node, Shape::Map),
@@ -258,8 +258,8 @@ impl<'w, 'p> NameWalk<'w, 'p> {
         Ok(())
     }
 
-    /// Returns `value` as a tensor or attribute. Returns `None` for a container, which is entered, and for a value that is left
-    /// out.
+    /// Returns `value` as a tensor or attribute. If `value` is a container, enters it and returns `None`. Also returns `None` for
+    /// a value that is left out.
     fn leaf(&mut self, value: Value) -> Result<Option<Leaf>, FormatError> {
         match value {
             Value::Tensor(_) | Value::Sparse(_) | Value::UnreadTensor(_) => {
@@ -354,12 +354,13 @@ impl Pickle<'_> {
 }
 
 impl Pickle<'_> {
-    /// Checks that the keys of the dictionary `node` that are no texts are unique. Python considers `True`, 1 and 1.0 equal.
+    /// Checks that the keys of the dictionary `node` that are not texts are unique. Python considers `True`, 1 and 1.0 equal.
     fn check_other_keys(&self, node: u32) -> Result<(), FormatError> {
         let (mut identities, mut places) = (Vec::new(), Vec::new());
         let mut items = self.items(node);
         while let (Some(key), Some(_)) = (items.next(), items.next()) {
-            // Two keys from one instruction are equal. They are found without reading them, as texts are.
+            // Two keys from the same instruction are equal. As for texts, comparing positions finds them without reading the
+            // keys.
             let place = match key {
                 Value::Bytes(at) | Value::Latin1(at) => (0, at),
                 Value::Tuple(node) => (1, node),
@@ -416,13 +417,14 @@ impl Pickle<'_> {
         FormatError::violation_at(rule, rule.row().broken(), self.node_at(node))
     }
 
-    /// Returns whether the array `node` has elements that can be handed out: it has a state, and holds no Python objects.
+    /// Returns whether the elements of the array `node` can be read: a state has filled the array, and the elements are not
+    /// Python objects.
     fn is_tensor(&self, node: u32) -> bool {
         let [_, _, _, content] = self.first(node);
         matches!(content, Value::Bytes(_) | Value::Latin1(_) | Value::ByteArray(_))
     }
 
-    /// Returns the spelling of `key`, a key that is no text, in the name of a tensor: as Python's `str` writes it. Returns `None`
+    /// Returns the spelling of `key`, which is not a text, in the name of a tensor: as Python's `str` writes it. Returns `None`
     /// for a key that has no short spelling.
     fn spelling(&self, key: Value) -> Result<Option<String>, FormatError> {
         let Value::Tuple(node) = key else { return self.spelling_of_scalar(key, false) };
@@ -482,7 +484,7 @@ impl Pickle<'_> {
         }))
     }
 
-    /// Returns the kind of `value`, which is left out: the name of its class, or a phrase.
+    /// Returns the kind of `value`, which is left out, for the note: the name of its class, or a phrase.
     fn kind(&self, value: Value) -> KindOf<'_> {
         match value {
             Value::Object(node) => {
@@ -503,7 +505,7 @@ impl Pickle<'_> {
             Value::Global(Global::Device) => KindOf::Class("torch", "device"),
             Value::Global(_) => KindOf::Phrase("a class or function"),
             Value::Array(_) => KindOf::Class("numpy", "ndarray"),
-            Value::Scalar(_) => KindOf::Phrase("a scalar of NumPy that is no number"),
+            Value::Scalar(_) => KindOf::Phrase("a NumPy scalar that is not a number"),
             Value::NumpyDtype(_) => KindOf::Class("numpy", "dtype"),
             Value::Storage(_) => KindOf::Phrase("a storage"),
             Value::Layout(_) => KindOf::Class("torch", "layout"),
@@ -544,7 +546,7 @@ impl core::fmt::Display for KindOf<'_> {
     }
 }
 
-/// The number of items of the longest tuple that is spelled as a key.
+/// The largest number of items of a tuple that is a key and becomes a part of a name.
 const LONGEST_KEY: u32 = 16;
 
 /// Subtracts the [`cost`] of a name or value of `bytes` bytes from `left`. Fails if `left` is smaller.
@@ -562,7 +564,7 @@ fn charge(left: &mut u64, bytes: usize) -> Result<(), FormatError> {
 enum Identity<'p> {
     None,
     Int(i64),
-    /// The bits of a float whose value is no integer of 64 bits.
+    /// The bits of a float whose value is not a 64-bit integer.
     Float(u64),
     /// The position of the instruction that makes this NaN.
     Nan(u32),
@@ -585,7 +587,7 @@ fn identity_of_float<'p>(float: f64, at: u32) -> Identity<'p> {
     }
 }
 
-/// Returns the value of `float` as an integer, or `None` if it is no integer of 64 bits.
+/// Returns the value of `float` as an integer, or `None` if the value is not a 64-bit integer.
 fn whole(float: f64) -> Option<i64> {
     copied(float).ok().filter(|_| float.abs() < 9_223_372_036_854_775_808.0)?.parse().ok()
 }
@@ -599,7 +601,8 @@ impl Pickle<'_> {
                 self.items(node).try_for_each(|item| self.scalar(item, out, left))
             }
             Value::Set(node) => {
-                // Equal texts are compared as a whole, and a few bytes of the pickle can refer to a long text once more.
+                // Finding equal items compares whole texts. A set can refer to one long text many times, in a few bytes each, so
+                // each text is charged before.
                 self.items(node).try_for_each(|item| match item {
                     Value::Text(at) | Value::Bytes(at) | Value::Latin1(at) => {
                         charge(left, self.bytes(at).len())

@@ -18,16 +18,16 @@ if TYPE_CHECKING:
     from ._zten import _Found, _Strictness
 
 _SCHEMA = 2
-"""The version of the documents that the command prints: ``docs/json.md``."""
+"""The schema version of the JSON documents that the command prints, which ``docs/json.md`` describes."""
 
 _MAX_JOBS = 256
 """The largest number of confined processes that the command starts."""
 
 _PATH_MAX = 4096
-"""The number of bytes from which on Linux opens no path."""
+"""The length in bytes from which Linux rejects a path: ``PATH_MAX``, which includes the NUL at the end."""
 
 _OPTION = "; -r checks all files in it"
-"""Advice about a folder that only the command gives: the package has no such option."""
+"""The advice that the command appends to the error about a folder. It is removed, because the package has no such option."""
 
 _FIELDS = (
     "verdict",
@@ -64,7 +64,8 @@ def check(files: list[str], how: _Strictness, manifest_only: bool, jobs: int | N
         SandboxError: the command is missing or ended early, or the kernel cannot confine processes.
     """
     paths = [os.fsencode(file) for file in files]
-    # These names cannot be in the list that the command reads. They name no file, so checking them here reads nothing.
+    # The list for the command cannot hold these paths: they are empty, too long, or contain the byte that ends a name.
+    # No file has such a path, so checking them in this process reads no file.
     nameless = [n for n, path in enumerate(paths) if not path or b"\0" in path or len(path) >= _PATH_MAX]
     found = dict(
         zip(nameless, _zten.check_batch([files[n] for n in nameless], how, manifest_only, 1), strict=True)
@@ -73,7 +74,7 @@ def check(files: list[str], how: _Strictness, manifest_only: bool, jobs: int | N
     command = _command()
     if listed:
         arguments = _arguments(how, manifest_only, min(jobs, len(listed)) if jobs else None)
-        # The command reads standard input for the name "-".
+        # The command would read standard input for the name "-", so a file of this name gets a path.
         names = (b"./-" if paths[n] == b"-" else paths[n] for n in listed)
         lines = _run(command, arguments, b"".join(name + b"\0" for name in names), len(listed))
         found.update(zip(listed, map(_report, lines), strict=True))
@@ -108,7 +109,7 @@ def _run(command: str, arguments: list[str], names: bytes, number: int) -> list[
 
 
 def _report(line: bytes) -> _Found:
-    """Converts a document of ``zten check --json``."""
+    """Converts ``line``, one JSON document of ``zten check --json``, to a report."""
     try:
         document = json.loads(line, object_hook=_integer)
         if document["schema"] != _SCHEMA:
@@ -124,7 +125,7 @@ def _report(line: bytes) -> _Found:
 
 
 def _integer(document: dict[str, Any]) -> Any:
-    """Returns an integer for the document of one that is too large for a double."""
+    """Converts ``{"$int": "…"}``, the form in which the command writes an integer too large for a double, to an integer."""
     return int(document["$int"]) if document.keys() == {"$int"} else document
 
 

@@ -15,12 +15,12 @@ const NUMBERS: usize = 4;
 /// The largest number of ranges in a folded name.
 const RUNS: usize = 6;
 
-/// What is known about the tensors of a leaf or of a group of a tree.
+/// Data about the tensors of a leaf or of a group of a tree, such as their dtype and size.
 pub(crate) trait Fold: Clone {
-    /// Compares two leaves whose names differ only in a number. They are folded if the comparison is equal.
+    /// Compares the data of two leaves whose names differ only in a number. The leaves are folded if their data are equal.
     fn compare(&self, other: &Self) -> Ordering;
 
-    /// Adds the tensors of `other`.
+    /// Adds the data of the tensors of `other`, for the sum over a leaf or a group.
     fn add(&mut self, other: &Self);
 }
 

@@ -39,7 +39,7 @@ use ordered::{JobResult, Ordered};
 use running::{Running, Task};
 use source::{Handed, Item, Source};
 
-/// Bytes of all files that are sent to one worker at a time. A single file may be larger.
+/// The largest total length in bytes of the files that one packet hands to a worker. A single file may be longer.
 const ROOM: u64 = 16 << 20;
 /// The number of workers in a row that may end before they are ready. After one more the command gives up.
 const ATTEMPTS: u32 = 64;
@@ -203,7 +203,8 @@ impl<'a> Broker<'a> {
             self.idle_rounds =
                 if has_printed || has_waited { 0 } else { self.idle_rounds.saturating_add(1) };
             if self.idle_rounds > IDLE_ROUNDS {
-                return app.usage("internal error: files are left, and no process reads one");
+                return app
+                    .usage("internal error: files are left to read, and no worker reads them");
             }
             if self.looked.elapsed() >= PATIENCE {
                 self.looked = Instant::now();
@@ -235,8 +236,8 @@ impl<'a> Broker<'a> {
         if self.printer.checks.is_some() { DESCRIPTORS } else { 1 }
     }
 
-    /// Opens the files of the next jobs, as many as the worker in `slot` may have, and sends them. Starts a worker if the
-    /// slot has none that can take them.
+    /// Opens the files of the next jobs, up to the number that the worker in `slot` may have, and sends them. Starts a worker if
+    /// the slot has no worker that can take the jobs.
     fn send_batch(&mut self, app: &mut App, slot: usize, start: &mut Start<'_>) -> io::Result<()> {
         let busy = |running: &Running| running.is_busy(self.ahead(), ROOM);
         if self.halt.is_some()
@@ -371,7 +372,7 @@ impl<'a> Broker<'a> {
             .collect();
         let list = self.source.waits_for(&self.printer.ordered);
         asked.extend(list.map(|list| PollFd::from_borrowed_fd(list, PollFlags::IN)));
-        // Nothing to wait for: for example, some files could not be opened, and the next ones can be tried at once.
+        // No descriptor will become ready. For example, files could not be opened, and the next files can be tried at once.
         if asked.is_empty() {
             return Ok(false);
         }
@@ -515,7 +516,8 @@ impl<'a> Broker<'a> {
         if !task.may_print(text.len(), self.call.strictness().options().limit().manifest()) {
             return Ok(Err(invalid("too much text")));
         }
-        // The output of a command that writes files is printed after the files got their names: it says that they are written.
+        // A command that writes files says in its output that they are written. So the output is printed after the files got
+        // their names.
         if self.printer.checks.is_some() || stream == Stream::Output && !self.outputs.is_empty() {
             if task.text.len().saturating_add(text.len()) > PART {
                 return Ok(Err(invalid("too much text")));
@@ -559,7 +561,8 @@ impl<'a> Broker<'a> {
         running.process.send(&packet?)
     }
 
-    /// Ends the current job of the worker in `slot`: keeps its result, or lets a worker that writes files end first.
+    /// Handles the message `done`, which ends the current job of the worker in `slot`. Keeps the result of the job. If the worker
+    /// writes files, keeps the status until the worker has ended.
     fn done(&mut self, app: &mut App, slot: usize, done: &Done) -> io::Result<io::Result<()>> {
         let Some(Some(running)) = self.slots.get_mut(slot) else { return Ok(Ok(())) };
         let kind = match done.kind.as_ref().map(Kind::from_numbers) {
@@ -642,8 +645,8 @@ impl<'a> Broker<'a> {
         Ok(())
     }
 
-    /// Gives the files that a worker has written their names if the worker `has_files`, and prints `text`. `status` is that of
-    /// the worker's job.
+    /// If `has_files`, gives the files that the worker has written their names, and prints `text`. Sets the exit status to
+    /// `status`, the status of the job of the worker.
     fn publish(
         &mut self,
         app: &mut App,

@@ -15,8 +15,8 @@ const BASE: u64 = 256 << 20;
 /// twice its length reserved. The longest header has 104 MB and 3.4 million tensors: it takes less than 8 bytes of address
 /// space for each byte with plain tensors, and less than 16 with tensors of blocks.
 const PER_MANIFEST: u64 = 16;
-/// Bytes of memory for each byte of coordinates, whose cells are held while they are validated: 8 bytes for a value of 4 bytes,
-/// and as many again while the list of cells grows.
+/// Bytes of memory for each byte of coordinates, whose cells are held while they are validated. A value of 4 bytes takes 8 bytes,
+/// and 8 more while the list of cells grows.
 const PER_COORDINATE: u64 = 4;
 /// The largest number of bytes to which deflate expands one byte.
 const PER_DEFLATED: u64 = 1032;
@@ -77,7 +77,7 @@ impl Task {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Lengths {
     pub(crate) known: Vec<u64>,
-    /// The total length of sibling files of an index, whose headers are held together.
+    /// The total length in bytes of the sibling files of an index. Their headers are in memory at the same time.
     pub(crate) siblings: u64,
     /// True if a file is a stream, which is held in memory.
     pub(crate) held: bool,
@@ -97,7 +97,7 @@ pub(crate) enum DeferredFiles {
     Headers,
 }
 
-/// Raises `budget` by the budget of another `job`, whose files are processed after the files of the jobs before.
+/// Raises `budget` by the budget of another `job`. The worker processes the files of that job after the files of earlier jobs.
 pub(crate) fn add(budget: &mut Budget, job: &Budget) {
     let more = |one: Option<u64>, other: Option<u64>, base: u64| {
         one.zip(other).map(|(one, other)| one.saturating_add(other.saturating_sub(base)))
@@ -246,10 +246,10 @@ mod tests {
     #[test]
     fn the_largest_valid_files_fit_their_budgets() {
         let tera = budget(Task::Decode, &[1 << 40], &[]);
-        // At 16 MiB a second, which any machine reads and hashes.
+        // The budget is enough at 16 MiB a second, a rate at which any machine reads and hashes.
         assert!(tera.seconds.unwrap() > (1 << 40) / (16 << 20), "{tera:?}");
         assert!(tera.file.unwrap() > 8 << 40);
-        // The headers of safetensors files, as long as they may be, and their indices.
+        // Two safetensors files with the longest header that is allowed. Memory must suffice for the headers and their indices.
         let header = 100_000_000_u64;
         for task in
             [Task::Look, Task::Print, Task::Validate, Task::Decode, Task::Convert, Task::Compare]

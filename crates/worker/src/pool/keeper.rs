@@ -13,9 +13,9 @@ use crate::ticket::Task;
 use crate::worker::ARGUMENT;
 use crate::{Budget, Confinement, Job, JobError, StartError};
 
-/// The time in which a worker has to be confined after its start.
+/// The longest time that a worker may take after its start until it is confined.
 const PATIENCE: Duration = Duration::from_secs(60);
-/// Descriptors that a worker may have beside the files of its job: the streams, and what libraries open.
+/// The number of descriptors that a worker may have open in addition to the files of its job: for the streams, and for libraries.
 const DESCRIPTORS: usize = 64;
 
 /// A thread's worker.
@@ -30,7 +30,7 @@ struct Worker {
     left: u32,
 }
 
-/// A worker that cannot do a job, and whether another one may.
+/// The reason why a worker cannot do a job. It decides whether another worker may try.
 enum Unusable {
     /// The worker ended before it received the job, so the job is not to blame.
     Gone,
@@ -59,14 +59,15 @@ impl<'a> Keeper<'a> {
         let settings = &self.shared.settings;
         let mut command = match &settings.program {
             Some((program, _)) => Command::new(program),
-            // Replacing the file of the program has no effect on what is started.
+            // This path starts the running program, even if an update has replaced the file of the program since.
             None => Command::new("/proc/self/exe"),
         };
         command.arg(ARGUMENT);
         if let Some((_, arguments)) = &settings.program {
             command.args(arguments);
         }
-        // Variables of the environment may be secrets, and the output of the program belongs to the program.
+        // A worker gets no environment variables, because they may hold secrets. It gets no output streams, because a worker that
+        // was taken over could write to the output of the program.
         command.env_clear().stdout(Stdio::null()).stderr(Stdio::null());
         let budget = settings.budget.limits(DESCRIPTORS);
         let start = Start { confinement: settings.confinement, budget, settings: () };
@@ -130,7 +131,8 @@ impl<'a> Keeper<'a> {
         };
         drop(call);
         let answer = self.outcome(&mut worker.process, task, &budget)?;
-        // Before the worker is used again: a worker whose answer does not pass was probably taken over.
+        // The check comes before the worker gets another job, because a worker whose answer fails the check was probably taken
+        // over.
         if let Ok(answer) = &answer {
             function.check(answer).map_err(JobError::Answer)?;
         }
@@ -184,7 +186,7 @@ impl Worker {
     /// Sets the limits of the worker for its next job.
     fn grant(&mut self, budget: &Budget, descriptors: usize) {
         let mut limits = budget.limits(descriptors);
-        // The kernel counts the time of earlier jobs, too.
+        // The kernel also counts the processor time of earlier jobs of this worker.
         let used = self.process.seconds_used().unwrap_or_default();
         limits.seconds = limits.seconds.map(|seconds| seconds.saturating_add(used));
         self.process.grant(limits);

@@ -6,7 +6,7 @@ use super::Shared;
 use crate::ticket::Task;
 use crate::{Confinement, Ending, Job, JobError, StartError, Work};
 
-/// What these systems lack.
+/// The sentence about the confinement that systems other than Linux lack.
 const MISSING: &str = "only Linux confines processes";
 
 /// Runs jobs in its thread.
@@ -23,7 +23,10 @@ impl<'a> Keeper<'a> {
     #[expect(clippy::unused_self, reason = "the keeper of a process has a process to start")]
     pub(super) fn prepare(&mut self) {}
 
-    /// Returns what the confinement lacks: everything.
+    /// Returns the sentence that these systems confine no processes.
+    ///
+    /// # Errors
+    /// The pool requires confinement.
     pub(super) fn first(&mut self) -> Result<Option<String>, StartError> {
         match self.shared.settings.confinement {
             Confinement::Require => Err(StartError::NotConfined(MISSING.to_owned())),

@@ -224,7 +224,7 @@ impl Received {
     /// Parses the next message. Returns `None` at the end of the packet.
     ///
     /// # Errors
-    /// The bytes are no message of type `T`.
+    /// The bytes are not a message of type `T`.
     pub fn message<'a, T: Deserialize<'a>>(&'a mut self) -> io::Result<Option<T>> {
         let rest = self.bytes.get(self.next..).unwrap_or_default();
         if rest.is_empty() {

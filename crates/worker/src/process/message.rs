@@ -1,4 +1,4 @@
-//! What messages of every program have in common: their limits, long messages in parts, and I/O errors.
+//! The parts of messages that all programs share: limits, long messages in parts, and I/O errors.
 
 use std::fmt;
 use std::io;
@@ -7,11 +7,12 @@ use serde::{Deserialize, Serialize};
 
 use super::Packet;
 
-/// Bytes of a packet, at most.
+/// The largest length of a packet in bytes.
 pub const PACKET: usize = 64 << 10;
-/// Descriptors of a packet, at most.
+/// The largest number of descriptors in a packet.
 pub const DESCRIPTORS: usize = 32;
-/// Bytes of a text, or of a part of a longer text, at most. The rest of a packet is room for the other fields of a message.
+/// The largest length in bytes of a text, or of a part of a longer text, in a packet. The rest of the packet is for the other
+/// fields of the message.
 pub const PART: usize = PACKET - 1024;
 
 /// A part of a message that may not fit one packet.

@@ -31,7 +31,7 @@ pub(crate) struct Entry {
     pub(crate) also: Vec<PathBuf>,
     pub(crate) origin: Origin,
     found: Found,
-    /// True if an option has folders checked.
+    /// True if the command is one that has the option `-r`, which checks all files in folders.
     takes_folders: bool,
 }
 
@@ -65,8 +65,9 @@ impl Entry {
         }
     }
 
-    /// Returns the path in whose folder siblings of the file are opened. For a file that was found in a folder, it leads to the
-    /// folder that was listed, even if another folder has taken its path since, and works as long as the entry exists.
+    /// Returns the path in whose folder the sibling files are opened. For a file that was found in a folder, the path leads to
+    /// the folder that was listed, even if another folder has taken the place of that folder since. Such a path works as long as
+    /// the entry exists.
     pub(crate) fn beside(&self) -> PathBuf {
         match &self.found {
             Found::Walked(file) => file.folder.path_of(&file.name),
@@ -75,7 +76,8 @@ impl Entry {
         .unwrap_or_else(|| self.path.clone())
     }
 
-    /// Returns the other names of the file in a hub's cache: any of them may be that of another format.
+    /// Returns the other names of the file in a hub's cache. They matter because any of them may have the suffix of another
+    /// format.
     pub(crate) fn other_names(&self) -> Vec<PathBuf> {
         let own = self.path.file_name();
         let mut names: Vec<_> = self.also.iter().filter_map(|path| path.file_name()).collect();
@@ -106,15 +108,16 @@ impl Entry {
     }
 }
 
-/// An iterator over the files that a command reads: those of the command line, followed by those of a list (`--files-from`).
-/// A folder is replaced by its files, sorted by name. Memory holds the names in each folder on the way to the current file, and one name of the list.
+/// An iterator over the files that a command reads: first the files of the command line, then the files of a list
+/// (`--files-from`). A folder is replaced by its files, sorted by name. Memory holds the names in each folder above the current
+/// file, and one name of the list.
 pub(crate) struct Entries {
     named: std::vec::IntoIter<PathBuf>,
     list: Option<List>,
     walk: DirectoryWalk,
     recursive: bool,
     takes_folders: bool,
-    /// True if the path of a folder stands for the model in the folder.
+    /// True if a folder is replaced by the one model in it, unless `-r` is given.
     finds_models: bool,
 }
 
@@ -227,7 +230,7 @@ fn list_error(args: &Check, error: &io::Error) -> String {
     format!("--files-from {}: {error}", escape::path(list))
 }
 
-/// Returns whether that is a folder, or a link to one.
+/// Returns whether `path` leads to a folder, directly or through a link.
 fn is_folder(path: &Path) -> bool {
     fs::metadata(path).is_ok_and(|found| found.is_dir())
 }

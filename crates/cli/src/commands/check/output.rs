@@ -18,7 +18,7 @@ use crate::output::app::App;
 use crate::output::report::Problem;
 use crate::output::report::{Verdict, status};
 
-/// Bytes of the list of files that are held; more are in a temporary file.
+/// The largest length in bytes of the list of files that memory holds. A longer list is moved to a temporary file.
 const HELD: usize = 1 << 20;
 
 /// The output of the command.
@@ -33,7 +33,7 @@ pub(crate) struct Output {
     /// The suffixes that names in folders are expected to have.
     suffixes: Suffixes,
     tally: Tally,
-    /// The files of a SARIF document, which follow the results.
+    /// The list of files of a SARIF document. It is written after the results.
     artifacts: SpooledTempFile,
     /// True if a result has been written.
     has_results: bool,

@@ -1,4 +1,4 @@
-//! The outcome of a file, written in each form.
+//! The outcome of a check of a file, written as text, JSON or SARIF.
 
 use std::borrow::Cow;
 use std::io::{self, Write};
@@ -16,7 +16,7 @@ use crate::output::paint::{Painted, Palette};
 use crate::output::report::{Verdict, write_notes};
 use crate::source::remote::shown;
 
-/// A form of output.
+/// The format of the output of `zten check`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Form {
     /// Text lines for people.
@@ -28,7 +28,7 @@ pub(super) enum Form {
 }
 
 impl Form {
-    /// Returns the form that the command line asks for.
+    /// Returns the output format that the command line asks for.
     pub(super) fn of(args: &Check) -> Self {
         match (args.json, args.sarif) {
             (true, _) => Self::Json,
@@ -37,7 +37,7 @@ impl Form {
         }
     }
 
-    /// Writes `outcome`, that of the file at `path`, in this form.
+    /// Writes `outcome`, the outcome of the file at `path`, in this format.
     fn write(self, out: &mut impl Write, path: &Path, outcome: &Outcome) -> io::Result<()> {
         match (self, outcome) {
             (Self::Text, Ok(Valid { verdict, summary, notes, .. })) => {
@@ -81,7 +81,7 @@ pub(crate) struct Record {
 }
 
 impl Record {
-    /// Renders `outcome`, that of the file at `path`.
+    /// Renders `outcome`, the outcome of the file at `path`, in the format `form`.
     pub(super) fn new(form: Form, path: &Path, outcome: &Outcome) -> Self {
         let mut text = Vec::new();
         // Writing to memory does not fail.
@@ -90,7 +90,7 @@ impl Record {
         Self { kind: Kind::of(outcome), text, also: Vec::new() }
     }
 
-    /// Returns the text, with `also` as a key of the JSON.
+    /// Returns the text. In JSON, adds the key `also` with the names of the other paths.
     pub(super) fn text(&self, form: Form) -> Cow<'_, str> {
         let names = || self.also.iter().map(|path| escape::path(&shown(path)));
         let text = match form {

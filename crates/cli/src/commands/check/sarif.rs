@@ -51,7 +51,8 @@ fn rule(row: &Row) -> Value {
     })
 }
 
-/// Writes the document after the last result. `artifacts` writes the files, each by [`artifact`].
+/// Writes the rest of the document after the last result. `artifacts` writes the list of checked files, by a call of [`artifact`]
+/// for each file.
 pub(super) fn end<W: Write>(
     out: &mut W,
     artifacts: impl FnOnce(&mut W) -> io::Result<()>,
@@ -121,7 +122,7 @@ pub(super) fn results(
     Ok(())
 }
 
-/// Writes `finding` as a result. `more` is the number of further places to which it applies.
+/// Writes `finding` as a result. `more` is the number of further places to which the finding applies.
 fn result(
     out: &mut impl Write,
     path: &Path,
@@ -130,7 +131,7 @@ fn result(
 ) -> io::Result<()> {
     let report = Report::found(finding, more);
     let id = report.rule.unwrap_or(UNREADABLE);
-    // A finding in a shard has an offset in another file.
+    // The offset of a finding in a shard is an offset in the shard, and not in the file of this result, so it is left out.
     let offset = finding.offset.filter(|_| finding.shard.is_none());
     let logical = |(name, kind): (Option<&str>, &str)| Some(json!({ "name": name?, "kind": kind }));
     let names = [(report.object, "object"), (report.component, "member")];
@@ -161,7 +162,7 @@ fn result(
     json::to_writer(out, &result)
 }
 
-/// Returns the reference to the file at `path`: the URL of a remote file, and of a local file its escaped path.
+/// Returns the reference to the file at `path`: the URL of a remote file, or the escaped path of a local file.
 pub(super) fn reference(path: &Path) -> String {
     if is_remote(path) { shown(path).to_string_lossy().into_owned() } else { uri(path) }
 }

@@ -27,7 +27,7 @@ pub(super) struct Tally {
 }
 
 impl Tally {
-    /// Creates a tally without files, with the counts of skipped entries, which grow as folders are listed.
+    /// Creates a tally without files. The counts in `skipped` grow as folders are listed.
     pub(super) fn new(skipped: Arc<Skipped>) -> Self {
         Self { skipped, ..Self::default() }
     }

@@ -139,7 +139,7 @@ struct Criteria<'a> {
     /// The names of the files that the checked index lists, if the command checks all files of the folder of the index, and
     /// otherwise empty. These files are checked themselves, so their content is not read a second time for the index.
     checked_files: HashSet<&'a str>,
-    /// Whether the policy names everything that pickles of the file import and zten does not know.
+    /// Whether the policy allows every global that the pickles of the file import and zten does not know.
     allows_globals: bool,
 }
 

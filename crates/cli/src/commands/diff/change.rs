@@ -191,8 +191,8 @@ fn meaning<'a>(component: &Component<'a>) -> ElementType<'a> {
 }
 
 impl Changes<'_> {
-    /// Formats the changes separated by commas, with at most [`LISTED`] components and attributes. `elements` stands for the
-    /// difference of the values.
+    /// Formats the changes separated by commas, with at most [`LISTED`] components and attributes. `elements` is
+    /// the difference of the values.
     pub(super) fn text(&self, elements: Option<&Measure>) -> String {
         let mut texts = Vec::new();
         texts.extend(self.layout.as_ref().map(|layout| format!("layout {layout}")));

@@ -18,7 +18,7 @@ use crate::number::{Fp8, Kind};
 
 /// The smallest number of bytes of each side that are held at a time.
 const PIECE: usize = 64 << 10;
-/// 2^53. Not every integer from here on is an `f64`.
+/// 2^53. An `f64` cannot represent every integer above this number.
 const EXACT: f64 = 9_007_199_254_740_992.0;
 
 /// The number of elements that differ, and the amounts.
@@ -45,7 +45,7 @@ pub(super) struct Measure {
 }
 
 impl Measure {
-    /// Adds the measure of another tensor: counts are added, and of other numbers the worse one is kept.
+    /// Adds the measure of another tensor. Counts are added. For each other number, the larger difference is kept.
     pub(super) fn add(&mut self, other: &Self) {
         for (own, other) in [
             (&mut self.count, other.count),
@@ -191,14 +191,14 @@ pub(super) struct Elements<'a> {
     kind: Option<Kind>,
     /// True if numeric differences are meaningful: the elements are numbers, and not indices.
     is_numeric: bool,
-    /// Bytes that have been read and not compared.
+    /// The bytes that have been read and are still to be compared.
     pending: Vec<u8>,
 }
 
 /// The conversion of bytes as they are read.
 enum Form {
     Content(Normalization),
-    /// Unpacking of two elements in each byte. The number is the elements that follow.
+    /// Unpacking of two elements in each byte. The number is the number of elements that have not been read.
     Packed(u64),
     Blocks(Box<BlockDequantizer>),
 }
@@ -441,7 +441,8 @@ impl Sum {
     }
 }
 
-/// Returns the difference of two 64-bit integers, which may be larger than an `f64` holds exactly.
+/// Returns the difference of two 64-bit integers. The integers are subtracted before they are converted, because an `f64` does
+/// not hold large integers exactly. Returns `None` for other types.
 #[expect(clippy::cast_precision_loss, clippy::as_conversions, reason = "rounded to the nearest")]
 fn exact(kind: Kind, old: &[u8], new: &[u8]) -> Option<f64> {
     let [old, new] =

@@ -56,7 +56,7 @@ impl<'a> Folded<'a> {
         self.elements.as_ref().is_some_and(|elements| elements.new_nan > 0)
     }
 
-    /// Compares two changes, the largest first: new NaN, then the relative norm.
+    /// Orders changes by size, the largest first: changes to NaN come first, then changes with a larger relative norm.
     fn by_size(&self, other: &Self) -> Ordering {
         let size = |own: &Self| own.elements.as_ref().map_or(0.0, Measure::size);
         let order = other.has_new_nan().cmp(&self.has_new_nan());
@@ -80,7 +80,7 @@ impl Fold for Folded<'_> {
     }
 }
 
-/// Returns the exponent of `size` in scientific notation. Infinity has none, and 0 the least.
+/// Returns the exponent of `size` in scientific notation: `None` for infinity, and the smallest number for 0.
 fn magnitude(size: f64) -> Option<i64> {
     if size == 0.0 {
         return Some(i64::MIN);
@@ -88,13 +88,15 @@ fn magnitude(size: f64) -> Option<i64> {
     format!("{size:e}").rsplit('e').next()?.parse().ok()
 }
 
-/// The parts of an old and a new name, between dots, that are not the same at the beginning or end.
+/// The differing parts of an old and a new name, without the parts that both names have at the beginning and at the end. A part
+/// is the text between two dots.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 struct Renaming<'a> {
     old: &'a str,
     new: &'a str,
-    /// True if other parts are before and behind the old and new ones.
+    /// True if the names have the same parts before the differing parts.
     is_before: bool,
+    /// True if the names have the same parts after the differing parts.
     is_behind: bool,
 }
 
@@ -161,8 +163,7 @@ struct Line<'a> {
     change: Folded<'a>,
 }
 
-/// Returns a line for each leaf, but only one for all leaves with the same change that is no change of values, such as that of the
-/// dtype.
+/// Returns a line for each leaf, except that leaves with the same change of anything but values, such as the dtype, share one line.
 fn merged<'a>(leaves: Vec<Leaf<'a, Folded<'a>>>) -> Vec<Line<'a>> {
     let (mut lines, mut first) = (Vec::<Line<'a>>::new(), HashMap::new());
     for Leaf { name, item: change, .. } in leaves {

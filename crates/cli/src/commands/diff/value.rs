@@ -182,7 +182,7 @@ impl Form for Item<'_> {
                 form.update([DOUBLE]);
                 form.update(bits.to_be_bytes());
             }
-            // Simple values have one encoding.
+            // A simple value, such as a bool, has only one encoding, so its bytes are its normal form.
             _ => form.update(self.as_bytes()),
         }
     }
@@ -218,7 +218,7 @@ fn map<'a, K: Form>(
     }
 }
 
-/// Writes a number after the head `of`, which tells what is counted.
+/// Writes `number` after the byte `of`, which says what the number counts.
 fn number(of: u8, number: u64, form: &mut Sha256) {
     form.update([of]);
     form.update(number.to_be_bytes());

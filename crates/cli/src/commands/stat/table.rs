@@ -18,7 +18,7 @@ use crate::output::text::shape;
 /// The width of a printed number in columns.
 const NUMBER: usize = 9;
 
-/// The headers of columns that are left out if all their numbers are 0 or there are none.
+/// The headers of the columns that are left out if all their cells are 0 or empty.
 const NAN: &str = "NAN";
 const INF: &str = "INF";
 const STORED: &str = "STORED";
@@ -87,7 +87,7 @@ pub(super) fn print(out: &mut dyn Write, found: &[(Tensor<'_>, Found)]) -> io::R
     table::list(out, words)
 }
 
-/// Prints a line for each dtype. A single dtype gets none if it has a single tensor, which the table above shows.
+/// Prints a line for each dtype. Prints nothing for a single tensor, because the table above shows the same numbers.
 fn by_dtype(
     out: &mut dyn Write,
     found: &[(Tensor<'_>, Found)],

@@ -25,13 +25,13 @@ use crate::source::remote;
 /// The number of jobs after which a worker is replaced. Each job adds to the worker's budget of processor time, and the limit
 /// keeps unused time of many jobs from adding up to an unbounded budget for the next.
 const JOBS: usize = 4096;
-/// Bytes of a file above which a job counts as [`LARGE`] jobs.
+/// The length in bytes of the longest file of a job that counts as one job. A job with a longer file counts as [`LARGE`] jobs.
 const SMALL: u64 = 16 << 20;
-/// The number of jobs that a large one counts as.
+/// The number of jobs that a job with a long file counts as, so that its worker is replaced earlier.
 const LARGE: usize = 128;
 
-/// Bytes of text that any job may print, and the additional bytes for each byte of its headers: about 30 bytes of a header
-/// become a line of JSON.
+/// The number of bytes of text that any job may print. A job may print [`TEXT_PER_BYTE`] more for each byte of its headers,
+/// because about 30 bytes of a header become a line of JSON.
 const TEXT: u64 = 64 << 20;
 const TEXT_PER_BYTE: u64 = 256;
 
@@ -91,7 +91,7 @@ impl Task {
         self.longest() >= WORTH_IT
     }
 
-    /// Returns the number of jobs that this one counts as.
+    /// Returns the number of jobs that this job counts as.
     fn count(&self) -> usize {
         if self.longest() > SMALL { LARGE } else { 1 }
     }
@@ -124,7 +124,7 @@ impl Running {
         // and libraries.
         let open = u64::try_from(2 * DESCRIPTORS).unwrap_or(u64::MAX).saturating_add(32);
         let descriptors = open.saturating_add(call.strictness().max_siblings().into());
-        // A command without an output file needs no right to write to any.
+        // A worker of a command without output files may not write to files.
         let file = if call.writes_data() || call.writes_files() { budget.file } else { Some(0) };
         let budget = Budget { descriptors, file, ..budget };
         let mut command = Command::new("/proc/self/exe");
@@ -154,8 +154,8 @@ impl Running {
         has_threads && task.count() <= self.left
     }
 
-    /// Returns whether the worker needs no further jobs now: it has `jobs` jobs or `bytes` bytes of files, or a job that must
-    /// run alone.
+    /// Returns whether the worker should get no further jobs now: it has at least `jobs` jobs, or files of at least `bytes`
+    /// bytes, or a job that must run alone.
     pub(super) fn is_busy(&self, jobs: usize, bytes: u64) -> bool {
         let is_alone = self.tasks.front().is_some_and(|task| task.item.alone);
         is_alone || self.tasks.len() >= jobs || !self.is_idle() && self.bytes >= bytes

@@ -39,8 +39,8 @@ impl Handed {
 }
 
 impl Item {
-    /// Returns the path that names the job in messages: the last of its files. That is the only file, the file that follows a
-    /// list of digests, or the newer file of a comparison.
+    /// Returns the path that names the job in messages: the path of its last file. The last file is the only file, the file after
+    /// a list of digests, or the newer file of a comparison.
     pub(super) fn path(&self) -> PathBuf {
         self.entries.last().map(|entry| entry.path.clone()).unwrap_or_default()
     }
@@ -120,7 +120,7 @@ pub(super) struct Source<'a> {
     pub(super) again: VecDeque<Item>,
     /// A job whose files are open and that no worker could take.
     pub(super) held: Option<(Item, Handed)>,
-    /// True if `entries` is at its end, or has failed.
+    /// True if `entries` has no more files, or has failed.
     is_read: bool,
     /// The error that ended the list of files early.
     pub(super) failed: Option<String>,

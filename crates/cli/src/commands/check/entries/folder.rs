@@ -88,7 +88,7 @@ mod system {
             let file = open(&*self.0, name, FILE | link_flag(follow));
             let file = File::from(file.map_err(|error| match error {
                 Errno::LOOP | Errno::MLINK if !follow => changed(),
-                // The kernel's error for opening a socket.
+                // Opening a socket fails with this error.
                 Errno::NXIO => io::Error::new(io::ErrorKind::InvalidInput, "is not a regular file"),
                 other => other.into(),
             })?);

@@ -10,7 +10,7 @@ use crate::escape;
 /// The reason why an entry of a folder is not checked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Reason {
-    /// A name with another suffix.
+    /// A file whose name does not end in one of the suffixes that are checked.
     Suffix,
     /// Never counted, because every file is checked whatever its kind. The key remains in JSON for programs that read it.
     Content,
@@ -24,7 +24,7 @@ pub(crate) enum Reason {
     VersionControl,
 }
 
-/// Each reason as JSON and as messages call it.
+/// For each reason, its key in JSON and its name in messages.
 const REASONS: [(Reason, &str, &str); 6] = [
     (Reason::Suffix, "suffix", "with another suffix"),
     (Reason::Content, "content", "of another content"),
@@ -76,7 +76,7 @@ impl Skipped {
         self.counts().find(|(own, ..)| *own == reason).map_or(0, |(.., count)| count)
     }
 
-    /// Returns the counts by the names of reasons.
+    /// Returns the key in JSON and the count of each reason.
     pub(crate) fn by_name(&self) -> impl Iterator<Item = (&'static str, u64)> {
         self.counts().map(|(_, name, _, count)| (name, count))
     }

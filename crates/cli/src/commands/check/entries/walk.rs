@@ -19,7 +19,7 @@ use crate::escape;
 /// The suffixes of the names of files that are checked. An empty list takes every name.
 pub(crate) struct Suffixes(Vec<Vec<u8>>);
 
-/// Suffixes of files that hold weights, beside those of the formats that zten reads.
+/// Suffixes of files that hold weights, in addition to the suffixes of the formats that zten reads.
 const NAMED: [&str; 11] = [
     ".zt", ".bin", ".pkl", ".pickle", ".joblib", ".onnx", ".h5", ".hdf5", ".keras", ".tflite",
     ".ggml",
@@ -91,11 +91,11 @@ enum Place {
     Repository(Rc<RefCell<Hub>>),
     /// The folder of the repository's blobs.
     Blobs(Rc<RefCell<Hub>>),
-    /// The folder of snapshots, or a folder that number of levels below it.
+    /// The folder of snapshots or a folder below it, and the number of levels below the folder of snapshots.
     Snapshots(Rc<RefCell<Hub>>, usize),
 }
 
-/// An entry of a folder that is visited.
+/// What the walk does with an entry of a folder.
 enum Step {
     File,
     Folder,
@@ -139,12 +139,12 @@ pub(super) struct FoundFile {
     pub(super) has_weights: bool,
 }
 
-/// The files in folders, sorted by name in each. The depth takes no stack.
+/// An iterator over the files in folders, sorted by name in each folder. It does not recurse, so nested folders take no stack.
 pub(super) struct DirectoryWalk {
     suffixes: Suffixes,
     /// True if all links are followed.
     follow: bool,
-    /// The folders that were entered. Empty unless links are followed, which may lead to a folder twice.
+    /// The folders that were entered. Empty unless links are followed, because only links lead to a folder twice.
     visited: HashSet<Identity>,
     levels: Vec<Level>,
     failed: Option<(PathBuf, io::Error)>,
@@ -168,7 +168,7 @@ impl DirectoryWalk {
         self.levels.is_empty() && self.failed.is_none()
     }
 
-    /// Lists the folder at `path`, which the user named. Its files come before those that are left of other folders.
+    /// Lists the folder at `path`, which the user named. Its files come before the remaining files of other folders.
     pub(super) fn enter(&mut self, path: PathBuf) {
         let entered = Folder::open(&path).and_then(|folder| {
             let is_taken = |name: &OsStr| self.suffixes.takes(name);
@@ -327,7 +327,7 @@ impl DirectoryWalk {
 }
 
 impl Level {
-    /// Describes the file called `name` in the folder, or `blob`, to which the link of that name leads.
+    /// Describes the file called `name` in the folder. If `name` is a link to `blob`, describes `blob`.
     fn found(
         &self,
         name: OsString,
