@@ -16,7 +16,6 @@ mod terms;
 
 use alloc::vec::Vec;
 
-pub use crate::element::Negation;
 pub use builder::Blobs;
 pub(crate) use builder::{FaultyObject, IndexBuilder, IndexFault, reserve};
 pub(crate) use copies::{Copies, CopyPair, CopyPlace};

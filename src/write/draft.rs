@@ -15,7 +15,6 @@ use crate::digest::DigestText;
 use crate::error::{BareError, Error, Location, Misuse, OutOfMemory};
 use crate::formats::ztensor::frame::{Footer, Frame};
 use crate::formats::ztensor::{ObjectChecker, v1, v2};
-use crate::index::Encoding;
 use crate::limits::{Limits, OpenOptions};
 use crate::manifest::{Manifest, ManifestRef, VERSION};
 use crate::names::{by_length, hash};
@@ -575,13 +574,12 @@ fn fault_error(error: nom::Err<crate::cbor::Fault>) -> BareError {
 fn decoded(manifest: ManifestRef<'_>, limits: &Limits) -> Result<(u64, u64), BareError> {
     /// Bytes that a byte of zstd decodes to at most: a block of four bytes is 128 KiB at most.
     const MOST: u64 = (128 << 10) / 4;
-    let is_compressed = |encoding| matches!(encoding, Encoding::Zstd | Encoding::ZstdSeekable);
     let (mut said, mut unsaid) = (0_u64, 0_u64);
-    if !manifest.index().components.iter().any(|own| is_compressed(own.encoding)) {
+    if !manifest.index().components.iter().any(|own| own.encoding.is_compressed()) {
         return Ok((said, unsaid));
     }
     let components = manifest.tensors().flat_map(|object| object.components());
-    for component in components.filter(|own| is_compressed(own.encoding())) {
+    for component in components.filter(|own| own.encoding().is_compressed()) {
         match component.decoded_length() {
             Some(bytes) if bytes > limits.decoded() => {
                 let location = component.location();

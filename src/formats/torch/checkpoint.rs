@@ -7,6 +7,7 @@ use crate::escape::Short;
 use crate::formats::builder_error::{self, format_error};
 use crate::formats::cbor::Map;
 use crate::formats::error::{FormatError, copied};
+use crate::formats::kind::Kind;
 use crate::formats::npy::types::{Number, Type};
 use crate::formats::rules::Rule;
 use crate::index::{Builder, Encoding, Layout, Parsed, RawComponent, RawElements, RawObject};
@@ -390,8 +391,7 @@ fn is_coo(coords: &Tensor, values: &Tensor, rank: u64) -> bool {
 
 /// Returns whether the elements of `tensor` are integers, as indices must be.
 fn has_indices(tensor: &Tensor) -> bool {
-    let name = tensor.dtype.name();
-    tensor.dtype.kind().is_some() && (name.starts_with("int") || name.starts_with("uint"))
+    matches!(tensor.dtype.kind(), Some(Kind::Plain(storage)) if storage.is_integer())
 }
 
 /// Returns whether tensors of starts, indices and values describe a sparse matrix of the given shape.
