@@ -230,6 +230,28 @@ pub(crate) fn parse(
     }
 }
 
+/// Returns the error for `part`, a sibling file that failed to open with `error`. If the content is that of a file of another
+/// kind, such as a pointer of Git LFS in place of the file, the error says so, as it does for a file by itself.
+fn error_of_part(part: &Part<'_>, options: &OpenOptions, error: FormatError) -> FormatError {
+    let (source, length, name) = (part.source, part.length, FileName::from(part.name));
+    // Builds without `torch` recognize nothing but the formats that they read: see `parse`.
+    if !cfg!(all(feature = "torch", feature = "parts")) {
+        return error;
+    }
+    let recognized = || {
+        let start = start(source, length)?;
+        if is_ztensor(&start) || matches!(by_start(&start, name), Some(Detected::Read(_))) {
+            return Ok(());
+        }
+        let recognition = recognize::recognize_more(source, length, &start, name)?;
+        match recognition.kind() {
+            Recognized::ZTensor | Recognized::Read(_) | Recognized::Unknown => Ok(()),
+            _ => readable(source, length, &recognition, options).map(drop),
+        }
+    };
+    recognized().err().unwrap_or(error)
+}
+
 /// Parses the header of a source that has been recognized.
 fn parse_recognized(
     source: &dyn ReadAt,

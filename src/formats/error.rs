@@ -164,9 +164,19 @@ impl FormatError {
         self.about(&text.0)
     }
 
-    /// Adds `part`, the name of the sibling file that breaks the rule, unless the violation has such a name already.
+    /// Adds `part`, the name of the sibling file that breaks the rule, unless the error has such a name already, or is about no
+    /// rule.
     pub(super) fn in_part(self, part: &str) -> Self {
-        self.with(part, |violation| &mut violation.part)
+        match self {
+            Self::Library(error) if error.row().is_some() && error.file().is_none() => {
+                let names = (error.tensor().map(copied).transpose(), copied(part));
+                match names {
+                    (Ok(tensor), Ok(part)) => error.about(tensor, Some(part)).into(),
+                    (Err(no_memory), _) | (_, Err(no_memory)) => no_memory,
+                }
+            }
+            error => error.with(part, |violation| &mut violation.part),
+        }
     }
 
     /// Sets the `field` of the violation to `text` unless the field is set already.

@@ -223,7 +223,9 @@ impl All<'_> {
             PartFormat::Safetensors => safetensors::archive,
             PartFormat::Torch => torch_archive,
         };
-        let (archive, metadata) = open(part.source, part.length, self.options)?;
+        let opened = open(part.source, part.length, self.options);
+        let (archive, metadata) =
+            opened.map_err(|error| super::error_of_part(part, self.options, error))?;
         let file = weights.file(part.name);
         self.builder.found_in_file(archive.findings(), part.name);
         let mut count = 0_usize;

@@ -228,12 +228,10 @@ pub(crate) fn push(
     tensor: &Tensor<'_>,
     file: Option<u32>,
 ) -> Result<u64, FormatError> {
-    let (mut components, mut bytes) = (Vec::new(), 0_u64);
+    let mut components = Vec::new();
     for component in tensor.components() {
         components.try_reserve(1).map_err(|_| FormatError::memory())?;
         components.push(RawComponent { file, ..raw_component(&component, tensor.state())? });
-        let length = component.decoded_length().unwrap_or(component.extent().length());
-        bytes = bytes.saturating_add(length);
     }
     let mut shape = Vec::new();
     shape.try_reserve_exact(tensor.shape().len()).map_err(|_| FormatError::memory())?;
@@ -250,7 +248,15 @@ pub(crate) fn push(
         source_offset: tensor.source_offset(),
     };
     builder.push(&raw).map_err(format_error)?;
-    Ok(bytes)
+    Ok(byte_length(tensor))
+}
+
+/// Returns the length of the elements of `tensor` in bytes, or of the stored bytes where the file does not tell the elements.
+pub(crate) fn byte_length(tensor: &Tensor<'_>) -> u64 {
+    let lengths = tensor
+        .components()
+        .map(|component| component.decoded_length().unwrap_or(component.extent().length()));
+    lengths.fold(0, u64::saturating_add)
 }
 
 /// Converts `component` back to the raw component that a [`Builder`] takes. `state` is the state of the tensor that has the

@@ -10,6 +10,7 @@ use crate::file_name::FileName;
 use crate::formats::builder_error::{self, format_error};
 use crate::formats::cbor;
 use crate::formats::error::{FormatError, Subject, copied};
+use crate::formats::error_of_part;
 use crate::formats::root::{self, Part};
 use crate::formats::rules::Rule;
 use crate::index::{Builder, Parsed};
@@ -149,7 +150,9 @@ impl Split {
         for (part, number) in parts.iter().zip(1..) {
             let ordinal = builder.file(part.name, part.length).map_err(format_error)?;
             let in_part = |error: FormatError| error.in_part(part.name);
-            let archive = super::archive(part.source, part.length, options).map_err(in_part)?;
+            let opened = super::archive(part.source, part.length, options);
+            let opened = opened.map_err(|error| error_of_part(part, options, error));
+            let archive = opened.map_err(in_part)?;
             let part_numbers = Numbers::read(&archive.attributes());
             part_numbers.and_then(|found| numbers.check(found, number)).map_err(in_part)?;
             builder.found_in_file(archive.findings(), part.name);

@@ -9,7 +9,7 @@ use crate::element::ByteOrder;
 use crate::error::{Error, OutOfMemory};
 use crate::escape::Short;
 use crate::formats::error::{FormatError, copied};
-use crate::formats::root::Part;
+use crate::formats::root::{Part, byte_length};
 use crate::formats::rules::Rule;
 use crate::index::{Copies, CopyPair, CopyPlace, Finding, Span};
 use crate::limits::Limits;
@@ -18,7 +18,7 @@ use crate::num::{len_u32, sort_by, u64_from_usize, usize_from_u32};
 use crate::read_at::ReadAt;
 use crate::rules::Limit;
 
-/// The tensors that the index does not select. Each takes 40 bytes, its name, and a text of its dtype and shape, so memory grows
+/// The tensors that the index does not select. Each takes 48 bytes, its name, and a text of its dtype and shape, so memory grows
 /// with the headers of the files.
 #[derive(Debug, Default)]
 pub(crate) struct Unselected {
@@ -39,7 +39,7 @@ struct Other {
     description: Span,
     place: CopyPlace,
     /// The number of bytes that are compared, as [`compared_length`] returns it.
-    length: u64,
+    length: Option<u64>,
 }
 
 /// A finding that is reported once, for the first tensor, and the number of tensors for which it is true.
@@ -97,8 +97,7 @@ impl Unselected {
         let (place, length) = (CopyPlace { file, offset }, compared_length(tensor));
         self.tensors.try_reserve(1).map_err(|_| OutOfMemory)?;
         self.tensors.push(Other { name: name?, description: description?, place, length });
-        let own = |component: Component<'_>| component.decoded_length();
-        Ok(tensor.components().filter_map(own).fold(0, u64::saturating_add))
+        Ok(byte_length(tensor))
     }
 
     /// Compares the dtypes and shapes of the tensors with those that the index selects, which are in `archive`, and with each
@@ -130,7 +129,10 @@ impl Unselected {
                 Some(tensor) => (place_of(tensor, files)?, description(tensor)?, same),
                 None => (first.place, copied(text_at(first.description))?, rest),
             };
-            let compared = selected.as_ref().map_or(first.length, compared_length);
+            let compared = match &selected {
+                Some(tensor) => compared_length(tensor),
+                None => first.length,
+            };
             let chosen = Short(file_name(place));
             let where_named = if is_selected { ", where the index says that it is" } else { "" };
             for other in others {
@@ -147,6 +149,17 @@ impl Unselected {
                     });
                     continue;
                 }
+                let Some(length) = other.length.filter(|_| compared == other.length) else {
+                    overlays.add(|| {
+                        let sentence = format_args!(
+                            "is in this file and in {chosen}{where_named}, in forms whose bytes zten does not compare"
+                        );
+                        FormatError::predicate(Rule::IndexOverlay, sentence)
+                            .about(name)
+                            .in_part(part)
+                    });
+                    continue;
+                };
                 copies.add(|| {
                     let sentence = format_args!("is in this file and in {chosen}{where_named}");
                     FormatError::predicate(Rule::IndexCopy, sentence).about(name).in_part(part)
@@ -157,7 +170,7 @@ impl Unselected {
                     is_selected,
                     first: place,
                     second: other.place,
-                    length: other.length.min(compared),
+                    length,
                 });
             }
         }
@@ -184,12 +197,12 @@ fn first_component<'a>(tensor: &Tensor<'a>) -> Result<Component<'a>, FormatError
     first.ok_or_else(|| FormatError::internal("a tensor has no components"))
 }
 
-/// Returns the number of bytes of `tensor` that are compared with the bytes of its copy. Returns 0 if equal tensors may have
-/// different bytes: if the tensor has several components, or its elements are strided, compressed, negated or big-endian.
-fn compared_length(tensor: &Tensor<'_>) -> u64 {
+/// Returns the number of bytes of `tensor` that are compared with those of its copy. Returns `None` if the bytes of equal tensors
+/// may differ, because the tensor has several components, or its elements are strided, compressed, negated or big-endian.
+fn compared_length(tensor: &Tensor<'_>) -> Option<u64> {
     let data = tensor.component("data").filter(Component::is_raw);
     let data = data.filter(|data| data.byte_order() == ByteOrder::Little);
-    data.map_or(0, |data| data.extent().length())
+    data.map(|data| data.extent().length())
 }
 
 /// Returns the dtype, the layout and the shape of `tensor` as text. Two tensors are equal if these texts and their bytes are equal.

@@ -344,6 +344,16 @@ impl WeightMap<'_, '_> {
     }
 }
 
+/// Returns the rule and the name of the format of a file called `name`, if it is one that zten does not read: `transformers` also
+/// writes indices of files of Keras and of Flax.
+fn unread_format(name: &str) -> Option<(Rule, &'static str)> {
+    match name.rsplit_once('.')?.1 {
+        "h5" => Some((Rule::FormatHdf5, "Keras in HDF5")),
+        "msgpack" => Some((Rule::FormatFlax, "Flax")),
+        _ => None,
+    }
+}
+
 impl Header {
     /// Adds the tensor `name` in the file `file`. All files must have one format.
     fn push(&mut self, name: &str, file: &str, limits: &Limits) -> Result<(), FormatError> {
@@ -354,7 +364,12 @@ impl Header {
             let wrong = |sentence: &'static str| {
                 FormatError::violation(Rule::IndexFileName, sentence).about(file)
             };
-            let own = own.ok_or_else(|| wrong(Rule::IndexFileName.row().broken()))?;
+            let own = own.ok_or_else(|| match unread_format(file) {
+                Some((rule, what)) => {
+                    FormatError::violation(rule, format_args!("the index names files of {what}"))
+                }
+                None => wrong(Rule::IndexFileName.row().broken()),
+            })?;
             if *self.part_format.get_or_insert(own) != own {
                 return Err(wrong("is of another format than the first file of the index"));
             }

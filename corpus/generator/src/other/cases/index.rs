@@ -1,6 +1,7 @@
 //! Indices of safetensors, with the files that they name.
 
 use super::Cases;
+use super::named::POINTER;
 use super::torch_stream::whole as whole_of_stream;
 use crate::other::safetensors::file;
 use crate::other::torch;
@@ -58,6 +59,15 @@ fn torch_parts(cases: &mut Cases) {
         ("other.bin", file(&[("b", whole()), ("epoch", torch::int(2))], &[1, 0, 2, 0])),
         ("system.bin", file(&[("b", whole()), ("x", system)], &[1, 0, 2, 0])),
         ("damaged.bin", damaged),
+        // The same dtype and shape as in `a.bin`, and other elements: every second one of the storage.
+        ("strided.bin", {
+            let three = || torch::storage("ShortStorage", "0", 3);
+            let strided = torch::tensor(three(), 0, &[2], &[2]);
+            let b = torch::tensor(three(), 0, &[1], &[1]);
+            file(&[("a", strided), ("b", b)], &[1, 0, 2, 0, 3, 0])
+        }),
+        ("pointer.bin", POINTER.to_vec()),
+        ("pointer.safetensors", POINTER.to_vec()),
     ];
     for (name, bytes) in rejected {
         cases.reject("index", ("", name), bytes);
@@ -134,6 +144,12 @@ pub(super) fn all(cases: &mut Cases) {
         ("index-metadata", "format", of(r#""a":"np.safetensors","b":"pt.safetensors""#)),
         ("safetensors-duplicate-name", "in-a-file", of(r#""a":"twice.safetensors""#)),
         ("index-file-name", "mixed", of(r#""a":"a.safetensors","b":"b.bin""#)),
+        ("index-file", "missing-checkpoint", of(r#""a":"a.bin","b":"c.bin""#)),
+        ("format-hdf5", "keras", of(r#""a":"tf_model-00001-of-00002.h5""#)),
+        ("format-flax", "flax", of(r#""a":"flax_model-00001-of-00002.msgpack""#)),
+        ("format-lfs-pointer", "torch-file", of(r#""a":"a.bin","b":"pointer.bin""#)),
+        ("format-lfs-pointer", "file", of(r#""a":"a.safetensors","b":"pointer.safetensors""#)),
+        ("index-overlay", "torch-strides", of(r#""a":"a.bin","b":"strided.bin""#)),
         ("index-tensor", "checkpoint", of(r#""a":"a.bin","b":"a.bin""#)),
         ("index-overlay", "torch", of(r#""a":"a.bin","b":"both.bin""#)),
         ("index-metadata", "checkpoint", of(r#""a":"a.bin","b":"other.bin""#)),

@@ -4,6 +4,11 @@ use super::Cases;
 use super::torch_stream::MAGIC;
 use crate::other::zip::{Archive, Member};
 
+/// A pointer of Git LFS, which is in place of a file that was not fetched.
+pub(super) const POINTER: &[u8] = b"version https://git-lfs.github.com/spec/v1\n\
+    oid sha256:0000000000000000000000000000000000000000000000000000000000000000\n\
+    size 4976698672\n";
+
 pub(super) fn all(cases: &mut Cases) {
     let zip = |name: &str| Archive::new(&[Member::stored(name, b"content")]).bytes();
     // Detected by its first instructions.
@@ -103,9 +108,6 @@ fn programs() -> Vec<(&'static str, &'static str, Vec<u8>)> {
 /// Returns files that users meet in place of a model: pointers of Git LFS, error pages that a download saved, compressed
 /// files, empty files and plain text.
 fn everyday() -> Vec<(&'static str, &'static str, &'static [u8])> {
-    const POINTER: &[u8] = b"version https://git-lfs.github.com/spec/v1\n\
-        oid sha256:0000000000000000000000000000000000000000000000000000000000000000\n\
-        size 4976698672\n";
     const HTML: &[u8] =
         b"<!DOCTYPE html>\n<html><head><title>Sign in</title></head><body></body></html>\n";
     const XML: &[u8] = b"<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n\
