@@ -48,11 +48,8 @@ const ALIASES: [(&str, &str); 37] = [
 /// `name` does not matter. Returns `None` if no dtype has this name.
 pub fn parse(name: &str) -> Option<&'static str> {
     let known = DType::ALL.iter().filter(|dtype| **dtype != DType::Unknown).map(|own| own.name());
-    let is_same = |own: &&str| own.eq_ignore_ascii_case(name);
-    known.clone().find(is_same).or_else(|| {
-        let (_, meant) = ALIASES.iter().find(|(alias, _)| alias.eq_ignore_ascii_case(name))?;
-        known.clone().find(|own| own == meant)
-    })
+    let names = known.map(|own| (own, own)).chain(ALIASES);
+    names.into_iter().find(|(own, _)| own.eq_ignore_ascii_case(name)).map(|(_, meant)| meant)
 }
 
 #[cfg(test)]
@@ -70,7 +67,7 @@ mod tests {
             assert_eq!(parse(name), None);
         }
         for (alias, meant) in ALIASES {
-            assert_eq!(parse(alias), Some(meant), "{alias}");
+            assert_eq!((parse(alias), parse(meant)), (Some(meant), Some(meant)), "{alias}");
             assert!(DType::ALL.iter().all(|dtype| dtype.name() != alias), "{alias}");
         }
     }

@@ -26,7 +26,7 @@ enum Token {
     Set { ranges: Vec<(char, char)>, negated: bool },
     /// A number between two numbers, both included, without leading zeros.
     Number(u64, u64),
-    /// No character: the match continues at any of these tokens.
+    /// Matches no character. The match continues at any of the tokens with these indices.
     Either(Vec<usize>),
 }
 
@@ -83,8 +83,9 @@ struct Brace {
 }
 
 impl Brace {
-    /// Makes alternatives of the tokens between the brace and its closing brace, which is the last of `tokens`. Without a comma, only
-    /// a range of numbers is one: the characters remain otherwise.
+    /// Replaces the tokens of the brace, of its commas and of its closing brace, which is the last of `tokens`, so that the texts
+    /// between them become alternatives. A range of numbers between them becomes a [`Token::Number`]. The tokens of a brace without
+    /// a comma and without a range do not change, so that each character matches itself.
     fn close(self, tokens: &mut [Token]) {
         let close = tokens.len().saturating_sub(1);
         let ends = self.commas.iter().copied().chain([close]);
@@ -106,7 +107,7 @@ impl Brace {
         };
         for (start, number) in numbers {
             if let Some((first, last)) = number {
-                // A range has at least four characters, so the token after its first is its own.
+                // A range has at least four tokens, as in `0..1`. A match skips all of them but the first.
                 put(start, Token::Number(first.min(last), first.max(last)));
                 put(start.saturating_add(1), Token::Either(vec![after]));
             }
@@ -119,7 +120,7 @@ impl Brace {
     }
 }
 
-/// Parses tokens as two numbers around two dots, as in `0..31`.
+/// Returns the two numbers of a range, as in `0..31`, or `None` if `tokens` are no range.
 fn range(tokens: &[Token]) -> Option<(u64, u64)> {
     // Two numbers of 64 bits and the dots have at most 42 characters.
     if tokens.len() > 42 {
@@ -136,28 +137,32 @@ fn range(tokens: &[Token]) -> Option<(u64, u64)> {
     number(first).zip(number(last))
 }
 
-/// The tokens at which a match may continue, each at most once.
+/// The indices of the tokens that may match the next character of a name. No index is in the list twice.
 #[derive(Default)]
 struct Active {
     tokens: Vec<usize>,
-    /// For each token, the last step in which it was added.
+    /// For each token of the pattern, the last step in which the token was added, or 0. Each character of a name is a step.
     steps: Vec<usize>,
+    /// The tokens that [`add`](Self::add) still has to look at. The list is empty between calls, and kept because allocating a new one
+    /// for each character would take half of the time.
+    rest: Vec<usize>,
 }
 
 impl Active {
-    /// Adds a token in step `step`, and the tokens at which the match may continue without a character.
+    /// Adds token `at` of the pattern `all` in step `step`, unless the token was added in this step before. If a match can go on from
+    /// this token without a character, as it can from a star or a brace, adds the tokens that follow, too.
     fn add(&mut self, at: usize, all: &[Token], step: usize) {
-        let mut rest = vec![at];
-        while let Some(at) = rest.pop() {
+        self.rest.push(at);
+        while let Some(at) = self.rest.pop() {
             match self.steps.get_mut(at) {
                 Some(last) if *last != step => *last = step,
                 _ => continue,
             }
             match all.get(at) {
-                Some(Token::Either(targets)) => rest.extend(targets),
+                Some(Token::Either(targets)) => self.rest.extend(targets),
                 Some(Token::Star) => {
                     self.tokens.push(at);
-                    rest.push(at.saturating_add(1));
+                    self.rest.push(at.saturating_add(1));
                 }
                 _ => self.tokens.push(at),
             }
@@ -214,8 +219,8 @@ impl Glob {
             Active { steps: steps(), ..Active::default() },
             Active { steps: steps(), ..Active::default() },
         );
-        // The numbers that have begun: the token, and the value of the digits so far. A value has at most 20 digits, so a token has at
-        // most 20 of them at a time.
+        // The numbers whose first digits have been read: the index of the token, and the value of these digits. A value has at most
+        // 20 digits, so at most 20 numbers of a token are read at a time.
         let (mut begun, mut longer) = (Vec::<(usize, u64)>::new(), Vec::new());
         now.add(0, all, 1);
         for (step, own) in (1..).zip(name.chars()) {
@@ -343,6 +348,17 @@ mod tests {
             ("{0..18446744073709551616}", "{0..18446744073709551616}", true),
         ] {
             assert_eq!(Glob::new(pattern).matches(name), matches, "{pattern:?} {name:?}");
+        }
+    }
+
+    #[test]
+    fn bench_tmp() {
+        let names: Vec<_> = (0..1_000_000).map(|n| format!("model.layers.{n}.self_attn.q_proj.weight")).collect();
+        for pattern in ["*.weight", "*.{1..300}.*", "model.layers.[0-9].*", "*q_proj*"] {
+            let glob = Glob::new(pattern);
+            let begun = Instant::now();
+            let count = names.iter().filter(|name| glob.matches(name)).count();
+            println!("{pattern} {count} {:?}", begun.elapsed());
         }
     }
 

@@ -55,7 +55,7 @@ pub fn parse(text: &str) -> Result<u64, String> {
     let bytes = scale.and_then(|(_, scale)| digits.parse::<u64>().ok()?.checked_mul(*scale));
     bytes.ok_or_else(|| {
         format!(
-            "invalid size {text:?}: expected a number of bytes, optionally with KB, MB, GB or TB (decimal), or KiB, MiB, GiB or TiB (K, M, G and T mean the same)"
+            "invalid size {text:?}: expected a number of bytes, optionally with KB, MB, GB or TB (decimal), or KiB, MiB, GiB, TiB, K, M, G or T (binary)"
         )
     })
 }

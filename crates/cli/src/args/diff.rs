@@ -23,7 +23,7 @@ then differ, too.
 Exit status:
   0  the contents are equal, or within the tolerance
   1  they differ, or a file is invalid, or exceeds a limit
-  2  wrong usage, or a file could not be read
+  2  wrong usage, a pattern that matches nothing, or a file could not be read
   3  a file needs what is not supported; unread tensors are named, and all others are compared";
 
 /// `zten diff`
@@ -39,13 +39,13 @@ pub(crate) struct Diff {
     pub(crate) new: PathBuf,
     #[command(flatten)]
     pub(crate) select: Patterns,
-    /// Accept a difference of this share of the old element
+    /// Accept a difference of up to RTOL times the old element
     #[arg(long, value_name = "RTOL", value_parser = tolerance)]
     rtol: Option<f64>,
-    /// Accept this absolute difference
+    /// Accept an absolute difference of up to ATOL
     #[arg(long, value_name = "ATOL", value_parser = tolerance)]
     atol: Option<f64>,
-    /// Group the changed tensors at the dots of their names
+    /// Print the changed tensors as a tree, grouped at the dots of their names
     #[arg(long, conflicts_with_all = ["json", "quiet"])]
     pub(crate) tree: bool,
     /// Print one JSON document
@@ -66,6 +66,9 @@ pub(crate) struct Tolerance {
 }
 
 impl Tolerance {
+    /// No difference is accepted.
+    pub(crate) const EXACT: Self = Self { relative: 0.0, absolute: 0.0 };
+
     /// Returns whether an element that was `old` may differ by `difference`.
     pub(crate) fn accepts(self, difference: f64, old: f64) -> bool {
         difference <= self.absolute + self.relative * old.abs()

@@ -67,7 +67,7 @@ pub(crate) struct Ls {
     /// Fold tensors whose names differ only in a number, and group the other tensors at dots
     #[arg(long, conflicts_with_all = ["json", "sort"])]
     pub(crate) tree: bool,
-    /// Show only this many levels of the tree; each group shows the sums of what is below it
+    /// Show only the outermost N levels of the tree. The row of a group has the sums over all tensors in the group
     #[arg(long, value_name = "N", requires = "tree", value_parser = depth)]
     pub(crate) depth: Option<usize>,
     /// Print the value of this attribute and nothing else: text as it is (on a terminal with hidden characters escaped), any other

@@ -78,7 +78,7 @@ impl Side {
     }
 }
 
-/// Returns whether the name of `object` matches one of `globs`, or there are none.
+/// Returns whether the name of `object` matches one of `globs`, or `globs` is empty.
 fn is_selected(globs: &[Glob], object: &Tensor<'_>) -> bool {
     globs.is_empty() || globs.iter().any(|glob| glob.matches(object.name()))
 }
@@ -125,7 +125,7 @@ impl Found<'_> {
         self.attributes.is_empty() && self.objects.is_empty()
     }
 
-    /// Takes the tensors out of the list whose elements differ within the tolerance, and counts them.
+    /// Removes the tensors whose elements differ within the tolerance from `objects`, and counts the removed tensors in `within`.
     fn accept(&mut self) {
         let before = self.objects.len();
         let is_within = |object: &Object<'_>| {
@@ -182,8 +182,8 @@ pub(crate) fn run(
     unread.into_iter().try_for_each(|problem| app.problem(problem))
 }
 
-/// Finds the differences of the tensors that `globs` select, by the sums of both files. File attributes are compared if all tensors
-/// are.
+/// Finds the differences of the tensors that `globs` select, by the sums of both files. The attributes of the files are compared only
+/// if `globs` is empty.
 fn compare<'a>(sides: &'a [Side; 2], globs: &[Glob]) -> Found<'a> {
     let [old, new] = sides;
     // Files of 0.1 have no attributes to compare.
@@ -246,8 +246,9 @@ fn compare<'a>(sides: &'a [Side; 2], globs: &[Glob]) -> Found<'a> {
     Found { attributes, objects, equal, within: None, unread }
 }
 
-/// Counts the differing elements of all objects whose content differs, and of those whose dtype differs if there is a tolerance, which
-/// may accept the values. Works on several objects at a time if there are cores.
+/// Compares the elements of each object whose content differs. With a tolerance, compares the elements of objects whose dtype or
+/// layout differs, too, because the tolerance may accept their values. Works on several objects in parallel if both files are local
+/// and there are several threads.
 fn measure(
     sides: &[Side; 2],
     objects: &mut [Object<'_>],

@@ -142,7 +142,7 @@ fn sort(found: &mut [(Tensor<'_>, Found)], order: StatSort) {
     }
 }
 
-/// Returns the dtype of the elements of `object` whose statistics were computed: of a sparse tensor, that of its values.
+/// Returns the dtype of the elements of `object`. For a sparse tensor this is the dtype of its values.
 fn dtype(object: &Tensor<'_>) -> String {
     match object.component("values") {
         Some(values) => element(values.element_type()),
@@ -158,7 +158,7 @@ struct Total {
     statistics: Statistics,
 }
 
-/// Returns the totals of the dtypes, those of the most elements first.
+/// Returns the total of each dtype. The dtype with the most elements comes first.
 fn totals(found: &[(Tensor<'_>, Found)]) -> Vec<Total> {
     let mut totals: BTreeMap<String, Total> = BTreeMap::new();
     for (object, found) in found {

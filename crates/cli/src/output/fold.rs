@@ -47,7 +47,7 @@ impl<'a, T: Fold> Leaf<'a, T> {
         [part(0..range.start), part(range.end..self.name.len())]
     }
 
-    /// Compares names and kinds, except the number that is folded next.
+    /// Compares the names and the data of two leaves, without the numbers that are folded next.
     fn compare(&self, other: &Self) -> Ordering {
         self.number
             .is_some()

@@ -400,6 +400,26 @@ fn sparse_objects_are_compared_by_component() {
     assert_eq!(lines(&old, &new), wanted);
     let longer = with("diff-sparse-longer.zt", &[1.0, 2.0, 3.0], &[3, 9, 10]);
     assert_eq!(lines(&old, &longer), "~ \"w\": coords content, values content\n");
+    // The tolerance is for values: an index that is off by one is another element.
+    assert_eq!(run_diff([&old, &new], &["--atol=2"]).0, 1);
+    let near = with("diff-sparse-near.zt", &[1.0, 4.0], &[3, 9]);
+    assert_eq!(run_diff([&old, &near], &["--atol=2"]).0, 0);
+}
+
+/// An imaginary part that is lost is a difference.
+#[test]
+fn complex_and_real_numbers_are_compared() {
+    let with = |name: &str, dtype: &str, values: &[f32]| {
+        let data: Vec<u8> = values.iter().flat_map(|value| value.to_le_bytes()).collect();
+        single(name, (dtype, &[2]), &data)
+    };
+    let complex = with("diff-complex.zt", "f32 complex64", &[3.0, 0.0, 0.0, 4.0]);
+    let real = with("diff-real.zt", "f32", &[3.0, 0.0]);
+    for files in [[&*complex, &*real], [&*real, &*complex]] {
+        let (status, text) = run_diff(files, &["--atol=3"]);
+        assert!(status == 1 && text.contains(", 1 of 2 elements changed (max 4.0"), "{text}");
+        assert_eq!(run_diff(files, &["--atol=4"]).0, 0);
+    }
 }
 
 #[test]

@@ -5,7 +5,7 @@ use std::fs;
 use serde_json::{Value, json};
 use zten_testkit::safetensors;
 
-use crate::files::{file, object, raw};
+use crate::files::{file, object, raw, text};
 use crate::{corpus_folder, ended, in_corpus, succeeded_json, succeeded_text, zten};
 
 /// The statistics of an object, computed from what `cat` prints.
@@ -166,7 +166,7 @@ fn tensors_are_sorted_by_their_statistics() {
 fn comma_separated_values() {
     let folder = tempfile::tempdir().unwrap();
     let path = several(folder.path());
-    let text = succeeded_text(zten(["stat", "--csv", path.to_str().unwrap()]));
+    let shown = succeeded_text(zten(["stat", "--csv", path.to_str().unwrap()]));
     let wanted = "\
 name,layout,dtype,shape,count,zeros,nan,infinities,min,max,mean,deviation,implied_zeros,skipped
 a.2,dense,f32,2,2,0,0,0,1.0,3.0,2.0,1.0,,
@@ -174,9 +174,14 @@ a.10,dense,f32,2,2,0,1,0,2.5,2.5,2.5,0.0,,
 \"\"\"=b,\\u{7f}\"\"\",dense,bf16,2,2,0,0,0,-8.0,8.0,0.0,8.0,,
 c,dense,i8,4,4,1,0,0,0.0,100.0,25.75,42.87408891160254,,
 ";
-    assert_eq!(text, wanted);
-    let text = succeeded_text(in_corpus(&["stat", "--csv", "accept/1.2.3/complex.zt"]));
-    assert!(text.lines().skip(1).all(|line| line.ends_with(",,,,,,,,,,complex")), "{text}");
+    assert_eq!(shown, wanted);
+    let shown = succeeded_text(in_corpus(&["stat", "--csv", "accept/1.2.3/complex.zt"]));
+    assert!(shown.lines().skip(1).all(|line| line.ends_with(",,,,,,,,,,complex")), "{shown}");
+    // The name of a type is a formula, too.
+    let component = [("data", raw("u8", 64, 1, &[("type", text("=1+1"))]))];
+    let formula = file("stat-formula.zt", &[("t", object("dense", &[1], &component))], &[0]);
+    let line = succeeded_text(zten(["stat".as_ref(), "--csv".as_ref(), formula.as_os_str()]));
+    assert!(line.contains("\nt,dense,\"\"\"=1+1? (u8)\"\"\",1,"), "{line}");
     let both = zten(["stat", "--csv", "--json", path.to_str().unwrap()]);
     assert_eq!(both.status.code(), Some(2));
 }

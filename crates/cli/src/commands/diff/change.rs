@@ -5,7 +5,7 @@ use std::fmt;
 use serde::Serialize;
 use zten::element::StorageType;
 use zten::manifest::ElementType;
-use zten::{Component, Error, Tensor};
+use zten::{Component, Error, Layout, Tensor};
 use zten_report::digests::{is_blocks, layout};
 
 use super::measure::{Elements, Measure, measure};
@@ -116,8 +116,9 @@ impl<'a> Changes<'a> {
                 || self.layout.is_none() && self.components.iter().all(is_component_accepted))
     }
 
-    /// Counts the elements that differ, and those that differ by more than `tolerance`. Quantized values are compared if they take
-    /// at most `most` bytes of memory.
+    /// Compares the elements of `objects`, and counts the elements that differ and the elements that differ by more than
+    /// `tolerance`. Quantized tensors are compared by their values if the values take at most `most` bytes of memory, and by their
+    /// components otherwise.
     ///
     /// # Errors
     /// The index (0 or 1) of the object that cannot be read, and the error.
@@ -135,6 +136,12 @@ impl<'a> Changes<'a> {
                 return Ok(());
             }
         }
+        // Codes and scales are not values: a code that is off by one may be another value in any of its packed elements.
+        let has_values = [old, new]
+            .map(Tensor::layout)
+            .into_iter()
+            .all(|layout| matches!(layout, Layout::Dense | Layout::SparseCsr | Layout::SparseCoo));
+        let tolerance = tolerance.map(|own| if has_values { own } else { Tolerance::EXACT });
         for change in &mut self.components {
             let Some([one, other]) = change.places.filter(|_| change.content) else { continue };
             let both = old.component_at(one).zip(new.component_at(other));
@@ -191,8 +198,8 @@ fn meaning<'a>(component: &Component<'a>) -> ElementType<'a> {
 }
 
 impl Changes<'_> {
-    /// Formats the changes separated by commas, with at most [`LISTED`] components and attributes. `elements` is
-    /// the difference of the values.
+    /// Formats the changes, separated by commas. An ellipsis replaces components and attributes after the first [`LISTED`].
+    /// `elements` is the difference of the values of the tensor, or of all tensors that the text describes.
     pub(super) fn text(&self, elements: Option<&Measure>) -> String {
         let mut texts = Vec::new();
         texts.extend(self.layout.as_ref().map(|layout| format!("layout {layout}")));

@@ -96,7 +96,8 @@ pub(super) struct Numbers {
     pub(super) cosine: Option<f64>,
 }
 
-/// Formats the counts and, of the numbers, those that say most. The JSON document has them all.
+/// Formats the number of changed elements, the largest difference, the relative norm, the cosine, and the counts of pairs with NaN
+/// or infinity. The mean and the relative difference are only in the JSON document.
 impl fmt::Display for Measure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} of {} elements changed", grouped(self.changed), grouped(self.count))?;
@@ -113,9 +114,10 @@ impl fmt::Display for Measure {
         if self.new_nan > 0 {
             write!(f, ", {} new NaN", grouped(self.new_nan))?;
         }
+        let whose = if self.new_nan > 0 { "more" } else { "of them" };
         match self.not_finite.saturating_sub(self.new_nan) {
             0 => Ok(()),
-            count => write!(f, ", {} of them not finite", grouped(count)),
+            count => write!(f, ", {} {whose} not finite", grouped(count)),
         }
     }
 }
@@ -305,8 +307,8 @@ fn reserved<T>(count: usize) -> Result<Vec<T>, OutOfMemory> {
     Ok(items)
 }
 
-/// Compares the elements of two sides, and counts those that differ by more than `tolerance` if there is one. Returns `None` if one
-/// side has more elements.
+/// Compares the elements of two sides, and counts the elements that differ by more than `tolerance` if there is one. Returns `None`
+/// if one side has more elements.
 ///
 /// # Errors
 /// The index (0 or 1) of the side that cannot be read, and the error.
@@ -314,8 +316,10 @@ pub(super) fn measure(
     mut sides: [Elements<'_>; 2],
     tolerance: Option<Tolerance>,
 ) -> Result<Option<Measure>, (usize, Error)> {
-    let mut sum = Sum { tolerance, ..Sum::default() };
     let is_numeric = sides.iter().all(|side| side.is_numeric);
+    // An index that is off by one is another element, however large the index is.
+    let tolerance = tolerance.map(|own| if is_numeric { own } else { Tolerance::EXACT });
+    let mut sum = Sum { tolerance, ..Sum::default() };
     loop {
         for (place, side) in sides.iter_mut().enumerate() {
             side.fill().map_err(|error| (place, error))?;
@@ -365,7 +369,7 @@ impl Sum {
             self.beyond = self.beyond.saturating_add(changed);
             return;
         };
-        // Every element becomes two numbers: the parts of a complex number, or a number and 0.
+        // A complex number becomes two values, its parts. Any other number becomes one value.
         let [olds, news] = &mut self.values;
         for (values, kind, bytes) in [(&mut *olds, kind, old), (&mut *news, other, new)] {
             values.clear();
@@ -384,10 +388,11 @@ impl Sum {
         let values = olds.chunks(parts(kind)).zip(news.chunks(parts(other)));
         let bytes = old.chunks(width).zip(new.chunks(other.width()));
         for ((one, another), (old, new)) in values.zip(bytes) {
-            let is_equal = |(one, other): (&f64, &f64)| {
-                one.partial_cmp(other) == Some(Ordering::Equal) || one.is_nan() && other.is_nan()
+            let is_equal = |(one, other): (f64, f64)| {
+                one.partial_cmp(&other) == Some(Ordering::Equal) || one.is_nan() && other.is_nan()
             };
-            if if same_kind { old == new } else { one.iter().zip(another).all(is_equal) } {
+            let both = || complex(one).into_iter().zip(complex(another));
+            if if same_kind { old == new } else { both().all(is_equal) } {
                 continue;
             }
             self.found.changed = self.found.changed.saturating_add(1);
@@ -397,12 +402,12 @@ impl Sum {
             }
             let (mut difference, magnitude, larger) = match (one, another) {
                 ([one], [other]) => ((one - other).abs(), one.abs(), one.abs().max(other.abs())),
-                ([one, one_i], [other, other_i]) => {
-                    let magnitude = one.hypot(*one_i);
-                    let larger = magnitude.max(other.hypot(*other_i));
+                _ => {
+                    let ([one, one_i], [other, other_i]) = (complex(one), complex(another));
+                    let magnitude = one.hypot(one_i);
+                    let larger = magnitude.max(other.hypot(other_i));
                     ((one - other).hypot(one_i - other_i), magnitude, larger)
                 }
-                _ => [f64::NAN; 3].into(),
             };
             if larger >= EXACT && same_kind {
                 difference = exact(kind, old, new).unwrap_or(difference);
@@ -439,6 +444,11 @@ impl Sum {
         self.found.beyond = self.tolerance.map(|_| self.beyond);
         self.found
     }
+}
+
+/// Returns the real and the imaginary part of an element of one or two parts.
+fn complex(parts: &[f64]) -> [f64; 2] {
+    [parts.first(), parts.get(1)].map(|part| part.copied().unwrap_or_default())
 }
 
 /// Returns the difference of two 64-bit integers. The integers are subtracted before they are converted, because an `f64` does

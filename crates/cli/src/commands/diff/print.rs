@@ -25,12 +25,12 @@ use zten::num::u64_from_usize;
 struct Folded<'a> {
     /// The first of the tensors.
     first: &'a Object<'a>,
-    /// The change without its numbers.
+    /// The text of the change, without the numbers of `elements`.
     text: Rc<str>,
     /// The difference of all values of the tensors, if they were compared.
     elements: Option<Measure>,
-    /// The order of magnitude of the difference of the values. Tensors that changed by a tenth of the others, or by ten times as
-    /// much, get lines of their own, so that no line hides one that stands out.
+    /// The power of ten of the relative norm of the difference. Only tensors with the same power are folded into one line, so that a
+    /// tensor that changed ten times as much as the others has its own line.
     magnitude: Option<i64>,
     count: u64,
 }
@@ -149,7 +149,7 @@ fn leaves<'a>(objects: impl IntoIterator<Item = &'a Object<'a>>) -> Vec<Leaf<'a,
     objects.into_iter().map(|object| Leaf::new(object.name, Folded::new(object))).collect()
 }
 
-/// Returns the number of tensors of a line, or nothing for a single one.
+/// Formats the number of tensors of a line, as in ` (3 tensors)`. Returns an empty text for a single tensor.
 fn count(count: u64) -> String {
     if count == 1 { String::new() } else { format!(" ({} tensors)", grouped(count)) }
 }
@@ -163,7 +163,8 @@ struct Line<'a> {
     change: Folded<'a>,
 }
 
-/// Returns a line for each leaf, except that leaves with the same change of anything but values, such as the dtype, share one line.
+/// Returns the lines for `leaves`. Leaves whose values did not change share a line if their other changes, such as those of the
+/// dtype, are the same. Each other leaf has its own line.
 fn merged<'a>(leaves: Vec<Leaf<'a, Folded<'a>>>) -> Vec<Line<'a>> {
     let (mut lines, mut first) = (Vec::<Line<'a>>::new(), HashMap::new());
     for Leaf { name, item: change, .. } in leaves {

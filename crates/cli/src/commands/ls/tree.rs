@@ -1,4 +1,5 @@
-//! `--tree`: a tree of tensors by the dots in their names, in which tensors whose names differ only in numbers are one row.
+//! `zten ls --tree`: prints tensors as a tree, grouped at the dots in their names. Tensors whose names differ only in numbers share
+//! one row.
 
 use std::cmp::Ordering;
 use std::io::{self, Write};
@@ -59,7 +60,7 @@ impl Fold for Tensors<'_> {
     }
 }
 
-/// Prints the tree of the selected tensors, `depth` levels of it.
+/// Prints the tree of the selected tensors: its outermost `depth` levels.
 pub(super) fn list(out: &mut dyn Write, selection: &Selection<'_>, depth: usize) -> io::Result<()> {
     let leaves = selection.objects().map(|object| Leaf::new(object.name(), Tensors::new(object)));
     let columns = [

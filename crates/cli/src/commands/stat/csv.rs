@@ -43,24 +43,19 @@ pub(super) fn print(out: &mut dyn Write, found: &[(Tensor<'_>, Found)]) -> io::R
     Ok(())
 }
 
-/// Returns a name as it is, or between quotes with escapes if it contains a character that is escaped. A name that begins as a
-/// formula does is quoted, too: a spreadsheet would compute the formula, and the file that holds the name is untrusted.
+/// Returns a name as it is, or between quotes with escapes if it contains a character that is escaped.
 fn name(name: &str) -> String {
-    let is_formula = name.starts_with(['=', '+', '-', '@']);
-    if is_formula || Escaped(name).to_string() != name {
-        Quoted(name).to_string()
-    } else {
-        name.to_owned()
-    }
+    let escaped = Escaped(name).to_string();
+    if escaped == name { escaped } else { format!("\"{escaped}\"") }
 }
 
-/// Puts `text` between quotes if it contains a character that has a meaning in comma-separated values.
+/// Returns `text` as a field. A text that begins as a formula does is quoted: a spreadsheet would compute the formula, and the file
+/// that holds the name of the tensor, layout or dtype is untrusted. A text that contains a quote or a comma is put between quotes, in
+/// which quotes are doubled.
 fn field(text: &str) -> String {
-    if text.contains(['"', ',']) {
-        format!("\"{}\"", text.replace('"', "\"\""))
-    } else {
-        text.to_owned()
-    }
+    let is_formula = text.starts_with(['=', '+', '-', '@']);
+    let text = if is_formula { Quoted(text).to_string() } else { text.to_owned() };
+    if text.contains(['"', ',']) { format!("\"{}\"", text.replace('"', "\"\"")) } else { text }
 }
 
 #[cfg(test)]

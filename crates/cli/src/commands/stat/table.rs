@@ -8,7 +8,7 @@ use zten::num::u64_from_usize;
 use zten::number::Kind;
 use zten_report::statistics::Statistics;
 
-use super::{Found, Read, totals};
+use super::{Found, Read, Total, totals};
 use crate::commands::ls::kind;
 use crate::input::file::counted;
 use crate::output::progress;
@@ -25,7 +25,7 @@ const STORED: &str = "STORED";
 const IMPLIED: &str = "IMPLIED";
 const SKIPPED: &str = "SKIPPED";
 
-/// Prints a line for each tensor, a line for each dtype if there are several, and the totals.
+/// Prints a line for each tensor, a line for each dtype, and a line with the totals.
 pub(super) fn print(out: &mut dyn Write, found: &[(Tensor<'_>, Found)]) -> io::Result<()> {
     let mut skipped: Vec<(String, u64)> = Vec::new();
     let (mut all, mut is_sparse) = (Statistics::default(), false);
@@ -94,7 +94,7 @@ fn by_dtype(
     all: &Statistics,
 ) -> io::Result<()> {
     let totals = totals(found);
-    if totals.iter().all(|total| total.tensors <= 1) && totals.len() <= 1 {
+    if let [] | [Total { tensors: 1, .. }] = &*totals {
         return Ok(());
     }
     let columns = [
@@ -165,7 +165,7 @@ fn numbers(kind: Kind, statistics: &Statistics) -> [String; 7] {
     ]
 }
 
-/// Formats a number in at most four digits, or in three digits and an exponent.
+/// Formats a number in about nine columns: with one to six decimals, or with three digits and an exponent. Returns `-` for `None`.
 fn rounded(value: Option<f64>) -> String {
     let Some(value) = value else { return "-".to_owned() };
     let size = value.abs();
