@@ -414,6 +414,14 @@ impl<'o> Builder<'o> {
         self.name_finding(kind, name);
     }
 
+    /// Adds `error` as [`found`](Self::found) does, and keeps the names of all that the error is about.
+    #[cfg(feature = "detect")]
+    pub(crate) fn found_named(&mut self, error: Error, names: Vec<String>) {
+        let kind = error.kind();
+        self.found(error);
+        names.into_iter().for_each(|name| self.name_finding(kind, name));
+    }
+
     /// Adds `name` to the names of what the findings of this `kind` are about.
     fn name_finding(&mut self, kind: ErrorKind, name: String) {
         let finding = self.findings.iter_mut().find(|finding| finding.error.kind() == kind);

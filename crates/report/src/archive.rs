@@ -57,9 +57,17 @@ pub fn archive<'a, I: Iterator<Item = Tensor<'a>>>(
 /// Returns the sentence that says which values of a file its archive leaves out, because zten has no form for them; `None` if
 /// nothing is left out.
 pub fn left_out(manifest: &Manifest<impl AsRef<[u8]>>) -> Option<String> {
-    let mut notes = manifest.findings().iter().map(Finding::error);
-    let note = notes.find(|note| note.rule() == Some("torch-left-out"))?;
-    Some(note.sentence().to_string())
+    Some(left_out_note(manifest)?.error().sentence().to_string())
+}
+
+/// Returns the names of the values that the archive leaves out, each with its kind. Only so many names are known that they take at most
+/// 1 MiB.
+pub fn left_out_names(manifest: &Manifest<impl AsRef<[u8]>>) -> &[String] {
+    left_out_note(manifest).map_or(&[], Finding::names)
+}
+
+fn left_out_note(manifest: &Manifest<impl AsRef<[u8]>>) -> Option<&Finding> {
+    manifest.findings().iter().find(|note| note.error().rule() == Some("torch-left-out"))
 }
 
 /// Describes a shard.

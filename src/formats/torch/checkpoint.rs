@@ -60,7 +60,7 @@ impl Checkpoint<'_, '_> {
                 }
             }
         }
-        let left_out = walk.into_left_out();
+        let mut left_out = walk.into_left_out();
         let is_complete = tensors.is_complete && left_out.is_empty();
         self.storages.check_made(&self.pickle, &limits, self.is_big)?;
         // A storage that no tensor uses may belong to a value that is left out.
@@ -72,7 +72,7 @@ impl Checkpoint<'_, '_> {
             self.builder.attributes(&attributes).map_err(format_error)?;
         }
         if let Some(note) = left_out.note(self.pickle.dropped)? {
-            self.builder.found(note.into());
+            self.builder.found_named(note.into(), left_out.take_names());
         }
         self.note_beyond_torch();
         self.note_globals()?;

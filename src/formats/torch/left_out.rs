@@ -5,7 +5,7 @@ use alloc::string::String;
 use alloc::vec::Vec;
 use core::fmt::{Display, Write as _};
 
-use crate::escape::Short;
+use crate::escape::{self, Short};
 use crate::formats::error::{FormatError, copied};
 use crate::formats::rules::Rule;
 
@@ -15,12 +15,20 @@ use super::pickle::Dropped;
 /// costs no more time and memory.
 const MOST: usize = 16;
 
+/// The largest number of bytes of all names of values. Many short keys can stand below one long key, so names could otherwise take
+/// much more memory than the pickle. Values beyond this number are counted and have no names.
+const MOST_NAMED: usize = 1 << 20;
+
 /// Values that are left out, by kind.
 #[derive(Default)]
 pub(super) struct LeftOut {
     kinds: Vec<Kind>,
     /// The number of values whose kind is not among the first [`MOST`] kinds.
     others: u64,
+    /// The name of each value with its kind, for programs that list all of them.
+    names: Vec<String>,
+    /// The number of bytes of `names`.
+    named: usize,
 }
 
 /// The values of one kind.
@@ -41,6 +49,12 @@ impl LeftOut {
     /// Counts the value called `name`, which is of the kind `what`.
     pub(super) fn add(&mut self, what: impl Display, name: &str) -> Result<(), FormatError> {
         let what = copied(what)?;
+        let length = name.len().saturating_add(what.len()).saturating_add(size_of::<String>());
+        self.named = self.named.saturating_add(length);
+        if self.named <= MOST_NAMED {
+            self.names.try_reserve(1).map_err(|_| FormatError::memory())?;
+            self.names.push(copied(format_args!("{} ({what})", escape::quoted(name)))?);
+        }
         if let Some(known) = self.kinds.iter_mut().find(|known| known.what == what) {
             known.count = known.count.saturating_add(1);
         } else if self.kinds.len() < MOST {
@@ -51,6 +65,11 @@ impl LeftOut {
             self.others = self.others.saturating_add(1);
         }
         Ok(())
+    }
+
+    /// Removes and returns the names of the values, each with its kind.
+    pub(super) fn take_names(&mut self) -> Vec<String> {
+        core::mem::take(&mut self.names)
     }
 
     /// Returns the note on everything that is left out, with the parts that the machine has `dropped`; `None` if nothing is left

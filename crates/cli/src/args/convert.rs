@@ -33,6 +33,9 @@ pub(crate) struct Convert {
     /// Replace the file that is at OUT
     #[arg(long)]
     pub(crate) force: bool,
+    /// Also list each value of a checkpoint that is left out because it is neither a tensor nor an attribute
+    #[arg(long)]
+    pub(crate) verbose: bool,
     /// Compress every component of a .zt file, at a level from 1 (fast) to 5 (small)
     #[arg(
         long,

@@ -74,6 +74,9 @@ pub(crate) struct Ls {
     /// value as JSON
     #[arg(long, value_name = "KEY", conflicts_with_all = ["patterns", "sort", "tree", "json"])]
     pub(crate) attribute: Option<String>,
+    /// Also list each value of a checkpoint that is left out because it is neither a tensor nor an attribute
+    #[arg(long, conflicts_with = "json")]
+    pub(crate) verbose: bool,
     /// Print one JSON document for each file, with exact values (see docs/json.md)
     #[arg(long)]
     pub(crate) json: bool,

@@ -20,7 +20,7 @@ use std::io::{self, BufWriter, Seek, SeekFrom, Write};
 
 use zten::formats::write::WrittenFormat;
 use zten::num::u64_from_usize;
-use zten_report::archive::left_out;
+use zten_report::archive::{left_out, left_out_names};
 
 use crate::args::Convert;
 use crate::commands::Create;
@@ -67,7 +67,7 @@ fn write(
         let out = created.map_err(|error| Box::new(Problem::io(&args.output, &error)))?;
         let mut out = Counted::new(out);
         let Written { objects, mut notes, left_out } = convert(args, &archive, &mut out, plan)?;
-        add_left_out(&mut notes, &archive);
+        add_left_out(&mut notes, args, &archive);
         let flushed = out.flush();
         flushed.map_err(|error| Box::new(Problem::io(&args.output, &error)))?;
         let (input, output) = (summary::input(&archive), out.length);
@@ -138,6 +138,10 @@ fn convert(
 }
 
 /// Adds the line about values that the archive of a checkpoint leaves out to the `notes` for the user.
-fn add_left_out(notes: &mut Vec<String>, archive: &FileWithShards) {
+fn add_left_out(notes: &mut Vec<String>, args: &Convert, archive: &FileWithShards) {
     notes.extend(left_out(archive.manifest()));
+    if args.verbose {
+        let names = left_out_names(archive.manifest()).iter();
+        notes.extend(names.map(|name| format!("left out: {name}")));
+    }
 }

@@ -9,7 +9,7 @@ use std::io::{self, Write};
 use zten::State;
 use zten::finding::grouped;
 use zten::num::u64_from_usize;
-use zten_report::archive::{archive as describe, left_out};
+use zten_report::archive::{archive as describe, left_out, left_out_names};
 use zten_report::blocks::{reason, state};
 use zten_report::totals::FileTotals;
 
@@ -114,10 +114,11 @@ fn list(
     if !states.is_empty() {
         table::list(out, states)?;
     }
-    match left_out(archive.manifest()) {
-        Some(sentence) => writeln!(out, "{sentence}"),
-        None => Ok(()),
+    if let Some(sentence) = left_out(archive.manifest()) {
+        writeln!(out, "{sentence}")?;
     }
+    let names = left_out_names(archive.manifest()).iter().filter(|_| args.verbose);
+    names.into_iter().try_for_each(|name| writeln!(out, "left out: {name}"))
 }
 
 /// The largest number of unread objects that the footer names, and of terminal columns for each name.

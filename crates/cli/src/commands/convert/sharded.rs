@@ -62,7 +62,7 @@ pub(super) fn convert(
         WrittenFormat::ZTensor => tensors::convert_sharded(args, archive, plan, &files)?,
         _ => export::archive_sharded(args, archive, plan, &files)?,
     };
-    super::add_left_out(&mut notes, archive);
+    super::add_left_out(&mut notes, args, archive);
     let (output, files) = (files.bytes.get(), files.count.get());
     Ok(Summary { objects, input: input(archive), output, files, notes, left_out })
 }
