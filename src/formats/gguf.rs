@@ -5,6 +5,8 @@
     expect(dead_code, reason = "the sizes of blocks are those of their records")
 )]
 pub(super) mod dequantize;
+#[cfg(all(feature = "std", feature = "write"))]
+pub(super) mod edit;
 mod header;
 mod input;
 mod known;
@@ -69,29 +71,51 @@ fn archive<'s>(
     Ok(Archive::from_parsed(source, parsed))
 }
 
-/// Reads and parses the header of a source of `length` bytes that begins with `start`. The number of bytes read is doubled
-/// until the header ends within them.
+/// Reads and parses the header of a source of `length` bytes that begins with `start`.
 pub(crate) fn open(
     source: &dyn ReadAt,
     length: u64,
-    mut start: Vec<u8>,
+    start: Vec<u8>,
     options: &OpenOptions,
 ) -> Result<Parsed, FormatError> {
-    if let Some(bytes) = in_memory(source, length) {
-        let parsed = parse(source, length, bytes, options)?;
-        return parsed.ok_or_else(|| FormatError::internal("a header goes on behind its file"));
-    }
-    loop {
-        if let Some(parsed) = parse(source, length, &start, options)? {
-            return Ok(parsed);
+    let file = File { source, length, options };
+    file.parse_header(start, &mut |start| parse(source, length, start, options))
+}
+
+/// What a parser makes of the first bytes of a file: `None` if the header extends beyond them.
+type Attempt<T> = Result<Option<T>, FormatError>;
+
+/// A file whose header is read.
+struct File<'f> {
+    source: &'f dyn ReadAt,
+    length: u64,
+    options: &'f OpenOptions,
+}
+
+impl File<'_> {
+    /// Passes the first bytes of the file to `parse`, which returns `None` if the header extends beyond them. The file begins with
+    /// `start`. The number of bytes read is doubled until the header ends within them.
+    fn parse_header<T>(
+        &self,
+        mut start: Vec<u8>,
+        parse: &mut dyn FnMut(&[u8]) -> Attempt<T>,
+    ) -> Result<T, FormatError> {
+        if let Some(bytes) = in_memory(self.source, self.length) {
+            let parsed = parse(bytes)?;
+            return parsed.ok_or_else(|| FormatError::internal("a header goes on behind its file"));
         }
-        let there = u64_from_usize(start.len());
-        let most = Input::new(&start, length, options.limit()).end();
-        let end = FIRST.max(there.saturating_mul(2)).min(most);
-        if end <= there {
-            return Err(FormatError::internal("a header goes on behind its end"));
+        loop {
+            if let Some(parsed) = parse(&start)? {
+                return Ok(parsed);
+            }
+            let there = u64_from_usize(start.len());
+            let most = Input::new(&start, self.length, self.options.limit()).end();
+            let end = FIRST.max(there.saturating_mul(2)).min(most);
+            if end <= there {
+                return Err(FormatError::internal("a header goes on behind its end"));
+            }
+            self.source.append_range(there..end, &mut start)?;
         }
-        source.append_range(there..end, &mut start)?;
     }
 }
 

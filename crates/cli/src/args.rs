@@ -56,6 +56,7 @@ Exit status:
 pub(crate) const EDIT_STATUS: &str = "\
 Examples:
   zten edit model.safetensors --set 'license=\"mit\"'
+  zten edit model.gguf --set 'general.name=My model' -o named.gguf
   zten edit model.zt --rename 's/^model\\.//' --unset epoch -o renamed.zt
 
 Digests stay as they are; the data is not read. The canonical form is not kept: zten convert --canonical writes it.
