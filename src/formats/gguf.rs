@@ -85,6 +85,31 @@ pub(crate) fn open(
 /// What a parser makes of the first bytes of a file: `None` if the header extends beyond them.
 type Attempt<T> = Result<Option<T>, FormatError>;
 
+/// Returns the offset in the file at which the data of the last tensor ends, as the header of a source of `length` bytes that begins
+/// with `start` says. Returns `None` if the length of a tensor is not known.
+pub(crate) fn data_end(
+    source: &dyn ReadAt,
+    length: u64,
+    options: &OpenOptions,
+) -> Result<Option<u64>, FormatError> {
+    let start = super::start(source, length)?;
+    let file = File { source, length, options };
+    file.parse_header(start, &mut |start| {
+        let input = Input::new(start, length, options.limit());
+        let (header, _, extents) = match Header::parse(input, options.limit()) {
+            Ok(parsed) => parsed,
+            Err(Stop::More) => return Ok(None),
+            Err(Stop::Failed(error)) => return Err(error),
+        };
+        let ends = extents.iter().filter(|extent| extent.bytes != Some(0)).map(|extent| {
+            let start = header.data.saturating_add(extent.offset);
+            Some(start.saturating_add(extent.bytes?))
+        });
+        let end = ends.reduce(|one, other| Some(one?.max(other?)));
+        Ok(Some(end.unwrap_or(Some(header.end))))
+    })
+}
+
 /// A file whose header is read.
 struct File<'f> {
     source: &'f dyn ReadAt,
