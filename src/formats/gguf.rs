@@ -5,7 +5,7 @@
     expect(dead_code, reason = "the sizes of blocks are those of their records")
 )]
 pub(super) mod dequantize;
-#[cfg(all(feature = "std", feature = "write"))]
+#[cfg(all(feature = "std", feature = "gguf", feature = "write"))]
 pub(super) mod edit;
 mod header;
 mod input;

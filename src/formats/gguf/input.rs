@@ -112,7 +112,7 @@ impl<'h> Input<'h> {
     }
 
     /// Returns the bytes from the offset `start` to the next byte.
-    #[cfg(all(feature = "std", feature = "write"))]
+    #[cfg(all(feature = "std", feature = "gguf", feature = "write"))]
     pub(super) fn since(&self, start: u64) -> &'h [u8] {
         let start = usize::try_from(start).unwrap_or(usize::MAX);
         self.bytes.get(start..self.at).unwrap_or_default()
