@@ -55,7 +55,7 @@ impl Call {
     }
 
     /// Returns the paths of the files that the command reads. For `check` these are only the named paths: see
-    /// [`Entries`](check::Entries) for the files in folders and lists.
+    /// `Entries` for the files in folders and lists.
     pub(crate) fn paths(&self) -> Vec<PathBuf> {
         match self {
             Self::Check(args) => args.files.clone(),
