@@ -332,6 +332,29 @@ fn start(source: &dyn ReadAt, length: u64) -> Result<Vec<u8>, FormatError> {
     Ok(start)
 }
 
+/// Returns the offset at which the data of the last tensor ends, as the header of a file of the given `format` says: bytes that follow
+/// belong to no tensor, and make the file invalid. The data is not read. Returns `None` if the format has no such header, or the header
+/// does not tell the length of a tensor. Only headers of safetensors and GGUF files are read.
+///
+/// # Errors
+/// The header is invalid or exceeds a limit of `options`, or the source cannot be read.
+pub fn data_end(
+    format: Format,
+    (source, length): (&dyn ReadAt, u64),
+    options: &OpenOptions,
+) -> Result<Option<u64>, Error> {
+    match format {
+        #[cfg(feature = "safetensors")]
+        Format::Safetensors => Ok(Some(safetensors::data_end(source, length, options)?)),
+        #[cfg(feature = "gguf")]
+        Format::Gguf => Ok(gguf::data_end(source, length, options)?),
+        _ => {
+            let _ = (source, length, options);
+            Ok(None)
+        }
+    }
+}
+
 /// Returns whether a file begins as zTensor files of any version do.
 pub fn is_ztensor(start: &[u8]) -> bool {
     [&b"ZTEN"[..], b"\x89ZT"].iter().any(|magic| start.starts_with(magic))

@@ -5,6 +5,8 @@
     expect(dead_code, reason = "the sizes of blocks are those of their records")
 )]
 pub(super) mod dequantize;
+#[cfg(all(feature = "std", feature = "gguf", feature = "write"))]
+pub(super) mod edit;
 mod header;
 mod input;
 mod known;
@@ -69,29 +71,76 @@ fn archive<'s>(
     Ok(Archive::from_parsed(source, parsed))
 }
 
-/// Reads and parses the header of a source of `length` bytes that begins with `start`. The number of bytes read is doubled
-/// until the header ends within them.
+/// Reads and parses the header of a source of `length` bytes that begins with `start`.
 pub(crate) fn open(
     source: &dyn ReadAt,
     length: u64,
-    mut start: Vec<u8>,
+    start: Vec<u8>,
     options: &OpenOptions,
 ) -> Result<Parsed, FormatError> {
-    if let Some(bytes) = in_memory(source, length) {
-        let parsed = parse(source, length, bytes, options)?;
-        return parsed.ok_or_else(|| FormatError::internal("a header goes on behind its file"));
-    }
-    loop {
-        if let Some(parsed) = parse(source, length, &start, options)? {
-            return Ok(parsed);
+    let file = File { source, length, options };
+    file.parse_header(start, &mut |start| parse(source, length, start, options))
+}
+
+/// What a parser makes of the first bytes of a file: `None` if the header extends beyond them.
+type Attempt<T> = Result<Option<T>, FormatError>;
+
+/// Returns the offset in the file at which the data of the last tensor ends, as the header of a source of `length` bytes that begins
+/// with `start` says. Returns `None` if the length of a tensor is not known.
+pub(crate) fn data_end(
+    source: &dyn ReadAt,
+    length: u64,
+    options: &OpenOptions,
+) -> Result<Option<u64>, FormatError> {
+    let start = super::start(source, length)?;
+    let file = File { source, length, options };
+    file.parse_header(start, &mut |start| {
+        let input = Input::new(start, length, options.limit());
+        let (header, _, extents) = match Header::parse(input, options.limit()) {
+            Ok(parsed) => parsed,
+            Err(Stop::More) => return Ok(None),
+            Err(Stop::Failed(error)) => return Err(error),
+        };
+        let ends = extents.iter().filter(|extent| extent.bytes != Some(0)).map(|extent| {
+            let start = header.data.saturating_add(extent.offset);
+            Some(start.saturating_add(extent.bytes?))
+        });
+        let end = ends.reduce(|one, other| Some(one?.max(other?)));
+        Ok(Some(end.unwrap_or(Some(header.end))))
+    })
+}
+
+/// A file whose header is read.
+struct File<'f> {
+    source: &'f dyn ReadAt,
+    length: u64,
+    options: &'f OpenOptions,
+}
+
+impl File<'_> {
+    /// Passes the first bytes of the file to `parse`, which returns `None` if the header extends beyond them. The file begins with
+    /// `start`. The number of bytes read is doubled until the header ends within them.
+    fn parse_header<T>(
+        &self,
+        mut start: Vec<u8>,
+        parse: &mut dyn FnMut(&[u8]) -> Attempt<T>,
+    ) -> Result<T, FormatError> {
+        if let Some(bytes) = in_memory(self.source, self.length) {
+            let parsed = parse(bytes)?;
+            return parsed.ok_or_else(|| FormatError::internal("a header goes on behind its file"));
         }
-        let there = u64_from_usize(start.len());
-        let most = Input::new(&start, length, options.limit()).end();
-        let end = FIRST.max(there.saturating_mul(2)).min(most);
-        if end <= there {
-            return Err(FormatError::internal("a header goes on behind its end"));
+        loop {
+            if let Some(parsed) = parse(&start)? {
+                return Ok(parsed);
+            }
+            let there = u64_from_usize(start.len());
+            let most = Input::new(&start, self.length, self.options.limit()).end();
+            let end = FIRST.max(there.saturating_mul(2)).min(most);
+            if end <= there {
+                return Err(FormatError::internal("a header goes on behind its end"));
+            }
+            self.source.append_range(there..end, &mut start)?;
         }
-        source.append_range(there..end, &mut start)?;
     }
 }
 

@@ -71,8 +71,7 @@ const NONE: &str = "not read";
 pub(crate) const DAMAGED: &str =
     "The file was cut or damaged. Fetch it again and compare its digest.";
 /// Advice for bytes after the last item of a file.
-pub(crate) const APPENDED: &str =
-    "Another program appended them, or the header is wrong. Compare the file with the original.";
+pub(crate) const APPENDED: &str = "Another program appended them, or the header is wrong. Compare the file with the original; `zten convert --trim` writes a safetensors or GGUF file without them.";
 /// Advice for a file that begins with the bytes of another format.
 pub(crate) const NO_HEADER: &str =
     "The file has another format than its name says, or its first bytes are damaged.";

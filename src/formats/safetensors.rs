@@ -119,6 +119,22 @@ pub(crate) fn open(
     finish(builder)
 }
 
+/// Returns the offset in the file at which the data of the last tensor ends, as the header of a source of `length` bytes says.
+pub(crate) fn data_end(
+    source: &dyn ReadAt,
+    length: u64,
+    options: &OpenOptions,
+) -> Result<u64, FormatError> {
+    let mut start = Vec::new();
+    read(source, length, &mut start, options.limit())?;
+    let header = header(&start, length, options.limit())?;
+    let (mut entries, mut end) = (Entries::new(header, LENGTH, options.limit())?, 0);
+    while let Some(entry) = entries.next()? {
+        end = entry.data_offsets.1.max(end);
+    }
+    Ok(LENGTH.saturating_add(u64_from_usize(header.len())).saturating_add(end))
+}
+
 /// Reads and parses the header of a source of `length` bytes, and returns an archive without attributes, and the metadata.
 pub(crate) fn archive<'s>(
     source: &'s dyn ReadAt,

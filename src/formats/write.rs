@@ -11,6 +11,11 @@ mod declared;
 mod draft;
 mod element;
 mod format;
+/// Editing the header of a GGUF file: other metadata and names, for data that stays as it is.
+#[cfg(feature = "gguf")]
+pub mod gguf {
+    pub use crate::formats::gguf::edit::{EditedHeader, HeaderEdit, edit_header};
+}
 mod metadata;
 mod npy;
 mod npz;

@@ -27,7 +27,7 @@ pub(crate) use call::Call;
 pub(crate) use cat::{Cat, HELP as CAT_HELP};
 pub(crate) use check::Check;
 pub(crate) use color::Color;
-pub(crate) use convert::{Convert, Digest, Float, Select, Tied, To, arguments};
+pub(crate) use convert::{Convert, Digest, Float, OutFormat, Select, Tied, To, arguments};
 pub(crate) use diff::{Diff, Tolerance};
 pub(crate) use edit::Edit;
 pub(crate) use hash::{ContentAlgorithm, Hash};
@@ -45,6 +45,7 @@ pub(crate) const CONVERT_STATUS: &str = "\
 Examples:
   zten convert model.safetensors model.zt --to 2 --zstd
   zten convert model.safetensors.index.json model.safetensors
+  zten convert model.pt - --format safetensors | ssh host 'cat > model.safetensors'
   zten convert model.zt small.safetensors --only 'layers.[0-3].*' --dtype bf16 --rename 's/^layers\\.//'
 
 Exit status:
@@ -56,6 +57,7 @@ Exit status:
 pub(crate) const EDIT_STATUS: &str = "\
 Examples:
   zten edit model.safetensors --set 'license=\"mit\"'
+  zten edit model.gguf --set 'general.name=My model' -o named.gguf
   zten edit model.zt --rename 's/^model\\.//' --unset epoch -o renamed.zt
 
 Digests stay as they are; the data is not read. The canonical form is not kept: zten convert --canonical writes it.

@@ -37,7 +37,7 @@ fn main() -> ExitCode {
     if let Some(code) = child() {
         return code;
     }
-    let args = match Args::try_parse_from(args::arguments()) {
+    let mut args = match Args::try_parse_from(args::arguments()) {
         Ok(args) => args,
         Err(error) => {
             // If the message cannot be printed, the exit status still reports the error.
@@ -59,7 +59,7 @@ fn main() -> ExitCode {
         zten_sandbox::without_backtraces();
     }
     let mut app = App::new();
-    let written = match &args.command {
+    let written = match &mut args.command {
         Command::Call(call) => run::run(&mut app, call, mode),
         Command::Explain(args) => explain::run(&mut app, args),
         Command::Sandbox(args) => sandbox::run(&mut app, args, mode),

@@ -9,7 +9,7 @@ pub(crate) mod worker;
 
 use std::cell::{Cell, RefCell};
 use std::fs::{self, File};
-use std::io::{self, Write as _};
+use std::io::{self, Seek as _, Write as _};
 use std::path::PathBuf;
 
 use zten::write::FileSink;
@@ -17,12 +17,21 @@ use zten_worker::Confinement;
 
 use crate::args::{Call, Check};
 use crate::commands::check::{Entries, Entry, Record};
-use crate::commands::{self, Create, Job, check, convert};
+use crate::commands::{self, Create, Job, check, convert, hash};
 use crate::output::app::App;
 use crate::output::report::Problem;
 
 /// Runs a command: in workers if `mode` asks for confinement or `--jobs` for several processes, and in this process otherwise.
-pub(crate) fn run(app: &mut App, call: &Call, mode: Confinement) -> io::Result<()> {
+pub(crate) fn run(app: &mut App, call: &mut Call, mode: Confinement) -> io::Result<()> {
+    if let Call::Hash(args) = call
+        && let ([list], true) = (&args.check[..], args.files.is_empty())
+    {
+        match hash::listed_files(args, list) {
+            Ok(files) => args.files = files,
+            Err(message) => return app.usage(message),
+        }
+    }
+    let call = &*call;
     let wants_jobs = matches!(call, Call::Check(Check { jobs: Some(_), .. }));
     #[cfg(target_os = "linux")]
     if mode.confines() || wants_jobs {
@@ -113,8 +122,14 @@ impl Create for Outputs<'_> {
         let is_same = self.shards.get().is_none_or(|first| first == shards);
         let output = output(self.call, number, shards).filter(|_| is_next && is_same);
         let (path, replaces) = output.ok_or(io::ErrorKind::InvalidInput)?;
-        let sink = FileSink::create(&path)?;
-        if !replaces && fs::symlink_metadata(&path).is_ok() {
+        let is_stdout = is_to_stdout(self.call);
+        let sink = if is_stdout {
+            // The formats need a file in which earlier bytes can be written last, and nothing is printed if the conversion fails.
+            FileSink::create(&std::env::temp_dir().join(format!("zten-{}", std::process::id())))?
+        } else {
+            FileSink::create(&path)?
+        };
+        if !is_stdout && !replaces && fs::symlink_metadata(&path).is_ok() {
             return Err(occupied());
         }
         let file = sink.file().try_clone()?;
@@ -125,6 +140,10 @@ impl Create for Outputs<'_> {
 
     fn publish(&self) -> Result<(), Box<Problem>> {
         for (path, replaces, sink) in self.created.take() {
+            if is_to_stdout(self.call) {
+                print(sink.file()).map_err(|error| Box::new(Problem::io(&path, &error)))?;
+                continue;
+            }
             let published = if replaces { sink.publish() } else { sink.publish_new() };
             published.map_err(|error| {
                 let error = match io::Error::from(error) {
@@ -136,6 +155,21 @@ impl Create for Outputs<'_> {
             })?;
         }
         Ok(())
+    }
+}
+
+/// Returns whether the command writes its only file to standard output.
+fn is_to_stdout(call: &Call) -> bool {
+    matches!(call, Call::Convert(args) if args.is_to_stdout())
+}
+
+/// Copies `file` from its beginning to standard output. A closed pipe is not an error: the reader has enough.
+fn print(mut file: &File) -> io::Result<()> {
+    file.rewind()?;
+    let mut out = io::stdout().lock();
+    match io::copy(&mut file, &mut out).and_then(|_| out.flush()) {
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(error),
+        _ => Ok(()),
     }
 }
 

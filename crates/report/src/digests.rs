@@ -1,7 +1,7 @@
 //! Lists of the digests of tensors. `docs/digests.md` describes their format.
 
 use std::borrow::Cow;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fmt::{self, Write as _};
 use std::io;
 use std::ops::Range;
@@ -403,6 +403,25 @@ impl DigestLists {
         lists
     }
 
+    /// Returns the paths of the files in the list, in their order and each once. A path that is no Unicode text is not returned, because
+    /// the list only shows it.
+    pub fn paths(&self) -> Vec<String> {
+        let mut seen = HashSet::new();
+        let shown = self.parts.iter().filter_map(|part| path_of(self.bytes(part)));
+        let paths = shown.filter(|shown| seen.insert(*shown)).filter_map(|shown| {
+            if !shown.starts_with('"') {
+                return Some(shown.to_owned());
+            }
+            name(shown).filter(|(_, rest)| rest.is_empty()).map(|(path, _)| path)
+        });
+        paths.collect()
+    }
+
+    /// Returns whether the list has a part for the path `file`, as `zten hash` shows it.
+    pub fn has(&self, file: &str) -> bool {
+        self.by_path.contains_key(file)
+    }
+
     /// Parses the digests of one file. `file` is the path of the file as `zten hash` shows it. If the list is of a single file,
     /// its path does not matter.
     ///
@@ -524,6 +543,9 @@ mod tests {
         // Line numbers in errors count from the start of the whole list, not of the part for the file.
         let error = digests(&format!("{a}{}", part("b", "?")), "b").unwrap_err();
         assert!(error.contains("line 6"), "{error}");
+        assert_eq!(DigestLists::new(format!("{two}{a}").into()).paths(), ["a", "b"]);
+        let odd = part(r#""x y\u{7f}""#, SUM);
+        assert_eq!(DigestLists::new(odd.into()).paths(), ["x y\u{7f}"]);
         // A list of a single file is used for a file of any name, here `b`.
         assert_eq!(digests(&a, "b"), Ok(part_of(&a)));
     }

@@ -18,9 +18,9 @@ use super::types::Type;
 use super::{known, value};
 
 /// The alignment of data, if the metadata has none.
-const ALIGNMENT: u64 = 32;
+pub(super) const ALIGNMENT: u64 = 32;
 /// The key of the alignment.
-const ALIGNMENT_KEY: &str = "general.alignment";
+pub(super) const ALIGNMENT_KEY: &str = "general.alignment";
 /// The smallest alignment that the format allows. All other alignments are multiples of it.
 const LEAST_ALIGNMENT: u32 = 8;
 /// The largest number of dimensions of a tensor. The specification names 4, "but this may change in the future", and tools for
@@ -189,7 +189,7 @@ impl<'h> Header<'h> {
 
 /// Reads the version, which must be 2 or 3, and sets the byte order of `input`. GGUF has no field for the byte order. A file is
 /// big-endian if the low 16 bits of its version are 0 when they are read as a little-endian number: other readers decide so, too.
-fn read_version(input: &mut Input<'_>) -> Result<(), Stop> {
+pub(super) fn read_version(input: &mut Input<'_>) -> Result<(), Stop> {
     let mut version = input.u32()?;
     if version.trailing_zeros() >= 16 {
         input.set_big_endian();
@@ -242,7 +242,7 @@ fn metadata(input: &mut Input<'_>, keys: u64, limits: &Limits) -> Result<Metadat
 }
 
 /// Parses the value of the alignment. `input` begins at the type of the value.
-fn read_alignment(mut input: Input<'_>) -> Result<u64, Stop> {
+pub(super) fn read_alignment(mut input: Input<'_>) -> Result<u64, Stop> {
     let start = input.at();
     let rule = Rule::GgufAlignment;
     if input.u32()? != value::U32 {
@@ -258,7 +258,11 @@ fn read_alignment(mut input: Input<'_>) -> Result<u64, Stop> {
 }
 
 /// Parses the description of a tensor.
-fn info<'h>(input: &mut Input<'h>, alignment: u64, limits: &Limits) -> Result<Info<'h>, Stop> {
+pub(super) fn info<'h>(
+    input: &mut Input<'h>,
+    alignment: u64,
+    limits: &Limits,
+) -> Result<Info<'h>, Stop> {
     let at = input.at();
     let name = input.text("the name of a tensor")?;
     let violation =

@@ -111,6 +111,13 @@ impl<'h> Input<'h> {
         self.most.min(self.length)
     }
 
+    /// Returns the bytes from the offset `start` to the next byte.
+    #[cfg(all(feature = "std", feature = "gguf", feature = "write"))]
+    pub(super) fn since(&self, start: u64) -> &'h [u8] {
+        let start = usize::try_from(start).unwrap_or(usize::MAX);
+        self.bytes.get(start..self.at).unwrap_or_default()
+    }
+
     /// Takes the next `length` bytes.
     fn take(&mut self, length: u64) -> Result<&'h [u8], Stop> {
         let end = self.at().checked_add(length).filter(|end| *end <= self.end());

@@ -15,12 +15,12 @@ pub(super) const I16: u32 = 3;
 pub(super) const U32: u32 = 4;
 pub(super) const I32: u32 = 5;
 pub(super) const F32: u32 = 6;
-const BOOL: u32 = 7;
+pub(super) const BOOL: u32 = 7;
 pub(super) const STRING: u32 = 8;
 pub(super) const ARRAY: u32 = 9;
 pub(super) const U64: u32 = 10;
 pub(super) const I64: u32 = 11;
-const F64: u32 = 12;
+pub(super) const F64: u32 = 12;
 
 /// The largest nesting depth of arrays. An array of scalars has depth 1.
 const DEPTH: usize = 16;

@@ -135,7 +135,7 @@ impl Inexpressible {
     }
 
     /// Creates the error for the attribute `key`, which the format cannot hold. `sentence` begins with a verb.
-    pub(super) fn attribute(key: &str, sentence: impl fmt::Display) -> Self {
+    pub(in crate::formats) fn attribute(key: &str, sentence: impl fmt::Display) -> Self {
         let quoted = escape::quoted(key);
         let sentence = format!("the attribute {quoted} {sentence}");
         Self { subject: Subject::Attribute(key.to_owned()), sentence }

@@ -33,7 +33,7 @@ pub(crate) enum Call {
     /// safetensors or NumPy file
     #[command(after_help = CONVERT_STATUS)]
     Convert(Convert),
-    /// Rename tensors and change attributes of a zTensor or safetensors file: its data is copied as it is, or shared by the
+    /// Rename tensors and change attributes of a zTensor, safetensors or GGUF file: its data is copied as it is, or shared by the
     /// file system, and a new file takes the place of the old one
     #[command(after_help = EDIT_STATUS)]
     Edit(Edit),

@@ -22,14 +22,20 @@ pub(crate) struct Convert {
     #[arg(value_name = "IN")]
     #[serde(with = "super::os_path")]
     pub(crate) input: PathBuf,
-    /// Write this file. Its suffix selects the format: .zt, .safetensors, .npz or .npy. The file appears when it is
-    /// complete. If the format cannot hold a tensor or attribute, an error names it, and no file is written
+    /// Write this file, or standard output if OUT is -. The suffix selects the format: .zt, .safetensors, .npz or .npy; for -,
+    /// --format does. The file appears when it is complete, and standard output gets its bytes then. If the format cannot hold a tensor or attribute, an error names it, and no file is written
     #[arg(value_name = "OUT")]
     #[serde(with = "super::os_path")]
     pub(crate) output: PathBuf,
+    /// Write this format to standard output, or to a file with another suffix
+    #[arg(long, value_name = "FORMAT")]
+    pub(crate) format: Option<OutFormat>,
     /// Write a .zt file of this generation (default: 1.2)
     #[arg(long, value_name = "GENERATION")]
     pub(crate) to: Option<To>,
+    /// Leave out the bytes that follow the last tensor of a safetensors or GGUF file, which make the file invalid
+    #[arg(long)]
+    pub(crate) trim: bool,
     /// Replace the file that is at OUT
     #[arg(long)]
     pub(crate) force: bool,
@@ -113,6 +119,26 @@ pub(crate) struct Select {
     /// replaces all matches in a name); may be given more than once, and is applied in that order
     #[arg(long, value_name = "OLD=NEW", value_parser = Rename::check)]
     pub(crate) rename: Vec<String>,
+}
+
+impl Convert {
+    /// Returns whether the output goes to standard output.
+    pub(crate) fn is_to_stdout(&self) -> bool {
+        self.output.as_os_str() == "-"
+    }
+}
+
+/// A format that is written, by its suffix.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum, Serialize, Deserialize)]
+pub(crate) enum OutFormat {
+    /// zTensor
+    Zt,
+    /// safetensors
+    Safetensors,
+    /// An archive of NumPy arrays
+    Npz,
+    /// One NumPy array
+    Npy,
 }
 
 /// A floating-point type.

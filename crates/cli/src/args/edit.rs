@@ -12,12 +12,12 @@ use crate::args::strictness::Strictness;
 #[derive(Debug, clap::Args, Serialize, Deserialize)]
 #[command(group = clap::ArgGroup::new("edits").required(true).multiple(true))]
 pub(crate) struct Edit {
-    /// Edit this zTensor (1.x or 2) or safetensors file
+    /// Edit this zTensor (1.x or 2), safetensors or GGUF file
     #[arg(value_name = "FILE")]
     #[serde(with = "super::os_path")]
     pub(crate) file: PathBuf,
-    /// Set an attribute of the file to a JSON value (in a safetensors file, a string), or to text if the value is no JSON; may
-    /// be given more than once
+    /// Set an attribute of the file to a JSON value (in a safetensors file, a string), or to text if the value is no JSON. In a
+    /// GGUF file the value keeps the type that it has; may be given more than once
     #[arg(long, value_name = "KEY=VALUE", value_parser = Set::check, group = "edits")]
     pub(crate) set: Vec<String>,
     /// Remove an attribute of the file; may be given more than once

@@ -13,6 +13,7 @@ Examples:
   zten hash --check model.digests model.safetensors
   zten hash a.safetensors b.safetensors > list
   zten hash --check list a.safetensors b.safetensors
+  zten hash -c models/list                      Check the files that the list names, from the folder models
   zten hash --content=sha256 model.zt
 
 Exit status:
@@ -24,8 +25,9 @@ Exit status:
 /// `zten hash`
 #[derive(Debug, clap::Args, Serialize, Deserialize)]
 pub(crate) struct Hash {
-    /// Read these files, of any format
-    #[arg(required = true, value_name = "FILE")]
+    /// Read these files, of any format. With --check, the files that the list names are read if none is given: they are found
+    /// from the folder of the list
+    #[arg(required_unless_present = "check", value_name = "FILE")]
     #[serde(with = "os_path::list")]
     pub(crate) files: Vec<PathBuf>,
     /// Compare the files with a list that `zten hash` has printed, and name each component that has changed, is

@@ -18,14 +18,17 @@ mod tensors;
 use std::fs::File;
 use std::io::{self, BufWriter, Seek, SeekFrom, Write};
 
+use zten::OpenOptions;
 use zten::formats::write::WrittenFormat;
+use zten::formats::{Detected, data_end, recognize};
 use zten::num::u64_from_usize;
 use zten_report::archive::{left_out, left_out_names};
 
 use crate::args::Convert;
 use crate::commands::Create;
-use crate::input::file::{FileWithShards, Opened};
+use crate::input::file::{FileWithShards, Opened, counted};
 use crate::output::app::App;
+use crate::output::progress;
 use crate::output::report::Problem;
 pub(crate) use failure::{Failure, problem};
 use left_out::LeftOut;
@@ -46,6 +49,9 @@ pub(crate) fn run(
         Ok(plan) => plan,
         Err(message) => return app.usage(message),
     };
+    if args.is_to_stdout() && progress::output_is_terminal() {
+        return app.usage("standard output is a terminal: redirect it, or name a file");
+    }
     match file.and_then(|file| write(args, file, create, &plan)) {
         Ok(summary) => summary.print(app, args, &plan),
         Err(problem) => app.problem(&problem),
@@ -59,8 +65,8 @@ fn write(
     create: &dyn Create,
     plan: &Plan,
 ) -> Result<Summary, Box<Problem>> {
-    let archive = archive(args, file)?;
-    let summary = if plan.shard_size.is_some() {
+    let (archive, trimmed) = archive(args, file)?;
+    let mut summary = if plan.shard_size.is_some() {
         sharded::convert(args, &archive, plan, create)?
     } else {
         let created = create.create(0, 0);
@@ -73,6 +79,10 @@ fn write(
         let (input, output) = (summary::input(&archive), out.length);
         Summary { objects, input, output, files: 1, notes, left_out }
     };
+    summary.notes.extend((trimmed > 0).then(|| {
+        let bytes = counted(trimmed, "byte");
+        format!("left out {bytes} after the last tensor")
+    }));
     create.publish()?;
     Ok(summary)
 }
@@ -111,9 +121,25 @@ impl Seek for Counted {
     }
 }
 
-/// Validates the manifest or header of the input.
-fn archive(args: &Convert, file: Opened) -> Result<FileWithShards, Box<Problem>> {
-    file.archive(&args.strictness.options())
+/// Validates the manifest or header of the input. With `--trim`, the input ends where its last tensor does; the number is that of
+/// the bytes that follow.
+fn archive(args: &Convert, mut file: Opened) -> Result<(FileWithShards, u64), Box<Problem>> {
+    let options = args.strictness.options();
+    let trimmed = if args.trim { trim(&mut file, &options)? } else { 0 };
+    Ok((file.archive(&options)?, trimmed))
+}
+
+/// Shortens `file` to the end of its last tensor, and returns the number of bytes that are left out.
+fn trim(file: &mut Opened, options: &OpenOptions) -> Result<u64, Box<Problem>> {
+    let failed = |error| Box::new(Problem::format_error(&file.path, &error, None));
+    let recognition = recognize(&file.file, file.length, &file.path).map_err(failed)?;
+    let Some(Detected::Read(format)) = recognition.detected(&file.path) else { return Ok(0) };
+    let end = data_end(format, (&file.file, file.length), options).map_err(failed)?;
+    // A file that is too short is not trimmed, and its error is found when it is opened.
+    let end = end.unwrap_or(file.length).min(file.length);
+    let trimmed = file.length.saturating_sub(end);
+    file.length = end;
+    Ok(trimmed)
 }
 
 /// The number of objects that were written, and notes for the user, one line each.

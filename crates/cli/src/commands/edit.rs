@@ -8,8 +8,9 @@ use std::fs::File;
 use std::io::{self, Write};
 use std::ops::Range;
 
-use zten::formats::write::Inexpressible;
+use zten::formats::write::gguf::{self, EditedHeader, HeaderEdit};
 use zten::formats::write::safetensors::{self, Dtype, Padding};
+use zten::formats::write::{self, Inexpressible};
 use zten::formats::{Format, Recognition, Recognized};
 use zten::num::u64_from_usize;
 use zten::write::{WriteOptions, Writer};
@@ -49,6 +50,10 @@ impl Edition {
             (None, "safetensors") => {
                 check_output(args, Recognized::Read(Format::Safetensors))?;
                 Self::of_safetensors(args, archive)
+            }
+            (None, "GGUF") => {
+                check_output(args, Recognized::Read(Format::Gguf))?;
+                Self::of_gguf(args, archive)
             }
             (None, format) => Err(other(args, &format!("{format} file"))),
         }
@@ -115,6 +120,31 @@ impl Edition {
         });
         let head = head.map_err(|failure| failed(failure, [&args.file, args.target()]))?;
         Ok(Self { head, kept: data..archive.file_len(), tail: Vec::new() })
+    }
+
+    /// Computes the new content of a GGUF file: a new header, followed by the data of the old file. The format puts the data at the
+    /// first aligned offset behind the header, so the file system shares blocks only if the header grows by whole blocks.
+    fn of_gguf(args: &Edit, archive: &FileWithShards) -> Result<Self, Box<Problem>> {
+        let count = archive.attributes().get::<u64>("split.count").ok().flatten();
+        if count.is_some_and(|count| count > 1) && !args.rename.is_empty() {
+            let sentence = "the file is one of several, whose tensors zten does not rename; zten convert writes one new file";
+            return Err(problem(args, sentence));
+        }
+        let selection = select(args, archive)?;
+        let attributes = changed(&archive.attributes(), &args.set, &args.unset);
+        let attributes = attributes.map_err(|sentence| problem(args, &sentence))?;
+        let new_name = |name: &str| selection.new_name(archive.get(name)?.ordinal());
+        let edit = HeaderEdit { attributes: &attributes.entries(), new_name: &new_name };
+        let (source, length) = (archive.source(), archive.file_len());
+        let edited = gguf::edit_header(source, length, &args.strictness.options(), &edit);
+        let EditedHeader { bytes, data } = edited.map_err(|failure| match failure {
+            write::Failure::Source(error) => {
+                Box::new(Problem::reading(&args.file, archive, &error))
+            }
+            write::Failure::Output(error) => Box::new(Problem::io(args.target(), &error)),
+            write::Failure::Inexpressible(why) => problem(args, &why.to_string()),
+        })?;
+        Ok(Self { head: bytes, kept: data..length, tail: Vec::new() })
     }
 
     /// Writes the new content to `new`, with the data of `old`.

@@ -1,7 +1,7 @@
 //! `zten hash`: prints a list of digests of a file's decoded components, or compares a file with such a list.
 
-use std::io::{self, Write as _};
-use std::path::Path;
+use std::io::{self, Read as _, Write as _};
+use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
 use serde::Serialize;
@@ -78,7 +78,42 @@ fn read_list(file: &Opened, of: &Path, most: u64) -> Result<Digests, Box<Problem
         read.map_err(|error| Box::new(Problem::opening(&file.path, &error)))?;
         LIST.get_or_init(|| DigestLists::new(text))
     };
-    lists.of(&escape::path(&remote::shown(of))).map_err(unusable)
+    let shown = escape::path(&remote::shown(of));
+    // A file is named as on the command line with which the list was made, or from the folder of the list.
+    let from_list = file.path.parent().and_then(|folder| of.strip_prefix(folder).ok());
+    let from_list =
+        from_list.map(escape::path).filter(|path| !lists.has(&shown) && lists.has(path));
+    lists.of(&from_list.unwrap_or(shown)).map_err(unusable)
+}
+
+/// Returns the files that the list of `zten hash --check LIST` names, in the folder of the list. Only the lines with the paths are
+/// looked at here: the list is parsed in the confined process.
+///
+/// # Errors
+/// The list cannot be read, is longer than the limit `manifest`, or names no file.
+pub(crate) fn listed_files(args: &Hash, list: &Path) -> Result<Vec<PathBuf>, String> {
+    let shown = escape::path(&remote::shown(list));
+    if list.as_os_str() == "-" || remote::is_remote(list) {
+        return Err(format!(
+            "{shown}: name the files too: only a list in a folder says where they are"
+        ));
+    }
+    let most = args.strictness.options().limit().manifest();
+    let failed = |error: &io::Error| format!("{shown}: {error}");
+    let (file, length) = zten::source::open_regular(list).map_err(|error| failed(&error))?;
+    if length > most {
+        return Err(format!(
+            "{shown}: list of digests of {length} bytes exceeds the limit manifest of {most} bytes"
+        ));
+    }
+    let mut text = Vec::new();
+    file.take(most).read_to_end(&mut text).map_err(|error| failed(&error))?;
+    let paths = DigestLists::new(text).paths();
+    if paths.is_empty() {
+        return Err(format!("{shown}: the list names no file: give the file to compare with it"));
+    }
+    let folder = list.parent().unwrap_or(Path::new(""));
+    Ok(paths.iter().map(|path| folder.join(path)).collect())
 }
 
 /// A verified file, with the digests of its components.

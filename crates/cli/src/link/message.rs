@@ -17,8 +17,8 @@ use crate::link::verdict::KindNumbers;
 pub(crate) enum Request<'a> {
     /// Text of the current job for a stream.
     Text(Stream, &'a str),
-    /// The bytes that have been read, and the bytes that will be read in total.
-    Progress(u64, u64),
+    /// The bytes that have been read, the bytes that will be read in total, and the milliseconds since the first was read.
+    Progress(u64, u64, u64),
     /// Asks for a sibling file of the input, or of the remote file, with this number.
     Find(u32, WireWant),
     /// Asks for an output file: its number, and the number of shards of the set (0 of 0 for a single file).

@@ -67,14 +67,36 @@ pub(crate) fn output_is_terminal() -> bool {
     terminals().output
 }
 
-/// Draws the progress line for `done` of `total` bytes.
-pub(crate) fn draw(done: u64, total: u64) {
+/// Draws the progress line for `done` of `total` bytes after `millis` milliseconds.
+pub(crate) fn draw(done: u64, total: u64, millis: u64) {
+    // Progress that cannot be shown is no reason to stop.
+    let _ = write!(io::stderr().lock(), "\r\x1b[2K{}", line(done, total, millis));
+}
+
+/// Returns the progress line: the share and the bytes that are done, the mean rate so far, and the time left at this rate.
+fn line(done: u64, total: u64, millis: u64) -> String {
     let done = done.min(total);
     let hundredths = u128::from(done).saturating_mul(100);
     let percent = hundredths.checked_div(total.into()).unwrap_or(100);
-    let (done, total) = (human(done), human(total));
-    // Progress that cannot be shown is no reason to stop.
-    let _ = write!(io::stderr().lock(), "\r\x1b[2K{percent:3} %  {done} of {total}");
+    let mut line = format!("{percent:3} %  {} of {}", human(done), human(total));
+    let thousand = u128::from(done).saturating_mul(1000);
+    let rate = thousand.checked_div(millis.into()).and_then(|rate| u64::try_from(rate).ok());
+    if let Some(rate) = rate.filter(|rate| *rate > 0) {
+        let left = total.saturating_sub(done).div_ceil(rate);
+        let left = duration(left);
+        line = format!("{line}  {}/s  {left} left", human(rate));
+    }
+    line
+}
+
+/// Formats a number of seconds with its two largest units: `42 s`, `3 min 05 s`, `2 h 10 min`.
+fn duration(seconds: u64) -> String {
+    let (minutes, hours) = (seconds / 60, seconds / 3600);
+    match seconds {
+        0..60 => format!("{seconds} s"),
+        60..3600 => format!("{minutes} min {:02} s", seconds % 60),
+        _ => format!("{hours} h {:02} min", minutes % 60),
+    }
 }
 
 /// Removes the progress line.
@@ -83,13 +105,14 @@ pub(crate) fn clear() {
 }
 
 /// Draws the progress line, or asks the broker to draw it.
-fn show(done: u64, total: u64) {
+fn show(done: u64, total: u64, elapsed: Duration) {
+    let millis = u64::try_from(elapsed.as_millis()).unwrap_or(u64::MAX);
     #[cfg(target_os = "linux")]
     if let Some(broker) = BROKER.get() {
-        let _ = broker.send(&Request::Progress(done, total));
+        let _ = broker.send(&Request::Progress(done, total, millis));
         return;
     }
-    draw(done, total);
+    draw(done, total, millis);
 }
 
 /// The progress of the work, which is drawn as a line on the terminal.
@@ -137,7 +160,7 @@ impl Progress {
             return;
         }
         *drawn = Some(Instant::now());
-        show(done, self.total);
+        show(done, self.total, self.start.elapsed());
     }
 }
 
@@ -180,5 +203,26 @@ impl ReadAt for Watched<'_> {
 
     fn identity(&self) -> Option<[u64; 2]> {
         self.identity
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_have_rate_and_time_left() {
+        assert_eq!(line(0, 1 << 30, 500), "  0 %  0 B of 1.0 GiB");
+        let half = line(1 << 29, 1 << 30, 2000);
+        assert_eq!(half, " 50 %  512.0 MiB of 1.0 GiB  256.0 MiB/s  2 s left");
+        assert_eq!(line(5, 0, 0), "100 %  0 B of 0 B");
+        assert!(line(1 << 20, 1 << 30, 1000).ends_with("1.0 MiB/s  17 min 03 s left"));
+        // Numbers of a worker that was taken over do no harm.
+        assert!(
+            line(u64::MAX, u64::MAX, 1).ends_with(" left")
+                || line(u64::MAX, u64::MAX, 1).ends_with("EiB")
+        );
+        assert_eq!(duration(59), "59 s");
+        assert_eq!(duration(3600 * 25 + 61), "25 h 01 min");
     }
 }

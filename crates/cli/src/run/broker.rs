@@ -476,10 +476,10 @@ impl<'a> Broker<'a> {
         let Some(Some(running)) = self.slots.get_mut(slot) else { return Ok(Ok(())) };
         match request {
             Request::Text(stream, text) => return self.text(app, slot, *stream, text),
-            Request::Progress(done, total) => {
+            Request::Progress(done, total, millis) => {
                 if progress::terminals().errors {
                     self.printer.has_line = true;
-                    progress::draw(*done, *total);
+                    progress::draw(*done, *total, *millis);
                 }
             }
             Request::Find(number, WireWant(want)) => return Ok(self.find(slot, *number, want)),

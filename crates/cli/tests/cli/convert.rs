@@ -14,7 +14,7 @@ use zten_testkit::safetensors;
 
 use super::{
     corpus_folder, ended, failed, hash_of, names_in, other_format, run, succeeded, succeeded_json,
-    zten,
+    succeeded_text, zten,
 };
 
 /// A folder of its own, and the command to be run in it.
@@ -447,4 +447,74 @@ fn wrong_usage() {
         assert_eq!(ended(&output).0, Some(2), "{} to {}", from.display(), to.display());
     }
     assert_eq!(folder.files(), [""; 0]);
+}
+
+#[test]
+fn standard_output_gets_the_whole_file_or_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let input = corpus_folder().join("accept/1.2.3/zstd.zt");
+    let input = input.to_str().unwrap();
+    for mode in [&[][..], &["--no-sandbox"]] {
+        for (options, name) in [
+            (&["--format=safetensors"][..], "x.safetensors"),
+            (&["--to=2"], "x.zt"),
+            (&["--format=npz"], "x.npz"),
+        ] {
+            let path = folder.path().join(name);
+            let to_file = &options[options.len() - usize::from(options[0] == "--to=2")..];
+            let path = path.to_str().unwrap();
+            succeeded_text(zten([&["convert", input, path, "--force"], to_file].concat()));
+            let output = zten([&["convert", input, "-"], options, mode].concat());
+            assert!(succeeded(output) == fs::read(path).unwrap(), "{name}");
+        }
+        let bad = corpus_folder().join("reject/bool-value--v12-2-first.zt");
+        let args = ["convert", bad.to_str().unwrap(), "-", "--format=npz"];
+        let output = zten([&args, mode].concat());
+        assert_eq!((output.status.code(), ended(&output).1), (Some(1), ""));
+    }
+    for (options, wanted) in [
+        (&["-"][..], "standard output has no suffix: choose a format with --format"),
+        (&["-", "--to=2", "--shard-size=1GB"], "--shard-size writes several files"),
+        (&["x.npz", "--format=zt"], "--format is another format than the suffix of OUT"),
+    ] {
+        let complaint = failed(zten([&["convert", input], options].concat()), 2);
+        assert!(complaint.contains(wanted), "{complaint}");
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn a_terminal_gets_no_file() {
+    use crate::terminal::{On, run};
+    let shown = run(On::Both, &[], ["convert", "accept/1.2.3/zstd.zt", "-", "--to=2"]);
+    let wanted = "standard output is a terminal: redirect it, or name a file\n";
+    assert_eq!(shown.terminal, wanted);
+}
+
+#[test]
+fn bytes_after_the_last_tensor_are_left_out_if_asked() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("out.zt");
+    let corpus = corpus_folder().join("other");
+    for name in
+        ["safetensors/accept/types.safetensors", "gguf/accept/tiny.gguf", "gguf/accept/padded.gguf"]
+    {
+        let whole = corpus.join(name);
+        let long = folder.path().join(whole.file_name().unwrap());
+        fs::write(&long, [fs::read(&whole).unwrap(), vec![7; 100]].concat()).unwrap();
+        let (long, out) = (long.to_str().unwrap(), out.to_str().unwrap());
+        let complaint = failed(zten(["convert", long, out, "--force"]), 1);
+        assert!(complaint.contains("--trim"), "{complaint}");
+        for mode in [&[][..], &["--no-sandbox"]] {
+            let args = ["convert", "--trim", "--force", long, out];
+            let text = succeeded_text(zten([&args, mode].concat()));
+            assert!(text.contains("\n  left out 1"), "{text}");
+            let same = zten(["diff", whole.to_str().unwrap(), out]);
+            assert_eq!(same.status.code(), Some(0), "{same:?}");
+        }
+        // A file that has no such bytes is converted as without the option.
+        let text =
+            succeeded_text(zten(["convert", "--trim", "--force", whole.to_str().unwrap(), out]));
+        assert!(!text.contains("left out 1"), "{text}");
+    }
 }

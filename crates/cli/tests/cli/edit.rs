@@ -185,7 +185,14 @@ fn what_cannot_be_edited_is_told_and_stays() {
     for (name, options, status, wanted) in [
         ("old.zt", set, 2, "a file of 0.1 cannot be edited; zten convert writes a new file"),
         ("x.npy", set, 2, "a .npy file cannot be edited; zten convert"),
-        ("x.gguf", set, 2, "a GGUF file cannot be edited; zten convert"),
+        ("x.gguf", &["--set=general.alignment=32"], 2, "says where the data of each tensor begins"),
+        ("x.gguf", &["--unset=general.alignment"], 2, "says where the data of each tensor begins"),
+        ("x.gguf", &["--set=split.count=2"], 2, "says how the files of a model belong together"),
+        ("x.gguf", &["--set=a=null"], 2, "the attribute \"a\" holds null, which GGUF has not"),
+        ("x.gguf", &["--set=a=[1,\"x\"]"], 2, "holds an array of values of several types"),
+        ("x.gguf", &["--set=a=[]"], 2, "whose elements have no type"),
+        ("x.gguf", &["--set=a=[[1]]"], 2, "holds an array, which GGUF has not"),
+        ("x.gguf", &["--rename=s/^.*$/x/"], 2, "two tensors would be named \"x\""),
         ("bad.zt", set, 1, "rule blob-alignment"),
         ("x.zt", &["--rename=model.a=model.b"], 2, "two tensors would be named \"model.b\""),
         ("x.zt", &["--rename=s/model.*/m/"], 2, "two tensors would be named \"m\""),
@@ -272,4 +279,116 @@ fn forty_thousand_attributes_are_set_and_removed() {
     let unset: Vec<_> = (0..40_000).map(|number| format!("--unset=key-{number}")).collect();
     edit(&path, &unset.iter().map(String::as_str).collect::<Vec<_>>());
     assert_eq!(content(&path).1.len(), 1);
+}
+
+/// What is taken back leaves every byte as it was, so types, descriptions and padding are kept.
+#[test]
+fn gguf_files_of_every_kind_are_edited_and_edited_back() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut edited = 0;
+    let corpus = corpus_folder().join("other/gguf/accept");
+    let names = names_in(&corpus, "");
+    let names: Vec<_> = names.iter().filter(|name| name.contains(".gguf")).collect();
+    for name in &names {
+        fs::copy(corpus.join(name), folder.path().join(name)).unwrap();
+    }
+    for name in names {
+        let path = folder.path().join(name);
+        let before = fs::read(&path).unwrap();
+        let is_split = name.contains("-of-00002") || name.contains("last-of-two");
+        let long = format!("zten.note={}", "ä".repeat(700));
+        let mut options = vec!["--set", &long, "--set=zten.list=[1,2]"];
+        if !is_split {
+            options.extend(["--rename", "s/$/.x/"]);
+        }
+        let output = run("edit", &path, &options);
+        let (status, out, why) = ended(&output);
+        if is_split {
+            let (status, why) = rejected(&path, &["--rename=s/$/.x/"]);
+            assert!(status == 2 && why.contains("one of several"), "{name}: {why}");
+        }
+        let longest_name = name == "name-255.gguf";
+        if longest_name {
+            assert!(status == Some(2) && why.contains("expected at most 255"), "{why}");
+            continue;
+        }
+        assert_eq!((status, why), (Some(0), ""), "{name}");
+        assert!(out.contains(": written ("), "{out}");
+        assert_ne!(fs::read(&path).unwrap(), before);
+        let mut options = vec!["--unset=zten.note", "--unset=zten.list"];
+        if !is_split {
+            options.extend(["--rename", r"s/\.x$//"]);
+        }
+        edit(&path, &[&options[..], &["-q"]].concat());
+        assert!(fs::read(&path).unwrap() == before, "{name}");
+        edited += 1;
+    }
+    assert!(edited > 30, "{edited}");
+}
+
+#[test]
+fn values_of_gguf_files_keep_their_types() {
+    for mode in MODES {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("x.gguf");
+        fs::copy(corpus_folder().join("other/gguf/accept/tiny.gguf"), &path).unwrap();
+        let before = fs::read(&path).unwrap();
+        let (tensors, attributes) = content(&path);
+        let options = [
+            &["--set=author=me & you", "--set=n=7", "--set=small=-1", "--set=wide=4294967296"][..],
+            &[
+                "--set=part=0.5",
+                "--set=on=true",
+                "--set=words=[\"a\",\"b\"]",
+                "--set=mixed=[1,2.5]",
+            ],
+            &["--rename", "s/^/new./"],
+            mode,
+        ];
+        edit(&path, &options.concat());
+        let (renamed, new) = content(&path);
+        let wanted: Vec<_> =
+            tensors.iter().map(|(name, bytes)| (format!("new.{name}"), bytes.clone())).collect();
+        assert_eq!(renamed, wanted);
+        assert!(attributes.iter().all(|own| new.contains(own)), "{new:?}");
+        let added = ["author", "n", "small", "wide", "part", "on", "words", "mixed"];
+        assert_eq!(new.len(), attributes.len() + added.len());
+        // The type of a value follows its key: 8 is a string, 4 a u32, 5 an i32, 10 a u64, 6 an f32, 7 a bool, 9 an array.
+        let bytes = fs::read(&path).unwrap();
+        let kind = |key: &str| {
+            let key = [&u64::try_from(key.len()).unwrap().to_le_bytes(), key.as_bytes()].concat();
+            let at = bytes.windows(key.len()).position(|window| window == key).unwrap();
+            bytes[at + key.len()]
+        };
+        let kinds = added.iter().map(|key| kind(key)).collect::<Vec<_>>();
+        assert_eq!(kinds, [8, 4, 5, 10, 6, 7, 9, 9]);
+        succeeded_text(zten(["check", path.to_str().unwrap()]));
+        // A changed value keeps its type, and another type is an error.
+        edit(&path, &[&["--set=small=5", "--set=part=2"], mode].concat());
+        let bytes = fs::read(&path).unwrap();
+        let value = |key: &str, length: usize| {
+            let at = bytes.windows(key.len()).position(|own| own == key.as_bytes()).unwrap();
+            bytes[at + key.len()..][..length].to_vec()
+        };
+        assert_eq!(value("small", 8), [5, 0, 0, 0, 5, 0, 0, 0]);
+        assert_eq!(value("part", 8), [&[6, 0, 0, 0], &2_f32.to_le_bytes()[..]].concat());
+        for (set, wanted) in [
+            ("--set=n=-1", "the attribute \"n\" is a u32 in the file, and -1 is not"),
+            ("--set=on=1", "the attribute \"on\" is a bool in the file, and 1 is not"),
+            (
+                "--set=author=7",
+                "is a string in the file, and 7 is not: put the value between quotes",
+            ),
+            ("--set=words=7", "the attribute \"words\" is an array in the file, and 7 is not"),
+            ("--set=n=[7]", "the attribute \"n\" is a u32 in the file, and no array"),
+            ("--set=words=[7]", "the attribute \"words\" is a string in the file, and 7 is not"),
+        ] {
+            let (status, why) = rejected(&path, &[&[set], mode].concat());
+            assert!(status == 2 && why.contains(wanted), "{set}: {why}");
+        }
+        let keys = added.iter().map(|key| format!("--unset={key}")).collect::<Vec<_>>();
+        let keys = keys.iter().map(String::as_str).chain(["--rename", "s/^new\\.//"]);
+        edit(&path, &[&keys.collect::<Vec<_>>()[..], mode].concat());
+        assert_eq!(fs::read(&path).unwrap(), before);
+    }
 }

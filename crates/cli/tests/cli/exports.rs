@@ -179,7 +179,7 @@ fn suffixes_and_options() {
         let why = failed(convert(&input, &folder.path().join(name), &[]), 2);
         assert_eq!(
             why,
-            "unknown format of OUT: expected a name that ends in .zt, .safetensors, .npz or .npy\n"
+            "unknown format of OUT: expected a name that ends in .zt, .safetensors, .npz or .npy, or --format\n"
         );
     }
     for suffix in ["safetensors", "npz", "npy"] {

@@ -8,7 +8,10 @@ use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 
 use crate::files::{entry, file, object, old_file, raw, write};
-use crate::{corpus_folder, ended, in_corpus, succeeded_json, succeeded_text, zten};
+use crate::{
+    command, corpus_folder, ended, failed, in_corpus, succeeded, succeeded_json, succeeded_text,
+    zten,
+};
 
 const HEADER: &str = "# zten digests 1\n";
 
@@ -316,4 +319,41 @@ fn several_files_have_a_list_each() {
     assert_eq!(text, named.repeat(2));
     let output = zten(["hash", &shown, "missing.zt", &shown]);
     assert_eq!((ended(&output).0, ended(&output).1), (Some(2), text.as_str()));
+}
+
+/// A list names its files from its own folder, wherever the command runs.
+#[test]
+fn files_of_a_list_are_found_from_its_folder() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::create_dir_all(folder.path().join("models/sub dir")).unwrap();
+    let corpus = corpus_folder().join("accept/1.2.3");
+    for (from, to) in [("scalar.zt", "a.zt"), ("zstd.zt", "sub dir/b.zt")] {
+        fs::copy(corpus.join(from), folder.path().join("models").join(to)).unwrap();
+    }
+    let of = |at: &str, args: &[&str]| {
+        command().args(args).current_dir(folder.path().join(at)).output().unwrap()
+    };
+    let list = succeeded(of("models", &["hash", "a.zt", "sub dir/b.zt"]));
+    fs::write(folder.path().join("models/list"), list).unwrap();
+    for mode in [&[][..], &["--no-sandbox"]] {
+        let text = succeeded_text(of(".", &[&["hash", "-c", "models/list"], mode].concat()));
+        let wanted = "models/a.zt: 4 of 4 components match\n\"models/sub dir/b.zt\": ";
+        assert!(text.starts_with(wanted) && text.ends_with(" components match\n"), "{text}");
+        let text = succeeded_text(of("models", &[&["hash", "-c", "list"], mode].concat()));
+        assert!(text.starts_with("a.zt: 4 of 4"), "{text}");
+        // A named file is looked up from the folder of the list, too.
+        let one = of(".", &[&["hash", "-c", "models/list", "models/a.zt"], mode].concat());
+        assert_eq!(succeeded_text(one), "models/a.zt: 4 of 4 components match\n");
+    }
+    fs::remove_file(folder.path().join("models/a.zt")).unwrap();
+    let output = of(".", &["hash", "-c", "models/list"]);
+    let (status, out, why) = ended(&output);
+    assert!(status == Some(2) && out.contains("b.zt") && why.contains("models/a.zt: "), "{why}");
+    let single = succeeded(of("models", &["hash", "sub dir/b.zt"]));
+    fs::write(folder.path().join("single"), single).unwrap();
+    let complaint = failed(of(".", &["hash", "-c", "single"]), 2);
+    let wanted = "single: the list names no file: give the file to compare with it\n";
+    assert_eq!(complaint, wanted);
+    assert_eq!(failed(of(".", &["hash", "-c", "none"]), 2).lines().count(), 1);
+    assert_eq!(of(".", &["hash"]).status.code(), Some(2));
 }

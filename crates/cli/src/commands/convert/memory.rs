@@ -34,7 +34,7 @@ fn measure(path: &Path, options: &[&str]) -> (u64, u64) {
     let plan = Plan::new(&args).unwrap();
     let mut out = Forgetful::default();
     let memory = allocation_counter::measure(|| {
-        let archive = archive(&args, Opened::open(path, &args.strictness).unwrap()).unwrap();
+        let (archive, _) = archive(&args, Opened::open(path, &args.strictness).unwrap()).unwrap();
         convert(&args, &archive, &mut out, &plan).unwrap();
     });
     (memory.bytes_max, u64::from_le_bytes(*out.last.first_chunk().unwrap()))

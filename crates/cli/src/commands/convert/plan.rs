@@ -12,7 +12,7 @@ use super::select::Selection;
 use super::sharded;
 use super::shared::Shared;
 use crate::args::attributes::{changed, with_texts};
-use crate::args::{Convert, Digest, Tied, To};
+use crate::args::{Convert, Digest, OutFormat, Tied, To};
 use crate::input::file::{FileWithShards, TensorFile};
 use crate::output::report::Problem;
 
@@ -39,12 +39,34 @@ pub(super) struct Selected {
     pub(super) left_out: LeftOut,
 }
 
+/// Returns the format of OUT: that of its suffix, or the one that `--format` names.
+fn target(args: &Convert) -> Result<WrittenFormat, &'static str> {
+    let asked = args.format.map(|format| match format {
+        OutFormat::Zt => WrittenFormat::ZTensor,
+        OutFormat::Safetensors => WrittenFormat::Safetensors,
+        OutFormat::Npz => WrittenFormat::Npz,
+        OutFormat::Npy => WrittenFormat::Npy,
+    });
+    match (WrittenFormat::from_path(&args.output), asked) {
+        (Some(own), Some(asked)) if own != asked => {
+            Err("--format is another format than the suffix of OUT")
+        }
+        (Some(format), _) | (None, Some(format)) => Ok(format),
+        // Only .zt files have generations.
+        (None, None) if args.is_to_stdout() && args.to.is_some() => Ok(WrittenFormat::ZTensor),
+        (None, None) if args.is_to_stdout() => {
+            Err("standard output has no suffix: choose a format with --format")
+        }
+        (None, None) => Err(
+            "unknown format of OUT: expected a name that ends in .zt, .safetensors, .npz or .npy, or --format",
+        ),
+    }
+}
+
 impl Plan {
     /// Returns the plan that the arguments ask for, or a message if options contradict each other.
     pub(super) fn new(args: &Convert) -> Result<Self, &'static str> {
-        let target = WrittenFormat::from_path(&args.output).ok_or(
-            "unknown format of OUT: expected a name that ends in .zt, .safetensors, .npz or .npy",
-        )?;
+        let target = target(args)?;
         let asks = args.canonical || args.zstd.is_some();
         if target != WrittenFormat::ZTensor && (asks || args.digest.is_some() || args.to.is_some())
         {
@@ -61,6 +83,9 @@ impl Plan {
             return Err("--saturate requires --dtype or --dequantize");
         }
         let shard_size = args.shard_size;
+        if shard_size.is_some() && args.is_to_stdout() {
+            return Err("--shard-size writes several files, and standard output is one");
+        }
         match target {
             _ if shard_size.is_none() => {}
             WrittenFormat::ZTensor if args.dequantize.is_some() => {

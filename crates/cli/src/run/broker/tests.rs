@@ -47,7 +47,7 @@ impl Random {
             }
             1 => Request::Text(Stream::Output, text[usize::try_from(self.next(6)).unwrap()]),
             2 => Request::Text(Stream::Errors, text[usize::try_from(self.next(6)).unwrap()]),
-            3 => Request::Progress(self.next(100), self.next(100)),
+            3 => Request::Progress(self.next(100), self.next(100), self.next(100)),
             4 => {
                 let mut message = postcard::to_allocvec(&(2_u8, number)).unwrap();
                 let want = want[usize::try_from(self.next(5)).unwrap()];
@@ -236,7 +236,7 @@ impl Player {
             6 => requests.extend([&[9][..], &self.random.bytes(40)].concat()),
             // The worker sleeps until the broker ends it.
             9 => {
-                put(requests, Request::Progress(0, 1));
+                put(requests, Request::Progress(0, 1, 1));
                 self.sleeps = true;
                 return false;
             }

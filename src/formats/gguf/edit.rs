@@ -1,0 +1,461 @@
+//! Editing: a header with other metadata and names, for data that stays as it is.
+//!
+//! What is not changed is copied byte by byte, so every value keeps its type and every tensor its description. A value that is
+//! changed keeps its type, too, because loaders look for the type as well as for the key.
+
+use alloc::format;
+use alloc::string::{String, ToString as _};
+use alloc::vec::Vec;
+
+use crate::cbor::{Array, Attributes, Chunks, Encoder, Item, Value};
+use crate::element::ByteOrder;
+use crate::error::{Error, OutOfMemory};
+use crate::escape;
+use crate::formats::error::FormatError;
+use crate::formats::write::{Failure, Inexpressible};
+use crate::limits::{Limits, OpenOptions};
+use crate::num::u64_from_usize;
+use crate::read_at::ReadAt;
+
+use super::header::{ALIGNMENT, ALIGNMENT_KEY, Header, info, read_alignment, read_version};
+use super::input::{Input, Stop};
+use super::{File, MAGIC, value};
+
+/// The beginning of the keys that say how the files of a model in several files belong together.
+const SPLIT: &str = "split.";
+
+/// The changes of a header.
+#[derive(Clone, Copy)]
+pub struct HeaderEdit<'e> {
+    /// All attributes of the new file. Those whose values are the old ones are copied as they are.
+    pub attributes: &'e Attributes<'e>,
+    /// Returns the new name of a tensor, or `None` if it keeps its name.
+    pub new_name: &'e dyn Fn(&str) -> Option<&'e str>,
+}
+
+impl core::fmt::Debug for HeaderEdit<'_> {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_struct("HeaderEdit").field("attributes", self.attributes).finish_non_exhaustive()
+    }
+}
+
+/// A new header.
+#[derive(Debug)]
+pub struct EditedHeader {
+    /// The header with its padding. The data of the old file follows.
+    pub bytes: Vec<u8>,
+    /// The offset in the old file at which its data begins.
+    pub data: u64,
+}
+
+/// Returns the header of the GGUF file `source` of `length` bytes with the changes of `edit`. A value that is changed gets the type of
+/// the old value. A new value gets the type that loaders look for most: `u32` or `i32` for integers that fit, `f32` for other numbers.
+///
+/// # Errors
+/// The file is invalid, exceeds a limit of `options`, or cannot be read; or GGUF cannot hold a value, a value is not of the type of
+/// the old value, the alignment or a key of a split changes, or the reader would reject the new header.
+pub fn edit_header(
+    source: &dyn ReadAt,
+    length: u64,
+    options: &OpenOptions,
+    edit: &HeaderEdit<'_>,
+) -> Result<EditedHeader, Failure<Error>> {
+    let failed = |error: FormatError| Failure::Source(Error::from(error));
+    let start = crate::formats::start(source, length).map_err(failed)?;
+    let file = File { source, length, options };
+    let limits = options.limit();
+    let edited = file.parse_header(start, &mut |start| {
+        let input = Input::new(start, length, limits);
+        match rewrite((input, limits), edit) {
+            Ok(edited) => Ok(Some(Ok(edited))),
+            Err(Refusal::Stop(Stop::More)) => Ok(None),
+            Err(Refusal::Stop(Stop::Failed(error))) => Err(error),
+            Err(Refusal::Inexpressible(why)) => Ok(Some(Err(why))),
+        }
+    });
+    let EditedHeader { bytes, data } = edited.map_err(failed)?.map_err(Failure::Inexpressible)?;
+    // A file without tensors may end before its data would begin.
+    let edited = EditedHeader { bytes, data: data.min(length) };
+    let rest = length.saturating_sub(edited.data);
+    let new_length = u64_from_usize(edited.bytes.len()).saturating_add(rest);
+    match Header::parse(Input::new(&edited.bytes, new_length, limits), limits) {
+        Ok(_) => Ok(edited),
+        Err(Stop::Failed(error)) => {
+            let sentence = format!("the new header would be invalid: {}", Error::from(error));
+            Err(Failure::Inexpressible(Inexpressible::file(sentence)))
+        }
+        Err(Stop::More) => Err(failed(FormatError::internal("a new header is not complete"))),
+    }
+}
+
+/// The reason why there is no new header.
+enum Refusal {
+    Stop(Stop),
+    Inexpressible(Inexpressible),
+}
+
+impl<E: Into<Stop>> From<E> for Refusal {
+    fn from(error: E) -> Self {
+        Self::Stop(error.into())
+    }
+}
+
+fn refused(key: &str, sentence: impl core::fmt::Display) -> Refusal {
+    Refusal::Inexpressible(Inexpressible::attribute(key, sentence))
+}
+
+/// Writes the new header. `input` begins at the first byte of the file.
+fn rewrite(
+    (mut input, limits): (Input<'_>, &Limits),
+    edit: &HeaderEdit<'_>,
+) -> Result<EditedHeader, Refusal> {
+    if &input.bytes::<4>()? != MAGIC.first_chunk().unwrap_or(&[0; 4]) {
+        return Err(Stop::from(FormatError::internal("the file is no GGUF file")).into());
+    }
+    read_version(&mut input)?;
+    let mut out = Output { bytes: Vec::new(), byte_order: input.byte_order() };
+    out.raw(input.since(0))?;
+    let start = input.at();
+    let (tensors, keys) = (input.u64()?, input.u64()?);
+    out.raw(input.since(start))?;
+    let mut entries = Entries::new(edit.attributes)?;
+    let (mut kept, mut alignment) = (0_u64, ALIGNMENT);
+    for _ in 0..keys {
+        let start = input.at();
+        let key = input.text("a key of the metadata")?;
+        let behind_key = input;
+        let kind = input.u32()?;
+        input = behind_key;
+        let mut old = Encoder::default();
+        value::copy(&mut input, &mut old)?;
+        if key == ALIGNMENT_KEY {
+            alignment = read_alignment(behind_key)?;
+        }
+        let new = entries.take(key);
+        if new.as_ref().is_some_and(|new| new.as_bytes() == old.as_bytes()) {
+            out.raw(input.since(start))?;
+            kept = kept.saturating_add(1);
+            continue;
+        }
+        check_key(key)?;
+        let Some(new) = new else { continue };
+        let element = element_type(behind_key, kind)?;
+        out.text(key)?;
+        out.value(&new, Some((kind, element))).map_err(|why| why.about(key))?;
+        kept = kept.saturating_add(1);
+    }
+    for (key, new) in entries.rest() {
+        check_key(key)?;
+        out.text(key)?;
+        out.value(&new, None).map_err(|why| why.about(key))?;
+        kept = kept.saturating_add(1);
+    }
+    // The number of keys, behind the number of tensors.
+    let count = out.in_order(kept.to_le_bytes());
+    let place = usize::try_from(start.saturating_add(8)).unwrap_or(usize::MAX);
+    if let Some(place) = place.checked_add(8).and_then(|end| out.bytes.get_mut(place..end)) {
+        place.copy_from_slice(&count);
+    }
+    for _ in 0..tensors {
+        let start = input.at();
+        let mut behind_name = input;
+        behind_name.text("the name of a tensor")?;
+        let name = info(&mut input, alignment, limits)?.name;
+        if let Some(name) = (edit.new_name)(name) {
+            out.text(name)?;
+            out.raw(input.since(behind_name.at()))?;
+        } else {
+            out.raw(input.since(start))?;
+        }
+    }
+    let data = input.at().checked_next_multiple_of(alignment).unwrap_or(u64::MAX);
+    out.pad(alignment)?;
+    Ok(EditedHeader { bytes: out.bytes, data })
+}
+
+/// Checks that the value of `key` may change.
+fn check_key(key: &str) -> Result<(), Refusal> {
+    if key == ALIGNMENT_KEY {
+        return Err(refused(key, "says where the data of each tensor begins, and the data stays"));
+    }
+    if key.starts_with(SPLIT) {
+        return Err(refused(key, "says how the files of a model belong together"));
+    }
+    Ok(())
+}
+
+/// Returns the type of the elements if a value is an array. `input` begins at the type of the value, which is `kind`.
+fn element_type(mut input: Input<'_>, kind: u32) -> Result<Option<u32>, Stop> {
+    input.u32()?;
+    if kind == value::ARRAY { input.u32().map(Some) } else { Ok(None) }
+}
+
+/// The attributes of the new file that have not been written, sorted by key.
+struct Entries<'e> {
+    sorted: Vec<(&'e str, usize, Option<Item<'e>>)>,
+}
+
+impl<'e> Entries<'e> {
+    fn new(attributes: &'e Attributes<'e>) -> Result<Self, OutOfMemory> {
+        let mut sorted = Vec::new();
+        for (at, (key, item)) in attributes.clone().enumerate() {
+            sorted.try_reserve(1).map_err(|_| OutOfMemory)?;
+            sorted.push((key, at, Some(item)));
+        }
+        sorted.sort_unstable_by_key(|(key, at, _)| (*key, *at));
+        Ok(Self { sorted })
+    }
+
+    /// Takes the value of `key`.
+    fn take(&mut self, key: &str) -> Option<Item<'e>> {
+        let found = self.sorted.binary_search_by_key(&key, |(own, ..)| own).ok()?;
+        self.sorted.get_mut(found)?.2.take()
+    }
+
+    /// Returns the attributes that have not been taken, in their order.
+    fn rest(mut self) -> impl Iterator<Item = (&'e str, Item<'e>)> {
+        self.sorted.sort_unstable_by_key(|(_, at, _)| *at);
+        self.sorted.into_iter().filter_map(|(key, _, item)| Some((key, item?)))
+    }
+}
+
+/// The reason why a value cannot be written.
+enum Unfit {
+    Memory,
+    /// A sentence that begins with a verb, and has the key as its subject.
+    Value(String),
+}
+
+impl From<OutOfMemory> for Unfit {
+    fn from(_: OutOfMemory) -> Self {
+        Self::Memory
+    }
+}
+
+impl Unfit {
+    fn about(self, key: &str) -> Refusal {
+        match self {
+            Self::Memory => OutOfMemory.into(),
+            Self::Value(sentence) => refused(key, sentence),
+        }
+    }
+}
+
+/// The new header.
+struct Output {
+    bytes: Vec<u8>,
+    byte_order: ByteOrder,
+}
+
+impl Output {
+    fn raw(&mut self, bytes: &[u8]) -> Result<(), OutOfMemory> {
+        self.bytes.try_reserve(bytes.len()).map_err(|_| OutOfMemory)?;
+        self.bytes.extend_from_slice(bytes);
+        Ok(())
+    }
+
+    /// Returns the little-endian bytes of a number in the byte order of the file.
+    fn in_order<const N: usize>(&self, mut bytes: [u8; N]) -> [u8; N] {
+        if self.byte_order == ByteOrder::Big {
+            bytes.reverse();
+        }
+        bytes
+    }
+
+    fn number<const N: usize>(&mut self, bytes: [u8; N]) -> Result<(), OutOfMemory> {
+        self.raw(&self.in_order(bytes))
+    }
+
+    fn text(&mut self, text: &str) -> Result<(), OutOfMemory> {
+        self.number(u64_from_usize(text.len()).to_le_bytes())?;
+        self.raw(text.as_bytes())
+    }
+
+    fn chunks(&mut self, text: &Chunks<'_>) -> Result<(), OutOfMemory> {
+        let length = text.pieces().fold(0, |sum: usize, piece| sum.saturating_add(piece.len()));
+        self.number(u64_from_usize(length).to_le_bytes())?;
+        text.pieces().try_for_each(|piece| self.raw(piece))
+    }
+
+    /// Appends zeros up to a multiple of `alignment`.
+    fn pad(&mut self, alignment: u64) -> Result<(), OutOfMemory> {
+        let length = u64_from_usize(self.bytes.len());
+        let end = length.checked_next_multiple_of(alignment).ok_or(OutOfMemory)?;
+        let end = usize::try_from(end).map_err(|_| OutOfMemory)?;
+        let more = end.saturating_sub(self.bytes.len());
+        self.bytes.try_reserve(more).map_err(|_| OutOfMemory)?;
+        self.bytes.resize(end, 0);
+        Ok(())
+    }
+
+    /// Writes the type of `item` and its value. `old` is the type of the value that it replaces, and the type of its elements if it is
+    /// an array.
+    fn value(&mut self, item: &Item<'_>, old: Option<(u32, Option<u32>)>) -> Result<(), Unfit> {
+        let value = item.value();
+        let Value::Array(array) = value else {
+            let kind = match old {
+                Some((kind, _)) => kind,
+                None => type_of(&value)?,
+            };
+            self.number(kind.to_le_bytes())?;
+            return self.scalar(&value, kind);
+        };
+        let kind = match old {
+            Some((value::ARRAY, Some(element))) => element,
+            Some((kind, _)) => {
+                return Err(Unfit::Value(format!("is {} in the file, and no array", name(kind))));
+            }
+            None => element_type_of(array.clone())?,
+        };
+        self.number(value::ARRAY.to_le_bytes())?;
+        self.number(kind.to_le_bytes())?;
+        self.number(u64_from_usize(array.clone().count()).to_le_bytes())?;
+        for element in array {
+            self.scalar(&element.value(), kind)?;
+        }
+        Ok(())
+    }
+
+    /// Writes a value as the type `kind`.
+    fn scalar(&mut self, value: &Value<'_>, kind: u32) -> Result<(), Unfit> {
+        let unfit = || {
+            let quotes = if kind == value::STRING { ": put the value between quotes" } else { "" };
+            Unfit::Value(format!(
+                "is {} in the file, and {} is not{quotes}",
+                name(kind),
+                shown(value)
+            ))
+        };
+        let integer = integer(value);
+        /// Writes an integer as a type, if the type holds it.
+        macro_rules! integer {
+            ($type:ty) => {{
+                let number = integer.and_then(|number| <$type>::try_from(number).ok());
+                self.number(number.ok_or_else(unfit)?.to_le_bytes())?
+            }};
+        }
+        match kind {
+            value::U8 => integer!(u8),
+            value::I8 => integer!(i8),
+            value::U16 => integer!(u16),
+            value::I16 => integer!(i16),
+            value::U32 => integer!(u32),
+            value::I32 => integer!(i32),
+            value::U64 => integer!(u64),
+            value::I64 => integer!(i64),
+            value::F32 => {
+                let number = number(value).map(narrowed).filter(|number| number.is_finite());
+                self.number(number.ok_or_else(unfit)?.to_le_bytes())?;
+            }
+            value::F64 => self.number(number(value).ok_or_else(unfit)?.to_le_bytes())?,
+            value::BOOL => match value {
+                Value::Bool(own) => self.raw(&[u8::from(*own)])?,
+                _ => return Err(unfit()),
+            },
+            value::STRING => match value {
+                Value::Text(text) => self.chunks(text)?,
+                _ => return Err(unfit()),
+            },
+            _ => return Err(unfit()),
+        }
+        Ok(())
+    }
+}
+
+/// Returns the integer `value`.
+fn integer(value: &Value<'_>) -> Option<i128> {
+    match value {
+        Value::Uint(number) => Some((*number).into()),
+        Value::Negative(below) => Some(!i128::from(*below)),
+        _ => None,
+    }
+}
+
+/// Returns the number `value`, rounded to the nearest double.
+#[expect(clippy::cast_precision_loss, clippy::as_conversions, reason = "rounded to the nearest")]
+fn number(value: &Value<'_>) -> Option<f64> {
+    match value {
+        Value::Float(number) => Some(*number),
+        value => integer(value).map(|number| number as f64),
+    }
+}
+
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::as_conversions,
+    reason = "rounded to the nearest"
+)]
+fn narrowed(number: f64) -> f32 {
+    number as f32
+}
+
+/// Returns the type of a new value.
+fn type_of(value: &Value<'_>) -> Result<u32, Unfit> {
+    Ok(match value {
+        Value::Text(_) => value::STRING,
+        Value::Bool(_) => value::BOOL,
+        Value::Float(_) => value::F32,
+        Value::Uint(number) if u32::try_from(*number).is_ok() => value::U32,
+        Value::Uint(_) => value::U64,
+        Value::Negative(below) if *below < 1 << 31 => value::I32,
+        Value::Negative(_) => value::I64,
+        _ => return Err(Unfit::Value(format!("holds {}, which GGUF has not", shown(value)))),
+    })
+}
+
+/// Returns the type of the elements of a new array: one type that holds them all.
+fn element_type_of(array: Array<'_>) -> Result<u32, Unfit> {
+    let mut kind = None;
+    for element in array {
+        let value = element.value();
+        // Loaders read arrays of integers as `i32`.
+        let own = match integer(&value) {
+            Some(number) if i32::try_from(number).is_ok() => value::I32,
+            Some(number) if i64::try_from(number).is_ok() => value::I64,
+            _ => type_of(&value)?,
+        };
+        kind = Some(match (kind, own) {
+            (None, own) => own,
+            (Some(kind), own) if kind == own => own,
+            (Some(value::I32 | value::I64), value::I32 | value::I64) => value::I64,
+            (Some(value::I32 | value::F32), value::I32 | value::F32) => value::F32,
+            _ => return Err(Unfit::Value("holds an array of values of several types".into())),
+        });
+    }
+    kind.ok_or_else(|| Unfit::Value("holds an empty array, whose elements have no type".into()))
+}
+
+/// Returns the name of a type with its article.
+fn name(kind: u32) -> &'static str {
+    match kind {
+        value::U8 => "a u8",
+        value::I8 => "an i8",
+        value::U16 => "a u16",
+        value::I16 => "an i16",
+        value::U32 => "a u32",
+        value::I32 => "an i32",
+        value::U64 => "a u64",
+        value::I64 => "an i64",
+        value::F32 => "an f32",
+        value::F64 => "an f64",
+        value::BOOL => "a bool",
+        value::STRING => "a string",
+        _ => "an array",
+    }
+}
+
+/// Returns `value` for a message.
+fn shown(value: &Value<'_>) -> String {
+    match value {
+        Value::Text(text) => match text.as_str() {
+            Some(text) => escape::quoted(text),
+            None => "a text".into(),
+        },
+        Value::Bool(own) => own.to_string(),
+        Value::Float(number) => format!("{number:?}"),
+        Value::Null => "null".into(),
+        Value::Array(_) => "an array".into(),
+        Value::Map(_) => "a map".into(),
+        value => integer(value).map_or_else(|| "a value of its kind".into(), |own| own.to_string()),
+    }
+}
