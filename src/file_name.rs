@@ -134,6 +134,7 @@ mod tests {
             ("/", "", "", None),
             ("a?b.zt", "a?b.zt", "a?b", Some("zt")),
             ("s3://b/a?b.zt", "a?b.zt", "a?b", Some("zt")),
+            ("hf://o/m@v1.0/a?b.zt", "a?b.zt", "a?b", Some("zt")),
             ("https://h/a.npy", "a.npy", "a", Some("npy")),
         ] {
             let found = FileName::from(path);

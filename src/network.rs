@@ -7,42 +7,46 @@ use alloc::format;
 #[cfg(feature = "std")]
 use std::path::Path;
 
-/// Returns whether `name` is the URL of a file that is read over the network.
-fn is_url(name: &str) -> bool {
-    ["http://", "https://", "s3://"].iter().any(|scheme| name.starts_with(scheme))
+/// Returns whether `name` names an object in S3 or a file on the Hugging Face hub. Such a name is never signed, and `?`, `#`
+/// and `@` in it are parts of the name.
+fn is_object(name: &str) -> bool {
+    ["s3://", "hf://"].iter().any(|scheme| name.starts_with(scheme))
+}
+
+/// Returns whether `name` is an HTTP URL, which may have a query.
+fn is_http(name: &str) -> bool {
+    ["http://", "https://"].iter().any(|scheme| name.starts_with(scheme))
 }
 
 /// Returns a URL without its query and fragment, so that the URL ends in the name of the file. Returns any other name
-/// unchanged, including the URL of an object in S3, whose name may contain `?` and `#`.
+/// unchanged, including the name of an object in S3 or of a file on the hub, which may contain `?` and `#`.
 pub(crate) fn without_query(name: &str) -> &str {
-    let has_query = is_url(name) && !name.starts_with("s3://");
     match name.split_once(['?', '#']) {
-        Some((before, _)) if has_query => before,
+        Some((before, _)) if is_http(name) => before,
         _ => name,
     }
 }
 
-/// Returns whether `path` is the URL of a file that is read over the network.
+/// Returns whether `path` is the name of a file that is read over the network: it begins with `http://`, `https://`,
+/// `s3://` or `hf://`.
 #[cfg(feature = "std")]
 pub fn is_remote(path: &Path) -> bool {
-    path.to_str().is_some_and(is_url)
+    path.to_str().is_some_and(|name| is_http(name) || is_object(name))
 }
 
 /// Returns whether the URL has a query. A query may be a signature for this file only, so the URLs of its shards cannot be
 /// derived.
 #[cfg(feature = "std")]
 pub fn has_query(path: &Path) -> bool {
-    let text = path.to_str().filter(|text| is_url(text) && !text.starts_with("s3://"));
+    let text = path.to_str().filter(|text| is_http(text));
     text.is_some_and(|text| text.contains('?'))
 }
 
 /// Returns a name for display: a URL loses its user, password and query, which may be secrets.
 #[cfg(feature = "std")]
 pub fn shown(path: &Path) -> Cow<'_, Path> {
-    let Some(text) = path.to_str().filter(|_| is_remote(path)) else { return path.into() };
-    let Some((scheme, rest)) = text.split_once("://").filter(|(scheme, _)| *scheme != "s3") else {
-        return path.into();
-    };
+    let Some(text) = path.to_str().filter(|text| is_http(text)) else { return path.into() };
+    let Some((scheme, rest)) = text.split_once("://") else { return path.into() };
     let (before, after) = match rest.split_once(['?', '#']) {
         Some((before, _)) => (before, "?..."),
         None => (rest, ""),
@@ -70,7 +74,7 @@ mod tests {
         for name in ["https://h/a?X-Sig=secret", "http://h/a?"] {
             assert!(has_query(name.as_ref()), "{name}");
         }
-        for name in ["https://h/a", "s3://bucket/a?b", "folder/a?b"] {
+        for name in ["https://h/a", "s3://bucket/a?b", "hf://o/m@v1/a?b", "folder/a?b"] {
             assert!(!has_query(name.as_ref()), "{name}");
         }
     }
@@ -82,6 +86,7 @@ mod tests {
             ("http://h/a.zt#b", "http://h/a.zt"),
             ("http://h/a.zt", "http://h/a.zt"),
             ("s3://bucket/a?b.zt", "s3://bucket/a?b.zt"),
+            ("hf://o/m@v1/a?b.zt", "hf://o/m@v1/a?b.zt"),
             ("folder/a?b.zt", "folder/a?b.zt"),
         ] {
             assert_eq!(without_query(name), expected);
@@ -96,6 +101,7 @@ mod tests {
             ("http://h/a#secret", "http://h/a?..."),
             ("http://a@b@h", "http://h"),
             ("s3://bucket/a?b", "s3://bucket/a?b"),
+            ("hf://o/m@v1/a?b", "hf://o/m@v1/a?b"),
             ("folder/http://u@h?x", "folder/http://u@h?x"),
         ] {
             assert_eq!(shown(name.as_ref()), Path::new(expected));

@@ -144,7 +144,7 @@ impl Given {
         let name = path.to_str().ok_or(io::ErrorKind::InvalidInput)?;
         let open = || {
             let name = RemoteName::parse(name)?;
-            RemoteFile::open(&name, &RemoteOptions::from_environment()?)
+            RemoteFile::open(&name, &RemoteOptions::from_environment(&name)?)
         };
         let file = open().map_err(|error: RemoteError| io::Error::from(error))?;
         let length = file.length();

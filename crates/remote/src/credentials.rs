@@ -1,11 +1,11 @@
-//! AWS profile files, which hold credentials and settings.
+//! Files that hold credentials: AWS profile files, which also hold settings.
 
 use std::collections::HashMap;
 use std::fs::File;
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 
-/// The largest number of bytes of a profile file that are read.
+/// The largest number of bytes of a file that are read.
 const LONGEST: u64 = 1 << 20;
 
 /// The settings of one profile, by name.
@@ -32,8 +32,8 @@ pub(crate) fn profile(variable: &impl Fn(&str) -> Option<String>) -> io::Result<
     Ok(found)
 }
 
-/// Reads the text of the file at `path`. Returns `None` if the file does not exist.
-fn read(path: &Path) -> io::Result<Option<String>> {
+/// Reads the text of the file at `path`, of at most 1 MiB. Returns `None` if the file does not exist.
+pub(crate) fn read(path: &Path) -> io::Result<Option<String>> {
     let file = match File::open(path) {
         Ok(file) => file,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),

@@ -74,6 +74,18 @@ pub enum RemoteError {
     RedirectPrivate,
     /// The server redirects too often, to an invalid URL, or for S3, which must not redirect.
     Redirect,
+    /// The hub does not say which commit an answer is of, so that the files of several answers could be of several commits.
+    NoCommit,
+    /// The hub's answer is of another commit than an earlier answer, or than the commit in the name.
+    OtherCommit,
+    /// The repository is private or does not exist.
+    NoRepository,
+    /// The repository has no such revision.
+    NoRevision,
+    /// The repository is gated: its terms have to be accepted.
+    Gated,
+    /// The hub rejects the token.
+    Token,
     /// A request exceeded its time limit.
     RequestTime,
     /// All requests together exceeded the total time limit.
@@ -111,9 +123,13 @@ impl RemoteError {
             }
             Self::Connect(kind) | Self::Runtime(kind) => *kind,
             Self::NotFound => io::ErrorKind::NotFound,
-            Self::Denied(_) | Self::RedirectScheme | Self::RedirectPrivate => {
-                io::ErrorKind::PermissionDenied
-            }
+            Self::Denied(_)
+            | Self::RedirectScheme
+            | Self::RedirectPrivate
+            | Self::NoRepository
+            | Self::NoRevision
+            | Self::Gated
+            | Self::Token => io::ErrorKind::PermissionDenied,
             Self::RequestTime | Self::TotalTime => io::ErrorKind::TimedOut,
             Self::Interrupted => io::ErrorKind::Interrupted,
             Self::Fewer { .. } => io::ErrorKind::UnexpectedEof,
@@ -176,6 +192,19 @@ impl fmt::Display for RemoteError {
             Self::RedirectScheme => "the server redirects to another scheme",
             Self::RedirectPrivate => "the server redirects to a private or local address",
             Self::Redirect => "the server redirects too often, or to an invalid URL",
+            Self::NoCommit => {
+                "the hub does not say which commit it sends (header X-Repo-Commit): name a commit of 40 digits as the \
+                 revision"
+            }
+            Self::OtherCommit => "the hub sent another commit than before, or than the name has",
+            Self::NoRepository => {
+                "the repository is private or does not exist: check its name, or set HF_TOKEN to a token that may read it"
+            }
+            Self::NoRevision => "the repository has no such revision: check the text after @",
+            Self::Gated => {
+                "the repository is gated: accept its terms on the hub, and set HF_TOKEN to a token of the same account"
+            }
+            Self::Token => "the hub rejects the token: set HF_TOKEN to a valid one, or unset it",
             Self::RequestTime => "the request timed out",
             Self::TotalTime => "reading exceeded the time limit",
             Self::BeyondEnd { length } => {

@@ -116,6 +116,11 @@ impl RemoteFile {
         self.object.length()
     }
 
+    /// Returns the commit that all requests name, as [`RemoteObject::commit`] does.
+    pub fn commit(&self) -> Option<&str> {
+        self.object.commit()
+    }
+
     /// Announces the ranges that will be read, in order, so that several blocks are fetched ahead. Replaces an earlier plan.
     ///
     /// # Errors

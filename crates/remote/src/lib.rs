@@ -20,6 +20,8 @@ mod connector;
 mod credentials;
 mod error;
 mod file;
+mod hub;
+mod hub_name;
 mod name;
 mod network;
 mod object;
@@ -34,6 +36,7 @@ mod transport;
 
 pub use error::RemoteError;
 pub use file::RemoteFile;
+pub use hub::HubAccess;
 pub use name::{NameError, RemoteName};
 pub use network::until;
 pub use object::RemoteObject;

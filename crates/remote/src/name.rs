@@ -4,13 +4,15 @@ use std::fmt::{self, Write as _};
 
 use url::Url;
 
+use crate::hub_name::HubName;
+
 /// The largest length of a name in bytes.
 const LONGEST: usize = 8 << 10;
 /// The largest length of an S3 key in bytes.
 const LONGEST_KEY: usize = 1024;
 
-/// The name of a remote file: an `http://` or `https://` URL, or `s3://BUCKET/KEY`. A name with a user or password is
-/// rejected. A query is sent to the server but never displayed, because it may be a signature.
+/// The name of a remote file: an `http://` or `https://` URL, `s3://BUCKET/KEY`, or
+/// `hf://ORG/MODEL[@REVISION]/PATH`, a file on the Hugging Face hub. A name with a user or password is rejected. A query is sent to the server but never displayed, because it may be a signature.
 #[derive(Clone, PartialEq, Eq)]
 pub struct RemoteName(pub(crate) Location);
 
@@ -19,13 +21,14 @@ pub struct RemoteName(pub(crate) Location);
 pub(crate) enum Location {
     Http(Url),
     S3 { bucket: String, key: String },
+    Hub(HubName),
 }
 
 /// The reason why a text is not the name of a remote file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum NameError {
-    /// The name does not begin with `http://`, `https://` or `s3://`.
+    /// The name does not begin with `http://`, `https://`, `s3://` or `hf://`.
     Scheme,
     /// The name is longer than 8 KiB.
     Long,
@@ -42,6 +45,12 @@ pub enum NameError {
     Bucket,
     /// The key is empty, longer than 1,024 bytes, begins with a slash, or has a part `.` or `..`.
     Key,
+    /// The name is not `hf://[models/]ORG/MODEL[@REVISION]/PATH`, or such a name of a dataset or space.
+    Repository,
+    /// The revision is empty, longer than 255 bytes, has a part that is empty, `.` or `..`, or is not percent-encoded text.
+    Revision,
+    /// The path in a repository is empty, or has a part that is empty, `.` or `..`.
+    Path,
     /// The URL needs TLS, but the feature `tls` was not built.
     NoTls,
 }
@@ -49,7 +58,7 @@ pub enum NameError {
 impl RemoteName {
     /// Returns whether `text` begins with the scheme of a remote file.
     pub fn is_remote(text: &str) -> bool {
-        ["http://", "https://", "s3://"].iter().any(|scheme| text.starts_with(scheme))
+        ["http://", "https://", "s3://", "hf://"].iter().any(|scheme| text.starts_with(scheme))
     }
 
     /// Parses a name.
@@ -81,6 +90,9 @@ impl RemoteName {
                 return Err(NameError::Key);
             }
             return Ok(Self(Location::S3 { bucket: bucket.to_owned(), key: key.to_owned() }));
+        }
+        if let Some(rest) = text.strip_prefix("hf://") {
+            return Ok(Self(Location::Hub(HubName::parse(rest)?)));
         }
         if is_read_otherwise(text) {
             return Err(NameError::Character);
@@ -131,7 +143,8 @@ fn is_bucket(name: &str) -> bool {
     (3..=63).contains(&name.len()) && name.bytes().all(fits) && !name.split('.').any(str::is_empty)
 }
 
-fn is_dots(part: &str) -> bool {
+/// Returns whether the part of a path is `.` or `..`.
+pub(crate) fn is_dots(part: &str) -> bool {
     part == "." || part == ".."
 }
 
@@ -139,6 +152,7 @@ impl fmt::Display for RemoteName {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.0 {
             Location::S3 { bucket, key } => write!(f, "s3://{bucket}/{key}"),
+            Location::Hub(name) => name.fmt(f),
             Location::Http(url) => {
                 write!(f, "{}://{}", url.scheme(), url.host_str().unwrap_or_default())?;
                 if let Some(port) = url.port() {
@@ -161,7 +175,7 @@ impl fmt::Debug for RemoteName {
 impl fmt::Display for NameError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::Scheme => "unknown scheme: expected http://, https:// or s3://",
+            Self::Scheme => "unknown scheme: expected http://, https://, s3:// or hf://",
             Self::Long => "the name exceeds the maximum of 8,192 bytes",
             Self::Character => {
                 "the name has a control character, or the URL has a backslash or a space at its end"
@@ -176,6 +190,15 @@ impl fmt::Display for NameError {
             }
             Self::Key => {
                 "the key is empty, longer than 1,024 bytes, begins with a slash, or has a part that is . or .."
+            }
+            Self::Repository => {
+                "the name is not hf://ORG/MODEL[@REVISION]/PATH: a repository without ORG, such as gpt2, has another name with one"
+            }
+            Self::Revision => {
+                "the revision is empty, longer than 255 bytes, not percent-encoded text, or has a part that is empty, . or .."
+            }
+            Self::Path => {
+                "the path in the repository is empty, or has a part that is empty, . or .."
             }
             Self::NoTls => "https needs TLS, but this program was built without the feature tls",
         })
@@ -197,6 +220,7 @@ mod tests {
         assert_eq!(shown("http://h:80/a?X-Sig=secret"), Ok("http://h/a?...".to_owned()));
         assert_eq!(shown("http://h:81/%41 b"), Ok("http://h:81/%41%20b".to_owned()));
         assert_eq!(shown("s3://bucket/a//b?c"), Ok("s3://bucket/a//b?c".to_owned()));
+        assert_eq!(shown("hf://models/o/m@a%2Fb/c?d"), Ok("hf://o/m@a%2Fb/c?d".to_owned()));
         let debug = format!("{:?}", RemoteName::parse("http://h/a?secret").unwrap());
         assert!(!debug.contains("secret"), "{debug}");
     }
@@ -219,6 +243,9 @@ mod tests {
             ("s3://Bucket/a", NameError::Bucket),
             ("s3://key:secret@bucket/a", NameError::Bucket),
             ("s3://a..b/a", NameError::Bucket),
+            ("hf://gpt2/a", NameError::Repository),
+            ("hf://o/m@%/a", NameError::Revision),
+            ("hf://o/m/../a", NameError::Path),
         ] {
             assert_eq!(RemoteName::parse(text), Err(error), "{text}");
         }
@@ -228,7 +255,9 @@ mod tests {
         {
             assert_eq!(RemoteName::parse(text), Err(NameError::Character), "{text:?}");
         }
-        for text in ["http://h/a\\b", "http://h/a ", "http:\\\\h/a", "s3://bucket/a\tb"] {
+        for text in
+            ["http://h/a\\b", "http://h/a ", "http:\\\\h/a", "s3://bucket/a\tb", "hf://o/m/a\tb"]
+        {
             let error = RemoteName::parse(text).unwrap_err();
             assert!(matches!(error, NameError::Character | NameError::Scheme), "{text:?}");
         }

@@ -82,6 +82,11 @@ impl RemoteObject {
         self.0.known.length
     }
 
+    /// Returns the commit that all requests name, if the file is on the hub: 40 hexadecimal digits.
+    pub fn commit(&self) -> Option<&str> {
+        self.0.transport.commit()
+    }
+
     /// Begins to read `range`. The first request is sent when bytes are asked for.
     ///
     /// # Errors

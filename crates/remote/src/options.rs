@@ -3,6 +3,8 @@
 use std::time::Duration;
 
 use crate::error::RemoteError;
+use crate::hub::HubAccess;
+use crate::name::{Location, RemoteName};
 use crate::s3::S3Access;
 
 /// Time limits of requests, and the number of times that a request is repeated.
@@ -51,15 +53,22 @@ pub struct RemoteOptions {
     pub(crate) times: TimeLimits,
     pub(crate) redirects: Redirects,
     pub(crate) s3: S3Access,
+    pub(crate) hub: HubAccess,
 }
 
 impl RemoteOptions {
-    /// Returns the default options, with access to S3 as the environment and the AWS profile files define it.
+    /// Returns the default options for the file `name`. For a file in S3 or on the hub they have the access that the
+    /// environment and the files of credentials define. Credentials that the file does not need are not read.
     ///
     /// # Errors
     /// [`RemoteError::Setting`] if a setting is invalid.
-    pub fn from_environment() -> Result<Self, RemoteError> {
-        Ok(Self { s3: S3Access::from_environment()?, ..Self::default() })
+    pub fn from_environment(name: &RemoteName) -> Result<Self, RemoteError> {
+        let options = Self::default();
+        Ok(match name.0 {
+            Location::Http(_) => options,
+            Location::S3 { .. } => options.s3(S3Access::from_environment()?),
+            Location::Hub(_) => options.hub(HubAccess::from_environment()?),
+        })
     }
 
     /// Sets the time limits.
@@ -78,5 +87,11 @@ impl RemoteOptions {
     #[must_use]
     pub fn s3(self, s3: S3Access) -> Self {
         Self { s3, ..self }
+    }
+
+    /// Sets the access to the Hugging Face hub.
+    #[must_use]
+    pub fn hub(self, hub: HubAccess) -> Self {
+        Self { hub, ..self }
     }
 }

@@ -197,7 +197,7 @@ fn read_range(text: &str) -> Option<(Range<u64>, Option<u64>)> {
 }
 
 /// Parses a number that consists of digits only, without a sign.
-fn number(text: &str) -> Option<u64> {
+pub(crate) fn number(text: &str) -> Option<u64> {
     text.bytes().all(|byte| byte.is_ascii_digit()).then(|| text.parse().ok())?
 }
 

@@ -12,28 +12,35 @@ impl RemoteName {
     /// be a signature for this file only.
     fn has_neighbors(&self) -> bool {
         match &self.0 {
-            Location::S3 { .. } => true,
+            Location::S3 { .. } | Location::Hub(_) => true,
             Location::Http(url) => url.query().is_none(),
         }
     }
 
-    /// Returns the name of the sibling file at `place`, with the scheme and the server or bucket of this name. Returns
-    /// `None` if the name has no siblings, or `place` would lead out of the folder.
+    /// Returns the name of the sibling file at `place`, with the scheme and the server, bucket, or repository and
+    /// revision of this name. Returns `None` if the name has no siblings, or `place` would lead out of the folder.
     pub(crate) fn at(&self, place: &ShardPath<'_>) -> Option<Self> {
         let text = match &self.0 {
             Location::S3 { bucket, key } => {
-                let (folder, own) = folder(key);
-                let below = match place {
-                    ShardPath::Sibling(end) => format!("{}{end}", stem(own)),
-                    ShardPath::Below(steps) => steps.join("/"),
-                };
-                (!own.is_empty()).then(|| format!("s3://{bucket}/{folder}{below}"))
+                beside(key, place).map(|key| format!("s3://{bucket}/{key}"))
             }
+            Location::Hub(name) => beside(name.path(), place).map(|path| name.beside(&path)),
             Location::Http(url) if self.has_neighbors() => http(url, place).map(String::from),
             Location::Http(_) => None,
         };
         Self::parse(&text?).ok()
     }
+}
+
+/// Returns the path of the sibling file at `place` of the file at `path`, neither of which is percent-encoded. Returns
+/// `None` if `path` has no file name.
+fn beside(path: &str, place: &ShardPath<'_>) -> Option<String> {
+    let (folder, own) = folder(path);
+    let below = match place {
+        ShardPath::Sibling(end) => format!("{}{end}", stem(own)),
+        ShardPath::Below(steps) => steps.join("/"),
+    };
+    (!own.is_empty()).then(|| format!("{folder}{below}"))
 }
 
 /// Returns the URL of the sibling file at `place` of the file at `url`.
@@ -125,6 +132,12 @@ mod tests {
                 "s3://bucket/a//b?#%2e/m-s.1.zt",
                 "s3://bucket/a//b?#%2e/blobs/xxh3/00ff",
             ),
+            ("hf://o/m/m.zt", "hf://o/m/m-s.1.zt", "hf://o/m/blobs/xxh3/00ff"),
+            (
+                "hf://datasets/o/m@a%2Fb/a @?#%2e/m.zt",
+                "hf://datasets/o/m@a%2Fb/a @?#%2e/m-s.1.zt",
+                "hf://datasets/o/m@a%2Fb/a @?#%2e/blobs/xxh3/00ff",
+            ),
         ] {
             assert_eq!(looked_for(root, &shard), [sibling, blobs], "{root}");
         }
@@ -147,8 +160,10 @@ mod tests {
         ] {
             let found = looked_for("http://h/a/m.safetensors.index.json", &sibling(name));
             assert_eq!(found, [format!("http://h/a/{path}")]);
-            let found = looked_for("s3://bucket/a/m.safetensors.index.json", &sibling(name));
-            assert_eq!(found, [format!("s3://bucket/a/{name}")]);
+            for folder in ["s3://bucket/a", "hf://o/m@v1/a"] {
+                let index = format!("{folder}/m.safetensors.index.json");
+                assert_eq!(looked_for(&index, &sibling(name)), [format!("{folder}/{name}")]);
+            }
         }
     }
 
@@ -158,7 +173,9 @@ mod tests {
         for steps in
             [&[".."][..], &["."], &["", ""], &["a/b"], &["..", "a"], &["%2e%2e"], &["\t.."]]
         {
-            for root in [root("http://h/a/b/m.zt"), root("s3://bucket/a/b/m.zt")] {
+            for root in
+                [root("http://h/a/b/m.zt"), root("s3://bucket/a/b/m.zt"), root("hf://o/m/a/b/m.zt")]
+            {
                 let at = root.at(&ShardPath::Below(steps.to_vec())).map(|name| name.to_string());
                 let is_below = |at: &String| at.contains("/a/b/") && !at.contains("/../");
                 assert!(at.as_ref().is_none_or(is_below), "{steps:?}: {at:?}");

@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use std::sync::{Arc, Mutex};
 
 use bytes::Bytes;
-use http::header::{self, HeaderValue};
+use http::header::{self, HeaderName, HeaderValue};
 use http::{Request, Response, StatusCode};
 use http_body_util::Empty;
 use hyper::body::Incoming;
@@ -14,6 +14,7 @@ use url::{Host, Url};
 use crate::address::{Policy, is_public};
 use crate::connector::{HttpClient, client, failure};
 use crate::error::RemoteError;
+use crate::hub::{HubAccess, Pin, linked_length};
 use crate::name::{Location, RemoteName, has_tls, is_read_otherwise};
 use crate::options::{Redirects, RemoteOptions};
 use crate::response::{Asked, Known, single};
@@ -33,13 +34,33 @@ pub(crate) struct Ask<'a> {
 pub(crate) struct Transport {
     name: RemoteName,
     s3: S3Access,
+    hub: HubAccess,
+    /// The commit of the repository, if the file is on the hub. Sibling files share it.
+    pin: Arc<Pin>,
     redirects: Redirects,
     /// The client for the server in the name of the file, at the addresses of the first look-up.
     named: HttpClient,
     /// The client for servers that are reached by redirects.
     redirected: HttpClient,
-    /// The URL to which the last request was redirected, where the next request begins.
-    moved: Mutex<Option<Url>>,
+    /// The target to which the last request was redirected, where the next request begins.
+    moved: Mutex<Option<Target>>,
+}
+
+/// A URL in a chain of redirects.
+#[derive(Clone)]
+struct Target {
+    url: Url,
+    /// Whether the server in the name of the file answers this request and has answered all requests before it in the chain.
+    /// A request that another server caused carries no token, also if it returns to the first server: the other server
+    /// chose its URL.
+    is_own: bool,
+}
+
+/// A response at the end of a chain of redirects.
+struct Reached {
+    response: Response<Incoming>,
+    /// [`Target::is_own`] of the request.
+    is_own: bool,
 }
 
 /// Formats only the name. URLs may hold signatures.
@@ -55,9 +76,15 @@ impl Transport {
             Redirects::Public => Policy::Public,
             Redirects::Any => Policy::Any,
         };
+        let pin = match &name.0 {
+            Location::Hub(name) => Pin::of(name),
+            Location::Http(_) | Location::S3 { .. } => Pin::default(),
+        };
         Ok(Self {
             name,
             s3: options.s3.clone(),
+            hub: options.hub.clone(),
+            pin: Arc::new(pin),
             redirects: options.redirects,
             named: client(&options.times, Policy::First(Arc::default()))?,
             redirected: client(&options.times, redirected)?,
@@ -70,11 +97,18 @@ impl Transport {
         &self.name
     }
 
-    /// Returns a sender of requests for the file `name`, over the same connections.
+    /// Returns the commit of the repository, if the file is on the hub and an answer has told the commit.
+    pub(crate) fn commit(&self) -> Option<&str> {
+        self.pin.commit()
+    }
+
+    /// Returns a sender of requests for the sibling file `name`, at the same commit and over the same connections.
     pub(crate) fn to(&self, name: RemoteName) -> Self {
         Self {
             name,
             s3: self.s3.clone(),
+            hub: self.hub.clone(),
+            pin: Arc::clone(&self.pin),
             redirects: self.redirects,
             named: self.named.clone(),
             redirected: self.redirected.clone(),
@@ -87,45 +121,88 @@ impl Transport {
         let first = match &self.name.0 {
             Location::S3 { bucket, key } => {
                 let url = self.s3.url(bucket, key)?;
-                let response = send(&self.named, &url, ask).await?;
+                let response = send(&self.named, &url, &Headers::of(ask)).await?;
                 return if location(&response)?.is_some() {
                     Err(RemoteError::Redirect)
                 } else {
                     Ok(response)
                 };
             }
-            Location::Http(url) => url,
+            Location::Http(url) => url.clone(),
+            Location::Hub(name) => self.hub.url(name, self.pin.commit())?,
         };
         let moved = self.moved.lock().ok().and_then(|moved| moved.clone());
         if let Some(moved) = moved {
-            let response = self.follow(first, moved, ask).await?;
+            let reached = self.follow(&first, moved, ask).await?;
             // The target of a redirect may be a signed URL that has expired. Then the request begins at the first URL again.
-            let is_over = [401, 403, 404, 410].contains(&response.status().as_u16());
+            // A storage service answers 400 if the session of the signature has expired.
+            let is_over = [400, 401, 403, 404, 410].contains(&reached.response.status().as_u16());
             if !is_over {
-                return Ok(response);
+                return self.checked(reached);
             }
         }
-        self.follow(first, first.clone(), ask).await
+        let own = Target { url: first.clone(), is_own: true };
+        self.checked(self.follow(&first, own, ask).await?)
     }
 
-    /// Sends the request to `url`, and follows redirects. `first` is the URL in the name of the file.
+    /// Returns whether the file is on the hub.
+    fn is_hub(&self) -> bool {
+        matches!(self.name.0, Location::Hub(_))
+    }
+
+    /// Returns the response. If it is an answer of the hub itself, checks its status, and that its commit is known.
+    fn checked(&self, reached: Reached) -> Result<Response<Incoming>, RemoteError> {
+        let Reached { response, is_own } = reached;
+        if self.is_hub() && is_own {
+            self.hub.check(&response)?;
+            let is_refused =
+                response.status().is_client_error() || response.status().is_server_error();
+            if !is_refused {
+                self.pin.check()?;
+            }
+        }
+        Ok(response)
+    }
+
+    /// Sends the request to `target`, and follows redirects. `first` is the URL in the name of the file, or the hub's URL of
+    /// the file.
     async fn follow(
         &self,
         first: &Url,
-        mut url: Url,
+        mut target: Target,
         ask: Ask<'_>,
-    ) -> Result<Response<Incoming>, RemoteError> {
+    ) -> Result<Reached, RemoteError> {
+        let mut headers = Headers::of(ask);
         for _ in 0..=MOST {
-            let is_named = url.origin() == first.origin();
+            let is_named = target.url.origin() == first.origin();
             let client = if is_named { &self.named } else { &self.redirected };
-            let response = send(client, &url, ask).await?;
+            let is_answer_of_hub = self.is_hub() && target.is_own;
+            // The commit in the URL decides the content. A version that a storage server told is not one of the hub.
+            headers.has_condition = !is_answer_of_hub;
+            headers.authorization = self.hub.authorization().filter(|_| is_answer_of_hub).cloned();
+            let response = send(client, &target.url, &headers).await?;
+            if is_answer_of_hub {
+                self.pin.compare(response.headers())?;
+            }
             let Some(next) = location(&response)? else {
+                let is_own = target.is_own;
                 if let Ok(mut moved) = self.moved.lock() {
-                    *moved = (url != *first).then_some(url);
+                    *moved = (target.url != *first).then_some(target);
                 }
-                return Ok(response);
+                return Ok(Reached { response, is_own });
             };
-            url = self.allowed(first, &url, next)?;
+            let next = self.allowed(first, &target.url, next)?;
+            let is_own = target.is_own && next.origin() == first.origin();
+            if is_answer_of_hub && !is_own {
+                self.pin.check()?;
+                // Not every storage server takes a request for the last bytes of a file whose length the client does not name.
+                if let (Asked::Last(most), Some(length)) =
+                    (ask.asked, linked_length(response.headers())?)
+                {
+                    headers.range = Asked::Range(length.saturating_sub(*most)..length).header();
+                }
+            }
+            target = Target { url: next, is_own };
         }
         Err(RemoteError::Redirect)
     }
@@ -176,19 +253,40 @@ fn location(response: &Response<Incoming>) -> Result<Option<&HeaderValue>, Remot
     single(response.headers(), "Location")?.map(Some).ok_or(RemoteError::Redirect)
 }
 
+/// The headers of a request that are not the same for all requests.
+struct Headers {
+    range: Option<HeaderValue>,
+    /// The header that makes a server answer only with the known version of the file.
+    condition: Option<(HeaderName, HeaderValue)>,
+    /// Whether the next request has this header.
+    has_condition: bool,
+    authorization: Option<HeaderValue>,
+}
+
+impl Headers {
+    fn of(Ask { asked, known }: Ask<'_>) -> Self {
+        let condition = known.and_then(|known| known.version.condition());
+        Self { range: asked.header(), condition, has_condition: true, authorization: None }
+    }
+}
+
 async fn send(
     client: &HttpClient,
     url: &Url,
-    Ask { asked, known }: Ask<'_>,
+    headers: &Headers,
 ) -> Result<Response<Incoming>, RemoteError> {
     let mut request = Request::get(url.as_str())
         .header(header::USER_AGENT, concat!("zten/", env!("CARGO_PKG_VERSION")))
         .header(header::ACCEPT_ENCODING, "identity");
-    if let Some(range) = asked.header() {
+    let Headers { range, condition, has_condition, authorization } = headers;
+    if let Some(range) = range {
         request = request.header(header::RANGE, range);
     }
-    if let Some((name, value)) = known.and_then(|known| known.version.condition()) {
+    if let Some((name, value)) = condition.as_ref().filter(|_| *has_condition) {
         request = request.header(name, value);
+    }
+    if let Some(authorization) = authorization {
+        request = request.header(header::AUTHORIZATION, authorization);
     }
     let request = request.body(Empty::<Bytes>::new());
     let request = request.map_err(|_| RemoteError::Name(crate::name::NameError::Url))?;

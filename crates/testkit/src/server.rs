@@ -109,6 +109,30 @@ pub fn claimed(begins: &[u8], ends: &[u8], length: u64, request: &Request) -> Re
     Reply { cut: is_long.then_some(0), ..reply }
 }
 
+/// The commit of the branch `main` in the repository of [`Server::of_hub`].
+pub const COMMIT: &str = "0123456789abcdef0123456789abcdef01234567";
+
+/// Returns the reply of a hub to a request for a file of its repository `o/m`, whose files are those of `folder`. Files are at
+/// `storage`, to which the hub then redirects, or at the hub itself.
+fn of_hub(folder: &Path, storage: Option<&str>, request: &Request) -> Reply {
+    let Some(file) = request.path.strip_prefix("/o/m/resolve/") else {
+        return Reply::status(401).with("X-Error-Code", "RepoNotFound");
+    };
+    let (revision, path) = file.split_once('/').unwrap();
+    if !["main", "refs%2Fpr%2F3", COMMIT].contains(&revision) {
+        return Reply::status(404).with("X-Error-Code", "RevisionNotFound");
+    }
+    let reply = match (fs::read(folder.join(path)), storage) {
+        (Err(_), _) => Reply::status(404).with("X-Error-Code", "EntryNotFound"),
+        (Ok(content), None) => honest(&content, request),
+        (Ok(content), Some(storage)) => {
+            Reply::redirect(&format!("{storage}{path}?Signature=hidden"))
+                .with("X-Linked-Size", &content.len().to_string())
+        }
+    };
+    reply.with("X-Repo-Commit", COMMIT)
+}
+
 fn place(at: u64) -> usize {
     usize::try_from(at).unwrap()
 }
@@ -165,6 +189,13 @@ impl Server {
                 Err(_) => Reply::status(rejected),
             }
         })
+    }
+
+    /// Starts a server that answers as the Hugging Face hub does. Its only repository is the model `o/m` with the files of
+    /// `folder`. It redirects to `storage` if there is one, and otherwise sends the files itself.
+    pub fn of_hub(folder: &Path, storage: Option<&Self>) -> Self {
+        let (folder, storage) = (folder.to_owned(), storage.map(|server| server.at("")));
+        Self::start(move |_, request| of_hub(&folder, storage.as_deref(), request))
     }
 
     /// Returns a URL of a file on the server.

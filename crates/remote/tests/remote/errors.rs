@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use zten_testkit::server::{Reply, Request, Server, honest};
 
-use super::limits;
+use super::{limits, rejected};
 use zten_remote::{Redirects, RemoteError, RemoteFile, RemoteName, RemoteOptions};
 
 /// Returns content that is longer than the tail that is fetched when a file is opened.
@@ -44,13 +44,6 @@ fn later(lie: impl Fn(&[u8], &Request) -> Reply + Send + Sync + 'static) -> Remo
 fn first(lie: impl Fn(&[u8], &Request) -> Reply + Send + Sync + 'static) -> RemoteError {
     let content = content();
     open(&Server::start(move |_, request| lie(&content, request))).unwrap_err()
-}
-
-macro_rules! rejected {
-    ($error:expr, $pattern:pat) => {{
-        let error = $error;
-        assert!(matches!(error, $pattern), "{error:?}");
-    }};
 }
 
 #[test]

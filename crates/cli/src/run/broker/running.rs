@@ -131,6 +131,10 @@ impl Running {
         command.arg0(std::env::args_os().next().unwrap_or_else(|| "zten".into()));
         let out = if call.writes_data() { Stdio::inherit() } else { Stdio::null() };
         command.arg(ARGUMENT).stdout(out).stderr(Stdio::null());
+        // A worker fetches nothing. One that a file has taken over could print what is in its environment.
+        for secret in remote::SECRETS {
+            command.env_remove(secret);
+        }
         let settings = Settings {
             call,
             threads,

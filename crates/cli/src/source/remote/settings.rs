@@ -31,6 +31,7 @@ pub(super) fn open(name: &str) -> Result<RemoteFile, RemoteError> {
     let settings = SETTINGS.get().cloned().unwrap_or_default();
     let times = TimeLimits { total: Duration::from_secs(time_limit()), ..TimeLimits::default() };
     let redirects = if settings.remote_redirects { Redirects::Any } else { Redirects::Public };
-    let options = RemoteOptions::from_environment()?.times(times).redirects(redirects);
-    RemoteFile::open(&RemoteName::parse(name)?, &options)
+    let name = RemoteName::parse(name)?;
+    let options = RemoteOptions::from_environment(&name)?.times(times).redirects(redirects);
+    RemoteFile::open(&name, &options)
 }

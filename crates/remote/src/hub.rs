@@ -1,0 +1,322 @@
+//! Access to the Hugging Face hub: the endpoint, the token, and what its answers say.
+
+use std::fmt;
+use std::io;
+use std::net::IpAddr;
+use std::path::PathBuf;
+use std::sync::OnceLock;
+
+use http::header::{HeaderMap, HeaderValue};
+use http::{Response, StatusCode};
+use url::{Host, Url};
+
+use crate::credentials::read;
+use crate::error::RemoteError;
+use crate::hub_name::{HubName, is_commit};
+use crate::name::{NameError, has_tls, is_read_otherwise};
+use crate::response::{number, single};
+
+/// The hub, unless the setting `HF_ENDPOINT` names another.
+const HUB: &str = "https://huggingface.co";
+
+/// The endpoint of the hub, and the token that requests to it carry. The token is sent to the scheme, host and port of the
+/// endpoint alone, and only over https or to this machine.
+#[derive(Clone, Default)]
+pub struct HubAccess {
+    /// The endpoint. `None` for [`HUB`].
+    endpoint: Option<Url>,
+    /// The value of the header `Authorization`.
+    authorization: Option<HeaderValue>,
+}
+
+/// Formats whether there is a token, but not the token.
+impl fmt::Debug for HubAccess {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("HubAccess")
+            .field("has_token", &self.authorization.is_some())
+            .finish_non_exhaustive()
+    }
+}
+
+impl HubAccess {
+    /// Creates the access to the hub at the URL `endpoint` with `token`. The token is dropped if the URL is neither https nor
+    /// at a loopback address, because others could read the token on its way.
+    ///
+    /// # Errors
+    /// [`RemoteError::Setting`] with `HF_ENDPOINT` if the URL is invalid, or `HF_TOKEN` if the token has characters other than
+    /// visible ASCII.
+    pub fn new(endpoint: &str, token: Option<&str>) -> Result<Self, RemoteError> {
+        let endpoint = endpoint_url(endpoint)?;
+        let token = token.filter(|_| keeps_secrets(&endpoint));
+        Ok(Self { authorization: token.map(authorization).transpose()?, endpoint: Some(endpoint) })
+    }
+
+    /// Reads the endpoint from the environment variable `HF_ENDPOINT`, and the token from `HF_TOKEN`, or else from the first
+    /// file that is named: `HF_TOKEN_PATH`, `token` in the folder `HF_HOME`, `huggingface/token` in the folder
+    /// `XDG_CACHE_HOME`, or `~/.cache/huggingface/token`.
+    ///
+    /// # Errors
+    /// [`RemoteError::Setting`] if a setting is invalid, or the file of the token cannot be read.
+    pub fn from_environment() -> Result<Self, RemoteError> {
+        Self::from_variables(&|name| std::env::var(name).ok().filter(|value| !value.is_empty()))
+    }
+
+    fn from_variables(variable: &impl Fn(&str) -> Option<String>) -> Result<Self, RemoteError> {
+        let endpoint = variable("HF_ENDPOINT").unwrap_or_else(|| HUB.to_owned());
+        if !keeps_secrets(&endpoint_url(&endpoint)?) {
+            return Self::new(&endpoint, None);
+        }
+        let token = match variable("HF_TOKEN") {
+            Some(token) => Some(token),
+            None => token_file(variable).map_err(|_| RemoteError::Setting("HF_TOKEN_PATH"))?,
+        };
+        let token = token.as_deref().map(str::trim).filter(|token| !token.is_empty());
+        Self::new(&endpoint, token)
+    }
+
+    /// Returns the URL of the file `name`. It names the commit `pinned` in place of the revision, if the commit is known.
+    pub(crate) fn url(&self, name: &HubName, pinned: Option<&str>) -> Result<Url, RemoteError> {
+        let mut url = match &self.endpoint {
+            Some(endpoint) => endpoint.clone(),
+            None => endpoint_url(HUB)?,
+        };
+        has_tls(&url)?;
+        let path = format!("{}/{}", url.path().trim_end_matches('/'), name.url_path(pinned));
+        url.set_path(&path);
+        // If the URL parser changed the path, a part of it had a special meaning.
+        if url.path() == path { Ok(url) } else { Err(RemoteError::Name(NameError::Path)) }
+    }
+
+    /// Returns the value of the header `Authorization` for requests to the endpoint.
+    pub(crate) fn authorization(&self) -> Option<&HeaderValue> {
+        self.authorization.as_ref()
+    }
+
+    /// Returns the error that the status of `response`, an answer of the hub itself, stands for. Statuses that are the same for
+    /// every server are not errors here.
+    pub(crate) fn check<B>(&self, response: &Response<B>) -> Result<(), RemoteError> {
+        let code = single(response.headers(), "X-Error-Code")?.map(HeaderValue::as_bytes);
+        Err(match (response.status(), code) {
+            (StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN, Some(b"GatedRepo")) => {
+                RemoteError::Gated
+            }
+            (StatusCode::NOT_FOUND, Some(b"RevisionNotFound")) => RemoteError::NoRevision,
+            (StatusCode::UNAUTHORIZED | StatusCode::NOT_FOUND, Some(b"RepoNotFound")) => {
+                RemoteError::NoRepository
+            }
+            // The hub answers a request without a token in this way if the repository is private or does not exist, and a
+            // request with an unknown token in any case.
+            (StatusCode::UNAUTHORIZED, _) if self.authorization.is_some() => RemoteError::Token,
+            (StatusCode::UNAUTHORIZED, _) => RemoteError::NoRepository,
+            _ => return Ok(()),
+        })
+    }
+}
+
+/// The commit that all requests for a file and its sibling files name. The first answer of the hub decides it, unless the name
+/// of the file does.
+#[derive(Debug, Default)]
+pub(crate) struct Pin(OnceLock<String>);
+
+impl Pin {
+    /// Creates the pin of the file `name`, which is set if the revision in the name is a commit.
+    pub(crate) fn of(name: &HubName) -> Self {
+        Self(name.commit().map(|commit| OnceLock::from(commit.to_owned())).unwrap_or_default())
+    }
+
+    /// Returns the commit, or `None` before the first answer.
+    pub(crate) fn commit(&self) -> Option<&str> {
+        self.0.get().map(String::as_str)
+    }
+
+    /// Compares the commit in the header `X-Repo-Commit` of the hub's answer with the pinned commit. The first answer sets it.
+    ///
+    /// # Errors
+    /// [`RemoteError::OtherCommit`] if the answer is of another commit, and [`RemoteError::NoCommit`] if the header is no commit.
+    pub(crate) fn compare(&self, headers: &HeaderMap) -> Result<(), RemoteError> {
+        let Some(value) = single(headers, "X-Repo-Commit")? else { return Ok(()) };
+        let commit = value.to_str().ok().filter(|commit| is_commit(commit));
+        let commit = commit.ok_or(RemoteError::NoCommit)?;
+        let pinned = self.0.get_or_init(|| commit.to_owned());
+        if pinned == commit { Ok(()) } else { Err(RemoteError::OtherCommit) }
+    }
+
+    /// Checks that the commit is known, before bytes of the file are accepted.
+    pub(crate) fn check(&self) -> Result<(), RemoteError> {
+        self.commit().map(|_| ()).ok_or(RemoteError::NoCommit)
+    }
+}
+
+/// Returns the length of the file that a redirect of the hub declares, if it declares one.
+pub(crate) fn linked_length(headers: &HeaderMap) -> Result<Option<u64>, RemoteError> {
+    let length = single(headers, "X-Linked-Size")?.and_then(|value| value.to_str().ok());
+    Ok(length.and_then(number).filter(|length| *length > 0))
+}
+
+/// Parses the URL of a hub. It may have a path, and has no user, password, query or fragment.
+fn endpoint_url(text: &str) -> Result<Url, RemoteError> {
+    let invalid = RemoteError::Setting("HF_ENDPOINT");
+    let Some(url) = Url::parse(text).ok().filter(|_| !is_read_otherwise(text)) else {
+        return Err(invalid);
+    };
+    let is_plain = url.username().is_empty()
+        && url.password().is_none()
+        && url.query().is_none()
+        && url.fragment().is_none();
+    if is_plain && ["http", "https"].contains(&url.scheme()) { Ok(url) } else { Err(invalid) }
+}
+
+/// Returns whether nobody on the way to `url` can read what is sent: the URL is https, or at a loopback address.
+fn keeps_secrets(url: &Url) -> bool {
+    let is_loopback = match url.host() {
+        Some(Host::Ipv4(address)) => IpAddr::V4(address).is_loopback(),
+        Some(Host::Ipv6(address)) => IpAddr::V6(address).is_loopback(),
+        Some(Host::Domain(name)) => name == "localhost",
+        None => false,
+    };
+    url.scheme() == "https" || is_loopback
+}
+
+/// Returns the value of the header `Authorization` with `token`, which is not formatted by `Debug`.
+fn authorization(token: &str) -> Result<HeaderValue, RemoteError> {
+    let invalid = RemoteError::Setting("HF_TOKEN");
+    if token.is_empty() || !token.bytes().all(|byte| byte.is_ascii_graphic()) {
+        return Err(invalid);
+    }
+    let mut value = HeaderValue::from_str(&format!("Bearer {token}")).map_err(|_| invalid)?;
+    value.set_sensitive(true);
+    Ok(value)
+}
+
+/// Reads the file of the token. Returns `None` if there is none.
+fn token_file(variable: &impl Fn(&str) -> Option<String>) -> io::Result<Option<String>> {
+    let within = |folder: &str, path: &str| Some(PathBuf::from(variable(folder)?).join(path));
+    let path = variable("HF_TOKEN_PATH")
+        .map(PathBuf::from)
+        .or_else(|| within("HF_HOME", "token"))
+        .or_else(|| within("XDG_CACHE_HOME", "huggingface/token"))
+        .or_else(|| within("HOME", ".cache/huggingface/token"))
+        .or_else(|| within("USERPROFILE", ".cache/huggingface/token"));
+    path.map_or(Ok(None), |path| read(&path))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn access(variables: &[(&str, &str)]) -> Result<HubAccess, RemoteError> {
+        HubAccess::from_variables(&|name: &str| {
+            let found = variables.iter().find(|(key, _)| *key == name);
+            found.map(|(_, value)| (*value).to_owned())
+        })
+    }
+
+    /// Returns the token that requests carry with these environment variables.
+    fn token(variables: &[(&str, &str)]) -> Option<String> {
+        let access = access(variables).unwrap();
+        assert!(!format!("{access:?}").contains("secret"));
+        let value = access.authorization()?;
+        assert!(!format!("{value:?}").contains("secret"));
+        Some(value.to_str().unwrap().strip_prefix("Bearer ").unwrap().to_owned())
+    }
+
+    #[test]
+    fn the_first_named_token_counts() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+        for (path, secret) in [
+            ("given", "secret-1\n"),
+            ("home/token", " secret-2 "),
+            ("cache/huggingface/token", "secret-3"),
+            ("user/.cache/huggingface/token", "secret-4"),
+            ("empty", "\n"),
+        ] {
+            std::fs::create_dir_all(folder.path().join(path).parent().unwrap()).unwrap();
+            std::fs::write(at(path), secret).unwrap();
+        }
+        let (given, home, cache, user) = (at("given"), at("home"), at("cache"), at("user"));
+        let all = [
+            ("HF_TOKEN", "secret-0"),
+            ("HF_TOKEN_PATH", &*given),
+            ("HF_HOME", &*home),
+            ("XDG_CACHE_HOME", &*cache),
+            ("HOME", &*user),
+        ];
+        for number in 0..all.len() {
+            assert_eq!(token(&all[number..]), Some(format!("secret-{number}")));
+        }
+        assert_eq!(token(&[("USERPROFILE", &*user)]).as_deref(), Some("secret-4"));
+        assert_eq!(token(&[]), None);
+        // A file that does not exist, and one without a token. No other file is read in its place.
+        for path in [at("none"), at("empty")] {
+            assert_eq!(token(&[("HF_TOKEN_PATH", &path), ("HF_HOME", &home)]), None);
+        }
+    }
+
+    #[test]
+    fn a_token_is_sent_only_where_nobody_can_read_it() {
+        for (endpoint, is_sent) in [
+            ("https://hub.example", true),
+            ("https://hub.example:8443/a", true),
+            ("http://127.0.0.1:1", true),
+            ("http://127.9.9.9", true),
+            ("http://[::1]:1", true),
+            ("http://localhost:1", true),
+            ("http://hub.example", false),
+            ("http://localhost.example", false),
+            ("http://10.0.0.1", false),
+            ("http://[::ffff:10.0.0.1]", false),
+        ] {
+            let variables = [("HF_ENDPOINT", endpoint), ("HF_TOKEN", "secret")];
+            assert_eq!(token(&variables).is_some(), is_sent, "{endpoint}");
+            let access = HubAccess::new(endpoint, Some("secret")).unwrap();
+            assert_eq!(access.authorization().is_some(), is_sent, "{endpoint}");
+        }
+        // Where no token is sent, the file is not read.
+        let folder = tempfile::tempdir().unwrap();
+        let unreadable = ("HF_TOKEN_PATH", folder.path().to_str().unwrap());
+        assert_eq!(token(&[("HF_ENDPOINT", "http://hub.example"), unreadable]), None);
+    }
+
+    #[test]
+    fn invalid_settings_are_rejected() {
+        let folder = tempfile::tempdir().unwrap();
+        let unreadable = folder.path().to_str().unwrap();
+        for (variable, value, setting) in [
+            ("HF_ENDPOINT", "hub.example", "HF_ENDPOINT"),
+            ("HF_ENDPOINT", "ftp://hub.example", "HF_ENDPOINT"),
+            ("HF_ENDPOINT", "https://user@hub.example", "HF_ENDPOINT"),
+            ("HF_ENDPOINT", "https://:password@hub.example", "HF_ENDPOINT"),
+            ("HF_ENDPOINT", "https://hub.example?a", "HF_ENDPOINT"),
+            ("HF_ENDPOINT", "https://hub.example#a", "HF_ENDPOINT"),
+            ("HF_ENDPOINT", "https://hub.example\\a", "HF_ENDPOINT"),
+            ("HF_TOKEN", "two words", "HF_TOKEN"),
+            ("HF_TOKEN", "two\r\nlines: secret", "HF_TOKEN"),
+            ("HF_TOKEN", "\u{e4}", "HF_TOKEN"),
+            ("HF_TOKEN_PATH", unreadable, "HF_TOKEN_PATH"),
+        ] {
+            let error = access(&[(variable, value)]).unwrap_err();
+            assert!(matches!(error, RemoteError::Setting(name) if name == setting), "{value:?}");
+        }
+    }
+
+    #[test]
+    fn files_are_below_the_endpoint() {
+        let name = HubName::parse("o/m/a b.zt").unwrap();
+        for (endpoint, url) in [
+            ("http://h:81", "http://h:81/o/m/resolve/main/a%20b.zt"),
+            ("http://h/", "http://h/o/m/resolve/main/a%20b.zt"),
+            ("http://h/mirror//", "http://h/mirror/o/m/resolve/main/a%20b.zt"),
+        ] {
+            let access = HubAccess::new(endpoint, None).unwrap();
+            assert_eq!(access.url(&name, None).unwrap().as_str(), url);
+        }
+        let usual = HubAccess::default().url(&name, None);
+        if cfg!(feature = "tls") {
+            let url = usual.unwrap();
+            assert_eq!(url.as_str(), "https://huggingface.co/o/m/resolve/main/a%20b.zt");
+        } else {
+            assert!(matches!(usual, Err(RemoteError::Name(NameError::NoTls))));
+        }
+    }
+}
