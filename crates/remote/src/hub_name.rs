@@ -83,6 +83,18 @@ impl HubName {
         format!("{kind}{organization}/{repository}/resolve/{revision}/{}", steps.join("/"))
     }
 
+    /// Returns the text of the name of the repository and the revision.
+    pub(crate) fn repository(&self) -> String {
+        let mut text = self.beside("");
+        text.pop();
+        text
+    }
+
+    /// Returns the name of the same file at `commit`. Returns `None` if the text is no commit.
+    pub(crate) fn at_commit(&self, commit: &str) -> Option<Self> {
+        is_commit(commit).then(|| Self { revision: Some(commit.to_owned()), ..self.clone() })
+    }
+
     /// Returns the text of the name of the file with the path `path` in the same repository, at the same revision.
     pub(crate) fn beside(&self, path: &str) -> String {
         Self { path: path.to_owned(), ..self.clone() }.to_string()
@@ -174,6 +186,11 @@ mod tests {
         }
         let beside = pinned.beside("c/d.zt");
         assert_eq!(beside, format!("hf://o/m@{commit}/c/d.zt"));
+        let named = parsed("hf://datasets/o/m@a%2Fb/c/d.zt").unwrap();
+        assert_eq!(named.repository(), "hf://datasets/o/m@a%2Fb");
+        let pinned = named.at_commit(commit).unwrap();
+        assert_eq!(pinned.to_string(), format!("hf://datasets/o/m@{commit}/c/d.zt"));
+        assert!(named.at_commit("main").is_none());
     }
 
     #[test]

@@ -112,6 +112,25 @@ impl RemoteName {
     }
 }
 
+impl RemoteName {
+    /// Returns the repository and the revision of a file on the hub, as the name begins. Returns `None` for other files.
+    pub fn repository(&self) -> Option<String> {
+        match &self.0 {
+            Location::Hub(name) => Some(name.repository()),
+            Location::Http(_) | Location::S3 { .. } => None,
+        }
+    }
+
+    /// Returns the name of the same file at `commit`, in place of the revision. Returns `None` if the file is not on the hub, or
+    /// `commit` is not 40 hexadecimal digits in lower case.
+    pub fn at_commit(&self, commit: &str) -> Option<Self> {
+        match &self.0 {
+            Location::Hub(name) => name.at_commit(commit).map(|name| Self(Location::Hub(name))),
+            Location::Http(_) | Location::S3 { .. } => None,
+        }
+    }
+}
+
 /// Checks that the feature `tls` was built if `url` needs TLS.
 pub(crate) fn has_tls(url: &Url) -> Result<(), NameError> {
     if url.scheme() == "https" && !cfg!(feature = "tls") { Err(NameError::NoTls) } else { Ok(()) }

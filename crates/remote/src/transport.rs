@@ -155,9 +155,10 @@ impl Transport {
         let Reached { response, is_own } = reached;
         if self.is_hub() && is_own {
             self.hub.check(&response)?;
-            let is_refused =
-                response.status().is_client_error() || response.status().is_server_error();
-            if !is_refused {
+            let status = response.status();
+            let is_refused = status.is_client_error() || status.is_server_error();
+            // Status 416 says that the file is empty.
+            if !is_refused || status == StatusCode::RANGE_NOT_SATISFIABLE {
                 self.pin.check()?;
             }
         }

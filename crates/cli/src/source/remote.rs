@@ -5,6 +5,8 @@
 
 #[cfg(not(feature = "remote"))]
 mod absent;
+#[cfg(feature = "remote")]
+mod commits;
 #[cfg(all(feature = "remote", not(target_os = "linux")))]
 mod direct;
 #[cfg(all(feature = "remote", target_os = "linux"))]

@@ -7,6 +7,8 @@ mod check_files;
 #[cfg(all(feature = "remote", target_os = "linux"))]
 mod fetcher;
 #[cfg(feature = "remote")]
+mod hub;
+#[cfg(feature = "remote")]
 mod large;
 #[cfg(all(feature = "remote", target_os = "linux"))]
 mod memory;
@@ -18,7 +20,9 @@ use super::{ended, zten};
 #[cfg(not(feature = "remote"))]
 #[test]
 fn names_are_rejected_with_how_to_have_them() {
-    for name in ["http://localhost/a.zt", "https://localhost/a.zt?b", "s3://bucket/a.zt"] {
+    for name in
+        ["http://localhost/a.zt", "https://localhost/a.zt?b", "s3://bucket/a.zt", "hf://o/m/a.zt"]
+    {
         for command in ["ls", "check", "hash"] {
             let output = zten([command, name]);
             let (status, _, complaint) = ended(&output);

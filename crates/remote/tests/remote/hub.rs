@@ -424,6 +424,16 @@ fn answers_that_are_wrong_for_any_server_are_rejected() {
 }
 
 #[test]
+fn an_empty_file_is_pinned() {
+    let hub = |commit: &'static str| {
+        Server::start(move |_, request| honest(&[], request).with("X-Repo-Commit", commit))
+    };
+    let file = open(&hub(COMMIT)).unwrap();
+    assert_eq!((file.length(), file.commit()), (0, Some(COMMIT)));
+    rejected!(open(&hub("")).unwrap_err(), RemoteError::NoCommit);
+}
+
+#[test]
 fn busy_hubs_are_asked_again() {
     let hub = Server::start(|number, request| match number {
         0 | 3 => Reply::status(503),

@@ -32,8 +32,8 @@ fn reply(reply: &Reply<'_>) -> io::Result<()> {
     write(io::stdin(), &postcard::to_allocvec(reply).map_err(io::Error::other)?)
 }
 
-fn fail(error: RemoteError) -> io::Result<()> {
-    reply(&Reply::Failed(Failure::new(&error.into())))
+fn fail(error: &io::Error) -> io::Result<()> {
+    reply(&Reply::Failed(Failure::new(error)))
 }
 
 /// Runs the process: opens the file, and answers requests until the socket is closed.
@@ -48,7 +48,7 @@ pub(crate) fn run() -> io::Result<()> {
     settings::decide(&settings);
     let root = match settings::open(name) {
         Ok(root) => root,
-        Err(error) => return fail(error),
+        Err(error) => return fail(&error),
     };
     reply(&Reply::Found(Some(Found { number: 0, identity: None, length: root.length() })))?;
     let (found, recent) = (vec![root], VecDeque::new());
@@ -118,7 +118,7 @@ impl Files {
             }
             Request::Find(_, WireWant(want)) => match self.find(&want)? {
                 Ok(found) => reply(&Reply::Found(found)),
-                Err(error) => fail(error),
+                Err(error) => fail(&error.into()),
             },
             _ => Err(invalid("not for this process")),
         }

@@ -5,7 +5,7 @@ use std::io;
 use std::ops::Range;
 use std::os::unix::process::CommandExt as _;
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Command};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -14,6 +14,7 @@ use zten::num::u64_from_usize;
 use zten_remote::{Plan, Want};
 use zten_worker::process::{Packet, Part, Received, invalid, pair, write};
 
+use super::commits;
 use super::fetcher::{ARGUMENT, Start};
 use super::settings::settings;
 use crate::link::message::{Found, Reply, Request, WireWant};
@@ -62,7 +63,7 @@ impl Remote {
             command.arg0(name);
         }
         // The process ends when the socket is closed, or when this process ends.
-        command.arg(ARGUMENT).stdin(other).stdout(Stdio::null());
+        command.arg(ARGUMENT).stdin(other).stdout(commits::start()?);
         let mut started = STARTED.lock().unwrap_or_else(PoisonError::into_inner);
         started.retain_mut(|child| matches!(child.try_wait(), Ok(None)));
         started.push(command.spawn()?);

@@ -1,10 +1,12 @@
 //! The settings for reading files over the network, from the command line.
 
+use std::io;
 use std::sync::OnceLock;
 use std::time::Duration;
 
 use zten_remote::{Redirects, RemoteError, RemoteFile, RemoteName, RemoteOptions, TimeLimits};
 
+use super::commits;
 use crate::args::RemoteSettings as Settings;
 
 static SETTINGS: OnceLock<Settings> = OnceLock::new();
@@ -27,11 +29,11 @@ pub(crate) fn time_limit() -> u64 {
 }
 
 /// Opens the remote file `name` in this process.
-pub(super) fn open(name: &str) -> Result<RemoteFile, RemoteError> {
+pub(super) fn open(name: &str) -> io::Result<RemoteFile> {
     let settings = SETTINGS.get().cloned().unwrap_or_default();
     let times = TimeLimits { total: Duration::from_secs(time_limit()), ..TimeLimits::default() };
     let redirects = if settings.remote_redirects { Redirects::Any } else { Redirects::Public };
-    let name = RemoteName::parse(name)?;
+    let name = RemoteName::parse(name).map_err(RemoteError::from)?;
     let options = RemoteOptions::from_environment(&name)?.times(times).redirects(redirects);
-    RemoteFile::open(&name, &options)
+    commits::open(&name, &options)
 }
