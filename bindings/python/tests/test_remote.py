@@ -114,8 +114,8 @@ def test_without_the_feature_it_says_how_to_have_it() -> None:
     with pytest.raises(OSError, match="build it with the feature remote") as raised:
         zten.open("https://example.org/model.zt?signature=secret")
     assert "secret" not in str(raised.value)
-    [found] = list(zten.check_batch(["s3://bucket/model.zt"])["verdict"])
-    assert found == "error"
+    found = list(zten.check_batch(["s3://bucket/model.zt", "hf://o/m/model.zt"])["verdict"])
+    assert found == ["error", "error"]
 
 
 @remote
@@ -375,6 +375,58 @@ print(peak() - before)
         )
     assert ended.returncode == 0, ended.stderr
     assert int(ended.stdout) < 64 << 20
+
+
+@remote
+def test_files_on_the_hub_are_read_at_one_commit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    weights = np.arange(1 << 18, dtype=np.float32).reshape(512, 512)
+    header = b'{"a":{"dtype":"F32","shape":[512,512],"data_offsets":[0,1048576]}} '
+    files = {
+        "m.safetensors.index.json": b'{"weight_map":{"a":"one.safetensors"}}',
+        "one.safetensors": len(header).to_bytes(8, "little") + header + weights.tobytes(),
+    }
+    commits = [f"{number:040x}" for number in range(100)]
+    tokens: list[str | None] = []
+
+    def answer(request: BaseHTTPRequestHandler) -> None:
+        tokens.append(request.headers["Authorization"])
+        organization, model, _, revision, name = request.path.lstrip("/").split("/")
+        # The branch moves on with each request.
+        commit = revision if revision in commits else commits[len(tokens)]
+        data = files.get(name) if (organization, model) == ("o", "m") else None
+        if data is None:
+            request.send_response(404)
+            request.send_header("X-Error-Code", "EntryNotFound" if model == "m" else "RepoNotFound")
+            request.send_header("Content-Length", "0")
+            request.end_headers()
+            return
+        first, last = request.headers["Range"].removeprefix("bytes=").split("-")
+        start = int(first) if first else max(0, len(data) - int(last))
+        part = data[start : int(last) + 1 if first else len(data)]
+        request.send_response(206)
+        request.send_header("X-Repo-Commit", commit)
+        request.send_header("ETag", f'"{name}"')
+        request.send_header("Content-Range", f"bytes {start}-{start + len(part) - 1}/{len(data)}")
+        request.send_header("Content-Length", str(len(part)))
+        request.end_headers()
+        request.wfile.write(part)
+
+    with Liar(answer) as liar:
+        monkeypatch.setenv("HF_ENDPOINT", liar.name.removesuffix("/file.zt"))
+        monkeypatch.setenv("HF_TOKEN", "hidden")
+        with zten.open("hf://o/m/m.safetensors.index.json") as file:
+            assert np.array_equal(file["a"][100:200], weights[100:200])
+        first, *later = liar.paths
+        assert first == "/o/m/resolve/main/m.safetensors.index.json"
+        assert later and {path.split("/")[4] for path in later} == {commits[1]}
+        assert set(tokens) == {"Bearer hidden"}
+        assert zten.check("hf://o/m@v1/one.safetensors")
+        for name, complaint in [("o/m/none.zt", "no such file"), ("o/other/m.zt", "private or does not exist")]:
+            with pytest.raises(OSError, match=complaint) as raised:
+                zten.open(f"hf://{name}")
+            assert "hidden" not in str(raised.value)
+        with pytest.raises(OSError, match="has another name with one"):
+            zten.open("hf://gpt2/model.safetensors")
 
 
 @remote

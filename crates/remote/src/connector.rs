@@ -46,6 +46,9 @@ fn secured(tcp: HttpConnector<Resolver>) -> Result<Connector, RemoteError> {
 fn secured(tcp: HttpConnector<Resolver>) -> Result<Connector, RemoteError> {
     use std::sync::Arc;
 
+    if !has_instructions() {
+        return Err(RemoteError::Tls("this processor lacks instructions for AES, AVX2 or ADX"));
+    }
     let mut roots = rustls::RootCertStore::empty();
     // Root certificates that cannot be parsed are left out: connections that need them fail later.
     roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
@@ -57,6 +60,27 @@ fn secured(tcp: HttpConnector<Resolver>) -> Result<Connector, RemoteError> {
         .with_no_client_auth();
     let builder = hyper_rustls::HttpsConnectorBuilder::new().with_tls_config(config);
     Ok(builder.https_or_http().enable_http1().wrap_connector(tcp))
+}
+
+/// Returns whether this processor has the instructions that graviola uses. Without them, graviola panics.
+#[cfg(feature = "tls")]
+fn has_instructions() -> bool {
+    #[cfg(target_arch = "x86_64")]
+    let has = is_x86_feature_detected!("aes")
+        && is_x86_feature_detected!("pclmulqdq")
+        && is_x86_feature_detected!("ssse3")
+        && is_x86_feature_detected!("avx")
+        && is_x86_feature_detected!("avx2")
+        && is_x86_feature_detected!("bmi1")
+        && is_x86_feature_detected!("bmi2")
+        && is_x86_feature_detected!("adx");
+    #[cfg(target_arch = "aarch64")]
+    let has = std::arch::is_aarch64_feature_detected!("aes")
+        && std::arch::is_aarch64_feature_detected!("pmull")
+        && std::arch::is_aarch64_feature_detected!("sha2");
+    #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
+    let has = true;
+    has
 }
 
 /// Returns the reason why TLS was not established. The text of `error` is not used, because it may repeat a server's

@@ -271,8 +271,8 @@ def open(
     No data is read before a tensor is.
 
     Args:
-        source: a path of a file, or of a folder with one model; a URL that begins with ``http://``, ``https://`` or ``s3://``,
-            if the package was built with remote files (``docs/remote.md``); ``bytes``; a ``bytearray`` or ``memoryview``,
+        source: a path of a file, or of a folder with one model; a name that begins with ``http://``, ``https://``, ``s3://``
+            or ``hf://``, if the package was built with remote files (``docs/remote.md``); ``bytes``; a ``bytearray`` or ``memoryview``,
             which is copied; or an object with ``read`` and ``seek``.
         map: return dense arrays as views of a memory map, or of ``bytes``, if their elements are stored as they are read. Use
             it only for files that no other process changes: an array changes with its file even after verification, and

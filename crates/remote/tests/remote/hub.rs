@@ -108,9 +108,10 @@ fn answers_of_another_commit_are_rejected() {
         });
         let file = open(&hub).unwrap();
         for error in [read(&file, 100..1100).unwrap_err(), file.find(&sibling()).unwrap_err()] {
-            match second {
-                OTHER => rejected!(error, RemoteError::OtherCommit),
-                _ => rejected!(error, RemoteError::NoCommit),
+            if second == OTHER {
+                rejected!(error, RemoteError::OtherCommit);
+            } else {
+                rejected!(error, RemoteError::NoCommit);
             }
         }
     }
