@@ -406,7 +406,9 @@ fn notes_say_what_is_left_out() {
         ("values-complex.pt", "left out: \"value\" (builtins.complex)"),
         ("values-datetime-with-zone.pt", "left out: \"value\" (datetime.datetime)"),
         ("values-numpy-array-objects.pt", "left out: \"value\" (numpy.ndarray)"),
-        ("left-out-hooks.pt", "left out: 1 tensors' hooks"),
+        ("left-out-hooks.pt", "left out: the hooks of 1 tensor"),
+        ("left-out-parameter-state.pt", "left out: the attributes of 1 tensor"),
+        ("left-out-dictionary-attributes.pt", "left out: the attributes of 1 dictionary"),
         ("left-out-large-number.pt", "left out: \"value\" (an integer of more than 64 bits)"),
     ] {
         let (_, notes) = described(name);

@@ -5,7 +5,7 @@ use alloc::string::String;
 use alloc::vec::Vec;
 use core::fmt::{Display, Write as _};
 
-use crate::escape::{self, Short};
+use crate::escape::Short;
 use crate::formats::error::{FormatError, copied};
 use crate::formats::rules::Rule;
 
@@ -53,7 +53,7 @@ impl LeftOut {
         self.named = self.named.saturating_add(length);
         if self.named <= MOST_NAMED {
             self.names.try_reserve(1).map_err(|_| FormatError::memory())?;
-            self.names.push(copied(format_args!("{} ({what})", escape::quoted(name)))?);
+            self.names.push(copied(format_args!("{} ({what})", Short(name)))?);
         }
         if let Some(known) = self.kinds.iter_mut().find(|known| known.what == what) {
             known.count = known.count.saturating_add(1);
@@ -83,13 +83,14 @@ impl LeftOut {
             }
         }
         let parts = [
-            (self.others, "values of other kinds"),
-            (dropped.hooks, "tensors' hooks"),
-            (dropped.states, "tensors' attributes"),
-            (dropped.attributes, "dictionaries' attributes"),
+            (self.others, "", ["value of another kind", "values of other kinds"]),
+            (dropped.hooks, "the hooks of ", ["tensor", "tensors"]),
+            (dropped.states, "the attributes of ", ["tensor", "tensors"]),
+            (dropped.attributes, "the attributes of ", ["dictionary", "dictionaries"]),
         ];
-        for (count, what) in parts.into_iter().filter(|(count, _)| *count > 0) {
-            sentence.add(format_args!("{count} {what}"))?;
+        for (count, what, [one, many]) in parts.into_iter().filter(|(count, ..)| *count > 0) {
+            let noun = if count == 1 { one } else { many };
+            sentence.add(format_args!("{what}{count} {noun}"))?;
         }
         if sentence.0.is_empty() {
             return Ok(None);

@@ -4,6 +4,7 @@ use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
+use zten_corpus::other::torch;
 
 use crate::files::{file, object, raw, text};
 use crate::{ended, failed, in_corpus, succeeded_json, succeeded_text, zten};
@@ -604,4 +605,47 @@ fn an_attribute_cannot_change_the_terminal() {
     let shown = run(On::Both, &[], ["ls", path.to_str().unwrap(), "--attribute", "template"]);
     let tab = shown.terminal.replace('\t', "        ");
     assert_eq!(tab, "a\n        b\\u{1b}[31m\\u{d}\\u{202e}\n\n");
+}
+
+/// Writes a checkpoint with one tensor, a range, and as many dates as `dates` says.
+fn with_dates(folder: &Path, dates: u8) -> PathBuf {
+    let date = || torch::call("datetime", "date", &[torch::encoded(b"\x07\xe8\x01\x02")]);
+    let range = torch::call("builtins", "range", &[0, 3, 1].map(torch::int));
+    let tensor = torch::tensor(torch::storage("ShortStorage", "0", 2), 0, &[2], &[1]);
+    let names: Vec<String> = (0..dates).map(|number| format!("day{number}")).collect();
+    let mut items: Vec<_> = names.iter().map(|name| (&**name, date())).collect();
+    items.extend([("z", range), ("a", tensor)]);
+    let path = folder.join("dates.pt");
+    fs::write(&path, torch::file(&torch::dict(&items), &[&[1, 0, 2, 0]])).unwrap();
+    path
+}
+
+/// Without `--verbose`, the first value of each kind is named. The command names the same values when it converts, with and
+/// without a sandbox.
+#[test]
+fn each_value_that_is_left_out_is_named_if_asked() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = with_dates(folder.path(), 3);
+    let path = path.to_str().unwrap();
+    let out = folder.path().join("out.safetensors");
+    let out = out.to_str().unwrap();
+    let summary =
+        "left out: 3 values (datetime.date), the first is \"day0\"; \"z\" (builtins.range)";
+    let each = ["day0", "day1", "day2"].map(|name| format!("left out: \"{name}\" (datetime.date)"));
+    let each: Vec<_> =
+        each.into_iter().chain(["left out: \"z\" (builtins.range)".into()]).collect();
+    for mode in [&[][..], &["--no-sandbox"]] {
+        for command in [&["ls", path][..], &["convert", "--force", path, out]] {
+            let lines = |more: &[&str]| -> Vec<String> {
+                let text = succeeded_text(zten([command, mode, more].concat()));
+                let found = text.lines().filter(|line| line.trim().starts_with("left out"));
+                found.map(|line| line.trim().to_owned()).collect()
+            };
+            assert_eq!(lines(&[]), [summary], "{command:?}");
+            assert_eq!(lines(&["--verbose"]), [&[summary.to_owned()], &each[..]].concat());
+        }
+    }
+    // A file without such values has no such lines.
+    let listed = succeeded_text(in_corpus(&["ls", "--verbose", "other/torch/accept/tied.pt"]));
+    assert!(!listed.contains("left out"), "{listed}");
 }

@@ -400,14 +400,13 @@ impl Sum {
             if is_nan(another) && !is_nan(one) {
                 self.found.new_nan = self.found.new_nan.saturating_add(1);
             }
-            let (mut difference, magnitude, larger) = match (one, another) {
-                ([one], [other]) => ((one - other).abs(), one.abs(), one.abs().max(other.abs())),
-                _ => {
-                    let ([one, one_i], [other, other_i]) = (complex(one), complex(another));
-                    let magnitude = one.hypot(one_i);
-                    let larger = magnitude.max(other.hypot(other_i));
-                    ((one - other).hypot(one_i - other_i), magnitude, larger)
-                }
+            let (mut difference, magnitude, larger) = if let ([one], [other]) = (one, another) {
+                ((one - other).abs(), one.abs(), one.abs().max(other.abs()))
+            } else {
+                let ([one, one_i], [other, other_i]) = (complex(one), complex(another));
+                let magnitude = one.hypot(one_i);
+                let larger = magnitude.max(other.hypot(other_i));
+                ((one - other).hypot(one_i - other_i), magnitude, larger)
             };
             if larger >= EXACT && same_kind {
                 difference = exact(kind, old, new).unwrap_or(difference);
