@@ -11,8 +11,9 @@ const LONGEST: usize = 8 << 10;
 /// The largest length of an S3 key in bytes.
 const LONGEST_KEY: usize = 1024;
 
-/// The name of a remote file: an `http://` or `https://` URL, `s3://BUCKET/KEY`, or
-/// `hf://ORG/MODEL[@REVISION]/PATH`, a file on the Hugging Face hub. A name with a user or password is rejected. A query is sent to the server but never displayed, because it may be a signature.
+/// The name of a remote file: an `http://` or `https://` URL, `s3://BUCKET/KEY`, or `hf://ORG/MODEL[@REVISION]/PATH`, which is a
+/// file on the Hugging Face hub. A name with a user or password is rejected. The query of a URL is sent to the server but never
+/// displayed, because it may be a signature.
 #[derive(Clone, PartialEq, Eq)]
 pub struct RemoteName(pub(crate) Location);
 
@@ -110,10 +111,9 @@ impl RemoteName {
         has_tls(&url)?;
         Ok(Self(Location::Http(url)))
     }
-}
 
-impl RemoteName {
-    /// Returns the repository and the revision of a file on the hub, as the name begins. Returns `None` for other files.
+    /// Returns the repository and the revision of a file on the hub, with which its name begins: `hf://ORG/MODEL@REVISION`.
+    /// Returns `None` for other files.
     pub fn repository(&self) -> Option<String> {
         match &self.0 {
             Location::Hub(name) => Some(name.repository()),

@@ -59,7 +59,7 @@ struct Target {
 /// A response at the end of a chain of redirects.
 struct Reached {
     response: Response<Incoming>,
-    /// [`Target::is_own`] of the request.
+    /// [`Target::is_own`] of the request that was answered.
     is_own: bool,
 }
 
@@ -150,7 +150,7 @@ impl Transport {
         matches!(self.name.0, Location::Hub(_))
     }
 
-    /// Returns the response. If it is an answer of the hub itself, checks its status, and that its commit is known.
+    /// Returns the response `reached`. If it is an answer of the hub itself, checks its status, and that its commit is known.
     fn checked(&self, reached: Reached) -> Result<Response<Incoming>, RemoteError> {
         let Reached { response, is_own } = reached;
         if self.is_hub() && is_own {

@@ -30,9 +30,9 @@ pub(crate) use piped::Remote;
 pub(crate) use settings::settings;
 #[cfg(feature = "remote")]
 pub(crate) use settings::{decide, time_limit};
-/// Environment variables with secrets for servers, which only the process that fetches files needs.
+pub(crate) use zten::network::{has_query, is_remote, shown};
+
+/// Environment variables with keys and tokens for servers, which only the process that fetches files needs.
 #[cfg(target_os = "linux")]
 pub(crate) const SECRETS: [&str; 4] =
     ["AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN", "HF_TOKEN"];
-
-pub(crate) use zten::network::{has_query, is_remote, shown};

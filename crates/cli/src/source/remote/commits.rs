@@ -62,10 +62,12 @@ mod in_file {
         Ok(list.as_ref().map_err(|error| *error)?.try_clone()?.into())
     }
 
+    /// Returns the list, which is the standard output of this process.
     fn list() -> io::Result<File> {
         Ok(io::stdout().as_fd().try_clone_to_owned()?.into())
     }
 
+    /// Returns the SHA-256 sum of the name of a repository, so that all records have one length.
     fn sum(repository: &str) -> [u8; SUM] {
         Sha256::digest(repository.as_bytes()).into()
     }
