@@ -156,7 +156,7 @@ impl Given {
     fn from_network(_: &Path) -> io::Result<Self> {
         Err(io::Error::new(
             io::ErrorKind::Unsupported,
-            "this zten was built without remote files; build it with the feature remote, or remote-tls for https and S3",
+            "this zten was built without remote files; build it with the feature remote, or remote-tls for https, S3 and the Hugging Face hub",
         ))
     }
 }

@@ -14,7 +14,7 @@ use crate::args::RemoteSettings as Settings;
 fn absent() -> io::Error {
     io::Error::new(
         io::ErrorKind::Unsupported,
-        "this zten was built without remote files; build it with --features remote, or remote-tls for https and S3",
+        "this zten was built without remote files; build it with --features remote, or remote-tls for https, S3 and the Hugging Face hub",
     )
 }
 
