@@ -1,7 +1,6 @@
 //! Unpacking codes.
 
 use super::plan::Order;
-use crate::num::u64_from_usize;
 
 /// The position in a word of AWQ of each of eight successive codes.
 const AWQ: [u32; 8] = [0, 4, 1, 5, 2, 6, 3, 7];
@@ -88,18 +87,12 @@ fn float(code: u32) -> f32 {
     u8::try_from(code).map_or(f32::NAN, f32::from)
 }
 
-/// Returns the number of bytes of a row of `columns` codes of `bits` bits. Returns `None` if codes would be left over in a word or a
-/// byte where the order does not allow it.
+/// Returns the number of bytes of a row of `columns` codes of `bits` bits: whole words of 32 bits. Returns `None` if the number
+/// exceeds 64 bits.
 pub(super) fn row_bytes(order: Order, bits: u8, columns: u64) -> Option<u64> {
-    match order {
-        Order::Stream => {
-            let all = columns.checked_mul(bits.into())?;
-            crate::num::divide_exactly(all, 8)
-        }
-        Order::Words => {
-            let codes = 32_u64.checked_div(bits.into())?;
-            columns.div_ceil(codes.max(1)).checked_mul(4)
-        }
-        Order::Awq => columns.div_ceil(u64_from_usize(AWQ.len())).checked_mul(4),
-    }
+    let words = match order {
+        Order::Stream | Order::Awq => columns.checked_mul(bits.into())?.div_ceil(32),
+        Order::Words => columns.div_ceil(32_u64.checked_div(bits.into())?.max(1)),
+    };
+    words.checked_mul(4)
 }

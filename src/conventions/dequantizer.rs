@@ -129,10 +129,12 @@ struct Group<'a> {
     /// The number of rows for which the `factors` hold.
     left: u64,
     factors: Factors,
-    /// The words of zero points that are packed along the rows, which hold the zero points of several rows of scales.
-    zero_words: Vec<u8>,
+    /// The zero points of the next 32 rows of scales, if they are packed along the rows.
+    zero_rows: Vec<f32>,
     /// All factors, and the row of scales for each row, if the rows are in any order.
     indexed: Option<(Factors, Pieces<'a>)>,
+    /// The column of scales for each column, if the columns are in any order.
+    columns: Vec<usize>,
     values: Vec<f32>,
 }
 
@@ -155,10 +157,23 @@ impl<'a> Group<'a> {
             scale_row: 0,
             left: 0,
             factors: Factors::default(),
-            zero_words: Vec::new(),
+            zero_rows: Vec::new(),
             indexed: None,
+            columns: Vec::new(),
             values: Vec::new(),
         };
+        if let Some(index) = &group.plan.column_index {
+            let mut reader = index.reader()?;
+            while let Some(chunk) = reader.next_chunk()? {
+                let (numbers, _) = chunk.as_chunks::<4>();
+                group.columns.try_reserve(numbers.len()).map_err(|_| OutOfMemory)?;
+                // An index that is no column of scales gives values that are not numbers.
+                let column = |bytes: &[u8; 4]| usize::try_from(i32::from_le_bytes(*bytes));
+                group
+                    .columns
+                    .extend(numbers.iter().map(|bytes| column(bytes).unwrap_or(usize::MAX)));
+            }
+        }
         if let Some(index) = index {
             let mut all = Factors::default();
             let rows = group.plan.scale_rows().ok_or(OutOfMemory)?;
@@ -232,11 +247,15 @@ impl<'a> Group<'a> {
             }
             Codes::Nibbles { table, high_first } => {
                 let bytes = self.data.take(values.len().div_ceil(2))?;
-                let number = |code: u8| table.get(usize::from(code & 15)).copied().unwrap_or(f32::NAN);
+                let number =
+                    |code: u8| table.get(usize::from(code & 15)).copied().unwrap_or(f32::NAN);
                 let swap = if *high_first { 4 } else { 0 };
                 for (slots, byte) in values.chunks_mut(2).zip(bytes) {
                     let byte = byte.rotate_left(swap);
-                    slots.iter_mut().zip([byte, byte >> 4]).for_each(|(slot, code)| *slot = number(code));
+                    slots
+                        .iter_mut()
+                        .zip([byte, byte >> 4])
+                        .for_each(|(slot, code)| *slot = number(code));
                 }
             }
             Codes::Rows { order, bits } => {
@@ -262,14 +281,15 @@ impl<'a> Group<'a> {
 
     /// Reads the factors of the next row of scales.
     fn next_factors(&mut self) -> Result<(), Error> {
-        let Self { plan, scales, zeros, factors, zero_words, scale_row, .. } = self;
+        let Self { plan, scales, zeros, factors, zero_rows, scale_row, .. } = self;
         let columns = size(plan.scale_columns)?;
         let width = size(plan.scale.width())?;
         factors.scales.clear();
         factors.zeros.clear();
         let bytes = scales.take(columns.saturating_mul(width))?;
         if let Some(nested) = &plan.nested {
-            let group = scale_row.checked_div(nested.size).and_then(|row| usize::try_from(row).ok());
+            let group =
+                scale_row.checked_div(nested.size).and_then(|row| usize::try_from(row).ok());
             let absmax = group.and_then(|group| nested.absmax.get(group)).copied();
             factors.scales.try_reserve(bytes.len()).map_err(|_| OutOfMemory)?;
             factors.scales.extend(bytes.iter().map(|code| {
@@ -299,20 +319,26 @@ impl<'a> Group<'a> {
                     factors.zeros.iter_mut().for_each(|zero| *zero += add);
                 }
                 Zeros::Columns { bits } => {
-                    let codes = 32_u64.checked_div(bits.into()).unwrap_or(1).max(1);
-                    let place = scale_row.checked_rem(codes).unwrap_or_default();
+                    // Every 32 rows begin with a new word.
+                    let place = scale_row.checked_rem(32).unwrap_or_default();
                     if place == 0 {
-                        let words = zeros.take(columns.saturating_mul(4))?;
-                        zero_words.clear();
-                        zero_words.try_reserve(words.len()).map_err(|_| OutOfMemory)?;
-                        zero_words.extend_from_slice(words);
+                        let rows = plan
+                            .scale_rows()
+                            .unwrap_or_default()
+                            .saturating_sub(*scale_row)
+                            .min(32);
+                        let words = rows.saturating_mul(bits.into()).div_ceil(32);
+                        let bytes =
+                            size(words.saturating_mul(plan.scale_columns).saturating_mul(4))?;
+                        let count = size(rows.saturating_mul(plan.scale_columns))?;
+                        zero_rows.clear();
+                        zero_rows.try_reserve(count).map_err(|_| OutOfMemory)?;
+                        zero_rows.resize(count, 0.0);
+                        unpack_columns(bits, columns, zeros.take(bytes)?, zero_rows);
                     }
-                    let shift = u32::try_from(place.saturating_mul(bits.into())).unwrap_or_default();
-                    let mask = u32::MAX.wrapping_shr(32_u32.saturating_sub(bits.into()).min(31));
-                    let (words, _) = zero_words.as_chunks::<4>();
-                    let code = |word: &[u8; 4]| u32::from_le_bytes(*word).wrapping_shr(shift) & mask;
-                    let number = |word| u8::try_from(code(word)).map_or(f32::NAN, f32::from);
-                    factors.zeros.extend(words.iter().map(number));
+                    let start = size(place.saturating_mul(plan.scale_columns))?;
+                    let row = zero_rows.get(start..start.saturating_add(columns));
+                    factors.zeros.extend_from_slice(row.unwrap_or_default());
                 }
             }
         }
@@ -325,7 +351,7 @@ impl<'a> Group<'a> {
         let columns = size(self.plan.scale_columns)?;
         if let Some((all, index)) = &mut self.indexed {
             let bytes: [u8; 4] = index.take(4)?.try_into().map_err(|_| BareError::internal())?;
-            // A row without scales is not a number: the check of content names the index that is out of range.
+            // An index that is no row of scales gives values that are not numbers.
             let start = usize::try_from(i32::from_le_bytes(bytes)).ok();
             let start = start.and_then(|group| group.checked_mul(columns));
             let range = start.and_then(|start| Some(start..start.checked_add(columns)?));
@@ -344,6 +370,15 @@ impl<'a> Group<'a> {
             self.left = self.plan.per_row.max(1).min(within);
         }
         self.left = self.left.saturating_sub(1);
+        if !self.columns.is_empty() {
+            let Factors { scales, zeros } = &self.factors;
+            for (value, column) in row.iter_mut().zip(&self.columns) {
+                let scale = scales.get(*column).copied().unwrap_or(f32::NAN);
+                let zero = zeros.get(*column).copied().unwrap_or(self.plan.zero);
+                *value = of(self.plan.formula, *value, scale, zero);
+            }
+            return Ok(());
+        }
         multiply(&self.plan, &self.factors.scales, &self.factors.zeros, row);
         Ok(())
     }

@@ -3,8 +3,8 @@
 use alloc::string::String;
 use alloc::vec::Vec;
 
-use super::plan::Form;
 use super::Convention;
+use super::plan::Form;
 use crate::archive::Archive;
 use crate::element::DType;
 use crate::error::{Error, OutOfMemory};
@@ -31,8 +31,7 @@ pub(super) struct Group {
 /// The types of scales. Programs write the same convention with each of them.
 const FLOATS: [DType; 3] = [DType::F32, DType::F16, DType::BF16];
 /// The types of elements of FP8.
-const FP8: [DType; 4] =
-    [DType::F8E4M3Fn, DType::F8E5M2, DType::F8E4M3Fnuz, DType::F8E5M2Fnuz];
+const FP8: [DType; 4] = [DType::F8E4M3Fn, DType::F8E5M2, DType::F8E4M3Fnuz, DType::F8E5M2Fnuz];
 /// The sizes of square blocks of FP8, the usual one first.
 const FP8_BLOCKS: [u64; 6] = [128, 64, 256, 32, 512, 16];
 /// The largest content that is read to find the shape of a tensor, in bytes.
@@ -46,7 +45,8 @@ pub(super) fn find<S: ReadAt>(
     let mut finder = Finder { archive, source, name: String::new(), groups: Vec::new() };
     let mut taken = Vec::new();
     for tensor in archive.tensors() {
-        let anchor = |(end, anchor): (&str, Anchor)| Some((tensor.name().strip_suffix(end)?, anchor));
+        let anchor =
+            |(end, anchor): (&str, Anchor)| Some((tensor.name().strip_suffix(end)?, anchor));
         let Some((stem, anchor)) = ANCHORS.into_iter().find_map(anchor) else { continue };
         let Some(group) = finder.group_of(anchor, stem, &tensor)? else { continue };
         if taken.is_empty() {
@@ -57,7 +57,8 @@ pub(super) fn find<S: ReadAt>(
         if members().any(|ordinal| taken.get(ordinal).copied().unwrap_or(true)) {
             continue;
         }
-        members().for_each(|ordinal| taken.get_mut(ordinal).into_iter().for_each(|own| *own = true));
+        members()
+            .for_each(|ordinal| taken.get_mut(ordinal).into_iter().for_each(|own| *own = true));
         finder.groups.try_reserve(1).map_err(|_| OutOfMemory)?;
         finder.groups.push(group);
     }
@@ -175,13 +176,16 @@ impl<'a, S: ReadAt> Finder<'a, S> {
         let rank = outer.len().saturating_add(inner.len());
         shape.try_reserve_exact(rank).map_err(|_| OutOfMemory)?;
         shape.extend(outer.iter().chain(inner));
-        let Some(first) = members.iter().map(|(_, ordinal)| *ordinal).min() else { return Ok(None) };
+        let Some(first) = members.iter().map(|(_, ordinal)| *ordinal).min() else {
+            return Ok(None);
+        };
         Ok(Some(Group { name: core::mem::take(&mut self.name), shape, form, members, first }))
     }
 
     fn mxfp4(&mut self, stem: &str, blocks: &Tensor<'_>) -> Result<Option<Group>, Error> {
         let Some(scales) = self.get(stem, "_scales", &[DType::U8])? else { return Ok(None) };
-        let Some((16, groups)) = blocks.shape().split_last().filter(|_| is_plain(blocks, &[DType::U8]))
+        let Some((16, groups)) =
+            blocks.shape().split_last().filter(|_| is_plain(blocks, &[DType::U8]))
         else {
             return Ok(None);
         };
@@ -198,7 +202,8 @@ impl<'a, S: ReadAt> Finder<'a, S> {
         if !is_plain(scale, &[DType::F8E4M3Fn]) {
             return self.scaled(stem, scale);
         }
-        let modelopt = self.get(stem, "", &[DType::U8])?.zip(self.get(stem, "_scale_2", &[DType::F32])?);
+        let modelopt =
+            self.get(stem, "", &[DType::U8])?.zip(self.get(stem, "_scale_2", &[DType::F32])?);
         let Some((data, second)) = modelopt else { return Ok(None) };
         self.nvfp4(stem, [("data", &data), ("scale", scale), ("scale_2", &second)])
     }
@@ -211,7 +216,8 @@ impl<'a, S: ReadAt> Finder<'a, S> {
         let [(_, data), (_, scale), (_, second)] = members;
         let both = data.shape().split_last().zip(scale.shape().split_last());
         let Some(((half, outer), (groups, other))) = both else { return Ok(None) };
-        let columns = half.checked_mul(2).filter(|columns| groups.checked_mul(16) == Some(*columns));
+        let columns =
+            half.checked_mul(2).filter(|columns| groups.checked_mul(16) == Some(*columns));
         match columns {
             Some(columns) if outer == other && second.element_count() == Some(1) => {
                 let form = Form::new(Convention::Nvfp4, 4, 16);
@@ -223,7 +229,8 @@ impl<'a, S: ReadAt> Finder<'a, S> {
 
     /// FP8 or 8-bit integers with floats as scales.
     fn scaled(&mut self, stem: &str, scale: &Tensor<'_>) -> Result<Option<Group>, Error> {
-        let Some(data) = self.any(stem, "")?.filter(|data| data.ordinal() != scale.ordinal()) else {
+        let Some(data) = self.any(stem, "")?.filter(|data| data.ordinal() != scale.ordinal())
+        else {
             return Ok(None);
         };
         let is_fp8 = is_plain(&data, &FP8);
@@ -249,9 +256,11 @@ impl<'a, S: ReadAt> Finder<'a, S> {
                 return None;
             }
             if high == rows {
-                return divide_exactly(columns, wide).map(|size| (own, if wide == 1 { 0 } else { size }));
+                return divide_exactly(columns, wide)
+                    .map(|size| (own, if wide == 1 { 0 } else { size }));
             }
-            let is_block = |size: &u64| rows.div_ceil(*size) == high && columns.div_ceil(*size) == wide;
+            let is_block =
+                |size: &u64| rows.div_ceil(*size) == high && columns.div_ceil(*size) == wide;
             let size = FP8_BLOCKS.into_iter().find(is_block).filter(|_| is_fp8)?;
             Some((Convention::Fp8Block, size))
         };
@@ -266,39 +275,53 @@ impl<'a, S: ReadAt> Finder<'a, S> {
     fn packed(&mut self, stem: &str, packed: &Tensor<'_>) -> Result<Option<Group>, Error> {
         if is_plain(packed, &[DType::U8]) {
             let scale = self.get(stem, "_scale", &[DType::F8E4M3Fn])?;
-            let Some((scale, global)) = scale.zip(self.get(stem, "_global_scale", &[DType::F32])?) else {
+            let Some((scale, global)) =
+                scale.zip(self.get(stem, "_global_scale", &[DType::F32])?)
+            else {
                 return Ok(None);
             };
-            return self.nvfp4(stem, [("data", packed), ("scale", &scale), ("global_scale", &global)]);
+            return self
+                .nvfp4(stem, [("data", packed), ("scale", &scale), ("global_scale", &global)]);
         }
         let scale = self.get(stem, "_scale", &FLOATS)?;
         let shape = self.get(stem, "_shape", &[DType::I64, DType::I32])?;
-        let Some((scale, shape)) = scale.zip(shape).filter(|_| is_plain(packed, &[DType::I32])) else {
+        let Some((scale, shape)) = scale.zip(shape).filter(|_| is_plain(packed, &[DType::I32]))
+        else {
             return Ok(None);
         };
-        if self.any(stem, "_g_idx")?.is_some() {
-            return Ok(None);
-        }
+        let index = self.get(stem, "_g_idx", &[DType::I32])?;
         let zero = self.get(stem, "_zero_point", &[DType::I32])?;
         let Some([rows, columns]) = self.stored_shape(&shape)? else { return Ok(None) };
         let (&[high, words], &[scale_rows, groups]) = (packed.shape(), scale.shape()) else {
             return Ok(None);
         };
-        // The smallest number of codes in a word for which the words are enough. Codes of 7 and of 8 bits have the same number; 8 is
-        // what programs write.
-        let codes_of = |bits: u64| 32_u64.checked_div(bits);
-        let is_width = |bits: &u64| codes_of(*bits).is_some_and(|codes| columns.div_ceil(codes) == words);
-        let bits = [4, 8, 2, 3, 5, 6, 1].into_iter().find(is_width);
-        let (Some(bits), Some(size)) = (bits, divide_exactly(columns, groups)) else { return Ok(None) };
-        let codes = codes_of(bits).unwrap_or(1);
-        let zeros_fit = zero.as_ref().is_none_or(|zero| zero.shape() == [rows.div_ceil(codes), groups]);
-        if high != rows || scale_rows != rows || !zeros_fit {
+        // Codes are packed densely, or in whole words as before. The usual sizes come first: codes of 7 bits in whole words take the
+        // same room as codes of 8 bits.
+        let dense =
+            |bits: &u64| columns.checked_mul(*bits).map(|all| all.div_ceil(32)) == Some(words);
+        let whole =
+            |bits: &u64| columns.div_ceil(32_u64.checked_div(*bits).unwrap_or(1).max(1)) == words;
+        let bits = [4, 8, 2, 3, 5, 6, 7, 1].into_iter().find(dense);
+        let bits = bits.or_else(|| [3, 5, 6].into_iter().find(whole));
+        let (Some(bits), Some(size)) = (bits, divide_exactly(columns, groups)) else {
+            return Ok(None);
+        };
+        let zero_words = rows.checked_mul(bits).map(|all| all.div_ceil(32));
+        let zeros_fit =
+            |zero: &Tensor<'_>| zero_words.is_some_and(|words| zero.shape() == [words, groups]);
+        let index_fits = |index: &Tensor<'_>| index.shape() == [columns];
+        if high != rows
+            || scale_rows != rows
+            || !zero.as_ref().is_none_or(zeros_fit)
+            || !index.as_ref().is_none_or(index_fits)
+        {
             return Ok(None);
         }
         let form = Form::new(Convention::Packed, bits, if groups == 1 { 0 } else { size });
         let zero = zero.as_ref().map(|zero| ("zero_point", zero));
-        let members =
-            [Some(("data", packed)), Some(("scale", &scale)), Some(("shape", &shape)), zero];
+        let index = index.as_ref().map(|index| ("g_idx", index));
+        let (data, scale) = (Some(("data", packed)), Some(("scale", &scale)));
+        let members = [data, scale, Some(("shape", &shape)), zero, index];
         self.group((stem, ""), (&[rows, columns], &[]), form, &members)
     }
 
@@ -344,7 +367,8 @@ impl<'a, S: ReadAt> Finder<'a, S> {
         let scales = self.get(stem, ".scales", &FLOATS)?;
         let zeros = self.get(stem, ".qzeros", &[DType::I32])?;
         let index = self.get(stem, ".g_idx", &[DType::I32])?;
-        let Some((scales, zeros)) = scales.zip(zeros).filter(|_| is_plain(words, &[DType::I32])) else {
+        let Some((scales, zeros)) = scales.zip(zeros).filter(|_| is_plain(words, &[DType::I32]))
+        else {
             return Ok(None);
         };
         let (&[high, wide], &[groups, outputs], &[zero_rows, zero_words]) =
@@ -358,7 +382,8 @@ impl<'a, S: ReadAt> Finder<'a, S> {
             let inputs = bits.and_then(|bits| divide_exactly(high.checked_mul(32)?, bits));
             bits.zip(inputs).map(|(bits, inputs)| (Convention::Gptq, bits, inputs))
         } else {
-            let is_awq = wide.checked_mul(8) == Some(outputs) && zero_words == wide && index.is_none();
+            let is_awq =
+                wide.checked_mul(8) == Some(outputs) && zero_words == wide && index.is_none();
             is_awq.then_some((Convention::Awq, 4, high))
         };
         let Some((convention, bits, inputs)) = found else { return Ok(None) };
@@ -434,10 +459,13 @@ impl<'a, S: ReadAt> Finder<'a, S> {
 
     fn mlx(&mut self, stem: &str, biases: &Tensor<'_>) -> Result<Option<Group>, Error> {
         let data = self.get(stem, ".weight", &[DType::U32])?;
-        let Some((data, scales)) = data.zip(self.get(stem, ".scales", &FLOATS)?) else { return Ok(None) };
+        let Some((data, scales)) = data.zip(self.get(stem, ".scales", &FLOATS)?) else {
+            return Ok(None);
+        };
         let fits = is_plain(biases, &[scales.dtype()]) && biases.shape() == scales.shape();
         let both = data.shape().split_last().zip(scales.shape().split_last());
-        let Some(((words, outer), (groups, _))) = both.filter(|((_, one), (_, other))| fits && one == other)
+        let Some(((words, outer), (groups, _))) =
+            both.filter(|((_, one), (_, other))| fits && one == other)
         else {
             return Ok(None);
         };

@@ -147,7 +147,7 @@ pub(super) enum Zeros {
     Numbers(Number),
     /// As codes that are packed along the columns. `add` is added to each.
     Rows { order: Order, bits: u8, add: f32 },
-    /// As codes that are packed along the rows, as many whole codes in a word as it can hold.
+    /// As codes that are packed along the rows.
     Columns { bits: u8 },
 }
 
@@ -207,6 +207,8 @@ pub(super) struct Plan<'a> {
     pub(super) nested: Option<Nested>,
     /// The component that holds the row of scales for each row.
     pub(super) index: Option<Component<'a>>,
+    /// The component that holds the column of scales for each column.
+    pub(super) column_index: Option<Component<'a>>,
 }
 
 /// The number of each code of FP4.
@@ -279,9 +281,8 @@ impl<'a> Plan<'a> {
                         scale_rows.checked_mul(row_bytes(order, bits, self.scale_columns)?)?
                     }
                     Zeros::Columns { bits } => {
-                        let codes = 32_u64.checked_div(bits.into())?.max(1);
-                        let words = scale_rows.div_ceil(codes).checked_mul(self.scale_columns)?;
-                        words.checked_mul(4)?
+                        let words = scale_rows.checked_mul(bits.into())?.div_ceil(32);
+                        words.checked_mul(self.scale_columns)?.checked_mul(4)?
                     }
                 };
                 component.decoded_length() == Some(bytes)
@@ -291,6 +292,10 @@ impl<'a> Plan<'a> {
             None => true,
             Some(index) => index.decoded_length() == rows.checked_mul(4),
         };
+        let has_columns = match &self.column_index {
+            None => true,
+            Some(index) => index.decoded_length() == columns.checked_mul(4),
+        };
         let bytes = scales.checked_mul(self.scale.width())?;
         let even = !matches!(self.codes, Codes::Nibbles { .. }) || columns.is_multiple_of(2);
         let columns = self.scale_columns.checked_mul(self.per_column)?;
@@ -299,7 +304,8 @@ impl<'a> Plan<'a> {
                 && self.data.decoded_length() == Some(data)
                 && self.scales.decoded_length() == Some(bytes)
                 && has_zeros
-                && has_index,
+                && has_index
+                && has_columns,
         )
     }
 }
@@ -318,7 +324,8 @@ impl<'a> Parts<'a> {
     /// Reads a component of at most 64 KiB of numbers.
     fn numbers(&self, role: &str) -> Result<Option<Vec<f32>>, Error> {
         let Some(component) = self.get(role) else { return Ok(None) };
-        let (Some(number), Some(length)) = (Number::of(&component), component.decoded_length()) else {
+        let (Some(number), Some(length)) = (Number::of(&component), component.decoded_length())
+        else {
             return Ok(None);
         };
         let mut out = Vec::new();
@@ -359,39 +366,47 @@ impl<'a> Parts<'a> {
                 global: Global::None,
                 nested: None,
                 index: None,
+                column_index: None,
             })
         };
         let dtype = self.get("data").map(|data| data.dtype());
         let scales = ["scale", "scale_inv", "scales", "absmax", "SCB"];
-        let Some(scales) = scales.into_iter().find_map(|role| self.get(role)) else { return Ok(None) };
+        let Some(scales) = scales.into_iter().find_map(|role| self.get(role)) else {
+            return Ok(None);
+        };
         let plan = match convention {
-            Convention::Mxfp4 => basic("blocks", Codes::Nibbles { table: e2m1(), high_first: false }, scales)
-                .map(|plan| Plan { scale: Number::E8M0, ..plan }),
+            Convention::Mxfp4 => {
+                basic("blocks", Codes::Nibbles { table: e2m1(), high_first: false }, scales)
+                    .map(|plan| Plan { scale: Number::E8M0, ..plan })
+            }
             Convention::Nvfp4 => {
                 let codes = Codes::Nibbles { table: e2m1(), high_first: false };
                 let one = |numbers: Option<Vec<f32>>| numbers.and_then(|all| all.first().copied());
-                let global = match (one(self.numbers("scale_2")?), one(self.numbers("global_scale")?)) {
-                    (Some(scale), None) => Global::Times(scale),
-                    (None, Some(scale)) => Global::Over(scale),
-                    _ => return Ok(None),
-                };
+                let global =
+                    match (one(self.numbers("scale_2")?), one(self.numbers("global_scale")?)) {
+                        (Some(scale), None) => Global::Times(scale),
+                        (None, Some(scale)) => Global::Over(scale),
+                        _ => return Ok(None),
+                    };
                 basic("data", codes, scales).map(|plan| Plan { global, ..plan })
             }
             Convention::Fp8 | Convention::Int8 | Convention::Fp8Block | Convention::Bnb8 => {
                 let Some(codes) = dtype.and_then(bytes_of) else { return Ok(None) };
                 basic("data", codes, scales).map(|plan| self.scaled(plan))
             }
-            Convention::Gptq => basic("qweight", Codes::Columns { bits }, scales).map(|plan| Plan {
-                zeros: self.get("qzeros").map(|zeros| {
-                    (zeros, Zeros::Rows { order: Order::Stream, bits, add: 1.0 })
-                }),
-                index: self.get("g_idx"),
-                formula: Formula::Difference,
-                scale_columns: columns,
-                per_column: 1,
-                per_row: group_size.max(1),
-                ..plan
-            }),
+            Convention::Gptq => {
+                basic("qweight", Codes::Columns { bits }, scales).map(|plan| Plan {
+                    zeros: self
+                        .get("qzeros")
+                        .map(|zeros| (zeros, Zeros::Rows { order: Order::Stream, bits, add: 1.0 })),
+                    index: self.get("g_idx"),
+                    formula: Formula::Difference,
+                    scale_columns: columns,
+                    per_column: 1,
+                    per_row: group_size.max(1),
+                    ..plan
+                })
+            }
             Convention::Awq => basic("qweight", Codes::Rows { order: Order::Awq, bits: 4 }, scales)
                 .map(|plan| Plan {
                     zeros: self
@@ -403,20 +418,27 @@ impl<'a> Parts<'a> {
                     per_row: group_size.max(1),
                     ..plan
                 }),
-            Convention::Packed => basic("data", Codes::Rows { order: Order::Words, bits }, scales).map(
-                |plan| Plan {
+            Convention::Packed => {
+                // Before it packed codes densely, compressed-tensors left bits of 3, 5, 6 or 7 over in each word.
+                let dense =
+                    row_bytes(Order::Stream, bits, columns).and_then(|row| row.checked_mul(rows));
+                let stored = self.get("data").and_then(|data| data.decoded_length());
+                let order = if stored == dense { Order::Stream } else { Order::Words };
+                basic("data", Codes::Rows { order, bits }, scales).map(|plan| Plan {
                     zeros: self.get("zero_point").map(|zeros| (zeros, Zeros::Columns { bits })),
                     zero: f32::from(1_u8.wrapping_shl(u32::from(bits).saturating_sub(1))),
                     formula: Formula::Difference,
+                    column_index: self.get("g_idx"),
                     ..plan
-                },
-            ),
-            Convention::Mlx => basic("data", Codes::Rows { order: Order::Stream, bits }, scales).map(|plan| {
-                let biases = self.get("biases").and_then(|biases| {
-                    Some((biases, Zeros::Numbers(Number::of(&biases)?)))
-                });
-                Plan { zeros: biases, formula: Formula::Sum, ..plan }
-            }),
+                })
+            }
+            Convention::Mlx => basic("data", Codes::Rows { order: Order::Stream, bits }, scales)
+                .map(|plan| {
+                    let biases = self
+                        .get("biases")
+                        .and_then(|biases| Some((biases, Zeros::Numbers(Number::of(&biases)?))));
+                    Plan { zeros: biases, formula: Formula::Sum, ..plan }
+                }),
             Convention::Nf4 | Convention::Fp4 => return self.bnb4(basic, scales),
         };
         Ok(plan)

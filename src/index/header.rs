@@ -10,10 +10,10 @@ use alloc::vec::Vec;
 use core::ops::Range;
 
 use super::{
-    Arrangement, Blobs, Candidate, ComponentRecord, Details, ElementOrder, Encoding, Extent, FaultyObject,
-    FileFormat, Finding, FormatFacts, Index, IndexBuilder, Layout, Logical, ObjectRecord, Product,
-    RawComponent, RawElements, RawObject, RecordField, Role, ShapeSpan, ShardRecord, Span,
-    SpecialElements, reserve,
+    Arrangement, Blobs, Candidate, ComponentRecord, Details, ElementOrder, Encoding, Extent,
+    FaultyObject, FileFormat, Finding, FormatFacts, Index, IndexBuilder, Layout, Logical,
+    ObjectRecord, Product, RawComponent, RawElements, RawObject, RecordField, Role, ShapeSpan,
+    ShardRecord, Span, SpecialElements, reserve,
 };
 use crate::cbor::{fault, pass_attributes};
 use crate::element::{BlockFields, ByteOrder, LogicalType, StorageType};
