@@ -10,6 +10,7 @@ mod find;
 mod plan;
 
 use alloc::vec::Vec;
+use core::fmt;
 
 pub use dequantizer::Dequantizer;
 use find::{Group, find};
@@ -116,21 +117,71 @@ impl QuantizedForm {
     }
 }
 
+/// The groups of tensors in an archive that follow conventions. Found by [`Archive::find_groups`].
+#[derive(Debug)]
+pub struct Groups(Option<Parsed>);
+
+/// Writes the name that listings show, with the number of bits if the convention has several, and the group size in brackets:
+/// `MXFP4 [32]`, `GPTQ 3 bits [128]`, `FP8 scaled`.
+impl fmt::Display for QuantizedForm {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.convention.title())?;
+        if let Convention::Gptq | Convention::Packed | Convention::Mlx = self.convention {
+            write!(f, " {} bits", self.bits)?;
+        }
+        match self.group_size {
+            0 => Ok(()),
+            size => write!(f, " [{size}]"),
+        }
+    }
+}
+
 impl<S: ReadAt> Archive<S> {
     /// Returns this archive with each group of tensors that follows a [`Convention`] as one tensor: its components are the tensors of
     /// the group, its shape is that of the values, and [`Tensor::dequantizer`] computes its values. Tensors whose names match a
     /// convention, and whose dtypes or shapes do not, stay as they are. An archive of a zTensor file is returned as it is, since
     /// zTensor has layouts of its own.
     ///
-    /// The names, dtypes and shapes tell the groups. Only a few bytes are read: the shapes that compressed-tensors and
-    /// bitsandbytes store as the content of tensors. They are read from `source` if it is given, which an archive needs whose
-    /// tensors are in sibling files. Time grows with the number of tensors, and memory with their names.
+    /// ```
+    /// let archive = zten::open("corpus/conventions/mxfp4.safetensors")?.with_conventions()?;
+    /// let tensor = archive.tensor("experts.proj")?;
+    /// assert_eq!((tensor.layout_name(), tensor.shape()), ("quant.mxfp4", &[2, 3, 64][..]));
+    /// let values: Vec<f32> = tensor.to_f32()?;
+    /// # assert_eq!(values.len(), 2 * 3 * 64);
+    /// # Ok::<(), zten::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// The errors of [`find_groups`](Self::find_groups).
+    pub fn with_conventions(self) -> Result<Self, Error> {
+        let groups = self.find_groups(None)?;
+        Ok(self.with_groups(groups))
+    }
+
+    /// Returns whether [`find_groups`](Self::find_groups) reads the content of tensors.
+    pub fn needs_content_for_groups(&self) -> bool {
+        self.generation().is_none() && self.names().any(find::needs_content)
+    }
+
+    /// Finds the groups of tensors that follow a [`Convention`].
+    ///
+    /// The names, dtypes and shapes tell the groups. Only a few bytes are read: the shapes that compressed-tensors and bitsandbytes
+    /// store as the content of tensors. They are read from `source` if it is given, which an archive needs whose tensors are in
+    /// sibling files. Time grows with the number of tensors, and memory with their names.
     ///
     /// # Errors
     /// Out of memory; a limit on the number of components.
-    pub fn with_conventions(self, source: Option<&dyn Source>) -> Result<Self, Error> {
-        let Some(parsed) = self.grouped(source)? else { return Ok(self) };
-        Ok(self.with_parsed(parsed))
+    pub fn find_groups(&self, source: Option<&dyn Source>) -> Result<Groups, Error> {
+        self.grouped(source).map(Groups)
+    }
+
+    /// Returns this archive with each of `groups`, which were found in it, as one tensor.
+    #[must_use]
+    pub fn with_groups(self, groups: Groups) -> Self {
+        match groups.0 {
+            Some(parsed) => self.with_parsed(parsed),
+            None => self,
+        }
     }
 
     /// Builds the index in which each group is one tensor. Returns `None` if there are no groups.

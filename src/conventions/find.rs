@@ -37,6 +37,12 @@ const FP8_BLOCKS: [u64; 6] = [128, 64, 256, 32, 512, 16];
 /// The largest content that is read to find the shape of a tensor, in bytes.
 const MOST_STATE: u64 = 4096;
 
+/// Returns whether a group that is found by the tensor called `name` has its shape in the content of a tensor.
+pub(super) fn needs_content(name: &str) -> bool {
+    let ends = ["_packed", ".quant_state.bitsandbytes__nf4", ".quant_state.bitsandbytes__fp4"];
+    ends.into_iter().any(|end| name.ends_with(end))
+}
+
 /// Finds the groups in `archive`. No tensor is in two groups.
 pub(super) fn find<S: ReadAt>(
     archive: &Archive<S>,

@@ -25,7 +25,7 @@ fn cases() -> BTreeMap<String, Vec<u8>> {
 }
 
 fn open(file: Vec<u8>) -> Archive<InMemory<Vec<u8>>> {
-    Archive::from_bytes(file).unwrap().with_conventions(None).unwrap()
+    Archive::from_bytes(file).unwrap().with_conventions().unwrap()
 }
 
 /// The values of each case are those that the package that defines the convention computes, bit by bit.

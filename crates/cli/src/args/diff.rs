@@ -48,6 +48,9 @@ pub(crate) struct Diff {
     /// Print the changed tensors as a tree, grouped at the dots of their names
     #[arg(long, conflicts_with_all = ["json", "quiet"])]
     pub(crate) tree: bool,
+    /// Show a quantized tensor as the tensors of codes and scales that the file stores
+    #[arg(long)]
+    pub(crate) plain: bool,
     /// Print one JSON document
     #[arg(long)]
     pub(crate) json: bool,

@@ -12,7 +12,7 @@ use std::io;
 use rayon::iter::{IntoParallelRefMutIterator as _, ParallelIterator as _};
 use sha2::{Digest as _, Sha256};
 use zten::num::u64_from_usize;
-use zten::{Generation, OpenOptions, Tensor};
+use zten::{Generation, Tensor};
 use zten_report::digests::kind;
 use zten_report::glob::Glob;
 use zten_report::natural;
@@ -38,8 +38,8 @@ struct Side {
 }
 
 impl Side {
-    fn read(file: Opened, options: &OpenOptions, globs: &[Glob]) -> Result<Self, Box<Problem>> {
-        let archive = file.archive(options)?;
+    fn read(file: Opened, args: &Diff, globs: &[Glob]) -> Result<Self, Box<Problem>> {
+        let archive = file.archive(&args.strictness.options())?.with_conventions(args.plain)?;
         let sums = sums(&archive, Of::Content, &|object| is_selected(globs, object))?;
         Ok(Self { archive, sums })
     }
@@ -142,10 +142,9 @@ pub(crate) fn run(
     args: &Diff,
     files: [Result<Opened, Box<Problem>>; 2],
 ) -> io::Result<()> {
-    let options = args.strictness.options();
     let patterns = &args.select.patterns;
     let globs: Vec<_> = patterns.iter().map(|pattern| Glob::new(pattern)).collect();
-    let [old, new] = files.map(|file| Side::read(file?, &options, &globs));
+    let [old, new] = files.map(|file| Side::read(file?, args, &globs));
     let sides = match (old, new) {
         (Ok(old), Ok(new)) => [old, new],
         // If both files are rejected, both problems are printed.
