@@ -58,7 +58,7 @@ pub enum Convention with
     /// is in two words. Value = scale × (code − zero point), where the zero point is 2^(bits − 1) if there is none.
     Packed = ("quant.packed", "INT packed", "compressed-tensors, pack-quantized"),
     /// `X` (`u8`, two codes in each byte, the first one in the high half), `X.absmax`, `X.quant_map`, `X.quant_state.bitsandbytes__nf4`.
-    /// Value = quant_map\[code\] × absmax.
+    /// Value = (the number of the code in `quant_map`) × `absmax`.
     Nf4 = ("quant.nf4", "NF4", "QLoRA, appendix E; bitsandbytes, Params4bit"),
     /// As [`Nf4`](Self::Nf4), with another table of values.
     Fp4 = ("quant.fp4", "FP4", "bitsandbytes, Params4bit"),

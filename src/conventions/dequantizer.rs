@@ -23,8 +23,16 @@ pub struct Dequantizer<'a>(Kind<'a>);
 
 #[derive(Debug)]
 enum Kind<'a> {
-    Blocks { reader: Reader<'a>, blocks: Box<BlockDequantizer>, values: Vec<f32> },
+    Blocks(Box<Blocks<'a>>),
     Group(Box<Group<'a>>),
+}
+
+/// The blocks of a GGUF tensor.
+#[derive(Debug)]
+struct Blocks<'a> {
+    reader: Reader<'a>,
+    converter: BlockDequantizer,
+    values: Vec<f32>,
 }
 
 impl<'a> Tensor<'a> {
@@ -35,8 +43,9 @@ impl<'a> Tensor<'a> {
     /// [`Misuse::Layout`] for other tensors; the errors of [`Component::reader`].
     pub fn dequantizer(&self) -> Result<Dequantizer<'a>, Error> {
         if let Some((block, data)) = Block::of_layout(self).zip(self.component("data")) {
-            let (reader, blocks) = (data.reader()?, Box::new(block.dequantizer()));
-            return Ok(Dequantizer(Kind::Blocks { reader, blocks, values: Vec::new() }));
+            let (reader, converter) = (data.reader()?, block.dequantizer());
+            let blocks = Blocks { reader, converter, values: Vec::new() };
+            return Ok(Dequantizer(Kind::Blocks(Box::new(blocks))));
         }
         match Plan::of(self)? {
             Some(plan) => Ok(Dequantizer(Kind::Group(Box::new(Group::new(plan)?)))),
@@ -53,11 +62,12 @@ impl Dequantizer<'_> {
     pub fn next_chunk(&mut self) -> Result<Option<&[f32]>, Error> {
         match &mut self.0 {
             Kind::Group(group) => group.next(),
-            Kind::Blocks { reader, blocks, values } => {
+            Kind::Blocks(own) => {
+                let Blocks { reader, converter, values } = &mut **own;
                 values.clear();
                 while values.is_empty() {
                     let Some(chunk) = reader.next_chunk()? else { return Ok(None) };
-                    blocks.chunk(chunk, |elements| {
+                    converter.chunk(chunk, |elements| {
                         values.try_reserve(elements.len()).map_err(|_| OutOfMemory)?;
                         values.extend_from_slice(elements);
                         Ok::<(), Error>(())
@@ -397,7 +407,9 @@ fn multiply(plan: &Plan<'_>, scales: &[f32], zeros: &[f32], row: &mut [f32]) {
     let width = usize::try_from(plan.per_column).unwrap_or(usize::MAX).max(1);
     for (at, (values, scale)) in row.chunks_mut(width).zip(scales).enumerate() {
         let zero = zero(at);
-        values.iter_mut().for_each(|value| *value = of(plan.formula, *value, *scale, zero));
+        for value in values {
+            *value = of(plan.formula, *value, *scale, zero);
+        }
     }
 }
 
@@ -405,7 +417,7 @@ fn multiply(plan: &Plan<'_>, scales: &[f32], zeros: &[f32], row: &mut [f32]) {
 #[inline(always)]
 fn of(formula: Formula, number: f32, scale: f32, zero: f32) -> f32 {
     /// The factor by which bitsandbytes multiplies, which is 1 / 127 rounded to `f32`.
-    const OF_127: f32 = 7.874_015_6e-3;
+    const OF_127: f32 = 7.874_016e-3;
     match formula {
         Formula::Product => number * scale,
         Formula::Difference => (number - zero) * scale,

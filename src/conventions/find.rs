@@ -182,6 +182,11 @@ impl<'a, S: ReadAt> Finder<'a, S> {
         let rank = outer.len().saturating_add(inner.len());
         shape.try_reserve_exact(rank).map_err(|_| OutOfMemory)?;
         shape.extend(outer.iter().chain(inner));
+        // A tensor without elements is no group: its scales, if there are any, belong to nothing.
+        let elements = shape.iter().try_fold(1_u64, |all, next| all.checked_mul(*next));
+        if elements.is_none_or(|elements| elements == 0) {
+            return Ok(None);
+        }
         let Some(first) = members.iter().map(|(_, ordinal)| *ordinal).min() else {
             return Ok(None);
         };
@@ -428,10 +433,19 @@ impl<'a, S: ReadAt> Finder<'a, S> {
         let Some(quant) = super::plan::QuantState::read(&bytes) else { return Ok(None) };
         let elements = quant.shape.iter().try_fold(1_u64, |all, next| all.checked_mul(*next));
         let Some(elements) = elements else { return Ok(None) };
-        let fits = quant.blocksize > 0
+        let blocks = elements.div_ceil(quant.blocksize.max(1));
+        let nested_fits = nested.as_ref().is_none_or(|nested| {
+            let count = blocks.checked_div(quant.nested_blocksize);
+            count.is_some()
+                && nested.element_count() == Some(blocks.div_ceil(quant.nested_blocksize))
+        });
+        let map_fits = nested_map.as_ref().is_none_or(|map| map.shape() == [256]);
+        let fits = nested_fits
+            && map_fits
+            && quant.blocksize > 0
             && quant.blocksize.is_multiple_of(2)
             && data.element_count() == Some(elements.div_ceil(2))
-            && absmax.element_count() == Some(elements.div_ceil(quant.blocksize))
+            && absmax.element_count() == Some(blocks)
             && map.shape() == [16]
             && (absmax.dtype() == DType::U8) == nested.is_some()
             && nested.is_some() == nested_map.is_some();

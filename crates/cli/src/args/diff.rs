@@ -27,6 +27,7 @@ Exit status:
   3  a file needs what is not supported; unread tensors are named, and all others are compared";
 
 /// `zten diff`
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag of the command line")]
 #[derive(Debug, clap::Args, Serialize, Deserialize)]
 pub(crate) struct Diff {
     /// Read this as the first file, of any format

@@ -49,6 +49,7 @@ fn depth(text: &str) -> Result<usize, String> {
 }
 
 /// `zten ls`
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag of the command line")]
 #[derive(Debug, clap::Args, Serialize, Deserialize)]
 pub(crate) struct Ls {
     /// List this file, of any supported format

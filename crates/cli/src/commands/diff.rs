@@ -11,6 +11,7 @@ use std::io;
 
 use rayon::iter::{IntoParallelRefMutIterator as _, ParallelIterator as _};
 use sha2::{Digest as _, Sha256};
+use zten::conventions::Convention;
 use zten::num::u64_from_usize;
 use zten::{Generation, Tensor};
 use zten_report::digests::kind;
@@ -208,7 +209,10 @@ fn compare<'a>(sides: &'a [Side; 2], globs: &[Glob]) -> Found<'a> {
             Pair::Both(one, other) => {
                 let components = [old.sums.components(&one), new.sums.components(&other)];
                 let mut changes = Changes::new([&one, &other], components);
-                changes.attributes = attributes(one.attributes(), other.attributes());
+                // The attributes of a group say how its codes are divided, which no file stores as attributes.
+                if [one, other].iter().all(|object| Convention::of(object).is_none()) {
+                    changes.attributes = attributes(one.attributes(), other.attributes());
+                }
                 if changes.is_empty() {
                     equal = equal.saturating_add(1);
                 } else {
