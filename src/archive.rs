@@ -231,6 +231,33 @@ impl<S> Archive<S> {
         self.manifest.add_copies(copies, findings)
     }
 
+    /// Creates an empty builder for another index of the same file, with the same sibling files.
+    #[cfg(all(feature = "detect", feature = "dequantize"))]
+    pub(crate) fn builder_of_same<'o>(
+        &self,
+        options: &'o OpenOptions,
+    ) -> Result<crate::index::Builder<'o>, Error>
+    where
+        S: ReadAt,
+    {
+        self.manifest.builder_of_same(options)
+    }
+
+    /// Returns the options that the file was opened with.
+    #[cfg(all(feature = "detect", feature = "dequantize"))]
+    pub(crate) fn options(&self) -> &OpenOptions
+    where
+        S: ReadAt,
+    {
+        self.manifest.parts().options()
+    }
+
+    /// Replaces the index by that of `parsed`, which describes the same file. The findings and the shards stay.
+    #[cfg(all(feature = "detect", feature = "dequantize"))]
+    pub(crate) fn with_parsed(self, parsed: Parsed) -> Self {
+        Self { manifest: self.manifest.with_parsed(parsed), ..self }
+    }
+
     /// Returns the source of the bytes.
     pub fn source(&self) -> &S {
         &self.manifest.bytes.source

@@ -4,6 +4,8 @@ use alloc::vec::Vec;
 
 use half::{bf16, f16};
 
+#[cfg(feature = "dequantize")]
+use crate::conventions::Convention;
 use crate::element::{
     DType, F4E2M1, F8E4M3Fn, F8E4M3Fnuz, F8E5M2, F8E5M2Fnuz, F8E8M0, StorageType,
 };
@@ -23,6 +25,7 @@ impl Tensor<'_> {
     /// | dense `f64` | rounded to the nearest `f32` |
     /// | `quantized_group` (1.1, 1.2), `zt.mx/1` (2) | as [`Quantized::dequantize`](crate::view::Quantized::dequantize) and [`Mx::dequantize`](crate::view::Mx::dequantize) compute them |
     /// | `zt.quant_group/1` (2) | as [`QuantGroup`](crate::view::QuantGroup) says, rounded to the nearest `f32` |
+    /// | a group of tensors that follow a [`Convention`](crate::conventions::Convention) | as the convention says, each operation rounded to `f32` |
     /// | blocks of GGUF (feature `dequantize`) | bit-identical to those of the Python package `gguf` |
     ///
     /// The result takes 4 bytes for each element, which is several times the stored size of a quantized tensor. Memory grows as
@@ -42,6 +45,10 @@ impl Tensor<'_> {
         #[cfg(feature = "dequantize")]
         if let Some(block) = Block::of_layout(self) {
             return of_blocks(block, self);
+        }
+        #[cfg(feature = "dequantize")]
+        if Convention::of(self).is_some() {
+            return of_group(self);
         }
         match self.layout() {
             Layout::Dense => of_dense(self),
@@ -106,6 +113,17 @@ fn of_blocks(block: &'static Block, tensor: &Tensor<'_>) -> Result<Vec<f32>, Err
             values.extend_from_slice(elements);
             Ok::<(), Error>(())
         })?;
+    }
+    Ok(values)
+}
+
+/// Reads the values of a group of tensors that follow a convention.
+#[cfg(feature = "dequantize")]
+fn of_group(tensor: &Tensor<'_>) -> Result<Vec<f32>, Error> {
+    let (mut reader, mut values) = (tensor.dequantizer()?, Vec::new());
+    while let Some(chunk) = reader.next_chunk()? {
+        values.try_reserve(chunk.len()).map_err(|_| OutOfMemory)?;
+        values.extend_from_slice(chunk);
     }
     Ok(values)
 }

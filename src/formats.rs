@@ -20,7 +20,7 @@
 
 mod block;
 mod builder_error;
-mod cbor;
+pub(crate) mod cbor;
 mod detect;
 mod error;
 #[cfg(feature = "std")]
@@ -38,7 +38,7 @@ mod ordered_map;
 mod profile;
 mod recognize;
 mod record;
-mod root;
+pub(crate) mod root;
 pub mod rules;
 mod safetensors;
 mod torch;

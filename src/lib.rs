@@ -150,6 +150,8 @@ extern crate std;
 mod archive;
 mod cbor;
 mod codec;
+#[cfg(all(feature = "detect", feature = "dequantize"))]
+pub mod conventions;
 mod debug_summary;
 mod digest;
 pub mod element;

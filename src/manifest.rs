@@ -26,7 +26,7 @@ use crate::formats::ztensor::frame::Frame;
 #[cfg(feature = "std")]
 use crate::formats::ztensor::named;
 use crate::formats::ztensor::{ManifestIndex, parse};
-use crate::index::{Copies, Parsed};
+use crate::index::{Builder, Copies, Parsed};
 pub use crate::index::{Extent, Finding};
 use crate::limits::{Limits, OpenOptions};
 use crate::num::{len_u32, usize_from_u32};
@@ -65,9 +65,30 @@ impl<B> Manifest<B> {
         };
         Self { bytes: file, validated }
     }
+
+    /// Replaces the index and the texts by those of `parsed`, which describes the same file.
+    #[cfg(all(feature = "detect", feature = "dequantize"))]
+    pub(crate) fn with_parsed(mut self, parsed: Parsed) -> Self {
+        (self.validated.index, self.validated.text) = (parsed.index, TextIn::Own(parsed.texts));
+        self
+    }
 }
 
 impl<B: AsRef<[u8]>> Manifest<B> {
+    /// Creates an empty builder for another index of the same file, with the same sibling files.
+    #[cfg(all(feature = "detect", feature = "dequantize"))]
+    pub(crate) fn builder_of_same<'o>(
+        &self,
+        options: &'o OpenOptions,
+    ) -> Result<Builder<'o>, Error> {
+        let ValidatedManifest { header, file_len, index, .. } = &self.validated;
+        let mut builder = Builder::of_same(index.facts, header.clone(), *file_len, options);
+        for shard in &index.shards {
+            builder.file(index::utf8(shard.name.of(self.parts().as_bytes())), shard.size)?;
+        }
+        Ok(builder)
+    }
+
     /// Validates the bytes of a manifest.
     pub(crate) fn validate(frame: &Frame, bytes: B, options: &OpenOptions) -> Result<Self, Error> {
         let validated = ValidatedManifest::validate(frame, bytes.as_ref(), options)?;

@@ -25,7 +25,7 @@ pub(super) fn int(out: &mut Encoder, value: i64) -> Result<(), OutOfMemory> {
 }
 
 /// Encodes `attributes` as a CBOR map, in the order in which they are stored. Returns `None` if there are no attributes.
-pub(super) fn copy(attributes: Attributes<'_>) -> Result<Option<Vec<u8>>, FormatError> {
+pub(crate) fn copy(attributes: Attributes<'_>) -> Result<Option<Vec<u8>>, FormatError> {
     let entries = u64_from_usize(attributes.clone().count());
     if entries == 0 {
         return Ok(None);

@@ -261,7 +261,7 @@ pub(crate) fn byte_length(tensor: &Tensor<'_>) -> u64 {
 
 /// Converts `component` back to the raw component that a [`Builder`] takes. `state` is the state of the tensor that has the
 /// component.
-fn raw_component<'c>(
+pub(crate) fn raw_component<'c>(
     component: &Component<'c>,
     state: State,
 ) -> Result<RawComponent<'c>, FormatError> {

@@ -10,10 +10,10 @@ use alloc::vec::Vec;
 use core::ops::Range;
 
 use super::{
-    Arrangement, Candidate, ComponentRecord, Details, ElementOrder, Encoding, Extent, FaultyObject,
-    FileFormat, Finding, FormatFacts, Index, IndexBuilder, Layout, Logical, ObjectRecord, Product,
-    RawComponent, RawElements, RawObject, RecordField, Role, ShapeSpan, ShardRecord, Span,
-    SpecialElements, reserve,
+    Arrangement, Blobs, Candidate, ComponentRecord, Details, ElementOrder, Encoding, Extent,
+    FaultyObject, FileFormat, Finding, FormatFacts, Index, IndexBuilder, Layout, Logical,
+    ObjectRecord, Product, RawComponent, RawElements, RawObject, RecordField, Role, ShapeSpan,
+    ShardRecord, Span, SpecialElements, reserve,
 };
 use crate::cbor::{fault, pass_attributes};
 use crate::element::{BlockFields, ByteOrder, LogicalType, StorageType};
@@ -171,14 +171,26 @@ impl<'o> Builder<'o> {
         if header.start > header.end || header.end > file_len {
             return Err(BareError::internal().into());
         }
-        Ok(Self {
+        let builder = Self::of_same(&format.facts, header, file_len, options);
+        Ok(Self { index: IndexBuilder::new(format.blobs), ..builder })
+    }
+
+    /// Creates a builder for another index of a file that has been opened, with other groups of the same components. The rules on
+    /// overlapping blobs are not checked again.
+    pub(crate) fn of_same(
+        facts: &'static FormatFacts,
+        header: Range<u64>,
+        file_len: u64,
+        options: &'o OpenOptions,
+    ) -> Self {
+        Self {
             options,
-            facts: &format.facts,
+            facts,
             descriptions: header.start,
             header,
             file_len,
             texts: Vec::new(),
-            index: IndexBuilder::new(format.blobs),
+            index: IndexBuilder::new(Blobs::Any),
             last_name: Span::NONE,
             last_type_name: Span::NONE,
             attributes: Span::NONE,
@@ -186,7 +198,7 @@ impl<'o> Builder<'o> {
             repeated: 0,
             findings: Vec::new(),
             failed: None,
-        })
+        }
     }
 
     /// Reserves room for `tensors` tensors of one component each, and for `text` bytes of names and attributes. Without

@@ -540,6 +540,11 @@ impl<'a> Component<'a> {
         Component { parts: self.parts.read_from(source), ..*self }
     }
 
+    /// Returns the ordinal of the sibling file that holds the blob, or `None` if the blob is in this file.
+    pub(crate) fn file_ordinal(&self) -> Option<u32> {
+        self.record.in_shard().then_some(self.record.file)
+    }
+
     /// Returns whether the blob is in a shard.
     #[inline]
     pub(crate) fn is_in_shard(&self) -> bool {

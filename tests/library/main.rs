@@ -16,6 +16,8 @@ mod canonical;
 mod check;
 mod clauses;
 mod content;
+#[cfg(all(feature = "dequantize", feature = "safetensors"))]
+mod conventions;
 #[cfg(all(feature = "files", feature = "zstd"))]
 mod corpus;
 mod damage;

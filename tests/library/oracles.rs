@@ -325,3 +325,15 @@ fn other_formats_hold_for_files_that_are_made() {
         assert!(valid > 20, "only {valid} of {format:?} are valid");
     }
 }
+
+/// Groups of quantized tensors of each convention, of any sizes.
+#[test]
+#[cfg_attr(miri, ignore = "it takes hours")]
+fn conventions_hold_for_groups_that_are_made() {
+    measure_heap();
+    for choice in 0..11 {
+        let made = |seed: &u64| oracles::conventions(&[&chance(*seed)[..], &[choice]].concat());
+        let found = (0..2000).filter(made).count();
+        assert!(found > 100, "only {found} groups of kind {choice}");
+    }
+}

@@ -55,15 +55,15 @@ pub(crate) fn run(call: &Call, app: &mut App, job: Job<'_>) -> io::Result<Option
     let options = call.strictness().options();
     match call {
         Call::Check(args) => return Ok(Some(check::run(args, file, longest_result))),
-        Call::Ls(args) => {
-            with_archive(app, file, &options, |app, archive| ls::run(app, args, archive, number))
-        }
-        Call::Stat(args) => {
-            with_archive(app, file, &options, |app, archive| stat::run(app, args, archive))
-        }
-        Call::Cat(args) => {
-            with_archive(app, file, &options, |app, archive| cat::run(app, args, archive))
-        }
+        Call::Ls(args) => with_archive(app, file, (&options, args.plain), |app, archive| {
+            ls::run(app, args, archive, number)
+        }),
+        Call::Stat(args) => with_archive(app, file, (&options, args.plain), |app, archive| {
+            stat::run(app, args, archive)
+        }),
+        Call::Cat(args) => with_archive(app, file, (&options, args.plain), |app, archive| {
+            cat::run(app, args, archive)
+        }),
         Call::Hash(args) => hash::run(app, args, file, files.next()),
         Call::Diff(args) => match files.next() {
             Some(new) => diff::run(app, args, [file, new]),
@@ -75,14 +75,15 @@ pub(crate) fn run(call: &Call, app: &mut App, job: Job<'_>) -> io::Result<Option
     Ok(None)
 }
 
-/// Opens `file` as an archive and calls `run` with it, or prints the problem.
+/// Opens `file` as an archive and calls `run` with it, or prints the problem. Groups of tensors that follow a convention of
+/// quantization are one tensor each, unless `plain`.
 fn with_archive(
     app: &mut App,
     file: Result<Opened, Box<Problem>>,
-    options: &OpenOptions,
+    (options, plain): (&OpenOptions, bool),
     run: impl FnOnce(&mut App, &FileWithShards) -> io::Result<()>,
 ) -> io::Result<()> {
-    match file.and_then(|file| file.archive(options)) {
+    match file.and_then(|file| file.archive(options)?.with_conventions(plain)) {
         Ok(archive) => run(app, &archive),
         Err(problem) => app.problem(&problem),
     }

@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::path::Path;
 
 use serde::{Serialize, Serializer};
+use zten::conventions::Convention;
 use zten::element::ByteOrder;
 use zten::element::StorageType;
 use zten::manifest::{ElementType, Finding};
@@ -141,7 +142,8 @@ fn fields<S: Serializer>(
 
 /// Returns whether zten knows the layout of `object`.
 pub fn is_known(object: &Tensor<'_>) -> bool {
-    object.layout() != Layout::Unknown || block_name(object).is_some()
+    let is_known = object.layout() != Layout::Unknown || block_name(object).is_some();
+    is_known || Convention::of(object).is_some()
 }
 
 /// The description of a component.

@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use zten::conventions::{Convention, QuantizedForm};
 use zten::formats::Block;
 use zten::{DType, Layout, State, Tensor};
 
@@ -31,6 +32,10 @@ impl Blocks {
             let bits = if object.dtype() == DType::F4E2M1 { 4 } else { 8 };
             return Some(Self { bits: Some(bits), size: mx.block_size(), called: "blocks" });
         }
+        if let Some(form) = QuantizedForm::of(object) {
+            let (bits, size) = (form.bits.into(), form.group_size);
+            return Some(Self { bits: Some(bits), size, called: "groups" });
+        }
         let blocks = object.gguf_blocks().ok()?;
         Some(Self { bits: None, size: blocks.elements_per_block, called: "blocks" })
     }
@@ -56,13 +61,18 @@ pub fn block_name(object: &Tensor<'_>) -> Option<String> {
     Some(name.to_ascii_uppercase())
 }
 
-/// Returns whether `object` can be read, and whether zten interprets its elements. GGUF blocks are readable: the library
-/// converts them to numbers, although their layout is not one of zTensor.
+/// Returns whether `object` can be read, and whether zten interprets its elements. GGUF blocks, and groups of tensors that follow a
+/// convention, are readable: the library converts them to numbers, although their layout is not one of zTensor.
 pub fn state(object: &Tensor<'_>) -> State {
     match object.state() {
-        State::Opaque if Block::of_layout(object).is_some() => State::Readable,
+        State::Opaque if is_dequantized(object) => State::Readable,
         state => state,
     }
+}
+
+/// Returns whether [`Tensor::dequantizer`] computes the values of `object`.
+pub fn is_dequantized(object: &Tensor<'_>) -> bool {
+    Block::of_layout(object).is_some() || Convention::of(object).is_some()
 }
 
 /// Returns the id of the rule that says why an unread object is not read, and `None` for other objects.

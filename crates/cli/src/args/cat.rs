@@ -57,6 +57,9 @@ pub(crate) struct Cat {
     /// last three of each dimension)
     #[arg(long)]
     pub(crate) full: bool,
+    /// Show a quantized tensor as the tensors of codes and scales that the file stores
+    #[arg(long)]
+    pub(crate) plain: bool,
     #[command(flatten)]
     pub(crate) strictness: Strictness,
 }

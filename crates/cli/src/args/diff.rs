@@ -27,6 +27,7 @@ Exit status:
   3  a file needs what is not supported; unread tensors are named, and all others are compared";
 
 /// `zten diff`
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag of the command line")]
 #[derive(Debug, clap::Args, Serialize, Deserialize)]
 pub(crate) struct Diff {
     /// Read this as the first file, of any format
@@ -48,6 +49,9 @@ pub(crate) struct Diff {
     /// Print the changed tensors as a tree, grouped at the dots of their names
     #[arg(long, conflicts_with_all = ["json", "quiet"])]
     pub(crate) tree: bool,
+    /// Show a quantized tensor as the tensors of codes and scales that the file stores
+    #[arg(long)]
+    pub(crate) plain: bool,
     /// Print one JSON document
     #[arg(long)]
     pub(crate) json: bool,

@@ -49,6 +49,7 @@ fn depth(text: &str) -> Result<usize, String> {
 }
 
 /// `zten ls`
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag of the command line")]
 #[derive(Debug, clap::Args, Serialize, Deserialize)]
 pub(crate) struct Ls {
     /// List this file, of any supported format
@@ -77,6 +78,9 @@ pub(crate) struct Ls {
     /// Also list each value of a checkpoint that is left out because it is neither a tensor nor an attribute
     #[arg(long, conflicts_with = "json")]
     pub(crate) verbose: bool,
+    /// Show a quantized tensor as the tensors of codes and scales that the file stores
+    #[arg(long)]
+    pub(crate) plain: bool,
     /// Print one JSON document for each file, with exact values (see docs/json.md)
     #[arg(long)]
     pub(crate) json: bool,

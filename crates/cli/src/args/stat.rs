@@ -37,6 +37,9 @@ pub(crate) struct Stat {
     /// Exit with 1 if a tensor has elements of this kind; may be repeated or separated by commas
     #[arg(long, value_name = "WHAT", value_delimiter = ',')]
     pub(crate) fail_on: Vec<Unwanted>,
+    /// Show a quantized tensor as the tensors of codes and scales that the file stores
+    #[arg(long)]
+    pub(crate) plain: bool,
     /// Print one JSON document
     #[arg(long, conflicts_with = "csv")]
     pub(crate) json: bool,

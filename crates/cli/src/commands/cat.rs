@@ -10,6 +10,7 @@ mod steps;
 use std::io;
 use std::ops::Range;
 
+use zten::conventions::Convention;
 use zten::element::StorageType;
 use zten::manifest::ElementType;
 use zten::view::Normalization;
@@ -77,6 +78,8 @@ fn find<'a>(archive: &'a FileWithShards, args: &Cat) -> Result<Component<'a>, St
     let component = match (&args.component, components.next(), components.next()) {
         (Some(role), ..) => object.component(role),
         (None, Some(only), None) => Some(only),
+        // All components of a quantized object are read for its values.
+        (None, first, _) if dequantized::is_requested(&object, args) => first,
         (None, ..) => object.component("data"),
     };
     match component {
@@ -109,6 +112,19 @@ fn no_component(object: &Tensor<'_>, role: Option<&str>) -> String {
     }
 }
 
+/// Finds the shard that holds `component`, or all shards if the component belongs to a group, whose other components may be in
+/// other shards.
+fn bind<'a>(
+    archive: &'a FileWithShards,
+    progress: &'a Progress,
+    component: &Component<'a>,
+) -> Result<Sources<'a>, Error> {
+    match Convention::of(&component.tensor()) {
+        Some(_) => Sources::bind(archive, progress),
+        None => Sources::bind_for(archive, progress, component),
+    }
+}
+
 /// Prints the elements of `component`, or the values of its object if the object is quantized.
 fn print(
     app: &mut App,
@@ -119,7 +135,7 @@ fn print(
     let rejected =
         |error: Error| Stop::Problem(Box::new(Problem::reading(&archive.path, archive, &error)));
     let progress = Progress::new(component.extent().length()).quiet_on_terminal();
-    let mut files = Sources::bind_for(archive, &progress, &component).map_err(rejected)?;
+    let mut files = bind(archive, &progress, &component).map_err(rejected)?;
     // The components that are read from the file or shard of `component`: itself, or with scales if values are dequantized.
     let object = component.tensor();
     let is_dequantized = dequantized::is_requested(&object, args);

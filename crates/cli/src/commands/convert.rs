@@ -126,7 +126,8 @@ impl Seek for Counted {
 fn archive(args: &Convert, mut file: Opened) -> Result<(FileWithShards, u64), Box<Problem>> {
     let options = args.strictness.options();
     let trimmed = if args.trim { trim(&mut file, &options)? } else { 0 };
-    Ok((file.archive(&options)?, trimmed))
+    // Tensors that follow a convention of quantization are written as they are, unless their values are.
+    Ok((file.archive(&options)?.with_conventions(args.dequantize.is_none())?, trimmed))
 }
 
 /// Shortens `file` to the end of its last tensor, and returns the number of bytes that are left out.

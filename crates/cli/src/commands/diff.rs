@@ -11,8 +11,9 @@ use std::io;
 
 use rayon::iter::{IntoParallelRefMutIterator as _, ParallelIterator as _};
 use sha2::{Digest as _, Sha256};
+use zten::conventions::Convention;
 use zten::num::u64_from_usize;
-use zten::{Generation, OpenOptions, Tensor};
+use zten::{Generation, Tensor};
 use zten_report::digests::kind;
 use zten_report::glob::Glob;
 use zten_report::natural;
@@ -38,8 +39,8 @@ struct Side {
 }
 
 impl Side {
-    fn read(file: Opened, options: &OpenOptions, globs: &[Glob]) -> Result<Self, Box<Problem>> {
-        let archive = file.archive(options)?;
+    fn read(file: Opened, args: &Diff, globs: &[Glob]) -> Result<Self, Box<Problem>> {
+        let archive = file.archive(&args.strictness.options())?.with_conventions(args.plain)?;
         let sums = sums(&archive, Of::Content, &|object| is_selected(globs, object))?;
         Ok(Self { archive, sums })
     }
@@ -142,10 +143,9 @@ pub(crate) fn run(
     args: &Diff,
     files: [Result<Opened, Box<Problem>>; 2],
 ) -> io::Result<()> {
-    let options = args.strictness.options();
     let patterns = &args.select.patterns;
     let globs: Vec<_> = patterns.iter().map(|pattern| Glob::new(pattern)).collect();
-    let [old, new] = files.map(|file| Side::read(file?, &options, &globs));
+    let [old, new] = files.map(|file| Side::read(file?, args, &globs));
     let sides = match (old, new) {
         (Ok(old), Ok(new)) => [old, new],
         // If both files are rejected, both problems are printed.
@@ -209,7 +209,10 @@ fn compare<'a>(sides: &'a [Side; 2], globs: &[Glob]) -> Found<'a> {
             Pair::Both(one, other) => {
                 let components = [old.sums.components(&one), new.sums.components(&other)];
                 let mut changes = Changes::new([&one, &other], components);
-                changes.attributes = attributes(one.attributes(), other.attributes());
+                // The attributes of a group say how its codes are divided, which no file stores as attributes.
+                if [one, other].iter().all(|object| Convention::of(object).is_none()) {
+                    changes.attributes = attributes(one.attributes(), other.attributes());
+                }
                 if changes.is_empty() {
                     equal = equal.saturating_add(1);
                 } else {

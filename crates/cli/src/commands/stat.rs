@@ -8,6 +8,8 @@ use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::io;
 
+use zten::conventions::Convention;
+use zten::element::StorageType;
 use zten::finding::Finding;
 use zten::manifest::ElementType;
 use zten::number::Kind;
@@ -213,6 +215,9 @@ fn object_statistics(verifier: &mut Verifier, object: &Tensor<'_>) -> Result<Fou
     if object.components().any(is_opaque) {
         return Ok(Found::Skipped("opaque"));
     }
+    if Convention::of(object).is_some() {
+        return group_statistics(object);
+    }
     let scales = values::factors(object)?;
     let mut values = match Values::of(object, &scales)? {
         Ok(values) => values,
@@ -228,4 +233,17 @@ fn object_statistics(verifier: &mut Verifier, object: &Tensor<'_>) -> Result<Fou
     let implied = object.element_count().filter(|_| is_sparse);
     let implied = implied.and_then(|elements| elements.checked_sub(statistics.count));
     Ok(Found::Read(Read { kind: values.kind(), statistics, implied, is_sparse }))
+}
+
+/// Computes the statistics of the values of a group of tensors that follow a convention of quantization.
+fn group_statistics(object: &Tensor<'_>) -> Result<Found, Error> {
+    let (mut values, mut statistics) = (object.dequantizer()?, Statistics::default());
+    let mut numbers = Vec::new();
+    while let Some(chunk) = values.next_chunk()? {
+        numbers.clear();
+        numbers.extend(chunk.iter().copied().map(f64::from));
+        statistics.add(&numbers);
+    }
+    let kind = Kind::Plain(StorageType::F32);
+    Ok(Found::Read(Read { kind, statistics, implied: None, is_sparse: false }))
 }

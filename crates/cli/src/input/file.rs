@@ -12,7 +12,9 @@ use zten::verify::Verifier;
 use zten::{OpenOptions, source};
 
 use crate::args::strictness::Strictness;
+use crate::input::sources::Sources;
 use crate::link::origin::Origin;
+use crate::output::progress::Progress;
 use crate::output::report::Problem;
 pub(crate) use crate::source::handle::TensorFile;
 use crate::source::handle::{Finder, Handle, ShardHandle};
@@ -183,6 +185,26 @@ impl FileWithShards {
     /// Creates a file whose shards have not been looked for.
     pub(crate) fn new(path: PathBuf, root: TensorFile) -> Self {
         Self { path, root, shards: OnceLock::new() }
+    }
+
+    /// Makes each group of tensors that follows a convention of quantization one tensor, unless `plain`.
+    pub(crate) fn with_conventions(self, plain: bool) -> Result<Self, Box<Problem>> {
+        if plain {
+            return Ok(self);
+        }
+        let found = || {
+            if !self.root.needs_content_for_groups() {
+                return self.root.find_groups(None);
+            }
+            // The shapes of some groups are the content of tensors, which may be in sibling files.
+            let progress = Progress::new(0).quiet_on_terminal();
+            let files = Sources::bind(&self, &progress)?;
+            self.root.find_groups(Some(&files.all()))
+        };
+        match found() {
+            Ok(groups) => Ok(Self { root: self.root.with_groups(groups), ..self }),
+            Err(error) => Err(Box::new(Problem::reading(&self.path, &self, &error))),
+        }
     }
 
     /// Returns the open file that may be the shard `name`.

@@ -10,6 +10,7 @@ use zten::view::{Decoded, MxBlocks, Quantization};
 use zten::{Component, DType, Error, Layout, Tensor};
 
 use crate::input::unpacked::{self, Unpacking};
+use zten_report::blocks::is_dequantized;
 
 /// The number of elements that are converted at a time.
 const PIECE: usize = 1 << 10;
@@ -35,7 +36,7 @@ pub(crate) struct Group {
 pub(crate) fn is_quantized(object: &Tensor<'_>) -> bool {
     let is_group = matches!(object.layout(), Layout::Mx | Layout::QuantizedGroup);
     is_group && (object.layout() == Layout::Mx || object.quantization().is_ok())
-        || Block::of_layout(object).is_some()
+        || is_dequantized(object)
 }
 
 /// Reads the scales and zero points of `object`.

@@ -1,5 +1,6 @@
 //! Short texts for element types, layouts and shapes.
 
+use zten::conventions::Convention;
 use zten::formats::Block;
 use zten::manifest::ElementType;
 use zten::{Layout, Tensor};
@@ -32,8 +33,11 @@ pub(crate) fn element(element: ElementType<'_>) -> String {
     }
 }
 
-/// Returns the name of the layout of `object`.
+/// Returns the name of the layout of `object`: `quantized` for a group of tensors that follow a convention.
 pub(crate) fn format(object: &Tensor<'_>) -> String {
+    if Convention::of(object).is_some() {
+        return "quantized".to_owned();
+    }
     word(object.layout_name(), is_known(object))
 }
 

@@ -18,6 +18,7 @@ mod cat;
 mod check;
 #[cfg(unix)]
 mod colors;
+mod conventions;
 mod convert;
 mod corpus;
 mod diff;

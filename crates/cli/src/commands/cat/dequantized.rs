@@ -1,9 +1,11 @@
-//! The values of MX objects, whose elements share scales, and of GGUF blocks.
+//! The values of MX objects, whose elements share scales, of GGUF blocks, and of groups of tensors that follow a convention.
 
 use std::io;
 
+use zten::conventions::Convention;
 use zten::formats::Block;
 use zten::{Component, Layout, Tensor, verify::Verified, view::MxBlocks};
+use zten_report::blocks::is_dequantized;
 
 use super::feed::{ChunkFn, ComponentReader, Failure};
 use crate::args::Cat;
@@ -13,11 +15,13 @@ pub(super) enum Quantized<'a> {
     /// The shape of MX blocks, and the component that holds their scales.
     Mx(MxBlocks, Component<'a>),
     Blocks(&'static Block),
+    /// A group of tensors that follow a convention.
+    Group(Tensor<'a>),
 }
 
 /// Returns whether `object` is quantized, and the command line asks for its values instead of a component.
 pub(super) fn is_requested(object: &Tensor<'_>, args: &Cat) -> bool {
-    let is_such = object.layout() == Layout::Mx || Block::of_layout(object).is_some();
+    let is_such = object.layout() == Layout::Mx || is_dequantized(object);
     is_such && args.component.is_none() && !args.raw
 }
 
@@ -28,6 +32,7 @@ pub(super) fn requested<'a>(object: &Tensor<'a>, args: &Cat) -> Option<Quantized
     }
     match Block::of_layout(object) {
         Some(block) => Some(Quantized::Blocks(block)),
+        None if Convention::of(object).is_some() => Some(Quantized::Group(*object)),
         None => Some(Quantized::Mx(object.mx_blocks().ok()?, object.component("scales")?)),
     }
 }
@@ -41,6 +46,13 @@ pub(super) fn read<'a>(
 ) -> Result<Option<Component<'a>>, Failure> {
     match quantized {
         Quantized::Mx(blocks, scales) => read_mx(blocks, scales, reader, take),
+        Quantized::Group(object) => {
+            let mut values = object.dequantizer()?;
+            while let Some(chunk) = values.next_chunk()? {
+                hand_on(chunk, take).map_err(Failure::Output)?;
+            }
+            Ok(None)
+        }
         Quantized::Blocks(block) => {
             let mut blocks = block.dequantizer();
             let verified =

@@ -22,6 +22,27 @@ impl Dequantized {
         Ok(Self { factors: factors(object)?, to, saturates })
     }
 
+    /// Passes the values of `object`, a group of tensors that follow a convention, to `take` as floats. The inner error is that of
+    /// `take`, or of a number beyond the largest, which is stored in `overflow`.
+    pub(super) fn group(
+        &self,
+        object: &Tensor<'_>,
+        overflow: &Cell<Option<f64>>,
+        take: &mut ChunkFn<'_>,
+    ) -> Result<io::Result<()>, Error> {
+        let (mut values, mut numbers, mut out) = (object.dequantizer()?, Vec::new(), Vec::new());
+        while let Some(chunk) = values.next_chunk()? {
+            numbers.clear();
+            numbers.extend(chunk.iter().copied().map(f64::from));
+            out.clear();
+            let converted = self.to.append(&numbers, &mut out, (self.saturates, overflow));
+            if let Err(error) = converted.and_then(|()| take(&out)) {
+                return Ok(Err(error));
+            }
+        }
+        Ok(Ok(()))
+    }
+
     /// Returns a converter for the elements of `object`, or the reason why the object has no values, as in "the elements are
     /// {reason}". A number beyond the largest that does not saturate is stored in `overflow`.
     pub(super) fn floats<'d>(

@@ -3,6 +3,7 @@
 use std::cell::Cell;
 use std::io::{self, Write};
 
+use zten::conventions::Convention;
 use zten::formats::{find_without_profile, profile};
 use zten::verify::Verifier;
 use zten::write::{
@@ -72,20 +73,27 @@ fn dequantize<S: Sink>(
     let dequantized = Dequantized::new(object, to, saturates)?;
     let other = |why: String| Error::from_write(io::Error::other(why));
     let quoted = || escape::quoted(object.name());
-    let mut floats = dequantized
-        .floats(object, &overflow_at)?
-        .map_err(|why| other(format!("the elements of {} are {why}", quoted())))?;
+    let is_group = Convention::of(object).is_some();
+    let mut floats = None;
+    if !is_group {
+        let converter = dequantized.floats(object, &overflow_at)?;
+        let refused = |why| other(format!("the elements of {} are {why}", quoted()));
+        floats = Some(converter.map_err(refused)?);
+    }
     let elements = object.element_count().unwrap_or(u64::MAX);
     let component = NewComponent::new("data", to.dtype(), elements);
     let component = [level.map_or(component, |level| component.compressed(level))];
     let mut out = writer.object(&NewObject::custom(name, &shape, "dense", &component))?;
     let mut stopped = None;
-    let read = verifier.object(object, |component, chunk| {
-        if stopped.is_none() {
-            let mut take = |bytes: &[u8]| out.write_part("data", bytes).map_err(io::Error::from);
-            stopped = floats.chunk(component, chunk, &mut take).err();
-        }
-    });
+    let mut take = |bytes: &[u8]| out.write_part("data", bytes).map_err(io::Error::from);
+    let read = match &mut floats {
+        None => dequantized.group(object, &overflow_at, &mut take).map(|own| stopped = own.err()),
+        Some(floats) => verifier.object(object, |component, chunk| {
+            if stopped.is_none() {
+                stopped = floats.chunk(component, chunk, &mut take).err();
+            }
+        }),
+    };
     if let Some(value) = overflow_at.get() {
         return Err(other(format!("{} in {}", overflow(value, to.dtype()), quoted())));
     }

@@ -3,6 +3,7 @@
 use std::fmt;
 
 use serde::Serialize;
+use zten::conventions::QuantizedForm;
 use zten::element::StorageType;
 use zten::manifest::ElementType;
 use zten::{Component, Error, Layout, Tensor};
@@ -64,6 +65,11 @@ pub(super) struct ComponentChange<'a> {
     places: Option<[u32; 2]>,
 }
 
+/// Returns the name of the layout of `object`, or of the convention that it follows.
+fn layout_text(object: &Tensor<'_>) -> String {
+    QuantizedForm::of(object).map_or_else(|| format(object), |form| form.to_string())
+}
+
 impl<'a> Changes<'a> {
     /// Compares two objects, without their attributes. `old` and `new` are their components with their sums, sorted by role.
     pub(super) fn new(
@@ -74,7 +80,7 @@ impl<'a> Changes<'a> {
             |object: &Tensor<'_>| object.shape().iter().copied().map(Integer).collect::<Vec<_>>();
         let mut changes = Self {
             layout: (layout(one) != layout(other))
-                .then(|| Turn { old: format(one), new: format(other) }),
+                .then(|| Turn { old: layout_text(one), new: layout_text(other) }),
             is_alone: old.len() == 1 && new.len() == 1,
             ..Self::default()
         };

@@ -4,13 +4,15 @@ use std::cmp::Ordering;
 use std::fmt;
 
 use serde::Serialize;
+use zten::conventions::Dequantizer;
 use zten::element::StorageType;
 use zten::error::OutOfMemory;
 use zten::finding::grouped;
-use zten::formats::{Block, BlockDequantizer};
 use zten::num::u64_from_usize;
 use zten::view::Normalization;
 use zten::{Component, DType, Error, Layout, Reader, Tensor};
+
+use zten_report::blocks::is_dequantized;
 
 use crate::args::Tolerance;
 use crate::json::{integer, integer_or_null};
@@ -186,8 +188,10 @@ impl Products {
 
 /// A reader of the elements of a tensor or component.
 pub(super) struct Elements<'a> {
-    /// The reader of further bytes, or `None` if all bytes are in `pending`.
+    /// The reader of further bytes, or `None` if all bytes are in `pending` or come from `values`.
     reader: Option<Reader<'a>>,
+    /// The reader of further values of a quantized tensor.
+    values: Option<Box<Dequantizer<'a>>>,
     form: Form,
     /// The type of the elements, or `None` if it is not known.
     kind: Option<Kind>,
@@ -202,7 +206,6 @@ enum Form {
     Content(Normalization),
     /// Unpacking of two elements in each byte. The number is the number of elements that have not been read.
     Packed(u64),
-    Blocks(Box<BlockDequantizer>),
 }
 
 impl<'a> Elements<'a> {
@@ -219,7 +222,7 @@ impl<'a> Elements<'a> {
             kind = Some(Kind::Fp8(Fp8::E2M1));
         }
         let is_numeric = kind.is_some() && !component.is_index();
-        Ok(Self { reader, form, kind, is_numeric, pending: Vec::new() })
+        Ok(Self { reader, values: None, form, kind, is_numeric, pending: Vec::new() })
     }
 
     /// Creates a reader of the values of `tensor`, dequantized if it is quantized. Returns `None` if the tensor has no
@@ -228,14 +231,15 @@ impl<'a> Elements<'a> {
         let data = tensor.component("data");
         let single = Self {
             reader: None,
+            values: None,
             form: Form::Packed(0),
             kind: Some(Kind::Plain(StorageType::F32)),
             is_numeric: true,
             pending: Vec::new(),
         };
-        if let (Some(block), Some(data)) = (Block::of_layout(tensor), &data) {
-            let (reader, form) = (Some(data.reader()?), Form::Blocks(block.dequantizer().into()));
-            return Ok(Some(Self { reader, form, ..single }));
+        if is_dequantized(tensor) {
+            let values = Some(Box::new(tensor.dequantizer()?));
+            return Ok(Some(Self { values, ..single }));
         }
         if tensor.layout() == Layout::Dense {
             let elements = data.as_ref().map(Self::of_component).transpose()?;
@@ -274,16 +278,19 @@ impl<'a> Elements<'a> {
 
     /// Reads until [`PIECE`] bytes are pending, or the reader is at its end.
     fn fill(&mut self) -> Result<(), Error> {
-        let Self { reader: Some(reader), form, pending, .. } = self else { return Ok(()) };
+        let Self { reader, values, form, pending, .. } = self;
+        if let Some(values) = values {
+            while pending.len() < PIECE {
+                let Some(chunk) = values.next_chunk()? else { return Ok(()) };
+                pending.extend(chunk.iter().flat_map(|value| value.to_le_bytes()));
+            }
+        }
+        let Some(reader) = reader else { return Ok(()) };
         while pending.len() < PIECE {
             let Some(chunk) = reader.next_chunk()? else { return Ok(()) };
             match form {
                 Form::Content(normalization) => normalization.chunk(chunk, |bytes| {
                     pending.extend_from_slice(bytes);
-                    Ok::<(), Error>(())
-                })?,
-                Form::Blocks(blocks) => blocks.chunk(chunk, |values| {
-                    pending.extend(values.iter().flat_map(|value| value.to_le_bytes()));
                     Ok::<(), Error>(())
                 })?,
                 Form::Packed(left) => {

@@ -2,6 +2,7 @@
 
 use std::io;
 
+use zten::conventions::QuantizedForm;
 use zten::formats::Block;
 use zten::{Component, Digest, Encoding, Tensor};
 use zten_report::blocks::{self, Blocks};
@@ -51,7 +52,10 @@ pub(crate) fn kind(object: &Tensor<'_>) -> String {
             let [_, element, ..] = single(object, &only).cells;
             element
         }
-        _ => format(object),
+        _ => match QuantizedForm::of(object) {
+            Some(form) => form.to_string(),
+            None => format(object),
+        },
     }
 }
 
@@ -61,9 +65,13 @@ fn object<'a>(object: &Tensor<'a>) -> Row<'a> {
     for component in object.components() {
         totals.add(component.extent().length(), component.decoded_length());
     }
+    let blocks = match QuantizedForm::of(object) {
+        Some(form) => form.to_string(),
+        None => Blocks::of(object).map_or_else(String::new, |blocks| blocks.to_string()),
+    };
     let cells = [
         format(object),
-        Blocks::of(object).map_or_else(String::new, |blocks| blocks.to_string()),
+        blocks,
         shape(object),
         blocks::state(object).name().to_owned(),
         human(totals.stored),

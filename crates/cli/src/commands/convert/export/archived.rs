@@ -3,6 +3,7 @@
 use std::cell::Cell;
 
 use zten::attributes::Attributes;
+use zten::conventions::Convention;
 use zten::formats::write::{Array, ArrayList, ArraySource, ChunkFn, Inexpressible, OpaqueType};
 use zten::verify::Verifier;
 use zten::view::Normalization;
@@ -160,6 +161,17 @@ impl ArraySource for Archived<'_> {
         let files = self.files.all();
         let (bound, to) = (object.read_from(&files), self.dequantizes(&object));
         let rejected = |error| failure(self.args, self.archive, &error);
+        if let Some(to) = to
+            && Convention::of(&bound).is_some()
+        {
+            let dequantized = Dequantized::new(&bound, to, self.args.saturate).map_err(rejected)?;
+            let written = dequantized.group(&bound, self.overflow, take);
+            if let Some(value) = self.overflow.get() {
+                let sentence = overflow(value, to.dtype());
+                return Err(Inexpressible::tensor(object.name(), sentence).into());
+            }
+            return written.map_err(rejected)?.map_err(Failure::Output);
+        }
         let factors = to.map(|to| Dequantized::new(&bound, to, self.args.saturate));
         let factors = factors.transpose().map_err(rejected)?;
         let floats = factors.as_ref().map(|own| own.floats(&bound, self.overflow)).transpose();

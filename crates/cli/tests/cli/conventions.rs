@@ -1,0 +1,149 @@
+//! Quantized tensors that are stored as several tensors.
+
+use std::fs;
+
+use serde_json::json;
+
+use crate::{corpus_folder, failed, succeeded_json, succeeded_text, zten};
+
+/// The path of a case of the corpus.
+fn case(name: &str) -> String {
+    let path = corpus_folder().join("conventions").join(name).with_extension("safetensors");
+    path.to_str().unwrap().to_owned()
+}
+
+/// The values of a case as text, as `cat` prints them.
+fn values(name: &str) -> Vec<f32> {
+    let path = corpus_folder().join("conventions").join(name).with_extension("f32");
+    let bytes = fs::read(path).unwrap();
+    bytes.chunks(4).map(|bytes| f32::from_le_bytes(bytes.try_into().unwrap())).collect()
+}
+
+#[test]
+fn a_group_is_one_tensor_with_its_components() {
+    let listed = succeeded_text(zten(["ls", &case("gptq-3-g-idx")]));
+    let names: Vec<_> = listed.lines().filter_map(|line| line.split_whitespace().next()).collect();
+    assert_eq!(names[..6], ["NAME", "layer.proj.weight", "g_idx", "qweight", "qzeros", "scales"]);
+    assert!(listed.contains("GPTQ 3 bits [16]  [64, 32]"), "{listed}");
+    assert!(listed.contains("2,048 parameters"), "{listed}");
+    let plain = succeeded_text(zten(["ls", "--plain", &case("gptq-3-g-idx")]));
+    assert!(plain.contains("layer.proj.qweight  i32   [6, 32]"), "{plain}");
+    let tree = succeeded_text(zten(["ls", "--tree", &case("mxfp4")]));
+    assert!(tree.contains("MXFP4 [32]  [2, 3, 64]         384"), "{tree}");
+    let document = succeeded_json(zten(["ls", "--json", &case("nf4")]));
+    let object = &document["objects"][0];
+    assert_eq!(object["layout"], json!("quant.nf4"));
+    assert_eq!(object["state"], json!("readable"));
+    assert_eq!([&object["bits"], &object["group_size"]], [&json!(4), &json!(64)]);
+}
+
+/// `cat` prints the values, also of a slice. `--raw` and `--component` print what is stored.
+#[test]
+fn values_are_printed() {
+    let wanted = values("mxfp4");
+    for mode in [&[][..], &["--no-sandbox"]] {
+        let cat = |more: &[&str]| {
+            let file = case("mxfp4");
+            succeeded_json(zten([&["cat", &file, "experts.proj"], mode, more].concat()))
+        };
+        let flat = |value: serde_json::Value| -> Vec<f32> {
+            let mut numbers = Vec::new();
+            let mut left = vec![value];
+            while let Some(value) = left.pop() {
+                match value {
+                    serde_json::Value::Array(items) => left.extend(items.into_iter().rev()),
+                    number => numbers.push(number.to_string().parse().unwrap()),
+                }
+            }
+            numbers
+        };
+        assert_eq!(flat(cat(&[])), wanted);
+        assert_eq!(flat(cat(&["--slice", "1,2,3:5"])), wanted[64 * 5 + 3..64 * 5 + 5]);
+        assert_eq!(flat(cat(&["--component", "scales"])).len(), 12);
+    }
+}
+
+/// The statistics and the difference are those of the values; a converted file has the same values.
+#[test]
+fn values_are_compared_and_converted() {
+    let folder = tempfile::tempdir().unwrap();
+    for name in
+        ["mxfp4", "gptq-4-g-idx", "awq", "packed-3-zero-point", "nf4-nested", "mlx-5", "fp8-block"]
+    {
+        let file = case(name);
+        let count = values(name).len().to_string();
+        for end in ["npz", "zt", "safetensors"] {
+            let out = folder.path().join("out").with_extension(end);
+            let out = out.to_str().unwrap();
+            succeeded_text(zten(["convert", "--dequantize=f32", "--force", &file, out]));
+            let compared = zten(["diff", "--atol", "0", &file, out]);
+            let text = String::from_utf8(compared.stdout).unwrap();
+            assert_eq!(compared.status.code(), Some(0), "{name} {end}: {text}");
+            assert!(text.contains("1 within the tolerance"), "{text}");
+            let csv = |file: &str| succeeded_text(zten(["stat", "--csv", file]));
+            // The mean and the deviation depend on how many values are added at a time.
+            let exact = |text: String| -> Vec<String> {
+                let line = text.lines().nth(1).unwrap().to_owned();
+                line.split(',').skip(4).take(6).map(str::to_owned).collect()
+            };
+            let (own, other) = (exact(csv(&file)), exact(csv(out)));
+            assert_eq!(own, other, "{name} {end}");
+            assert_eq!(own[0], count);
+        }
+        // Without `--dequantize`, the tensors are written as they are.
+        let out = folder.path().join("same.safetensors");
+        let out = out.to_str().unwrap();
+        succeeded_text(zten(["convert", "--force", &file, out]));
+        let plain = zten(["diff", "--plain", &file, out]);
+        assert_eq!(plain.status.code(), Some(0), "{plain:?}");
+        // A list of digests has the stored tensors.
+        let hashed = succeeded_text(zten(["hash", &file]));
+        assert!(!hashed.contains("quant."), "{hashed}");
+    }
+}
+
+/// The tensors of a group may be in two shards of an index, and the shape in a third.
+#[test]
+fn a_group_in_several_files() {
+    let folder = tempfile::tempdir().unwrap();
+    let (whole, root) = (case("packed-4"), folder.path().join("model.safetensors.index.json"));
+    let mut map = serde_json::Map::new();
+    for (number, tensor) in ["packed", "scale", "shape"].into_iter().enumerate() {
+        let name = format!("layer.proj.weight_{tensor}");
+        let file = format!("{number}.safetensors");
+        let path = folder.path().join(&file);
+        succeeded_text(zten(["convert", "--only", &name, &whole, path.to_str().unwrap()]));
+        map.insert(name, json!(file));
+    }
+    fs::write(&root, json!({ "weight_map": map }).to_string()).unwrap();
+    let root = root.to_str().unwrap();
+    for mode in [&[][..], &["--no-sandbox"]] {
+        let run = |args: &[&str]| zten([args, mode].concat());
+        assert!(succeeded_text(run(&["ls", root])).contains("INT packed 4 bits [32]"));
+        let same = run(&["diff", root, &whole]);
+        assert_eq!(same.status.code(), Some(0), "{same:?}");
+        let slice = ["--slice", "0:2"];
+        let cat = |file: &str| {
+            succeeded_text(run(&[&["cat", file, "layer.proj.weight"][..], &slice].concat()))
+        };
+        assert_eq!(cat(root), cat(&whole));
+        assert_eq!(
+            succeeded_text(run(&["stat", "--csv", root])),
+            succeeded_text(run(&["stat", "--csv", &whole]))
+        );
+    }
+}
+
+/// Tensors whose names match a convention, and whose shapes do not, stay plain tensors.
+#[test]
+fn other_shapes_stay_plain() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("x.safetensors");
+    let header = br#"{"p_blocks":{"dtype":"U8","shape":[1,16],"data_offsets":[0,16]},"p_scales":{"dtype":"U8","shape":[2],"data_offsets":[16,18]}}"#;
+    let length = u64::try_from(header.len()).unwrap().to_le_bytes();
+    fs::write(&path, [&length[..], header, &[0; 18]].concat()).unwrap();
+    let path = path.to_str().unwrap();
+    let listed = succeeded_text(zten(["ls", path]));
+    assert!(listed.contains("p_blocks") && listed.contains("p_scales"), "{listed}");
+    assert!(failed(zten(["cat", path, "p"]), 2).contains("no tensor named \"p\""));
+}

@@ -1,0 +1,206 @@
+//! Groups of tensors that follow a convention of quantization.
+
+use std::fmt::Write as _;
+
+use arbitrary::{Result, Unstructured};
+use zten::conventions::Convention;
+use zten::{Error, ReadAt};
+use zten_corpus::other::safetensors;
+
+use super::{heap, options};
+
+/// A tensor of a file that is made.
+struct Part {
+    name: String,
+    dtype: &'static str,
+    shape: Vec<u64>,
+    /// The content, or `None` for arbitrary bytes.
+    content: Option<Vec<u8>>,
+}
+
+impl Part {
+    fn new(end: &str, dtype: &'static str, shape: &[u64]) -> Self {
+        Self { name: format!("p{end}"), dtype, shape: shape.to_vec(), content: None }
+    }
+
+    fn with(self, content: Vec<u8>) -> Self {
+        Self { content: Some(content), ..self }
+    }
+
+    /// The number of bytes of the tensor.
+    fn length(&self) -> u64 {
+        let width = match self.dtype {
+            "I64" => 8,
+            "F32" | "I32" | "U32" => 4,
+            "F16" | "BF16" => 2,
+            _ => 1,
+        };
+        self.shape.iter().product::<u64>() * width
+    }
+}
+
+/// Makes the tensors of a group with a few rows and columns, as the convention number `choice` says.
+fn parts(u: &mut Unstructured<'_>, choice: u8) -> Result<Vec<Part>> {
+    let (r, g) = (u.int_in_range(0..=40)?, u.int_in_range(0..=3)?);
+    let bits = *u.choose(&[1, 2, 3, 4, 5, 6, 7, 8])?;
+    let float = *u.choose(&["F32", "F16", "BF16"])?;
+    let p = Part::new;
+    let pair = |rows: u64, columns: u64| [rows.to_le_bytes(), columns.to_le_bytes()].concat();
+    let mut parts = match choice % 11 {
+        0 => vec![p("_blocks", "U8", &[2, r, g, 16]), p("_scales", "U8", &[2, r, g])],
+        1 => {
+            let blocks = [r.div_ceil(16), (g * 20).div_ceil(16)];
+            vec![p("", "F8_E4M3", &[r, g * 20]), p("_scale_inv", float, &blocks)]
+        }
+        2 => {
+            let scale: &[u64] = if g == 0 { &[] } else { &[r, 1] };
+            vec![p("", "F8_E5M2", &[r, 5]), p("_scale", float, scale)]
+        }
+        3 => {
+            let zero = p("_zero_point", "I8", &[r, g]);
+            vec![p("", "I8", &[r, g * 4]), p("_scale", float, &[r, g]), zero]
+        }
+        4 => {
+            let scale = p("_scale", "F8_E4M3", &[r, g]);
+            vec![p("", "U8", &[r, g * 8]), scale, p("_scale_2", "F32", &[])]
+        }
+        5 => {
+            let (inputs, outputs) = (g * 32, 32);
+            let index = p(".g_idx", "I32", &[inputs]);
+            let zeros = p(".qzeros", "I32", &[g, outputs * bits / 32]);
+            let words = p(".qweight", "I32", &[inputs * bits / 32, outputs]);
+            let mut parts = vec![words, zeros, p(".scales", float, &[g, outputs])];
+            if u.arbitrary()? {
+                parts.push(index);
+            }
+            parts
+        }
+        6 => {
+            let zeros = p(".qzeros", "I32", &[g, 2]);
+            vec![p(".qweight", "I32", &[g * 16, 2]), zeros, p(".scales", float, &[g, 16])]
+        }
+        7 => {
+            let columns = g * 32;
+            let shape = p("_shape", "I64", &[2]).with(pair(r, columns));
+            let words = p("_packed", "I32", &[r, columns * bits / 32]);
+            let mut parts = vec![words, p("_scale", float, &[r, g]), shape];
+            if u.arbitrary()? {
+                parts.push(p("_zero_point", "I32", &[(r * bits).div_ceil(32), g]));
+            }
+            if u.arbitrary()? {
+                parts.push(p("_g_idx", "I32", &[columns]));
+            }
+            parts
+        }
+        8 => {
+            let (kind, size) = (*u.choose(&["nf4", "fp4"])?, *u.choose(&[2, 64, 7])?);
+            let elements = r * 5;
+            let state = format!(
+                r#"{{"blocksize": {size}, "shape": [{r}, 5], "nested_blocksize": 4, "nested_offset": 0.5}}"#
+            );
+            let length = u64::try_from(state.len()).unwrap();
+            let name = format!(".quant_state.bitsandbytes__{kind}");
+            let state = p(&name, "U8", &[length]).with(state.into_bytes());
+            let blocks = elements.div_ceil(size);
+            let data = p("", "U8", &[elements.div_ceil(2), 1]);
+            let map = p(".quant_map", "F32", &[16]);
+            if u.arbitrary()? {
+                let nested = p(".nested_absmax", "F32", &[blocks.div_ceil(4)]);
+                let nested_map = p(".nested_quant_map", "F32", &[256]);
+                vec![data, map, p(".absmax", "U8", &[blocks]), nested, nested_map, state]
+            } else {
+                vec![data, map, p(".absmax", "F32", &[blocks]), state]
+            }
+        }
+        9 => vec![p(".weight", "I8", &[r, 6]), p(".SCB", "F32", &[r])],
+        _ => {
+            let words = p(".weight", "U32", &[r, g * 2 * bits]);
+            vec![words, p(".scales", float, &[r, g]), p(".biases", float, &[r, g])]
+        }
+    };
+    // Perhaps one dimension differs, or one tensor is missing.
+    if u.ratio(1, 3)? {
+        let at = u.choose_index(parts.len())?;
+        if u.ratio(1, 4)? {
+            parts.remove(at);
+        } else if let Some(size) = parts[at].shape.first_mut() {
+            *size = u.int_in_range(0..=*size + 2)?;
+            parts[at].content = None;
+        }
+    }
+    Ok(parts)
+}
+
+/// Makes a safetensors file of `parts`, with arbitrary bytes where a part has no content.
+fn file(u: &mut Unstructured<'_>, parts: &[Part]) -> Result<Vec<u8>> {
+    let (mut header, mut data) = (String::from("{"), Vec::new());
+    for part in parts {
+        let comma = if data.is_empty() && header.len() == 1 { "" } else { "," };
+        let (start, length) = (data.len(), usize::try_from(part.length()).unwrap());
+        if let Some(content) = &part.content {
+            data.extend_from_slice(content);
+        } else {
+            let pattern = u.arbitrary::<[u8; 7]>()?;
+            data.extend(pattern.iter().cycle().take(length));
+        }
+        let Part { name, dtype, shape, .. } = part;
+        let end = data.len();
+        write!(header, r#"{comma}"{name}":{{"dtype":"{dtype}","shape":{shape:?},"data_offsets":[{start},{end}]}}"#)
+            .unwrap();
+    }
+    header.push('}');
+    Ok(safetensors::file(&header, &data))
+}
+
+/// Bytes that are read at positions, so that no component is in memory.
+struct Positions<'b>(&'b [u8]);
+
+impl ReadAt for Positions<'_> {
+    fn read_at(&self, offset: u64, buffer: &mut [u8]) -> std::result::Result<(), Error> {
+        self.0.read_at(offset, buffer)
+    }
+}
+
+/// Makes a file with a group of tensors and reads its values: there are as many as the shape says, they are the same in memory and at
+/// positions, and reading takes no more memory than a few times the file. Returns whether a group was found.
+///
+/// # Panics
+/// Panics if a promise does not hold.
+pub fn conventions(input: &[u8]) -> bool {
+    let Some((choice, input)) = input.split_last() else { return false };
+    let mut u = Unstructured::new(input);
+    let Ok(parts) = parts(&mut u, *choice) else { return false };
+    let Ok(bytes) = file(&mut u, &parts) else { return false };
+    let length = u64::try_from(bytes.len()).unwrap();
+    let Ok(archive) = options().from_bytes(&bytes[..]) else { return false };
+    let archive = archive.with_conventions().expect("groups in a valid file");
+    let opened = options().open_source(Positions(&bytes), length).expect("a valid file");
+    let opened = opened.with_conventions().expect("groups in a valid file");
+    let mut has_group = false;
+    assert_eq!(archive.len(), opened.len());
+    for (tensor, again) in archive.tensors().zip(opened.tensors()) {
+        assert_eq!((tensor.name(), tensor.shape()), (again.name(), again.shape()));
+        assert_eq!(Convention::of(&tensor), Convention::of(&again));
+        if Convention::of(&tensor).is_none() {
+            continue;
+        }
+        has_group = true;
+        let (peak, values) = heap::peak(|| values(&tensor));
+        let values = values.expect("the values of a group");
+        let again = self::values(&again).expect("the values of a group");
+        assert_eq!(u64::try_from(values.len()).ok(), tensor.element_count());
+        assert!(values.iter().zip(&again).all(|(one, other)| one.to_bits() == other.to_bits()));
+        let most = 16 * (length + (1 << 16)) + 8 * u64::try_from(values.len()).unwrap();
+        assert!(peak <= most, "{peak} bytes of heap for a file of {length}");
+    }
+    has_group
+}
+
+fn values(tensor: &zten::Tensor<'_>) -> std::result::Result<Vec<f32>, Error> {
+    let (mut reader, mut values) = (tensor.dequantizer()?, Vec::new());
+    while let Some(chunk) = reader.next_chunk()? {
+        assert!(!chunk.is_empty());
+        values.extend_from_slice(chunk);
+    }
+    Ok(values)
+}

@@ -1,0 +1,259 @@
+//! Conventions by which programs store quantized tensors as several plain tensors.
+//!
+//! A quantized model in a safetensors file has, for each weight, a tensor of codes, a tensor of scales, and perhaps others. Nothing but
+//! the names, the dtypes and the shapes says that the tensors belong together. [`Archive::with_conventions`] finds such groups,
+//! and makes each group one tensor whose components are the tensors of the file.
+
+mod codes;
+mod dequantizer;
+mod find;
+mod plan;
+
+use alloc::vec::Vec;
+use core::fmt;
+
+pub use dequantizer::Dequantizer;
+use find::{Group, find};
+use plan::Form;
+
+use crate::archive::Archive;
+use crate::cbor::Encoder;
+use crate::error::{Error, OutOfMemory};
+use crate::formats::{cbor, root};
+use crate::index::{Builder, Layout, Parsed, RawObject};
+use crate::manifest::Tensor;
+use crate::num::{enum_all, sort_by, usize_from_u32};
+use crate::read_at::{ReadAt, Source};
+
+enum_all! {
+/// A convention: how a quantized tensor is stored as several tensors.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Convention with
+    /// The name of the layout of a group, the name that listings show, and where the convention is defined.
+    fn row -> (&'static str, &'static str, &'static str)
+{
+    /// `X_blocks` (`u8`, `[…, groups, 16]`) and `X_scales` (`u8`, `[…, groups]`): two codes of `f4_e2m1` in each byte, the first one in
+    /// the low half, and a scale of `f8_e8m0` for each 32 codes. Value = code × 2^(scale − 127).
+    Mxfp4 = ("quant.mxfp4", "MXFP4", "OCP Microscaling Formats 1.0, §5.3; the checkpoints of gpt-oss"),
+    /// `X` (FP8, `[rows, columns]`) and `X_scale_inv` (one float for each block of 128 × 128 elements, or of another size). Value =
+    /// element × scale.
+    Fp8Block = ("quant.fp8_block", "FP8 blocks", "DeepSeek-V3 Technical Report, §3.3.2; the checkpoints of DeepSeek-V3"),
+    /// `X` (FP8, `[rows, columns]`) and `X_scale` or `X_scale_inv`: a float for the tensor, for each row, or for each group of
+    /// columns. Value = element × scale.
+    Fp8 = ("quant.fp8", "FP8 scaled", "compressed-tensors, float-quantized; ModelOpt FP8"),
+    /// `X` (`i8`, `[rows, columns]`), `X_scale` as for FP8, and perhaps `X_zero_point` of the same shape. Value = (element − zero point) ×
+    /// scale.
+    Int8 = ("quant.int8", "INT8 scaled", "compressed-tensors, int-quantized"),
+    /// `X` (`u8`, `[rows, columns / 2]`), `X_scale` (`f8_e4m3fn`, one for each 16 codes) and `X_scale_2` (one `f32`); or `X_packed`,
+    /// `X_scale` and `X_global_scale`. Value = code × (scale × second scale), or code × (scale / global scale).
+    Nvfp4 = ("quant.nvfp4", "NVFP4", "ModelOpt NVFP4; compressed-tensors, nvfp4-pack-quantized"),
+    /// `P.qweight`, `P.scales`, `P.qzeros` and perhaps `P.g_idx`: codes of 2, 3, 4 or 8 bits in `i32` words along the inputs. Value =
+    /// scale × (code − (zero + 1)). The shape is `[inputs, outputs]`, as the codes are stored.
+    Gptq = ("quant.gptq", "GPTQ", "AutoGPTQ, checkpoint format gptq"),
+    /// `P.qweight`, `P.scales` and `P.qzeros`: codes of 4 bits in `i32` words along the outputs, in the order 0, 2, 4, 6, 1, 3, 5, 7.
+    /// Value = scale × (code − zero). The shape is `[inputs, outputs]`, as the codes are stored.
+    Awq = ("quant.awq", "AWQ", "AutoAWQ, version gemm"),
+    /// `X_packed` (`i32` words along the columns), `X_scale`, `X_shape`, and perhaps `X_zero_point`. Codes have 2 to 8 bits, and no code
+    /// is in two words. Value = scale × (code − zero point), where the zero point is 2^(bits − 1) if there is none.
+    Packed = ("quant.packed", "INT packed", "compressed-tensors, pack-quantized"),
+    /// `X` (`u8`, two codes in each byte, the first one in the high half), `X.absmax`, `X.quant_map`, `X.quant_state.bitsandbytes__nf4`.
+    /// Value = (the number of the code in `quant_map`) × `absmax`.
+    Nf4 = ("quant.nf4", "NF4", "QLoRA, appendix E; bitsandbytes, Params4bit"),
+    /// As [`Nf4`](Self::Nf4), with another table of values.
+    Fp4 = ("quant.fp4", "FP4", "bitsandbytes, Params4bit"),
+    /// `P.weight` (`i8`, `[rows, columns]`) and `P.SCB` (a float for each row). Value = element × SCB / 127.
+    Bnb8 = ("quant.bnb_int8", "INT8 SCB", "LLM.int8(); bitsandbytes, Int8Params"),
+    /// `P.weight` (`u32` words along the columns), `P.scales` and `P.biases`: codes of 2, 3, 4, 5, 6 or 8 bits, which may be in two
+    /// words. Value = scale × code + bias.
+    Mlx = ("quant.mlx", "MLX affine", "MLX, mlx.core.quantize"),
+}
+}
+
+impl Convention {
+    /// All conventions.
+    pub const ALL: [Self; Self::COUNT] = Self::LIST;
+
+    /// Returns the name of the layout of a group of this convention: `quant.mxfp4`.
+    pub fn layout(self) -> &'static str {
+        self.row().0
+    }
+
+    /// Returns the name that listings show: `MXFP4`.
+    pub fn title(self) -> &'static str {
+        self.row().1
+    }
+
+    /// Returns the document or program that defines the convention.
+    pub fn defined_by(self) -> &'static str {
+        self.row().2
+    }
+
+    /// Returns the convention of `tensor`, a tensor of an archive with conventions. Returns `None` for a tensor that is no group.
+    pub fn of(tensor: &Tensor<'_>) -> Option<Self> {
+        let is_group = tensor.layout() == Layout::Unknown
+            && tensor.components().all(|component| component.generation().is_none());
+        let name = Some(tensor.layout_name()).filter(|_| is_group)?;
+        Self::LIST.into_iter().find(|convention| convention.layout() == name)
+    }
+}
+
+/// How the codes of a group of tensors are divided.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct QuantizedForm {
+    /// The convention.
+    pub convention: Convention,
+    /// The number of bits of a code: 2 to 8.
+    pub bits: u8,
+    /// The number of columns that share a scale (of successive inputs for GPTQ and AWQ); 0 if a whole row or more shares one.
+    pub group_size: u64,
+}
+
+impl QuantizedForm {
+    /// Returns the form of `tensor`, a tensor of an archive with conventions. Returns `None` for a tensor that is no group.
+    pub fn of(tensor: &Tensor<'_>) -> Option<Self> {
+        let form = Form::of(tensor)?;
+        Some(Self { convention: form.convention, bits: form.bits, group_size: form.group_size })
+    }
+}
+
+/// The groups of tensors in an archive that follow conventions. Found by [`Archive::find_groups`].
+#[derive(Debug)]
+pub struct Groups(Option<Parsed>);
+
+/// Writes the name that listings show, with the number of bits if the convention has several, and the group size in brackets:
+/// `MXFP4 [32]`, `GPTQ 3 bits [128]`, `FP8 scaled`.
+impl fmt::Display for QuantizedForm {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.convention.title())?;
+        if let Convention::Gptq | Convention::Packed | Convention::Mlx = self.convention {
+            write!(f, " {} bits", self.bits)?;
+        }
+        match self.group_size {
+            0 => Ok(()),
+            size => write!(f, " [{size}]"),
+        }
+    }
+}
+
+impl<S: ReadAt> Archive<S> {
+    /// Returns this archive with each group of tensors that follows a [`Convention`] as one tensor: its components are the tensors of
+    /// the group, its shape is that of the values, and [`Tensor::dequantizer`] computes its values. Tensors whose names match a
+    /// convention, and whose dtypes or shapes do not, stay as they are. An archive of a zTensor file is returned as it is, since
+    /// zTensor has layouts of its own.
+    ///
+    /// ```
+    /// let archive = zten::open("corpus/conventions/mxfp4.safetensors")?.with_conventions()?;
+    /// let tensor = archive.tensor("experts.proj")?;
+    /// assert_eq!((tensor.layout_name(), tensor.shape()), ("quant.mxfp4", &[2, 3, 64][..]));
+    /// let values: Vec<f32> = tensor.to_f32()?;
+    /// # assert_eq!(values.len(), 2 * 3 * 64);
+    /// # Ok::<(), zten::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// The errors of [`find_groups`](Self::find_groups).
+    pub fn with_conventions(self) -> Result<Self, Error> {
+        let groups = self.find_groups(None)?;
+        Ok(self.with_groups(groups))
+    }
+
+    /// Returns whether [`find_groups`](Self::find_groups) reads the content of tensors.
+    pub fn needs_content_for_groups(&self) -> bool {
+        self.generation().is_none() && self.names().any(find::needs_content)
+    }
+
+    /// Finds the groups of tensors that follow a [`Convention`].
+    ///
+    /// The names, dtypes and shapes tell the groups. Only a few bytes are read: the shapes that compressed-tensors and bitsandbytes
+    /// store as the content of tensors. They are read from `source` if it is given, which an archive needs whose tensors are in
+    /// sibling files. Time grows with the number of tensors, and memory with their names.
+    ///
+    /// # Errors
+    /// Out of memory; a limit on the number of components.
+    pub fn find_groups(&self, source: Option<&dyn Source>) -> Result<Groups, Error> {
+        self.grouped(source).map(Groups)
+    }
+
+    /// Returns this archive with each of `groups`, which were found in it, as one tensor.
+    #[must_use]
+    pub fn with_groups(self, groups: Groups) -> Self {
+        match groups.0 {
+            Some(parsed) => self.with_parsed(parsed),
+            None => self,
+        }
+    }
+
+    /// Builds the index in which each group is one tensor. Returns `None` if there are no groups.
+    fn grouped(&self, source: Option<&dyn Source>) -> Result<Option<Parsed>, Error> {
+        if self.generation().is_some() {
+            return Ok(None);
+        }
+        let groups = find(self, source)?;
+        if groups.is_empty() {
+            return Ok(None);
+        }
+        let options = *self.options();
+        let mut builder = self.builder_of_same(&options)?;
+        // The group of each tensor that is a part of one, by the tensor's ordinal.
+        let mut member = Vec::new();
+        member.try_reserve_exact(self.len()).map_err(|_| OutOfMemory)?;
+        member.resize(self.len(), None);
+        for group in &groups {
+            for (_, ordinal) in &group.members {
+                if let Some(slot) = member.get_mut(usize_from_u32(*ordinal)) {
+                    *slot = Some(group);
+                }
+            }
+        }
+        for tensor in self.tensors() {
+            match member.get(usize_from_u32(tensor.ordinal())).copied().flatten() {
+                None => {
+                    let file = tensor.components().next().and_then(|first| first.file_ordinal());
+                    root::push(&mut builder, &tensor, file)?;
+                }
+                Some(group) if group.first == tensor.ordinal() => {
+                    self.push_group(&mut builder, group)?;
+                }
+                Some(_) => {}
+            }
+        }
+        if let Some(attributes) = cbor::copy(self.attributes())? {
+            builder.attributes(&attributes)?;
+        }
+        Ok(Some(builder.finish()?))
+    }
+
+    /// Adds `group` as one tensor.
+    fn push_group(&self, builder: &mut Builder<'_>, group: &Group) -> Result<(), Error> {
+        let (mut tensors, mut components) = (Vec::new(), Vec::new());
+        tensors.try_reserve_exact(group.members.len()).map_err(|_| OutOfMemory)?;
+        for (role, ordinal) in &group.members {
+            tensors.extend(self.manifest().tensor_at(*ordinal).map(|tensor| (*role, tensor)));
+        }
+        sort_by(&mut tensors, |(role, _), (other, _)| role.cmp(other));
+        components.try_reserve_exact(tensors.len()).map_err(|_| OutOfMemory)?;
+        for (role, tensor) in &tensors {
+            let Some(component) = tensor.components().next() else { continue };
+            let raw = root::raw_component(&component, tensor.state())?;
+            let file = component.file_ordinal();
+            components.push(crate::index::RawComponent { role, file, ..raw });
+        }
+        let mut attributes = Encoder::default();
+        attributes.map(2)?;
+        attributes.text("bits")?;
+        attributes.uint(group.form.bits.into())?;
+        attributes.text("group_size")?;
+        attributes.uint(group.form.group_size)?;
+        let first = self.manifest().tensor_at(group.first);
+        builder.push(&RawObject {
+            name: &group.name,
+            shape: &group.shape,
+            layout: Layout::Unknown,
+            layout_name: Some(group.form.convention.layout()),
+            attributes: Some(&attributes.into_bytes()),
+            components: &components,
+            source_offset: first.map_or(0, |first| first.source_offset()),
+        })
+    }
+}

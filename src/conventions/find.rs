@@ -1,0 +1,506 @@
+//! Finding the groups of tensors that follow a convention, by their names, dtypes and shapes.
+
+use alloc::string::String;
+use alloc::vec::Vec;
+
+use super::Convention;
+use super::plan::Form;
+use crate::archive::Archive;
+use crate::element::DType;
+use crate::error::{Error, OutOfMemory};
+use crate::index::Layout;
+use crate::layout::State;
+use crate::manifest::Tensor;
+use crate::num::{divide_exactly, usize_from_u32};
+use crate::read_at::{ReadAt, Source};
+
+/// Tensors of a file that are one quantized tensor.
+#[derive(Debug)]
+pub(super) struct Group {
+    /// The name of the group: that of the tensor before it was quantized.
+    pub(super) name: String,
+    /// The shape of the values.
+    pub(super) shape: Vec<u64>,
+    pub(super) form: Form,
+    /// The role of each tensor in the group, and its ordinal in the file.
+    pub(super) members: Vec<(&'static str, u32)>,
+    /// The smallest ordinal of the members. The group has the place of this tensor.
+    pub(super) first: u32,
+}
+
+/// The types of scales. Programs write the same convention with each of them.
+const FLOATS: [DType; 3] = [DType::F32, DType::F16, DType::BF16];
+/// The types of elements of FP8.
+const FP8: [DType; 4] = [DType::F8E4M3Fn, DType::F8E5M2, DType::F8E4M3Fnuz, DType::F8E5M2Fnuz];
+/// The sizes of square blocks of FP8, the usual one first.
+const FP8_BLOCKS: [u64; 6] = [128, 64, 256, 32, 512, 16];
+/// The largest content that is read to find the shape of a tensor, in bytes.
+const MOST_STATE: u64 = 4096;
+
+/// Returns whether a group that is found by the tensor called `name` has its shape in the content of a tensor.
+pub(super) fn needs_content(name: &str) -> bool {
+    let ends = ["_packed", ".quant_state.bitsandbytes__nf4", ".quant_state.bitsandbytes__fp4"];
+    ends.into_iter().any(|end| name.ends_with(end))
+}
+
+/// Finds the groups in `archive`. No tensor is in two groups.
+pub(super) fn find<S: ReadAt>(
+    archive: &Archive<S>,
+    source: Option<&dyn Source>,
+) -> Result<Vec<Group>, Error> {
+    let mut finder = Finder { archive, source, name: String::new(), groups: Vec::new() };
+    let mut taken = Vec::new();
+    for tensor in archive.tensors() {
+        let anchor =
+            |(end, anchor): (&str, Anchor)| Some((tensor.name().strip_suffix(end)?, anchor));
+        let Some((stem, anchor)) = ANCHORS.into_iter().find_map(anchor) else { continue };
+        let Some(group) = finder.group_of(anchor, stem, &tensor)? else { continue };
+        if taken.is_empty() {
+            taken.try_reserve_exact(archive.len()).map_err(|_| OutOfMemory)?;
+            taken.resize(archive.len(), false);
+        }
+        let members = || group.members.iter().map(|(_, ordinal)| usize_from_u32(*ordinal));
+        if members().any(|ordinal| taken.get(ordinal).copied().unwrap_or(true)) {
+            continue;
+        }
+        members()
+            .for_each(|ordinal| taken.get_mut(ordinal).into_iter().for_each(|own| *own = true));
+        finder.groups.try_reserve(1).map_err(|_| OutOfMemory)?;
+        finder.groups.push(group);
+    }
+    Ok(finder.groups)
+}
+
+/// The tensors by which groups are found, one for each group.
+#[derive(Clone, Copy)]
+enum Anchor {
+    Blocks,
+    ScaleInv,
+    Packed,
+    Scale,
+    Qweight,
+    Nf4,
+    Fp4,
+    Scb,
+    Biases,
+}
+
+/// The end of the name of each anchor.
+const ANCHORS: [(&str, Anchor); 9] = [
+    ("_blocks", Anchor::Blocks),
+    ("_scale_inv", Anchor::ScaleInv),
+    ("_packed", Anchor::Packed),
+    ("_scale", Anchor::Scale),
+    (".qweight", Anchor::Qweight),
+    (".quant_state.bitsandbytes__nf4", Anchor::Nf4),
+    (".quant_state.bitsandbytes__fp4", Anchor::Fp4),
+    (".SCB", Anchor::Scb),
+    (".biases", Anchor::Biases),
+];
+
+struct Finder<'a, S> {
+    archive: &'a Archive<S>,
+    source: Option<&'a dyn Source>,
+    /// The memory of the name that is looked up.
+    name: String,
+    groups: Vec<Group>,
+}
+
+/// Returns whether `tensor` is a dense tensor of one of `dtypes`, all of whose elements can be read.
+fn is_plain(tensor: &Tensor<'_>, dtypes: &[DType]) -> bool {
+    tensor.layout() == Layout::Dense
+        && tensor.state() == State::Readable
+        && dtypes.contains(&tensor.dtype())
+}
+
+/// Splits a shape into all dimensions but the last two, and the last two.
+fn matrix(shape: &[u64]) -> Option<(&[u64], u64, u64)> {
+    let (last, rest) = shape.split_last()?;
+    let (rows, outer) = rest.split_last()?;
+    Some((outer, *rows, *last))
+}
+
+impl<'a, S: ReadAt> Finder<'a, S> {
+    /// Returns the group of `tensor`, whose name is `stem` followed by the end that `anchor` has. Returns `None` if other tensors are
+    /// missing, or have other dtypes or shapes than the convention says.
+    fn group_of(
+        &mut self,
+        anchor: Anchor,
+        stem: &str,
+        tensor: &Tensor<'_>,
+    ) -> Result<Option<Group>, Error> {
+        match anchor {
+            Anchor::Blocks => self.mxfp4(stem, tensor),
+            Anchor::ScaleInv => self.scaled(stem, tensor),
+            Anchor::Packed => self.packed(stem, tensor),
+            Anchor::Scale => self.scaled_or_nvfp4(stem, tensor),
+            Anchor::Qweight => self.qweight(stem, tensor),
+            Anchor::Nf4 => self.bnb4(Convention::Nf4, stem, tensor),
+            Anchor::Fp4 => self.bnb4(Convention::Fp4, stem, tensor),
+            Anchor::Scb => self.bnb8(stem, tensor),
+            Anchor::Biases => self.mlx(stem, tensor),
+        }
+    }
+
+    /// Returns the tensor whose name is `stem` followed by `suffix`, if it is dense and of one of `dtypes`.
+    fn get(
+        &mut self,
+        stem: &str,
+        suffix: &str,
+        dtypes: &[DType],
+    ) -> Result<Option<Tensor<'a>>, OutOfMemory> {
+        let tensor = self.any(stem, suffix)?;
+        Ok(tensor.filter(|tensor| is_plain(tensor, dtypes)))
+    }
+
+    /// Returns the tensor whose name is `stem` followed by `suffix`.
+    fn any(&mut self, stem: &str, suffix: &str) -> Result<Option<Tensor<'a>>, OutOfMemory> {
+        self.name.clear();
+        let length = stem.len().saturating_add(suffix.len());
+        self.name.try_reserve(length).map_err(|_| OutOfMemory)?;
+        self.name.push_str(stem);
+        self.name.push_str(suffix);
+        Ok(self.archive.get(&self.name))
+    }
+
+    /// Makes a group called `stem` followed by `suffix`, whose shape is `outer` followed by `inner`. Returns `None` if a tensor that is
+    /// no member has this name.
+    fn group(
+        &mut self,
+        (stem, suffix): (&str, &str),
+        (outer, inner): (&[u64], &[u64]),
+        form: Form,
+        tensors: &[Option<(&'static str, &Tensor<'_>)>],
+    ) -> Result<Option<Group>, Error> {
+        let named = self.any(stem, suffix)?.map(|tensor| tensor.ordinal());
+        let (mut members, mut shape) = (Vec::new(), Vec::new());
+        members.try_reserve_exact(tensors.len()).map_err(|_| OutOfMemory)?;
+        members.extend(tensors.iter().flatten().map(|(role, tensor)| (*role, tensor.ordinal())));
+        if named.is_some_and(|named| !members.iter().any(|(_, ordinal)| *ordinal == named)) {
+            return Ok(None);
+        }
+        let rank = outer.len().saturating_add(inner.len());
+        shape.try_reserve_exact(rank).map_err(|_| OutOfMemory)?;
+        shape.extend(outer.iter().chain(inner));
+        // A tensor without elements is no group: its scales, if there are any, belong to nothing.
+        let elements = shape.iter().try_fold(1_u64, |all, next| all.checked_mul(*next));
+        if elements.is_none_or(|elements| elements == 0) {
+            return Ok(None);
+        }
+        let Some(first) = members.iter().map(|(_, ordinal)| *ordinal).min() else {
+            return Ok(None);
+        };
+        Ok(Some(Group { name: core::mem::take(&mut self.name), shape, form, members, first }))
+    }
+
+    fn mxfp4(&mut self, stem: &str, blocks: &Tensor<'_>) -> Result<Option<Group>, Error> {
+        let Some(scales) = self.get(stem, "_scales", &[DType::U8])? else { return Ok(None) };
+        let Some((16, groups)) =
+            blocks.shape().split_last().filter(|_| is_plain(blocks, &[DType::U8]))
+        else {
+            return Ok(None);
+        };
+        let Some((last, outer)) = groups.split_last() else { return Ok(None) };
+        let Some(columns) = last.checked_mul(32).filter(|_| groups == scales.shape()) else {
+            return Ok(None);
+        };
+        let form = Form::new(Convention::Mxfp4, 4, 32);
+        let members = [Some(("blocks", blocks)), Some(("scales", &scales))];
+        self.group((stem, ""), (outer, &[columns]), form, &members)
+    }
+
+    fn scaled_or_nvfp4(&mut self, stem: &str, scale: &Tensor<'_>) -> Result<Option<Group>, Error> {
+        if !is_plain(scale, &[DType::F8E4M3Fn]) {
+            return self.scaled(stem, scale);
+        }
+        let modelopt =
+            self.get(stem, "", &[DType::U8])?.zip(self.get(stem, "_scale_2", &[DType::F32])?);
+        let Some((data, second)) = modelopt else { return Ok(None) };
+        self.nvfp4(stem, [("data", &data), ("scale", scale), ("scale_2", &second)])
+    }
+
+    fn nvfp4(
+        &mut self,
+        stem: &str,
+        members: [(&'static str, &Tensor<'_>); 3],
+    ) -> Result<Option<Group>, Error> {
+        let [(_, data), (_, scale), (_, second)] = members;
+        let both = data.shape().split_last().zip(scale.shape().split_last());
+        let Some(((half, outer), (groups, other))) = both else { return Ok(None) };
+        let columns =
+            half.checked_mul(2).filter(|columns| groups.checked_mul(16) == Some(*columns));
+        match columns {
+            Some(columns) if outer == other && second.element_count() == Some(1) => {
+                let form = Form::new(Convention::Nvfp4, 4, 16);
+                self.group((stem, ""), (outer, &[columns]), form, &members.map(Some))
+            }
+            _ => Ok(None),
+        }
+    }
+
+    /// FP8 or 8-bit integers with floats as scales.
+    fn scaled(&mut self, stem: &str, scale: &Tensor<'_>) -> Result<Option<Group>, Error> {
+        let Some(data) = self.any(stem, "")?.filter(|data| data.ordinal() != scale.ordinal())
+        else {
+            return Ok(None);
+        };
+        let is_fp8 = is_plain(&data, &FP8);
+        if !is_plain(scale, &FLOATS) || !is_fp8 && !is_plain(&data, &[DType::I8]) {
+            return Ok(None);
+        }
+        let role = if scale.name().ends_with("_inv") { "scale_inv" } else { "scale" };
+        let Some((outer, rows, columns)) = matrix(data.shape()) else { return Ok(None) };
+        let zero = self.get(stem, "_zero_point", &[DType::I8])?;
+        let zero = zero.filter(|zero| !is_fp8 && zero.shape() == scale.shape());
+        let own = if is_fp8 { Convention::Fp8 } else { Convention::Int8 };
+        let group = |scale: &[u64]| -> Option<(Convention, u64)> {
+            // One scale, or one for each row.
+            let count = scale.iter().try_fold(1_u64, |all, next| all.checked_mul(*next))?;
+            if count == 1 {
+                return Some((own, 0));
+            }
+            if outer.is_empty() && count == rows && (scale == [rows] || scale == [rows, 1]) {
+                return Some((own, 0));
+            }
+            let (other, high, wide) = matrix(scale)?;
+            if other != outer || wide == 0 {
+                return None;
+            }
+            if high == rows {
+                return divide_exactly(columns, wide)
+                    .map(|size| (own, if wide == 1 { 0 } else { size }));
+            }
+            let is_block =
+                |size: &u64| rows.div_ceil(*size) == high && columns.div_ceil(*size) == wide;
+            let size = FP8_BLOCKS.into_iter().find(is_block).filter(|_| is_fp8)?;
+            Some((Convention::Fp8Block, size))
+        };
+        let Some((convention, size)) = group(scale.shape()) else { return Ok(None) };
+        let form = Form::new(convention, 8, size);
+        let zero = zero.as_ref().map(|zero| ("zero_point", zero));
+        let members = [Some(("data", &data)), Some((role, scale)), zero];
+        self.group((stem, ""), (data.shape(), &[]), form, &members)
+    }
+
+    /// The two conventions of compressed-tensors whose codes are called `X_packed`.
+    fn packed(&mut self, stem: &str, packed: &Tensor<'_>) -> Result<Option<Group>, Error> {
+        if is_plain(packed, &[DType::U8]) {
+            let scale = self.get(stem, "_scale", &[DType::F8E4M3Fn])?;
+            let Some((scale, global)) =
+                scale.zip(self.get(stem, "_global_scale", &[DType::F32])?)
+            else {
+                return Ok(None);
+            };
+            return self
+                .nvfp4(stem, [("data", packed), ("scale", &scale), ("global_scale", &global)]);
+        }
+        let scale = self.get(stem, "_scale", &FLOATS)?;
+        let shape = self.get(stem, "_shape", &[DType::I64, DType::I32])?;
+        let Some((scale, shape)) = scale.zip(shape).filter(|_| is_plain(packed, &[DType::I32]))
+        else {
+            return Ok(None);
+        };
+        let index = self.get(stem, "_g_idx", &[DType::I32])?;
+        let zero = self.get(stem, "_zero_point", &[DType::I32])?;
+        let Some([rows, columns]) = self.stored_shape(&shape)? else { return Ok(None) };
+        let (&[high, words], &[scale_rows, groups]) = (packed.shape(), scale.shape()) else {
+            return Ok(None);
+        };
+        // Codes are packed densely, or in whole words as before. The usual sizes come first: codes of 7 bits in whole words take the
+        // same room as codes of 8 bits.
+        let dense =
+            |bits: &u64| columns.checked_mul(*bits).map(|all| all.div_ceil(32)) == Some(words);
+        let whole =
+            |bits: &u64| columns.div_ceil(32_u64.checked_div(*bits).unwrap_or(1).max(1)) == words;
+        let bits = [4, 8, 2, 3, 5, 6, 7, 1].into_iter().find(dense);
+        let bits = bits.or_else(|| [3, 5, 6].into_iter().find(whole));
+        let (Some(bits), Some(size)) = (bits, divide_exactly(columns, groups)) else {
+            return Ok(None);
+        };
+        let zero_words = rows.checked_mul(bits).map(|all| all.div_ceil(32));
+        let zeros_fit =
+            |zero: &Tensor<'_>| zero_words.is_some_and(|words| zero.shape() == [words, groups]);
+        let index_fits = |index: &Tensor<'_>| index.shape() == [columns];
+        if high != rows
+            || scale_rows != rows
+            || !zero.as_ref().is_none_or(zeros_fit)
+            || !index.as_ref().is_none_or(index_fits)
+        {
+            return Ok(None);
+        }
+        let form = Form::new(Convention::Packed, bits, if groups == 1 { 0 } else { size });
+        let zero = zero.as_ref().map(|zero| ("zero_point", zero));
+        let index = index.as_ref().map(|index| ("g_idx", index));
+        let (data, scale) = (Some(("data", packed)), Some(("scale", &scale)));
+        let members = [data, scale, Some(("shape", &shape)), zero, index];
+        self.group((stem, ""), (&[rows, columns], &[]), form, &members)
+    }
+
+    /// Returns the two numbers that are the content of `shape`. Returns `None` if the content is something else, or cannot be read.
+    fn stored_shape(&self, shape: &Tensor<'_>) -> Result<Option<[u64; 2]>, Error> {
+        let Some(bytes) = self.content(shape)? else { return Ok(None) };
+        let width = bytes.len().checked_div(2).filter(|_| shape.shape() == [2]);
+        let numbers = bytes.chunks_exact(width.unwrap_or(1).max(1)).map(|bytes| {
+            let mut wide = [0; 8];
+            wide.iter_mut().zip(bytes).for_each(|(wide, byte)| *wide = *byte);
+            u64::from_le_bytes(wide)
+        });
+        let mut numbers = numbers.filter(|number| i64::try_from(*number).is_ok());
+        Ok(numbers.next().zip(numbers.next()).map(|(rows, columns)| [rows, columns]))
+    }
+
+    /// Reads the whole content of a small tensor. Returns `None` if the content has more than [`MOST_STATE`] bytes, or cannot be read
+    /// because its file is not at hand.
+    fn content(&self, tensor: &Tensor<'_>) -> Result<Option<Vec<u8>>, Error> {
+        let tensor = match self.source {
+            Some(source) => tensor.read_from(source),
+            None => *tensor,
+        };
+        let Some(data) = tensor.component("data") else { return Ok(None) };
+        if data.decoded_length().is_none_or(|length| length > MOST_STATE) {
+            return Ok(None);
+        }
+        let (Ok(mut reader), mut bytes) = (data.reader(), Vec::new()) else { return Ok(None) };
+        loop {
+            match reader.next_chunk() {
+                Ok(Some(chunk)) => {
+                    bytes.try_reserve(chunk.len()).map_err(|_| OutOfMemory)?;
+                    bytes.extend_from_slice(chunk);
+                }
+                Ok(None) => return Ok(Some(bytes)),
+                Err(_) => return Ok(None),
+            }
+        }
+    }
+
+    /// GPTQ and AWQ, whose scales have as many columns as the codes have words or codes.
+    fn qweight(&mut self, stem: &str, words: &Tensor<'_>) -> Result<Option<Group>, Error> {
+        let scales = self.get(stem, ".scales", &FLOATS)?;
+        let zeros = self.get(stem, ".qzeros", &[DType::I32])?;
+        let index = self.get(stem, ".g_idx", &[DType::I32])?;
+        let Some((scales, zeros)) = scales.zip(zeros).filter(|_| is_plain(words, &[DType::I32]))
+        else {
+            return Ok(None);
+        };
+        let (&[high, wide], &[groups, outputs], &[zero_rows, zero_words]) =
+            (words.shape(), scales.shape(), zeros.shape())
+        else {
+            return Ok(None);
+        };
+        let found = if outputs == wide {
+            // 32 bits a word: the number of zero points in a row tells the bits of each.
+            let bits = zero_words.checked_mul(32).and_then(|all| divide_exactly(all, outputs));
+            let inputs = bits.and_then(|bits| divide_exactly(high.checked_mul(32)?, bits));
+            bits.zip(inputs).map(|(bits, inputs)| (Convention::Gptq, bits, inputs))
+        } else {
+            let is_awq =
+                wide.checked_mul(8) == Some(outputs) && zero_words == wide && index.is_none();
+            is_awq.then_some((Convention::Awq, 4, high))
+        };
+        let Some((convention, bits, inputs)) = found else { return Ok(None) };
+        let size = if groups == 0 { 0 } else { inputs.div_ceil(groups) };
+        let fits = matches!(bits, 2 | 3 | 4 | 8)
+            && zero_rows == groups
+            && size > 0
+            && inputs.div_ceil(size) == groups
+            && index.as_ref().is_none_or(|index| index.shape() == [inputs]);
+        if !fits {
+            return Ok(None);
+        }
+        let form = Form::new(convention, bits, size);
+        let index = index.as_ref().map(|index| ("g_idx", index));
+        let members =
+            [Some(("qweight", words)), Some(("scales", &scales)), Some(("qzeros", &zeros)), index];
+        self.group((stem, ".weight"), (&[inputs, outputs], &[]), form, &members)
+    }
+
+    /// A tensor of bitsandbytes with codes of 4 bits. `state` holds its shape and the size of its blocks.
+    fn bnb4(
+        &mut self,
+        convention: Convention,
+        stem: &str,
+        state: &Tensor<'_>,
+    ) -> Result<Option<Group>, Error> {
+        let data = self.get(stem, "", &[DType::U8])?;
+        let absmax = self.get(stem, ".absmax", &[DType::F32, DType::U8])?;
+        let map = self.get(stem, ".quant_map", &[DType::F32])?;
+        let nested = self.get(stem, ".nested_absmax", &[DType::F32])?;
+        let nested_map = self.get(stem, ".nested_quant_map", &[DType::F32])?;
+        let (Some(data), Some(absmax), Some(map)) = (data, absmax, map) else { return Ok(None) };
+        let Some(bytes) = self.content(state)?.filter(|_| is_plain(state, &[DType::U8])) else {
+            return Ok(None);
+        };
+        let Some(quant) = super::plan::QuantState::read(&bytes) else { return Ok(None) };
+        let elements = quant.shape.iter().try_fold(1_u64, |all, next| all.checked_mul(*next));
+        let Some(elements) = elements else { return Ok(None) };
+        let blocks = elements.div_ceil(quant.blocksize.max(1));
+        let nested_fits = nested.as_ref().is_none_or(|nested| {
+            let count = blocks.checked_div(quant.nested_blocksize);
+            count.is_some()
+                && nested.element_count() == Some(blocks.div_ceil(quant.nested_blocksize))
+        });
+        let map_fits = nested_map.as_ref().is_none_or(|map| map.shape() == [256]);
+        let fits = nested_fits
+            && map_fits
+            && quant.blocksize > 0
+            && quant.blocksize.is_multiple_of(2)
+            && data.element_count() == Some(elements.div_ceil(2))
+            && absmax.element_count() == Some(blocks)
+            && map.shape() == [16]
+            && (absmax.dtype() == DType::U8) == nested.is_some()
+            && nested.is_some() == nested_map.is_some();
+        if !fits {
+            return Ok(None);
+        }
+        let form = Form::new(convention, 4, quant.blocksize);
+        let members = [
+            Some(("data", &data)),
+            Some(("absmax", &absmax)),
+            Some(("quant_map", &map)),
+            nested.as_ref().map(|nested| ("nested_absmax", nested)),
+            nested_map.as_ref().map(|nested| ("nested_quant_map", nested)),
+            Some(("quant_state", state)),
+        ];
+        self.group((stem, ""), (&quant.shape, &[]), form, &members)
+    }
+
+    fn bnb8(&mut self, stem: &str, scales: &Tensor<'_>) -> Result<Option<Group>, Error> {
+        let Some(data) = self.get(stem, ".weight", &[DType::I8])? else { return Ok(None) };
+        let format = self.get(stem, ".weight_format", &[DType::U8])?;
+        let is_one_a_row = matches!(data.shape(), &[rows, _] if scales.shape() == [rows]);
+        if !is_one_a_row || !is_plain(scales, &[DType::F32]) {
+            return Ok(None);
+        }
+        let form = Form::new(Convention::Bnb8, 8, 0);
+        let format = format.as_ref().map(|format| ("weight_format", format));
+        let members = [Some(("data", &data)), Some(("SCB", scales)), format];
+        self.group((stem, ".weight"), (data.shape(), &[]), form, &members)
+    }
+
+    fn mlx(&mut self, stem: &str, biases: &Tensor<'_>) -> Result<Option<Group>, Error> {
+        let data = self.get(stem, ".weight", &[DType::U32])?;
+        let Some((data, scales)) = data.zip(self.get(stem, ".scales", &FLOATS)?) else {
+            return Ok(None);
+        };
+        let fits = is_plain(biases, &[scales.dtype()]) && biases.shape() == scales.shape();
+        let both = data.shape().split_last().zip(scales.shape().split_last());
+        let Some(((words, outer), (groups, _))) =
+            both.filter(|((_, one), (_, other))| fits && one == other)
+        else {
+            return Ok(None);
+        };
+        // Words a group: bits × group size / 32. Several pairs have the same product, and the usual group sizes come first.
+        let ratio = divide_exactly(*words, *groups).and_then(|ratio| ratio.checked_mul(32));
+        let pair = ratio.and_then(|ratio| {
+            [64, 32, 128].into_iter().find_map(|size| {
+                let bits = divide_exactly(ratio, size)?;
+                matches!(bits, 2 | 3 | 4 | 5 | 6 | 8).then_some((bits, size))
+            })
+        });
+        let columns = pair.and_then(|(_, size)| groups.checked_mul(size));
+        let Some(((bits, size), columns)) = pair.zip(columns) else { return Ok(None) };
+        let form = Form::new(Convention::Mlx, bits, size);
+        let members = [Some(("data", &data)), Some(("scales", &scales)), Some(("biases", biases))];
+        self.group((stem, ".weight"), (outer, &[columns]), form, &members)
+    }
+}

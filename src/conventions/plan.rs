@@ -1,0 +1,529 @@
+//! What is computed for a group: the record that a [`Dequantizer`](super::Dequantizer) follows.
+
+use alloc::boxed::Box;
+use alloc::vec::Vec;
+
+use half::{bf16, f16};
+use serde::Deserialize;
+
+use super::Convention;
+use super::codes::row_bytes;
+use crate::cbor::Value;
+use crate::element::{DType, F4E2M1, F8E4M3Fn, F8E4M3Fnuz, F8E5M2, F8E5M2Fnuz, F8E8M0};
+use crate::error::{Error, OutOfMemory};
+use crate::manifest::{Component, Tensor};
+use crate::num::divide_exactly;
+
+/// What distinguishes groups of one convention.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Form {
+    pub(super) convention: Convention,
+    /// The number of bits of a code.
+    pub(super) bits: u8,
+    /// The number of elements that share a scale, or 0 if a whole row or more shares one.
+    pub(super) group_size: u64,
+}
+
+impl Form {
+    /// Creates a form with codes of at most 8 bits.
+    pub(super) fn new(convention: Convention, bits: u64, group_size: u64) -> Self {
+        Self { convention, bits: u8::try_from(bits).unwrap_or(8), group_size }
+    }
+
+    /// Reads the form of `tensor`, a tensor of an archive with conventions. Returns `None` for a tensor that is no group.
+    pub(super) fn of(tensor: &Tensor<'_>) -> Option<Self> {
+        let convention = Convention::of(tensor)?;
+        let number = |key: &str| match tensor.attributes().item(key)?.value() {
+            Value::Uint(number) => Some(number),
+            _ => None,
+        };
+        let bits = number("bits").filter(|bits| (1..=8).contains(bits))?;
+        Some(Self::new(convention, bits, number("group_size")?))
+    }
+}
+
+/// The JSON that bitsandbytes stores beside a tensor of 4-bit codes.
+#[derive(Debug, Deserialize)]
+pub(super) struct QuantState {
+    pub(super) blocksize: u64,
+    pub(super) shape: Vec<u64>,
+    #[serde(default)]
+    pub(super) nested_blocksize: u64,
+    #[serde(default)]
+    pub(super) nested_offset: f64,
+}
+
+impl QuantState {
+    /// Parses the content of the tensor. Returns `None` if it is not such JSON.
+    pub(super) fn read(bytes: &[u8]) -> Option<Self> {
+        serde_json::from_slice(bytes).ok()
+    }
+}
+
+/// The order of codes that are packed along the columns of a row.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Order {
+    /// The bits of the codes follow each other, from the lowest bit of the first byte on. A code may be in two words.
+    Stream,
+    /// Each word of 32 bits holds as many whole codes as it can, the first one in its lowest bits.
+    Words,
+    /// Each word holds eight codes of 4 bits in the order of AWQ.
+    Awq,
+}
+
+/// How stored codes become numbers.
+#[derive(Debug)]
+pub(super) enum Codes {
+    /// Two codes in each byte, and the number of each code.
+    Nibbles { table: [f32; 16], high_first: bool },
+    /// One code in each byte, and the number of each code.
+    Bytes(Box<[f32; 256]>),
+    /// Unsigned codes that are packed along the columns.
+    Rows { order: Order, bits: u8 },
+    /// Unsigned codes that are packed along the rows: see [`unpack_columns`](super::codes::unpack_columns).
+    Columns { bits: u8 },
+}
+
+/// The type of scales and other numbers beside the codes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Number {
+    F32,
+    F16,
+    Bf16,
+    E8M0,
+    E4M3,
+    I8,
+    U8,
+}
+
+impl Number {
+    /// Returns the type of the numbers of `component`.
+    fn of(component: &Component<'_>) -> Option<Self> {
+        Some(match component.dtype() {
+            DType::F32 => Self::F32,
+            DType::F16 => Self::F16,
+            DType::BF16 => Self::Bf16,
+            DType::F8E4M3Fn => Self::E4M3,
+            DType::I8 => Self::I8,
+            DType::U8 => Self::U8,
+            _ => return None,
+        })
+    }
+
+    /// Returns the size of a number in bytes.
+    pub(super) fn width(self) -> u64 {
+        match self {
+            Self::F32 => 4,
+            Self::F16 | Self::Bf16 => 2,
+            Self::E8M0 | Self::E4M3 | Self::I8 | Self::U8 => 1,
+        }
+    }
+
+    /// Appends the numbers in `bytes` to `out`.
+    pub(super) fn widen(self, bytes: &[u8], out: &mut Vec<f32>) -> Result<(), OutOfMemory> {
+        out.try_reserve(bytes.len()).map_err(|_| OutOfMemory)?;
+        let (words, _) = bytes.as_chunks::<4>();
+        let (halves, _) = bytes.as_chunks::<2>();
+        let signed = |byte: &u8| f32::from(byte.cast_signed());
+        match self {
+            Self::F32 => out.extend(words.iter().map(|bytes| f32::from_le_bytes(*bytes))),
+            Self::F16 => out.extend(halves.iter().map(|bytes| f16::from_le_bytes(*bytes).to_f32())),
+            Self::Bf16 => {
+                out.extend(halves.iter().map(|bytes| bf16::from_le_bytes(*bytes).to_f32()));
+            }
+            Self::E8M0 => out.extend(bytes.iter().map(|bits| F8E8M0::from_bits(*bits).to_f32())),
+            Self::E4M3 => out.extend(bytes.iter().map(|bits| F8E4M3Fn::from_bits(*bits).to_f32())),
+            Self::I8 => out.extend(bytes.iter().map(signed)),
+            Self::U8 => out.extend(bytes.iter().map(|byte| f32::from(*byte))),
+        }
+        Ok(())
+    }
+}
+
+/// How zero points, or the biases of MLX, are stored. There is one for each scale.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Zeros {
+    /// As numbers.
+    Numbers(Number),
+    /// As codes that are packed along the columns. `add` is added to each.
+    Rows { order: Order, bits: u8, add: f32 },
+    /// As codes that are packed along the rows.
+    Columns { bits: u8 },
+}
+
+/// How a number and its factors become a value. Each operation is rounded to `f32` by itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Formula {
+    /// number × scale
+    Product,
+    /// (number − zero point) × scale
+    Difference,
+    /// number × scale + bias
+    Sum,
+    /// number × scale × (1 / 127), as bitsandbytes computes it
+    Of127,
+}
+
+/// The scales of bitsandbytes if they are quantized, too: scale = map\[code\] × absmax + offset.
+#[derive(Debug)]
+pub(super) struct Nested {
+    pub(super) map: Vec<f32>,
+    pub(super) absmax: Vec<f32>,
+    /// The number of scales that share an `absmax`.
+    pub(super) size: u64,
+    pub(super) offset: f32,
+}
+
+/// One number for the whole tensor, by which each scale is multiplied or divided.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Global {
+    None,
+    Times(f32),
+    Over(f32),
+}
+
+/// A group whose components have the sizes that follow from its shape and its form.
+#[derive(Debug)]
+pub(super) struct Plan<'a> {
+    /// The number of all values.
+    pub(super) elements: u64,
+    /// The number of values in a row. The last row may have fewer.
+    pub(super) columns: u64,
+    pub(super) data: Component<'a>,
+    pub(super) codes: Codes,
+    pub(super) scales: Component<'a>,
+    pub(super) scale: Number,
+    /// The number of scales in a row of scales, and the number of columns that share a scale.
+    pub(super) scale_columns: u64,
+    pub(super) per_column: u64,
+    /// The number of successive rows that share a row of scales, counted again from each multiple of `period`.
+    pub(super) per_row: u64,
+    pub(super) period: u64,
+    pub(super) zeros: Option<(Component<'a>, Zeros)>,
+    /// The zero point if there are no `zeros`.
+    pub(super) zero: f32,
+    pub(super) formula: Formula,
+    pub(super) global: Global,
+    pub(super) nested: Option<Nested>,
+    /// The component that holds the row of scales for each row.
+    pub(super) index: Option<Component<'a>>,
+    /// The component that holds the column of scales for each column.
+    pub(super) column_index: Option<Component<'a>>,
+}
+
+/// The number of each code of FP4.
+fn e2m1() -> [f32; 16] {
+    let mut table = [0.0; 16];
+    table.iter_mut().zip(0..).for_each(|(slot, bits)| *slot = F4E2M1::from_bits(bits).to_f32());
+    table
+}
+
+/// Returns the number of each byte of `dtype`.
+fn bytes_of(dtype: DType) -> Option<Codes> {
+    let number: fn(u8) -> f32 = match dtype {
+        DType::F8E4M3Fn => |bits| F8E4M3Fn::from_bits(bits).to_f32(),
+        DType::F8E5M2 => |bits| F8E5M2::from_bits(bits).to_f32(),
+        DType::F8E4M3Fnuz => |bits| F8E4M3Fnuz::from_bits(bits).to_f32(),
+        DType::F8E5M2Fnuz => |bits| F8E5M2Fnuz::from_bits(bits).to_f32(),
+        DType::I8 => |bits| f32::from(bits.cast_signed()),
+        _ => return None,
+    };
+    let mut table = [0.0; 256];
+    table.iter_mut().zip(0..=u8::MAX).for_each(|(slot, bits)| *slot = number(bits));
+    Some(Codes::Bytes(Box::new(table)))
+}
+
+impl<'a> Plan<'a> {
+    /// Returns the plan of `tensor`. Returns `None` if it is no group, or if a component has another size or type than the convention
+    /// says.
+    ///
+    /// # Errors
+    /// The errors of [`Component::reader`], if numbers that are the same for the whole tensor are read; out of memory.
+    pub(super) fn of(tensor: &Tensor<'a>) -> Result<Option<Self>, Error> {
+        let Some(form) = Form::of(tensor) else { return Ok(None) };
+        let parts = Parts { tensor: *tensor, form };
+        let Some(plan) = parts.plan()? else { return Ok(None) };
+        Ok(if plan.has_sizes() == Some(true) { Some(plan) } else { None })
+    }
+
+    /// Returns the number of rows.
+    pub(super) fn rows(&self) -> u64 {
+        self.elements.div_ceil(self.columns.max(1))
+    }
+
+    /// Returns the number of rows of scales.
+    pub(super) fn scale_rows(&self) -> Option<u64> {
+        let (rows, period) = (self.rows(), self.period.max(1));
+        let whole = rows.checked_div(period)?;
+        let of_one = |rows: u64| rows.div_ceil(self.per_row.max(1));
+        whole.checked_mul(of_one(period))?.checked_add(of_one(rows.checked_rem(period)?))
+    }
+
+    /// Returns whether each component has the size that the shape asks for; `None` if a size exceeds 64 bits.
+    fn has_sizes(&self) -> Option<bool> {
+        let (rows, columns, scale_rows) = (self.rows(), self.columns, self.scale_rows()?);
+        let data = match self.codes {
+            Codes::Nibbles { .. } => self.elements.div_ceil(2),
+            Codes::Bytes(_) => self.elements,
+            Codes::Rows { order, bits } => rows.checked_mul(row_bytes(order, bits, columns)?)?,
+            Codes::Columns { bits } => {
+                let words = divide_exactly(rows.checked_mul(bits.into())?, 32)?;
+                words.checked_mul(columns)?.checked_mul(4)?
+            }
+        };
+        let scales = scale_rows.checked_mul(self.scale_columns)?;
+        let has_zeros = match &self.zeros {
+            None => true,
+            Some((component, form)) => {
+                let bytes = match *form {
+                    Zeros::Numbers(number) => scales.checked_mul(number.width())?,
+                    Zeros::Rows { order, bits, .. } => {
+                        scale_rows.checked_mul(row_bytes(order, bits, self.scale_columns)?)?
+                    }
+                    Zeros::Columns { bits } => {
+                        let words = scale_rows.checked_mul(bits.into())?.div_ceil(32);
+                        words.checked_mul(self.scale_columns)?.checked_mul(4)?
+                    }
+                };
+                component.decoded_length() == Some(bytes)
+            }
+        };
+        let has_index = match &self.index {
+            None => true,
+            Some(index) => index.decoded_length() == rows.checked_mul(4),
+        };
+        let has_columns = match &self.column_index {
+            None => true,
+            Some(index) => index.decoded_length() == columns.checked_mul(4),
+        };
+        let bytes = scales.checked_mul(self.scale.width())?;
+        let even = !matches!(self.codes, Codes::Nibbles { .. }) || columns.is_multiple_of(2);
+        let columns = self.scale_columns.checked_mul(self.per_column)?;
+        Some(
+            even && columns >= self.columns
+                && self.data.decoded_length() == Some(data)
+                && self.scales.decoded_length() == Some(bytes)
+                && has_zeros
+                && has_index
+                && has_columns,
+        )
+    }
+}
+
+/// A group whose components have not been checked.
+struct Parts<'a> {
+    tensor: Tensor<'a>,
+    form: Form,
+}
+
+impl<'a> Parts<'a> {
+    fn get(&self, role: &str) -> Option<Component<'a>> {
+        self.tensor.component(role)
+    }
+
+    /// Reads a component of at most 64 KiB of numbers.
+    fn numbers(&self, role: &str) -> Result<Option<Vec<f32>>, Error> {
+        let Some(component) = self.get(role) else { return Ok(None) };
+        let (Some(number), Some(length)) = (Number::of(&component), component.decoded_length())
+        else {
+            return Ok(None);
+        };
+        let mut out = Vec::new();
+        if length > 1 << 16 {
+            return Ok(None);
+        }
+        let mut reader = component.reader()?;
+        while let Some(chunk) = reader.next_chunk()? {
+            number.widen(chunk, &mut out)?;
+        }
+        Ok(Some(out))
+    }
+
+    /// Returns the plan that the components make, with sizes that have not been compared.
+    fn plan(&self) -> Result<Option<Plan<'a>>, Error> {
+        let Form { convention, bits, group_size } = self.form;
+        let shape = self.tensor.shape();
+        let Some(elements) = self.tensor.element_count() else { return Ok(None) };
+        let columns = shape.last().copied().unwrap_or(1);
+        let rows = elements.checked_div(columns).unwrap_or(0);
+        let whole = if group_size == 0 { columns.max(1) } else { group_size };
+        let basic = |data: &str, codes: Codes, scales: Component<'a>| {
+            let scale = Number::of(&scales)?;
+            Some(Plan {
+                elements,
+                columns,
+                data: self.get(data)?,
+                codes,
+                scales,
+                scale,
+                scale_columns: columns.div_ceil(whole),
+                per_column: whole,
+                per_row: 1,
+                period: rows,
+                zeros: None,
+                zero: 0.0,
+                formula: Formula::Product,
+                global: Global::None,
+                nested: None,
+                index: None,
+                column_index: None,
+            })
+        };
+        let dtype = self.get("data").map(|data| data.dtype());
+        let scales = ["scale", "scale_inv", "scales", "absmax", "SCB"];
+        let Some(scales) = scales.into_iter().find_map(|role| self.get(role)) else {
+            return Ok(None);
+        };
+        let plan = match convention {
+            Convention::Mxfp4 => {
+                basic("blocks", Codes::Nibbles { table: e2m1(), high_first: false }, scales)
+                    .map(|plan| Plan { scale: Number::E8M0, ..plan })
+            }
+            Convention::Nvfp4 => {
+                let codes = Codes::Nibbles { table: e2m1(), high_first: false };
+                let one = |numbers: Option<Vec<f32>>| numbers.and_then(|all| all.first().copied());
+                let global =
+                    match (one(self.numbers("scale_2")?), one(self.numbers("global_scale")?)) {
+                        (Some(scale), None) => Global::Times(scale),
+                        (None, Some(scale)) => Global::Over(scale),
+                        _ => return Ok(None),
+                    };
+                basic("data", codes, scales).map(|plan| Plan { global, ..plan })
+            }
+            Convention::Fp8 | Convention::Int8 | Convention::Fp8Block | Convention::Bnb8 => {
+                let Some(codes) = dtype.and_then(bytes_of) else { return Ok(None) };
+                basic("data", codes, scales).map(|plan| self.scaled(plan))
+            }
+            Convention::Gptq => {
+                basic("qweight", Codes::Columns { bits }, scales).map(|plan| Plan {
+                    zeros: self
+                        .get("qzeros")
+                        .map(|zeros| (zeros, Zeros::Rows { order: Order::Stream, bits, add: 1.0 })),
+                    index: self.get("g_idx"),
+                    formula: Formula::Difference,
+                    scale_columns: columns,
+                    per_column: 1,
+                    per_row: group_size.max(1),
+                    ..plan
+                })
+            }
+            Convention::Awq => basic("qweight", Codes::Rows { order: Order::Awq, bits: 4 }, scales)
+                .map(|plan| Plan {
+                    zeros: self
+                        .get("qzeros")
+                        .map(|zeros| (zeros, Zeros::Rows { order: Order::Awq, bits: 4, add: 0.0 })),
+                    formula: Formula::Difference,
+                    scale_columns: columns,
+                    per_column: 1,
+                    per_row: group_size.max(1),
+                    ..plan
+                }),
+            Convention::Packed => {
+                // Before it packed codes densely, compressed-tensors left bits of 3, 5, 6 or 7 over in each word.
+                let dense =
+                    row_bytes(Order::Stream, bits, columns).and_then(|row| row.checked_mul(rows));
+                let stored = self.get("data").and_then(|data| data.decoded_length());
+                let order = if stored == dense { Order::Stream } else { Order::Words };
+                basic("data", Codes::Rows { order, bits }, scales).map(|plan| Plan {
+                    zeros: self.get("zero_point").map(|zeros| (zeros, Zeros::Columns { bits })),
+                    zero: f32::from(1_u8.wrapping_shl(u32::from(bits).saturating_sub(1))),
+                    formula: Formula::Difference,
+                    column_index: self.get("g_idx"),
+                    ..plan
+                })
+            }
+            Convention::Mlx => basic("data", Codes::Rows { order: Order::Stream, bits }, scales)
+                .map(|plan| {
+                    let biases = self
+                        .get("biases")
+                        .and_then(|biases| Some((biases, Zeros::Numbers(Number::of(&biases)?))));
+                    Plan { zeros: biases, formula: Formula::Sum, ..plan }
+                }),
+            Convention::Nf4 | Convention::Fp4 => return self.bnb4(basic, scales),
+        };
+        Ok(plan)
+    }
+
+    /// Completes the `plan` of a tensor of one byte for each element: the scales are for blocks, rows, or the whole tensor.
+    fn scaled(&self, plan: Plan<'a>) -> Plan<'a> {
+        let Form { convention, group_size, .. } = self.form;
+        let zeros = self.get("zero_point");
+        let zeros = zeros.map(|zeros| (zeros, Zeros::Numbers(Number::I8)));
+        let formula = match convention {
+            Convention::Bnb8 => Formula::Of127,
+            Convention::Int8 if zeros.is_some() => Formula::Difference,
+            _ => Formula::Product,
+        };
+        let plan = Plan { zeros, formula, ..plan };
+        if convention == Convention::Fp8Block {
+            // Each matrix of a stack has its own rows of blocks.
+            let period = self.tensor.shape().iter().rev().nth(1).copied().unwrap_or(1);
+            return Plan { per_row: group_size.max(1), period, ..plan };
+        }
+        let is_single = plan.scales.decoded_length() == Some(plan.scale.width());
+        if is_single { Plan { per_row: plan.rows().max(1), ..plan } } else { plan }
+    }
+
+    /// The plan of a tensor of bitsandbytes, whose blocks run through all elements in row-major order.
+    fn bnb4(
+        &self,
+        basic: impl Fn(&str, Codes, Component<'a>) -> Option<Plan<'a>>,
+        absmax: Component<'a>,
+    ) -> Result<Option<Plan<'a>>, Error> {
+        let size = self.form.group_size.max(1);
+        let map = self.numbers("quant_map")?;
+        let table = map.and_then(|map| <[f32; 16]>::try_from(map).ok());
+        let Some(table) = table else { return Ok(None) };
+        let nested = match (self.numbers("nested_quant_map")?, self.nested_absmax()?) {
+            (Some(map), Some((absmax, state))) => {
+                let offset = narrow(state.nested_offset);
+                Some(Nested { map, absmax, size: state.nested_blocksize.max(1), offset })
+            }
+            (None, None) => None,
+            _ => return Ok(None),
+        };
+        let plan = basic("data", Codes::Nibbles { table, high_first: true }, absmax);
+        let plan = plan.map(|plan| Plan {
+            columns: size,
+            scale_columns: 1,
+            per_column: size,
+            per_row: 1,
+            period: plan.elements.div_ceil(size),
+            nested,
+            ..plan
+        });
+        let fits = |plan: &Plan<'_>| match &plan.nested {
+            None => plan.scale == Number::F32,
+            Some(nested) => {
+                let count = u64::try_from(nested.absmax.len()).unwrap_or(u64::MAX);
+                plan.scale == Number::U8
+                    && nested.map.len() == 256
+                    && count == plan.rows().div_ceil(nested.size)
+            }
+        };
+        Ok(plan.filter(fits))
+    }
+
+    /// Reads the scales of scales of bitsandbytes, and the JSON that has their offset.
+    fn nested_absmax(&self) -> Result<Option<(Vec<f32>, QuantState)>, Error> {
+        let Some(component) = self.get("nested_absmax") else { return Ok(None) };
+        let Some(state) = self.get("quant_state") else { return Ok(None) };
+        let (mut absmax, mut bytes) = (Vec::new(), Vec::new());
+        let mut reader = component.reader()?;
+        while let Some(chunk) = reader.next_chunk()? {
+            Number::F32.widen(chunk, &mut absmax)?;
+        }
+        let mut reader = state.reader()?;
+        while let Some(chunk) = reader.next_chunk()?.filter(|_| bytes.len() < 1 << 16) {
+            bytes.try_reserve(chunk.len()).map_err(|_| OutOfMemory)?;
+            bytes.extend_from_slice(chunk);
+        }
+        Ok(QuantState::read(&bytes).map(|state| (absmax, state)))
+    }
+}
+
+/// Rounds a number of JSON to the type in which bitsandbytes computes.
+#[expect(clippy::as_conversions, clippy::cast_possible_truncation, reason = "it rounds")]
+fn narrow(number: f64) -> f32 {
+    number as f32
+}
