@@ -419,7 +419,9 @@ impl<'o> Builder<'o> {
     pub(crate) fn found_named(&mut self, error: Error, names: Vec<String>) {
         let kind = error.kind();
         self.found(error);
-        names.into_iter().for_each(|name| self.name_finding(kind, name));
+        for name in names {
+            self.name_finding(kind, name);
+        }
     }
 
     /// Adds `name` to the names of what the findings of this `kind` are about.
