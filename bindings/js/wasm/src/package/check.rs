@@ -24,8 +24,12 @@ pub(crate) fn begin(file: &'static File, out: &mut Answer) -> io::Result<()> {
     let Ok(mut check) = CHECK.try_lock() else {
         return Err(io::ErrorKind::WouldBlock.into());
     };
-    // The host passes one file and never its shards. Code for an archive with shards would make the modules larger.
-    let subject = Subject::alone(file.manifest(), file.source());
+    // The code for sibling files would make the modules for single formats larger.
+    let subject = if cfg!(feature = "siblings") {
+        Subject::from(file)
+    } else {
+        Subject::alone(file.manifest(), file.source())
+    };
     *check = Some(Check::new(subject, &()));
     Ok(())
 }
