@@ -66,7 +66,9 @@ export interface Candidate {
  * their folder, or to the first of them that is there. What else a file names is known only when it is open.
  */
 export const candidates = (chosen: Chosen[]): Candidate[] => {
-  const sorted = chosen.toSorted((one, other) => one.path < other.path ? -1 : 1)
+  // Without suffixes, a file comes before its shards.
+  const key = ({ path }: Chosen) => path.replace(/\.[^./]*$/, '')
+  const sorted = chosen.toSorted((one, other) => key(one) < key(other) ? -1 : 1)
   const indexed = new Set(sorted.filter(({ path }) => INDEX.test(path)).map(({ path }) => split(path)[0]))
   const begun = new Set<string>()
   const isOwn = ({ path }: Chosen): boolean => {
@@ -90,12 +92,15 @@ export const candidates = (chosen: Chosen[]): Candidate[] => {
     folders.set(folder, known)
     known.push(one)
   }
-  return roots.map(({ path, file }) => {
+  const all = roots.map(({ path, file }) => {
     const [folder, name] = split(path)
     const belongs = siblingsOf(name)
     const beside = belongs ? (folders.get(folder) ?? []).map(one => [one.path.slice(folder.length), one.file] as const) : []
     return { path, model: { file, beside: new Map(beside.filter(([other]) => other !== name && belongs?.(other))) } }
   })
+  // What may name other files comes first, because these are shown with it: an index, and then a file with shards.
+  const rank = ({ path, model: { beside } }: Candidate): number => INDEX.test(path) ? 0 : beside.size > 0 ? 1 : 2
+  return all.sort((one, other) => rank(one) - rank(other))
 }
 
 /** Returns the test of the paths that a file of that name may refer to, from its folder on; nothing if it refers to no other file. */

@@ -180,7 +180,7 @@ export class Detail {
       make('dl', {}, ...facts(component)),
       !session.has(component.shard)
         ? make('p', { class: 'note' }, 'Its bytes are in a file that was not found: choose all files of the model together, or its folder.')
-        : make('div', { class: 'buttons' }, !packed && component.storage !== null && statistics, check, save, verified),
+        : object.state !== 'unread' && make('div', { class: 'buttons' }, !packed && component.storage !== null && statistics, check, save, verified),
       packed && make('p', { class: 'note' }, 'Each element packs the codes of several weights, which have no statistics.'),
       result, numbers)
   }

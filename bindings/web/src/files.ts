@@ -1,9 +1,13 @@
-/** The list of several files that were chosen together, each with what its header says. */
+/** The list of several files that were chosen together, each with its verdict. */
 import { LISTED, type Candidate } from './choice.ts'
+import { AT_ONCE } from './detail.ts'
 import { byId, fill, make, spelled } from './dom.ts'
 import { counted, size } from './format.ts'
-import { isProblem, parse, type Problem, type Summary } from './protocol.ts'
+import { isProblem, parse, type Problem, type Summary, type Validated } from './protocol.ts'
 import { Session } from './session.ts'
+import { headingOf } from './verdict.ts'
+
+const SIGNS: Record<string, [string, string]> = { bad: ['✗', 'bad'] }
 
 /** A file in the list. */
 interface Item {
@@ -22,7 +26,7 @@ export class FileList {
 
   constructor(private readonly onOpen: (candidate: Candidate) => void) {}
 
-  /** Shows the files, and reads the header of one after the other. No file hides the list. */
+  /** Shows the files, and checks one after the other: the headers, and small files as a whole. Without files, the list is hidden. */
   show(all: Candidate[], cut: boolean): void {
     const turn = ++this.turn
     this.items = all.map(candidate => this.item(candidate))
@@ -68,9 +72,12 @@ export class FileList {
       try {
         const opened = await session.open(shown => fill(button.querySelector('.path')!, spelled(shown)))
         const said = parse(opened.bytes) as Summary | Problem
-        const [sign, kind, text] = isProblem(said)
-          ? [said.verdict === 'invalid' ? '✗' : '?', said.verdict === 'invalid' ? 'bad' : 'unsure', said.rule ?? said.verdict]
-          : ['✓', 'valid', `${said.generation ? `zTensor ${said.generation}` : said.format}, ${counted(said.totals.objects, 'tensor')}`]
+        const known = isProblem(said) ? undefined : said
+        const checked = known && known.totals.stored <= AT_ONCE ? await session.askJson<Validated | Problem>('validate_all', []) : said
+        const problem = isProblem(checked) ? checked : undefined
+        const text = problem ? problem.rule ?? problem.verdict
+          : `${known?.generation ? `zTensor ${known.generation}` : known?.format}, ${counted(known?.totals.objects ?? 0, 'tensor')}${checked === said ? ', data not read' : ''}`
+        const [sign, kind] = problem ? SIGNS[headingOf(problem)[0]] ?? ['?', 'unsure'] : checked === said ? ['○', 'unsure'] : ['✓', 'valid']
         fill(mark, sign)
         mark.parentElement?.classList.add(kind)
         const missing = session.siblings.filter(({ size }) => size === null).length

@@ -10,7 +10,7 @@ import { isProblem, parse } from './protocol.ts'
 import type { Validated, Listed, Problem, Subject, Summary } from './protocol.ts'
 import { regions, siblingRegions } from './regions.ts'
 import { Session, Stopped } from './session.ts'
-import { HEADINGS, Verdict, headerOf, isOfWhole } from './verdict.ts'
+import { Verdict, headerOf, headingOf, isOfWhole } from './verdict.ts'
 
 /** A small file, in Base64. */
 declare const SAMPLE: string
@@ -79,9 +79,9 @@ const reject = async (problem: Problem, opened: boolean) => {
   map.show({
     regions: [
       ...regions(here.size, manifest, opened && summary ? { objects, summary } : null, summary ? !summary.generation : problem.format !== 'ztensor'),
-      ...siblingRegions(here.size, here.siblings, opened ? objects : []),
+      ...opened ? siblingRegions(here.size, here.siblings, objects) : [],
     ],
-    objects, length: here.total,
+    objects, length: opened ? here.total : here.size,
     marked: isOfWhole(problem) || problem.shard !== null ? null : offset ?? null, broken: opened ? ordinal ?? null : null,
   })
   try {
@@ -91,7 +91,7 @@ const reject = async (problem: Problem, opened: boolean) => {
     if (!(error instanceof Stopped)) say(message(error))
     return
   }
-  say(`${HEADINGS[problem.verdict][1].split(':')[0]}: ${problem.sentence}`)
+  say(`${headingOf(problem)[1].split(':')[0]}: ${problem.sentence}`)
 }
 
 const validateAll = async () => {

@@ -7,7 +7,7 @@ import type { Session } from './session.ts'
 
 const MARKS = { valid: '✓', bad: '✗', unsure: '?', plain: '…' }
 
-export const HEADINGS: Record<Problem['verdict'], [keyof typeof MARKS, string]> = {
+const HEADINGS: Record<Problem['verdict'], [keyof typeof MARKS, string]> = {
   invalid: ['bad', 'Invalid: this file breaks a rule of its format'],
   unsupported: ['unsure', 'Unsupported: this file may be valid, but cannot be validated here'],
   limit: ['unsure', 'Limit exceeded: this file may be valid, but is larger than a limit allows'],
@@ -48,6 +48,9 @@ const WHOLE = ['digest-mismatch', 'shard-digest']
 
 export const isOfWhole = ({ rule }: Problem): boolean => rule !== null && WHOLE.includes(rule)
 
+/** The mark and the heading of a problem. */
+export const headingOf = ({ rule, verdict }: Problem): [keyof typeof MARKS, string] => OWN[rule ?? ''] ?? HEADINGS[verdict]
+
 export class Verdict {
   private readonly box = byId('verdict')
   private readonly bytes = byId('bytes')
@@ -78,22 +81,22 @@ export class Verdict {
         make('span', {}, counted(summary.totals.components, 'component')),
         make('span', {}, `${size(summary.totals.stored)} of data`),
         make('span', {}, `${size(file.total)} in all`)),
-      siblings(file),
+      siblings(file, true),
       notes(summary))
   }
 
   async problem(name: string, file: Session, problem: Problem): Promise<void> {
-    const [mark, heading] = OWN[problem.rule ?? ''] ?? HEADINGS[problem.verdict]
+    const [mark, heading] = headingOf(problem)
     const { rule, clause, holds, source, why, advice, offset } = problem
     this.head(mark, heading,
       make('p', { class: 'file' }, spelled(name)),
-      make('p', { class: 'sentence' }, ...prose(problem.sentence)), place(problem, file),
+      make('p', { class: 'sentence' }, ...prose(problem.sentence)), heading !== MISSING[1] && place(problem, file),
       rule ? make('dl', {},
         row('rule', make('code', { id: 'rule' }, rule)),
         row('requires', ...prose(holds ?? '')),
         row('clause', `${clause}${source ? ` – ${SOURCES[source]}${why && `: ${why}`}` : ''}`),
         row('what to do', ...prose(ADVICE[rule] ?? advice ?? ''))) : null,
-      siblings(file))
+      siblings(file, false))
     if (offset === null || offset === undefined) {
       if (rule && problem.verdict === 'invalid' && MISSING !== OWN[rule]) fill(this.bytes, make('p', { class: 'note' }, 'No byte of the file shows it: it is in compressed content, or concerns the file as a whole.'))
       return
@@ -110,14 +113,14 @@ export class Verdict {
 const row = (name: string, ...value: Child[]): HTMLElement =>
   make('div', {}, make('dt', {}, name), make('dd', {}, ...value))
 
-/** The other files of a model: those that are missing are named first. */
-const siblings = ({ siblings: all }: Session): HTMLElement | null => {
+/** The other files of a model: those that are missing are named first, with `advice` if nothing else has given it. */
+const siblings = ({ siblings: all }: Session, advice: boolean): HTMLElement | null => {
   if (all.length === 0) return null
   const missing = all.filter(({ size }) => size === null)
   const files = [...missing, ...all.filter(({ size }) => size !== null)]
   return make('details', { class: 'siblings', open: missing.length > 0 },
     make('summary', {}, `${counted(all.length, 'other file')} of this model`, missing.length > 0 && `, ${grouped(missing.length)} missing`),
-    missing.length > 0 && make('p', { class: 'note' }, ...prose(TOGETHER)),
+    advice && missing.length > 0 && make('p', { class: 'note' }, ...prose(TOGETHER)),
     make('ul', {}, ...files.slice(0, NAMED).map(({ shown, size: bytes }) => make('li', bytes === null ? { class: 'missing' } : {},
       spelled(shown), make('span', {}, bytes === null ? 'missing' : size(bytes))))),
     files.length > NAMED && make('p', { class: 'note' }, `And ${grouped(files.length - NAMED)} more.`))

@@ -646,6 +646,13 @@ const PAGES = [
   ['gguf', `${corpus}other/gguf/accept/tiny.gguf`, 'blk'],
   ['safetensors', language(true), 'down'],
   ['checkpoint', `${corpus}other/torch/accept/training.pt`, 'tied'],
+  ['left-out', `${corpus}other/torch/accept/left-out-class.pt`, ''],
+  ['unread', `${corpus}other/npy/reject/npy-objects--objects.npy`, ''],
+  ['blocks', `${corpus}other/gguf/accept/blocks.gguf`, ''],
+  ['index', ['two.index.json', 'a.safetensors', 'b.safetensors'].map(name => `${corpus}other/index/accept/${name}`), ''],
+  ['missing', ['two.index.json', 'a.safetensors'].map(name => `${corpus}other/index/accept/${name}`)],
+  ['several', [`${corpus}accept/1.2.3/dense_all.zt`, `${corpus}other/npy/accept/records.npy`, `${corpus}other/gguf/accept/tiny.gguf`,
+    `${corpus}reject/${rejected().find(row => row.rule === 'digest-mismatch').file}`, language(true)], 't_f32'],
 ]
 
 /** Shows one of the pages, in that width and those colors. */

@@ -3,14 +3,13 @@
 use std::io::{self, Write};
 
 use serde::Serialize;
-use zten::Generation;
+use zten::{Generation, State};
 use zten::attributes::Attributes;
 use zten::escape::{Escaped, escape_all};
 use zten::finding::{Finding, Verdict};
 use zten::json::{List, Text, to_shown, to_writer};
-use zten::rules::{self, Row};
+use zten::rules::Row;
 use zten_report::archive::{Object, left_out_names};
-use zten_report::blocks::{reason, state};
 use zten_report::diagnostic;
 use zten_report::notation::version;
 use zten_report::totals::FileTotals;
@@ -104,7 +103,10 @@ pub fn object(file: &File, ordinal: u32, out: &mut impl Write) -> io::Result<()>
     out.write_all(b",")?;
     to_writer(out, &notations(tensor.attributes()))?;
     out.write_all(b",")?;
-    let rule = reason(state(&tensor)).and_then(rules::find);
+    let rule = match tensor.state() {
+        State::Unread(kind) => kind.row(),
+        _ => None,
+    };
     to_writer(out, &rule.map(|rule| (rule.broken(), rule.advice())))?;
     out.write_all(b"]")
 }
