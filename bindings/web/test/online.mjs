@@ -61,7 +61,7 @@ await test('the verdict is that of the file', async () => {
   }
 })
 
-await test('objects are listed, summed up and saved', async () => {
+await test('tensors are listed, summed up and saved', async () => {
   const path = `${corpus}accept/1.2.3/dense_all.zt`
   await openUrl(`${url}accept/1.2.3/dense_all.zt`)
   await page.uncheck('#grouping')
@@ -72,6 +72,28 @@ await test('objects are listed, summed up and saved', async () => {
   assert.match(await page.textContent('.histogram figcaption'), /1 of 6/)
   const [download] = await Promise.all([page.waitForEvent('download'), page.click('text=Save .npy')])
   assert.deepEqual(readFileSync(await download.path()), run('cat', '--npy', path, 't_f32'))
+})
+
+await test('an index is opened with the files beside it on the server, and missing ones are named', async () => {
+  const path = `${corpus}other/index/accept/two.index.json`
+  const { heading, rule, objects } = await openUrl(`${url}other/index/accept/two.index.json?key=1`)
+  assert.deepEqual([heading.slice(1, 6), rule, objects], ['Valid', null, '2 tensors'])
+  // The query may be a signature, which the other files need as well.
+  assert.deepEqual([...new Set(asked.map(({ path }) => path))], ['two.index.json', 'a.safetensors', 'b.safetensors'].map(name => `/other/index/accept/${name}`))
+  await page.uncheck('#grouping')
+  for (const [line, { name }] of json('ls', '--json', path)[0].objects.entries()) {
+    await choose(page, line)
+    await page.waitForSelector('.elements td')
+    const shown = await page.$$eval('.elements td', cells => cells.map(cell => cell.textContent).filter(Boolean))
+    assert.deepEqual(shown, run('cat', path, name).toString().match(/[^\s[\],]+/g), name)
+  }
+  const split = await openUrl(`${url}other/gguf/accept/two-00001-of-00002.gguf`)
+  assert.equal(split.heading.slice(1, 6), 'Valid')
+  const shards = await openUrl(`${url}v2/shards/dense.zt`)
+  assert.deepEqual([shards.heading.slice(1, 6), shards.rule], ['Valid', null])
+  const missing = await openUrl(`${url}v2/shards/unsupported-shard--v2-missing.zt`)
+  assert.match(missing.heading, /files of this model are missing/)
+  assert.equal(await page.textContent('.siblings .missing span'), 'missing')
 })
 
 await test('8 GB open with two requests and less than 1 MiB; work can be stopped', async () => {
