@@ -1,7 +1,7 @@
 /** Reading files of this machine: at once. */
 import { Instance, pathsOf } from '../../js/src/instance.ts'
+import type { Model } from '../../js/src/models.ts'
 import { ofBlob, ofSource } from '../../js/src/sources.ts'
-import type { Model } from './protocol.ts'
 import type { Opened } from './window.ts'
 import type { Way } from './worker.ts'
 

@@ -1,5 +1,5 @@
 /** The list of several files that were chosen together, each with its verdict. */
-import { LISTED, type Candidate } from './choice.ts'
+import { LISTED, type Candidate } from '../../js/src/models.ts'
 import { AT_ONCE } from './detail.ts'
 import { byId, fill, make, spelled } from './dom.ts'
 import { counted, size } from './format.ts'

@@ -1,6 +1,7 @@
 /** The page: one file, or one model in several files, at a time. */
+import { LISTED, candidates, type Candidate, type Chosen } from '../../js/src/models.ts'
 import { AT_ONCE, Detail, attributes, type Run } from './detail.ts'
-import { LISTED, candidates, dropped, picked, type Candidate, type Chosen } from './choice.ts'
+import { dropped, picked } from './choice.ts'
 import { button, byId, fill } from './dom.ts'
 import { FileList } from './files.ts'
 import { counted, grouped, size } from './format.ts'

@@ -1,4 +1,5 @@
 /** The answers of the guest, as JSON; texts of the file come escaped. */
+import type { Model } from '../../js/src/models.ts'
 import type { Version } from '../../js/src/url.ts'
 
 export interface Problem {
@@ -134,12 +135,6 @@ export interface Entries {
   total: number
   coordinates: (number | string)[][]
   values: string[]
-}
-
-/** A file, and the files in and below its folder by their paths from there on. */
-export interface Model {
-  file: File
-  beside: Map<string, File>
 }
 
 /** A file with the files beside it, or the address of one. */

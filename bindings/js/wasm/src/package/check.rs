@@ -50,6 +50,19 @@ pub(crate) fn object(file: &'static File, ordinal: u32, out: &mut Answer) -> io:
     }
 }
 
+/// Compares tensors of `file` that are in two files of an index. Writes a finding to `out` if that failed: the host may call again then.
+#[cfg(feature = "siblings")]
+pub(crate) fn copies(file: &'static File, out: &mut Answer) -> io::Result<()> {
+    let Ok(mut checking) = CHECK.try_lock() else {
+        return Err(io::ErrorKind::WouldBlock.into());
+    };
+    let Some(check) = checking.as_mut() else { return Err(io::ErrorKind::NotFound.into()) };
+    match check.compare_copies(&()) {
+        Ok(()) => Ok(()),
+        Err(error) => problem::reading(file, &error, out),
+    }
+}
+
 /// Ends the validation of `file`, and writes the report to `out`.
 pub(crate) fn end(file: &'static File, out: &mut Answer) -> io::Result<()> {
     let Ok(mut check) = CHECK.try_lock() else {

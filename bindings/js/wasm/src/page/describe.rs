@@ -3,12 +3,12 @@
 use std::io::{self, Write};
 
 use serde::Serialize;
-use zten::{Generation, State};
 use zten::attributes::Attributes;
 use zten::escape::{Escaped, escape_all};
 use zten::finding::{Finding, Verdict};
 use zten::json::{List, Text, to_shown, to_writer};
 use zten::rules::Row;
+use zten::{Generation, State};
 use zten_report::archive::{Object, left_out_names};
 use zten_report::diagnostic;
 use zten_report::notation::version;
