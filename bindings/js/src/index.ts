@@ -7,7 +7,7 @@ import { ZtenError, failure, report, trouble, wrapped, type Note, type Report } 
 import { Guest, WINDOW } from './guest.ts'
 import { join } from './instance.ts'
 import { setWasm, type Wasm, type WasmModules } from './module.ts'
-import { Files, requireSource, type AnySource, type FileSource, type FilesOptions, type FindSibling } from './reader.ts'
+import { Files, SiblingTypeError, requireSource, type AnySource, type FileSource, type FilesOptions, type FindSibling } from './reader.ts'
 import type { BytesLike, Source } from './sources.ts'
 import type { UrlOptions } from './url.ts'
 
@@ -197,8 +197,7 @@ export const open = async (source: AnySource, options: OpenOptions = {}): Promis
     return new ZtenFile(guest, tolerated(options), options.memory ?? 2 ** 30)
   } catch (error) {
     quietly(files)
-    // A function of the caller that finds no source is an error of the caller.
-    throw error instanceof TypeError && error.message.startsWith('the sibling file') ? error : wrapped(error)
+    throw error instanceof SiblingTypeError ? error : wrapped(error)
   }
 }
 
@@ -245,6 +244,7 @@ export const check = async (source: AnySource, options: OpenOptions = {}): Promi
       file.close()
     }
   } catch (error) {
+    if (error instanceof SiblingTypeError) throw error
     return reported(error)
   }
 }

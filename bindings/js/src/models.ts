@@ -38,7 +38,7 @@ export interface Candidate {
 export const candidates = (chosen: Chosen[]): Candidate[] => {
   // Without suffixes, a file comes before its shards.
   const key = ({ path }: Chosen) => path.replace(/\.[^./]*$/, '')
-  const sorted = chosen.toSorted((one, other) => key(one) < key(other) ? -1 : 1)
+  const sorted = chosen.map(one => ({ one, key: key(one) })).sort((a, b) => a.key < b.key ? -1 : a.key > b.key ? 1 : 0).map(({ one }) => one)
   const indexed = new Set(sorted.filter(({ path }) => INDEX.test(path)).map(({ path }) => split(path)[0]))
   const begun = new Set<string>()
   const isOwn = ({ path }: Chosen): boolean => {

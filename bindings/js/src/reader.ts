@@ -60,9 +60,12 @@ const reader = async (source: FileSource, options: UrlOptions): Promise<Reader> 
 
 /** Returns the name of the file of `source`; empty if the source has no name. */
 const nameOf = (source: FileSource): string => {
-  if (isUrl(source)) return source.pathname.slice(source.pathname.lastIndexOf('/') + 1)
+  if (isUrl(source)) return nameOfUrl(source)
   return isBlob(source) && 'name' in source ? String(source.name) : ''
 }
+
+/** The error of a function `siblings` that returned something else than a source, which is an error of the caller and not of a source. */
+export class SiblingTypeError extends TypeError {}
 
 /** A file, and the sibling files that it names. Each is opened once, whatever module asks for it. */
 export class Files {
@@ -72,8 +75,6 @@ export class Files {
   private constructor(
     readonly reader: Reader,
     readonly name: string,
-    /** The name from which those of shards are derived. */
-    private readonly base: string,
     private readonly source: ((path: string) => Promise<Reader | undefined>) | undefined,
   ) {}
 
@@ -82,11 +83,11 @@ export class Files {
     const model = isSource(source) ? undefined : chosen(source, options.name)
     const own = model?.file ?? source as FileSource
     const name = model?.file.name ?? options.name ?? nameOf(own)
-    const find = options.siblings === false ? undefined : options.siblings ?? finder(own, model, options)
+    const find = options.siblings === false ? undefined : options.siblings ?? finder(own, model)
     const beside = find && (async (path: string): Promise<Reader | undefined> => {
       const found = await find(path)
       if (found === null || found === undefined) return undefined
-      if (!isSource(found)) throw new TypeError(`the sibling file ${JSON.stringify(path)} is of the type ${typeof found}, expected a Blob, bytes, a URL or a { size, read }`)
+      if (!isSource(found)) throw new SiblingTypeError(`the sibling file ${JSON.stringify(path)} is of the type ${typeof found}, expected a Blob, bytes, a URL or a { size, read }`)
       try {
         return await reader(found, options)
       } catch (error) {
@@ -94,7 +95,7 @@ export class Files {
         throw error
       }
     })
-    return new Files(await reader(own, options), name, isUrl(own) ? nameOfUrl(own) : name, beside)
+    return new Files(await reader(own, options), name, beside)
   }
 
   /** True if sibling files are looked for. */
@@ -110,7 +111,7 @@ export class Files {
   }
 
   async #open(asked: Asked): Promise<Reader | undefined> {
-    for (const path of pathsOf(asked, this.base)) {
+    for (const path of pathsOf(asked, this.name)) {
       const found = await this.source?.(path)
       if (!found) continue
       this.#opened.push(found)
@@ -134,10 +135,9 @@ export class Files {
 }
 
 /** Returns the way to find files beside `source`; nothing if there is none. */
-const finder = (source: FileSource, model: Model | undefined, { name }: FilesOptions): FindSibling | undefined => {
+const finder = (source: FileSource, model: Model | undefined): FindSibling | undefined => {
   if (model) return path => model.beside.get(path)
-  if (!isUrl(source) || name !== undefined) return undefined
-  return path => besideUrl(source, path)
+  return isUrl(source) ? path => besideUrl(source, path) : undefined
 }
 
 /** Returns the model in a list of files: the one at the path `name`, or the only one. */

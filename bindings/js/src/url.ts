@@ -177,12 +177,12 @@ const missing = (status: number): ZtenError => {
 /** Returns whether `error` says that the server has no such file. */
 export const isMissing = (error: unknown): boolean => error instanceof ZtenError && MISSING.has(error)
 
-/** Returns the URL of the file at `path`, from the folder of `url` on. The query of `url` is kept, because it may be a signature or a version. */
-export const besideUrl = (url: URL, path: string): URL => {
-  const beside = new URL(path.split('/').map(encodeURIComponent).join('/'), new URL('.', url))
-  beside.search = url.search
-  return beside
-}
+/**
+ * Returns the URL of the file at `path`, from the folder of `url` on. Returns `undefined` if `url` has a query, which may be a signature for
+ * that file only.
+ */
+export const besideUrl = (url: URL, path: string): URL | undefined =>
+  url.search ? undefined : new URL(path.split('/').map(encodeURIComponent).join('/'), new URL('.', url))
 
 /** Returns the name of the file of a URL. */
 export const nameOfUrl = ({ pathname }: URL): string => {

@@ -100,7 +100,7 @@ export const several = async ({ open, check, ZtenError }) => {
     await assert.rejects(open(listed(accepted, two.slice(0, 2))), { ...missing, shard: 'b.safetensors' })
     await assert.rejects(open(listed(accepted, two), { siblings: false }), missing)
     for (const wrong of ['a', 7, {}]) await assert.rejects(open(index, { name, siblings: wrong }), TypeError)
-    for (const wrong of ['a.safetensors', 7, {}]) await assert.rejects(open(index, { name, siblings: () => wrong }), TypeError)
+    for (const wrong of ['a.safetensors', 7, {}]) for (const call of [open, check]) await assert.rejects(call(index, { name, siblings: () => wrong }), TypeError)
     await assert.rejects(open(index, { name, siblings: () => { throw new Error('of its own') } }), error => error instanceof ZtenError && error.cause.message === 'of its own')
     // Without the shards, the rest of a zTensor file is read.
     const file = await open(readFileSync(`${corpus}v2/shards/dense.zt`))
@@ -118,7 +118,7 @@ export const several = async ({ open, check, ZtenError }) => {
   })
 
   await test('several: URLs, whose siblings are fetched by range', async () => {
-    const { server, asked, url } = await serve(path => [join(corpus, path)].find(path => existsSync(path) && statSync(path).isFile()))
+    const { server, asked, url } = await serve(path => [join(corpus, path), join(corpus, decodeURIComponent(path).replace('/a b/x y', '/other/gguf/accept/two'))].find(path => existsSync(path) && statSync(path).isFile()))
     try {
       for (const path of roots().map(path => path.slice(corpus.length))) {
         const [report] = json('check', '--json', corpus + path)
@@ -126,11 +126,18 @@ export const several = async ({ open, check, ZtenError }) => {
         assert.deepEqual(found, { ...report, file: null, more: report.verdict === 'valid' ? report.more : null }, path)
       }
       asked.length = 0
-      const file = await open(new URL('other/index/accept/two.index.json?key=1', url), { headers: { 'x-key': '2' } })
+      const file = await open(new URL('other/index/accept/two.index.json', url), { headers: { 'x-key': '2' } })
       assert.deepEqual([...(await file.get('b')).data], [...run('cat', '--raw', `${accepted}/two.index.json`, 'b')])
       assert.ok(asked.every(({ range, cookie }) => range && !cookie))
       assert.deepEqual([...new Set(asked.map(({ path }) => basename(path)))], two)
       assert.ok(asked.every(headers => headers['x-key'] === '2'))
+      // A query may be a signature for one file.
+      asked.length = 0
+      await assert.rejects(open(new URL('other/index/accept/two.index.json?key=1', url)), { rule: 'index-file' })
+      assert.equal(new Set(asked.map(({ path }) => path)).size, 1)
+      // A name with characters that are escaped in URLs.
+      const escaped = await open(new URL('a%20b/x%20y-00001-of-00002.gguf', url))
+      assert.ok(escaped.list().some(({ components }) => components[0].shard === 'x y-00002-of-00002.gguf'))
       // Nothing else is asked for where that is not wanted, and a server that errs is no missing file.
       asked.length = 0
       await assert.rejects(open(new URL('other/index/accept/two.index.json', url), { siblings: false }), { rule: 'index-file' })

@@ -23,8 +23,10 @@ export const urlWay = (address: string, before: Known | undefined): Way => ({
   find: async asked => {
     const url = new URL(address)
     for (const path of pathsOf(asked, nameOfUrl(url))) {
+      const beside = besideUrl(url, path)
+      if (!beside) continue
       try {
-        return (await opened(besideUrl(url, path), path)).file
+        return (await opened(beside, path)).file
       } catch (error) {
         if (!isMissing(error)) throw error
       }

@@ -1,5 +1,6 @@
 /** The worker: holds one file open, with its sibling files, and answers what is asked about it, one question after the other. */
 import type { Asked } from '../../js/src/instance.ts'
+import { nameOfUrl } from '../../js/src/url.ts'
 import { Guest, type Border } from './guest.ts'
 import type { Known, Reply, Request, Start } from './protocol.ts'
 import type { Opened } from './window.ts'
@@ -41,7 +42,7 @@ export const serve = (way: (start: Start) => Way): void => {
     const { file, known } = await open()
     reply({ known })
     // The end of the name tells formats that have no magic, whatever is asked of a server.
-    const path = 'file' in start.subject ? start.subject.file.name : new URL(start.subject.url).pathname
+    const path = 'file' in start.subject ? start.subject.file.name : nameOfUrl(new URL(start.subject.url))
     const said = await guest.open(file, path, find, onRead)
     reply({ siblings: guest.siblings })
     answer(1, said, null)
