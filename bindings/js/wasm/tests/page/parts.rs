@@ -137,20 +137,15 @@ fn entries_of_sparse_tensors_are_those_of_the_library() {
                 assert_eq!(said["verdict"], "unsupported", "{place}");
                 continue;
             }
-            let coordinates: Vec<Vec<u64>> = match tensor.layout() {
-                Layout::SparseCsr => {
-                    let csr = tensor.csr().unwrap();
-                    let columns: Vec<u64> = csr.indices().widened().collect();
-                    let row = |row| csr.row_range(row).unwrap().map(move |entry| (row, entry));
-                    (0..csr.rows())
-                        .flat_map(row)
-                        .map(|(row, entry)| vec![row, columns[entry]])
-                        .collect()
-                }
-                _ => {
-                    let coo = tensor.coo().unwrap();
-                    (0..coo.nnz()).map(|entry| coo.coordinate(entry).unwrap().collect()).collect()
-                }
+            let coordinates: Vec<Vec<u64>> = if tensor.layout() == Layout::SparseCsr {
+                let csr = tensor.csr().unwrap();
+                let columns: Vec<u64> = csr.indices().widened().collect();
+                let row = |row| csr.row_range(row).unwrap().map(move |entry| (row, entry));
+                let entries = (0..csr.rows()).flat_map(row);
+                entries.map(|(row, entry)| vec![row, columns[entry]]).collect()
+            } else {
+                let coo = tensor.coo().unwrap();
+                (0..coo.nnz()).map(|entry| coo.coordinate(entry).unwrap().collect()).collect()
             };
             let own = tensor.component("values").unwrap();
             let Some(kind) = Kind::of_component(&own) else { continue };
