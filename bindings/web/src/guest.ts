@@ -80,7 +80,8 @@ export class Guest implements Host {
 
   /** Bytes of the file, or of the sibling file of that name. */
   async bytes(start: number, end: number, sibling: string | null): Promise<Bytes> {
-    const number = sibling === null ? 0 : this.siblings.findIndex(({ name }) => name === sibling) + 1
+    // No file has the number -1.
+    const number = sibling === null ? 0 : this.siblings.findIndex(({ name }) => name === sibling) + 1 || -1
     return (await this.window(number).later(start, end)).slice()
   }
 

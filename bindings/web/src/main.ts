@@ -11,7 +11,7 @@ import { isProblem, parse } from './protocol.ts'
 import type { Validated, Listed, Problem, Subject, Summary } from './protocol.ts'
 import { regions, siblingRegions } from './regions.ts'
 import { Session, Stopped } from './session.ts'
-import { Verdict, headerOf, headingOf, isOfWhole } from './verdict.ts'
+import { Verdict, fileOf, headerOf, headingOf, isOfWhole } from './verdict.ts'
 
 /** A small file, in Base64. */
 declare const SAMPLE: string
@@ -83,7 +83,7 @@ const reject = async (problem: Problem, opened: boolean) => {
       ...opened ? siblingRegions(here.size, here.siblings, objects) : [],
     ],
     objects, length: opened ? here.total : here.size,
-    marked: isOfWhole(problem) || problem.shard !== null ? null : offset ?? null, broken: opened ? ordinal ?? null : null,
+    marked: isOfWhole(problem) || fileOf(problem) !== null ? null : offset ?? null, broken: opened ? ordinal ?? null : null,
   })
   try {
     await verdict.problem(name, here, problem)

@@ -48,6 +48,12 @@ const WHOLE = ['digest-mismatch', 'shard-digest']
 
 export const isOfWhole = ({ rule }: Problem): boolean => rule !== null && WHOLE.includes(rule)
 
+/**
+ * Returns the name of the sibling file that has the byte of a problem; null for the file itself. A zTensor file lists its shards, and a
+ * problem of a shard as a whole is at its place in that list.
+ */
+export const fileOf = ({ shard, generation, part }: Problem): string | null => generation !== null && part === null ? null : shard
+
 /** The mark and the heading of a problem. */
 export const headingOf = ({ rule, verdict }: Problem): [keyof typeof MARKS, string] => OWN[rule ?? ''] ?? HEADINGS[verdict]
 
@@ -106,7 +112,9 @@ export class Verdict {
         'A digest covers all bytes: at least one of them has changed, and the digest cannot tell which.'))
       return
     }
-    await showBytes(this.bytes, file, offset, problem.shard)
+    const own = fileOf(problem)
+    if (file.siblings.some(({ name, size }) => name === own && size === null)) return
+    await showBytes(this.bytes, file, offset, own)
   }
 }
 

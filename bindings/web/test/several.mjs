@@ -86,6 +86,16 @@ await test('tensors in sibling files are drawn, shown, summed up and saved', asy
   assert.equal(shown.rule, 'index-range')
   assert.match(await page.textContent('.place'), /^in the file bb in w \/ indices at byte 4,100/)
   assert.equal(shown.marks.length > 0 && Number.parseInt(shown.lines[3], 16), 4096)
+  // One of a shard as a whole is where the file lists it.
+  const longer = `${corpus}v2/shards/shard-length--v2-longer.zt`
+  await open(page, [longer, ...beside(longer)])
+  const listed = await verdict(page)
+  assert.equal(listed.rule, 'shard-length')
+  assert.equal(listed.marks[0], readFileSync(longer)[Number(listed.offset)].toString(16).padStart(2, '0'))
+  // A byte of a file that is not there is not shown.
+  await open(page, `${corpus}v2/shards/dense.zt`)
+  const absent = await verdict(page)
+  assert.deepEqual([absent.rule, absent.marks], ['unsupported-shard', []])
 })
 
 await test('missing files are named, whatever refers to them', async () => {
