@@ -90,6 +90,24 @@ impl<'a> QuantGroup<'a> {
 
     /// Returns the weights in row-major order, decoded and verified. Memory for them grows as `data` is decoded.
     pub(crate) fn weights(&self) -> Result<Vec<f32>, Error> {
+        let mut weights = Vec::new();
+        self.dequantize(|piece| {
+            weights.try_reserve(piece.len()).map_err(|_| OutOfMemory)?;
+            weights.extend_from_slice(piece);
+            Ok::<(), Error>(())
+        })?;
+        Ok(weights)
+    }
+
+    /// Computes the weights in row-major order, decoded and verified, and calls `take` with one piece of them after the other, until
+    /// `take` fails. Memory holds the scales, the zero points and a piece.
+    ///
+    /// # Errors
+    /// The error of `take`; the errors of [`Component::reader`] and [`Component::read`]; [`OutOfMemory`].
+    pub fn dequantize<E: From<Error>>(
+        &self,
+        mut take: impl FnMut(&[f32]) -> Result<(), E>,
+    ) -> Result<(), E> {
         let (scales, zeros) =
             (self.scales.read()?, self.zeros.map(|zeros| zeros.read()).transpose()?);
         let storage = self.data.readable()?;
@@ -105,7 +123,7 @@ impl<'a> QuantGroup<'a> {
                 (Some(zeros), ZeroPoint::Plain) => Zeros::Plain(Numbers(zeros.view())),
                 (Some(zeros), ZeroPoint::Packed) => Zeros::Packed(zeros, packing),
                 (_, ZeroPoint::Same(zero)) => Zeros::Same(zero),
-                (None, _) => return Err(self.internal()),
+                (None, _) => return Err(self.internal().into()),
             },
         };
         let mut place = self.places(scales.view().len()).ok_or_else(|| self.internal())?;
@@ -114,7 +132,8 @@ impl<'a> QuantGroup<'a> {
         let mut last = None;
         while let Some(chunk) = reader.next_chunk()? {
             let codes = packing.count(chunk);
-            weights.try_reserve(codes).map_err(|_| OutOfMemory)?;
+            weights.clear();
+            weights.try_reserve(codes).map_err(|_| Error::from(OutOfMemory))?;
             for code in 0..codes {
                 let code = packing.code(chunk, code).ok_or_else(|| self.internal())?;
                 let index = place.next();
@@ -125,8 +144,9 @@ impl<'a> QuantGroup<'a> {
                 last = Some((index, (scale, zero)));
                 weights.push(rounded((f64::from(code) - zero) * scale));
             }
+            take(&weights)?;
         }
-        Ok(weights)
+        Ok(())
     }
 
     /// Returns the positions of the scales of all weights, if there are `scales` scales.

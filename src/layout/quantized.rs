@@ -229,6 +229,14 @@ impl<'a> Quantized<'a> {
     pub fn dequantize(&self, weights: &mut [f32]) -> Result<(), Error> {
         self.parts().dequantize(weights)
     }
+
+    /// Returns the weight of `input` and `output`, as [`dequantize`](Self::dequantize) computes it. O(1).
+    ///
+    /// # Errors
+    /// [`Misuse::Slice`] if there is no such weight.
+    pub fn weight(&self, input: u64, output: u64) -> Result<f32, Error> {
+        self.parts().weight(input, output)
+    }
 }
 
 /// The borrowed components of a [`Quantized`].
@@ -311,6 +319,26 @@ impl Parts<'_> {
             }
         }
         Ok(())
+    }
+
+    fn weight(&self, input: u64, output: u64) -> Result<f32, Error> {
+        let [inputs, outputs] = self.shape;
+        let place = input.checked_div(self.quantization.group_size()).filter(|_| input < inputs);
+        let place = place.and_then(|group| group.checked_mul(outputs)?.checked_add(output));
+        let indices = place.and_then(|place| usize::try_from(place).ok());
+        let indices = indices.zip(usize::try_from(input).ok()).zip(usize::try_from(output).ok());
+        let Some(((factor, input), output)) = indices.filter(|_| output < outputs) else {
+            return Err(self.packed_weight.kind().misuse(Misuse::Slice).into());
+        };
+        let (mut code, mut scale) = ([0], [0.0]);
+        let mut zero = [if self.quantization.bits() == 4 { 8.0 } else { 128.0 }];
+        self.codes(input, output, &mut code)?;
+        widen(&self.scales, factor, &mut scale)?;
+        if let Some(zeros) = &self.zeros {
+            widen(zeros, factor, &mut zero)?;
+        }
+        let ([code], [scale], [zero]) = (code, scale, zero);
+        Ok(scale * (f32::from(code) - zero))
     }
 
     /// Returns the number of outputs, or an error if a buffer of `length` elements does not hold the matrix.

@@ -118,6 +118,8 @@ pub struct Check<'a> {
     shards: Option<Error>,
     report: Report<'a>,
     has_ended: bool,
+    /// Whether tensors that are in two files of an index have been compared.
+    has_compared: bool,
 }
 
 impl<'a> Check<'a> {
@@ -132,7 +134,14 @@ impl<'a> Check<'a> {
         // be read.
         let has_ended = shards.as_ref().is_some_and(|error| error.rule().is_none());
         let report = Report::new(subject.manifest.findings(), observer);
-        Self { subject, verifier: subject.verifier(), shards, report, has_ended }
+        Self {
+            subject,
+            verifier: subject.verifier(),
+            shards,
+            report,
+            has_ended,
+            has_compared: false,
+        }
     }
 
     /// Verifies the content of object `ordinal`. Returns `Break` if the check has ended, because no other object can
@@ -163,15 +172,8 @@ impl<'a> Check<'a> {
         if let Some(error) = self.shards.take() {
             self.report.add(None, error, observer);
         }
-        // Only an index names several files that may hold one tensor. Without the feature, the compiler leaves the code out.
-        if cfg!(feature = "parts") && !self.has_ended && !self.report.is_decided() {
-            match super::copies::compare(self.subject.manifest, self.subject.source) {
-                Ok(found) => {
-                    let rank = |found: &Finding| observer.rank(found.error().kind());
-                    self.report.copies = found.map(|found| (rank(&found), found));
-                }
-                Err(error) => self.report.add(None, error, observer),
-            }
+        if let Err(error) = self.compare_copies(observer) {
+            self.report.add(None, error, observer);
         }
         // Padding can only add a broken rule, and reading on after a read error would only fail again.
         #[cfg(feature = "digest")]
@@ -189,6 +191,24 @@ impl<'a> Check<'a> {
             self.report.add(None, error, observer);
         }
         self.report
+    }
+
+    /// Compares tensors that are in two files of an index, unless that was done, or the check has ended. [`finish`](Self::finish) does so
+    /// as well. A host that has to fetch bytes first can call this function again after an error, which is not added to the report.
+    ///
+    /// # Errors
+    /// An error of the source; out of memory.
+    pub fn compare_copies(&mut self, observer: &dyn Observer) -> Result<(), Error> {
+        let is_over = self.has_compared || self.has_ended || self.report.is_decided();
+        // Only an index names several files that may hold one tensor. Without the feature, the compiler leaves the code out.
+        if !cfg!(feature = "parts") || is_over {
+            return Ok(());
+        }
+        let found = super::copies::compare(self.subject.manifest, self.subject.source)?;
+        let rank = |found: &Finding| observer.rank(found.error().kind());
+        self.report.copies = found.map(|found| (rank(&found), found));
+        self.has_compared = true;
+        Ok(())
     }
 
     /// Checks all objects in the order of the file, and finishes.

@@ -61,6 +61,14 @@ fn check(tensor: &Tensor<'_>, row: &Row) {
     quantized.dequantize(&mut weights).unwrap();
     let bits: Vec<u32> = weights.iter().map(|weight| weight.to_bits()).collect();
     assert_eq!(bits, row.bits, "{name}");
+    let (inputs, outputs) = (quantized.inputs(), quantized.outputs());
+    let each = (0..inputs).flat_map(|input| (0..outputs).map(move |output| (input, output)));
+    let single = |(input, output)| quantized.weight(input, output).unwrap().to_bits();
+    assert_eq!(each.map(single).collect::<Vec<_>>(), row.bits, "{name}");
+    for (input, output) in [(inputs, 0), (0, outputs), (u64::MAX, u64::MAX)] {
+        let error = quantized.weight(input, output).unwrap_err();
+        assert_eq!(misuse(error), Misuse::Slice, "{name}");
+    }
 
     let mut codes = vec![0; row.codes.len() + 1];
     assert_eq!(misuse(quantized.unpack(&mut codes).unwrap_err()), Misuse::Buffer);

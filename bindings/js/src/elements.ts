@@ -31,6 +31,9 @@ const DTYPES: Record<string, string> = {
   BigUint64Array: 'u64', Uint32Array: 'u32', Uint16Array: 'u16', Uint8Array: 'u8', Uint8ClampedArray: 'u8',
 }
 
+/** Returns whether `name` is the name of a dtype in zTensor. */
+export const isDtype = (name: string): boolean => Object.hasOwn(MAKE, name) || Object.hasOwn(DECODE, name) || /^complex(64|128)$/.test(name)
+
 /**
  * Returns whether a tensor of `dtype` can be written from `data`: from the typed array for this dtype; from an array of unsigned integers,
  * which are the bits of the elements, if JavaScript has no such numbers; from an array of real and imaginary parts in turn for a complex

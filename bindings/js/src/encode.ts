@@ -1,6 +1,6 @@
 /** Writes files in memory. */
 import { encoded, type AttributeInput } from './attributes.ts'
-import { accepts, dtypeOf } from './elements.ts'
+import { accepts, dtypeOf, isDtype } from './elements.ts'
 import { ZtenError, failure, problem, wrapped } from './errors.ts'
 import { Instance } from './instance.ts'
 import { compiled } from './module.ts'
@@ -13,7 +13,7 @@ export interface TensorInput {
    * bits are passed in an array of unsigned integers. A complex number takes two elements, its real part and its imaginary part.
    */
   readonly data: ArrayBufferView
-  /** The dtype, such as `bf16`, `f8_e4m3fn` or `complex64`. If it is missing, the class of `data` decides. */
+  /** The dtype, such as `bf16`, `f8_e4m3fn` or `complex64`, or a name that other programs use, such as `BF16`, `bfloat16` or `fp32`. If it is missing, the class of `data` decides. */
   readonly dtype?: string
   /** The dimensions, outermost first. If they are missing, the tensor has one dimension with all elements. */
   readonly shape?: readonly (number | bigint)[]
@@ -44,7 +44,7 @@ const END = 2 ** 32 - 1
 export const encode = async (
   name: string, tensors: { readonly [name: string]: TensorInput | ArrayBufferView }, options: EncodeOptions = {},
 ): Promise<Uint8Array<ArrayBuffer>> => {
-  const given = declared(name, tensors, options)
+  const given = declared(name, await renamed(tensors), options)
   const described = request(name, given, options)
   try {
     const file = new NewFile()
@@ -61,6 +61,33 @@ export const encode = async (
   } catch (error) {
     throw wrapped(error)
   }
+}
+
+/** Returns the tensors with their dtypes as zTensor names them, such as `bf16` for `BF16` and `bfloat16`. The module knows other names. */
+const renamed = async (tensors: unknown): Promise<unknown> => {
+  if (classOf(tensors) !== 'Object') return tensors
+  const entries = Object.entries(tensors as Record<string, Partial<TensorInput> | undefined>)
+  const unknown = new Map<string, string>()
+  for (const [, tensor] of entries) {
+    const dtype = ArrayBuffer.isView(tensor) ? undefined : tensor?.dtype
+    if (typeof dtype === 'string' && !isDtype(dtype)) unknown.set(dtype, dtype)
+  }
+  if (unknown.size === 0) return tensors
+  try {
+    const instance = new Instance(new NewFile())
+    instance.attach(await WebAssembly.instantiate(await compiled('write'), instance.imports))
+    for (const name of unknown.keys()) {
+      const own = new TextDecoder().decode(instance.call('write_dtype', [], new TextEncoder().encode(name)))
+      if (own !== '') unknown.set(name, own)
+    }
+  } catch (error) {
+    throw wrapped(error)
+  }
+  const own = (tensor: Partial<TensorInput> | undefined) => {
+    const dtype = ArrayBuffer.isView(tensor) ? undefined : unknown.get(tensor?.dtype ?? '')
+    return dtype === undefined ? tensor : { data: tensor?.data, shape: tensor?.shape, dtype }
+  }
+  return Object.fromEntries(entries.map(([name, tensor]) => [name, own(tensor)]))
 }
 
 /** A tensor whose arguments have been checked. */

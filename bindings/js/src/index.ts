@@ -7,13 +7,13 @@ import { ZtenError, failure, report, trouble, wrapped, type Note, type Report } 
 import { Guest, WINDOW } from './guest.ts'
 import { join } from './instance.ts'
 import { setWasm, type Wasm, type WasmModules } from './module.ts'
-import { nameOf, reader, requireSource, type AnySource } from './reader.ts'
-import type { BytesLike, Reader, Source } from './sources.ts'
+import { Files, SiblingTypeError, requireSource, type AnySource, type FileSource, type FilesOptions, type FindSibling } from './reader.ts'
+import type { BytesLike, Source } from './sources.ts'
 import type { UrlOptions } from './url.ts'
 
 export {
   encode, setWasm, Simple, Tagged, ZtenError, type Attribute, type AttributeInput, type Attributes, type BytesLike, type Elements,
-  type EncodeOptions, type AnySource, type Note, type Report, type Source, type TensorInput, type UrlOptions, type Wasm, type WasmModules,
+  type EncodeOptions, type AnySource, type FileSource, type FindSibling, type Note, type Report, type Source, type TensorInput, type UrlOptions, type Wasm, type WasmModules,
 }
 
 /** A component of an object, as the manifest describes it. */
@@ -77,7 +77,9 @@ export interface Tensor {
   /** The role of the component; null if the elements were computed from several components. */
   component: string | null
   dtype: string
-  /** The shape of a dense object, in row-major order; otherwise the number of elements of `data`. */
+  /** `readable`, or `opaque`: the elements are of a type that zten does not interpret, and are given as their storage type has them. */
+  state: 'readable' | 'opaque'
+  /** The shape of a dense tensor, in row-major order; otherwise the number of elements of `data`. */
   shape: number[]
   /** The elements: 64-bit integers as `bigint`, `f16` as `Float16Array` if the platform has it, and types without a typed array as their bits. */
   data: Elements
@@ -87,12 +89,23 @@ export interface Tensor {
   toFloat32(): Float32Array<ArrayBuffer>
 }
 
-export interface OpenOptions extends UrlOptions {
+/** A deviation from a specification that is not an error if it is named. */
+export type Tolerance = 'narrow-indices' | 'shared-blobs' | 'missing-zeros' | 'torch-global'
+
+const TOLERANCES: readonly string[] = ['narrow-indices', 'shared-blobs', 'missing-zeros', 'torch-global'] satisfies Tolerance[]
+
+export interface OpenOptions extends FilesOptions {
   /**
    * The name of the file, if the source is not a `File` or a `URL`, which have names. The array of an `.npy` file is named after the
-   * file (`arr_0` without a name). An index of safetensors files and the first of several GGUF files are recognized by their names.
+   * file (`arr_0` without a name). An index of safetensors files and the first of several GGUF files are recognized by their names. Of a
+   * list of files, the path of the file to open, if the list has several models.
    */
   name?: string
+  /**
+   * What is accepted although a specification forbids it, as the option `--tolerate` of the command: `torch-global` opens a checkpoint with
+   * globals that zten does not know. Nothing is called: their objects are opaque. A check still reports `torch-global`.
+   */
+  tolerate?: Tolerance | readonly Tolerance[]
   /** The largest number of bytes of an asynchronous source that are held in memory at the same time; 1 GiB by default. */
   memory?: number
 }
@@ -137,12 +150,12 @@ const PAGE = 1024
 /** The ordinal with which the attributes of the file itself are read. */
 const FILE = 2 ** 32 - 1
 
-const abandoned = new FinalizationRegistry<Reader>(reader => quietly(reader))
+const abandoned = new FinalizationRegistry<Files>(files => quietly(files))
 
-/** Closes `reader`, and ignores an error of closing, which would replace the error that is being thrown. */
-const quietly = (reader: Reader | undefined): void => {
+/** Closes `files`, and ignores an error of closing, which would replace the error that is being thrown. */
+const quietly = (files: Files | undefined): void => {
   try {
-    reader?.close()
+    files?.close()
   } catch {}
 }
 
@@ -156,11 +169,18 @@ const requireNames = (name: string, component: string | undefined): void => {
   requireType('the component', component ?? '', 'string')
 }
 
-const requireArguments = (source: AnySource, { name = '', memory = 0 }: OpenOptions): void => {
+const requireArguments = (source: AnySource, options: OpenOptions): void => {
+  const { name = '', memory = 0, siblings = false } = options
   requireSource(source)
   requireType('the name of the file', name, 'string')
   requireType('the option memory', memory, 'number')
+  if (siblings !== false) requireType('the option siblings', siblings, 'function')
+  const unknown = tolerated(options).find(name => !TOLERANCES.includes(name))
+  if (unknown !== undefined) throw new TypeError(`the option tolerate has ${JSON.stringify(unknown)}, expected ${TOLERANCES.join(', ')}`)
 }
+
+/** Returns the names of what is tolerated. */
+const tolerated = ({ tolerate = [] }: OpenOptions): string[] => [tolerate].flat()
 
 /**
  * Opens a file: reads and validates its manifest.
@@ -170,18 +190,43 @@ const requireArguments = (source: AnySource, { name = '', memory = 0 }: OpenOpti
  */
 export const open = async (source: AnySource, options: OpenOptions = {}): Promise<ZtenFile> => {
   requireArguments(source, options)
-  let from: Reader | undefined
+  let files: Files | undefined
   try {
-    from = await reader(source, options)
-    const guest = new Guest(from)
-    const name = options.name ?? nameOf(source)
-    const report = await guest.open(name)
-    if (report) throw new ZtenError(report)
-    return new ZtenFile(guest, name, options.memory ?? 2 ** 30)
+    files = await Files.open(source, options)
+    const guest = await opened(files, tolerated(options))
+    return new ZtenFile(guest, tolerated(options), options.memory ?? 2 ** 30)
   } catch (error) {
-    quietly(from)
-    throw wrapped(error)
+    quietly(files)
+    throw error instanceof SiblingTypeError ? error : wrapped(error)
   }
+}
+
+/** Opens a file in the smallest module that has its format, and in the largest if it names sibling files that can be found. */
+const opened = async (files: Files, tolerate: string[]): Promise<Guest> => {
+  const guest = new Guest(files, tolerate)
+  const report = await guest.open()
+  const isSplit = report?.rule === 'gguf-split-file' || !report && guest.ask<Head>('file', []).shards > 0
+  if (isSplit && !guest.isFull && files.hasSiblings) return reopened(files, tolerate)
+  if (report) throw new ZtenError(report)
+  return guest
+}
+
+/** Opens a file in the module of all formats. */
+const reopened = async (files: Files, tolerate: string[]): Promise<Guest> => {
+  const guest = new Guest(files, tolerate)
+  const report = await guest.open(true)
+  if (report) throw new ZtenError(report)
+  return guest
+}
+
+/** What a module says of an open file. */
+interface Head {
+  format: string
+  generation: string | null
+  version: string | null
+  objects: number
+  shards: number
+  notes: Note[]
 }
 
 /**
@@ -199,6 +244,7 @@ export const check = async (source: AnySource, options: OpenOptions = {}): Promi
       file.close()
     }
   } catch (error) {
+    if (error instanceof SiblingTypeError) throw error
     return reported(error)
   }
 }
@@ -213,27 +259,33 @@ export class ZtenFile {
   readonly generation: string | null
   /** The version of the format that the file states. */
   readonly version: string | null
-  /** The number of objects. */
+  /** The number of tensors. */
   readonly size: number
+  /**
+   * The notes on the file, as `check` reports them: a known loader may fail to read it, or values of a checkpoint are left out
+   * (`torch-left-out`). They leave the file valid.
+   */
+  readonly notes: Note[]
   #guest: Guest | undefined
   /** The same file in the module that dequantizes, after the first call of `dequantize`. */
   #full: Promise<Guest> | undefined
   #attributes: Attributes | null | undefined
   #last: Promise<unknown> = Promise.resolve()
-  readonly #name: string
+  readonly #tolerate: string[]
   readonly #memory: number
 
   /** @internal */
-  constructor(guest: Guest, name: string, memory: number) {
-    const said = guest.ask<{ format: string; generation: string | null; version: string | null; objects: number }>('file', [])
+  constructor(guest: Guest, tolerate: string[], memory: number) {
+    const said = guest.ask<Head>('file', [])
     this.format = said.format
     this.generation = said.generation
     this.version = said.version
     this.size = said.objects
+    this.notes = said.notes
     this.#guest = guest
-    this.#name = name
+    this.#tolerate = tolerate
     this.#memory = memory
-    abandoned.register(this, guest.reader, this)
+    abandoned.register(this, guest.files, this)
   }
 
   /** The attributes of the file, such as the metadata of safetensors and GGUF; null if the file has no map of attributes. */
@@ -366,13 +418,20 @@ export class ZtenFile {
   /** Validates all of the file, and returns the report of `zten check --json`. */
   check(): Promise<Report> {
     return this.#turn(null, async guest => {
+      await this.#holdShards(guest)
       const begun = guest.call('check_begin', [])
+      guest.drop()
       if ('report' in begun) return begun.report
       for (let first = 0; first < this.size; first += PAGE) {
         for (const object of this.#page(first)) {
           const report = await this.#checkObject(guest, object)
           if (report) return report
         }
+      }
+      if (guest.isFull) {
+        const compared = await guest.replay('check_copies', [], { bound: length => this.#bound(length) })
+        guest.drop()
+        if ('report' in compared) return compared.report
       }
       const answer = guest.call('check_end', [])
       return 'report' in answer ? answer.report : answer.said as Report
@@ -383,9 +442,9 @@ export class ZtenFile {
   close(): void {
     if (!this.#guest) return
     abandoned.unregister(this)
-    const { reader } = this.#guest
+    const { files } = this.#guest
     this.#guest = this.#full = undefined
-    this.#guarded(() => reader.close())
+    this.#guarded(() => files.close())
   }
 
   [Symbol.dispose](): void {
@@ -400,11 +459,7 @@ export class ZtenFile {
   /** Returns a guest with `full.wasm` that has opened the file. */
   async #reopened(): Promise<Guest> {
     const guest = this.#open()
-    if (guest.isFull) return guest
-    const full = new Guest(guest.reader)
-    const report = await full.open(this.#name, true)
-    if (report) throw new ZtenError(report)
-    return full
+    return guest.isFull ? guest : reopened(guest.files, this.#tolerate)
   }
 
   /** Does `work`, and converts each exception to a `ZtenError`. */
@@ -460,7 +515,8 @@ export class ZtenFile {
   async #content(guest: Guest, object: Found, place: number, verify: boolean): Promise<{ bytes: Uint8Array<ArrayBuffer>; verified: boolean }> {
     const part = object.components[place]!
     const pieces: Uint8Array<ArrayBuffer>[] = []
-    const isWindowed = part.windowed && part.shard === null
+    const file = guest.fileOf(part.shard)
+    const isWindowed = part.windowed && file !== undefined && !this.#isWhole(part)
     let take = (piece: Uint8Array<ArrayBuffer>): void => { pieces.push(piece) }
     if (isWindowed) {
       // An uncompressed component lies within the file, so the allocation is at most as large as the file.
@@ -474,7 +530,7 @@ export class ZtenFile {
       if (!verify && part.byte_order === 'little' && part.storage !== null && part.storage !== 'bool' && part.elements === null) {
         const start = safe(part.offset)
         for (let at = 0; at < whole.length; at += WINDOW) {
-          whole.set(await guest.reader.read(start + at, start + Math.min(at + WINDOW, whole.length)), at)
+          whole.set(await guest.number(file).read(start + at, start + Math.min(at + WINDOW, whole.length)), at)
           this.#open()
         }
         return { bytes: whole, verified: false }
@@ -490,17 +546,15 @@ export class ZtenFile {
     guest: Guest, object: Found, place: number, take?: (piece: Uint8Array<ArrayBuffer>) => void,
   ): Promise<{ report?: Report; said?: { digest: string } }> {
     const part = object.components[place]!
-    const isHeld = !guest.isSync && part.shard === null
-    const isWindowed = isHeld && part.windowed
-    const [start, length] = isHeld ? [safe(part.offset), safe(part.length)] : [0, 0]
-    if (isHeld) {
-      if (!isWindowed) this.#bound(heldBy([part]), object, part)
-      await guest.hold(safe(part.start), isWindowed ? start : safe(part.end))
-    }
+    const file = guest.isSync ? undefined : guest.fileOf(part.shard)
+    const isWindowed = file !== undefined && part.windowed && !this.#isWhole(part)
+    const [start, length] = file === undefined ? [0, 0] : [safe(part.offset), safe(part.length)]
+    if (isWindowed) await guest.hold(file, safe(part.start), start)
+    else if (file !== undefined) await this.#holdAll(guest, object, [part])
     const begun = guest.call('stream', [object.ordinal, place])
     if ('report' in begun) return begun
     for (let at = 0; ; at += WINDOW) {
-      if (isWindowed) await guest.hold(start + at, start + Math.min(at + WINDOW, length))
+      if (isWindowed) await guest.hold(file, start + at, start + Math.min(at + WINDOW, length))
       this.#open()
       const answer = guest.call('advance', [BigInt(WINDOW), take ? 1 : 0], { take })
       if ('report' in answer) return answer
@@ -510,35 +564,56 @@ export class ZtenFile {
 
   /** Validates `object`, and returns the report if it breaks a rule. */
   async #checkObject(guest: Guest, object: Found): Promise<Report | undefined> {
-    const parts = inFile(object)
-    const streams = object.independent && parts.every(part => part.windowed && part.digest?.verifiable !== false)
+    const parts = object.components.filter(part => guest.fileOf(part.shard) !== undefined)
+    const streams = object.independent && parts.every(part => part.windowed && part.digest?.verifiable !== false && !this.#isWhole(part))
     if (!guest.isSync && streams && heldBy(parts) > WINDOW) {
       let report: Report | undefined
       for (const place of object.components.keys()) report ??= (await this.#stream(guest, object, place)).report
       // The guest reports an unsupported object at the end, if no other object breaks a rule.
       if (report?.verdict !== 'unsupported') return report
     }
-    await this.#holdAll(guest, object)
+    await this.#holdAll(guest, object, parts)
     const answer = guest.call('check_object', [object.ordinal])
     return 'report' in answer ? answer.report : undefined
   }
 
-  /** Reads all bytes of `object` into memory if the source is asynchronous. */
-  async #holdAll(guest: Guest, object: Found): Promise<void> {
+  /** True if all of the shard with `part` is read before the part: a zTensor shard has one digest for all of its bytes. */
+  #isWhole(part: Part): boolean {
+    return part.shard !== null && this.generation !== null
+  }
+
+  /** Reads the bytes of `parts`, which are components of `object`, into memory if they have to be waited for. */
+  async #holdAll(guest: Guest, object: Found, parts = object.components): Promise<void> {
     guest.drop()
     if (!guest.isSync) {
-      const parts = inFile(object)
-      this.#bound(heldBy(parts), object, parts[0])
-      for (const part of parts) await guest.holdMore(safe(part.start), safe(part.end))
+      const ranges = new Map<string, [number, number, number]>()
+      for (const part of parts) {
+        const file = guest.fileOf(part.shard)
+        if (file === undefined) continue
+        const [start, end] = this.#isWhole(part) ? [0, guest.number(file).size] : [safe(part.start), safe(part.end)]
+        ranges.set(`${file} ${start} ${end}`, [file, start, end])
+      }
+      this.#bound([...ranges.values()].reduce((sum, [, start, end]) => sum + end - start, 0), object, parts[0])
+      for (const range of ranges.values()) await guest.holdMore(...range)
     }
     this.#open()
   }
 
-  #bound(length: number, { name }: Found, part: Part | undefined): void {
+  /** Reads all zTensor shards into memory if they have to be waited for: a check begins with their digests. */
+  async #holdShards(guest: Guest): Promise<void> {
+    guest.drop()
+    if (guest.isSync || this.generation === null) return
+    const found = guest.found()
+    this.#bound(found.reduce((sum, file) => sum + guest.number(file).size, 0))
+    for (const file of found) await guest.holdMore(file, 0, guest.number(file).size)
+    this.#open()
+  }
+
+  #bound(length: number, object?: Found, part?: Part): void {
     if (length <= this.#memory) return
     throw new ZtenError({
       ...trouble(`${length} bytes of the file would be held, expected at most ${this.#memory}: raise \`memory\`, or give a source with \`readSync\``),
-      verdict: 'limit', rule: 'limit-memory', clause: 'policy', format: this.format, object: name,
+      verdict: 'limit', rule: 'limit-memory', clause: 'policy', format: this.format, object: object?.name ?? null,
       component: part?.role ?? null, offset: part?.offset ?? null,
     })
   }
@@ -557,7 +632,6 @@ const requireTyped = (object: Found, { role, dtype, storage }: Part): void => {
   throw unserved(object, `is opaque: no typed array has elements of type ${JSON.stringify(dtype)}; \`bytes\` reads them`, 'unsupported-type', role)
 }
 
-const inFile = (object: Found): Part[] => object.components.filter(part => part.shard === null)
 /** Returns the number of bytes to read for `parts`. It can exceed their lengths: a checksum may cover bytes around a blob. */
 const heldBy = (parts: Part[]): number => parts.reduce((sum, part) => sum + safe(part.end) - safe(part.start), 0)
 
@@ -568,7 +642,7 @@ const tensor = (object: Found, part: Typed, bytes: Uint8Array<ArrayBuffer>, shap
   const data = elements(bytes, part.storage)
   const count = part.elements === null ? null : safe(part.elements)
   return {
-    name: object.name, component: part.role, dtype: part.dtype, shape: shape ?? [data.length], data, verified,
+    name: object.name, component: part.role, dtype: part.dtype, state: object.state === 'opaque' ? 'opaque' : 'readable', shape: shape ?? [data.length], data, verified,
     toFloat32: () => toFloat32(data, part.dtype, count),
   }
 }

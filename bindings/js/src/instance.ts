@@ -3,16 +3,43 @@
 interface Exports {
   memory: WebAssembly.Memory
   needs(): number
+  needs_file(): number
   needs_start(): bigint
   needs_end(): bigint
   supply(length: number): number
   [call: string]: unknown
 }
 
+/** What an instance waits for while it opens a file: bytes, the lengths of sibling files, or the call that connects these files. */
+export type Needs = { file: number; start: number; end: number } | 'siblings' | 'bind'
+
+/** A sibling file that an instance asks for. */
+export interface Asked {
+  /** The name by which the file is listed. */
+  name: string
+  /** The name with escaped control and invisible characters, for display. */
+  shown: string
+  /** What follows the name of the first file without its suffix; null if the name of the sibling file does not begin like that. */
+  suffix: string | null
+  /** Another place of the file: the folders and the name on the way from the folder of the first file. Empty if there is none. */
+  path: string[]
+}
+
+/** Returns the paths at which the sibling file may be, from the folder of the file called `name` on. */
+export const pathsOf = ({ suffix, path }: Asked, name: string): string[] => [
+  ...suffix === null ? [] : [`${stem(name)}${suffix}`], ...path.length > 0 ? [path.join('/')] : [],
+]
+
+/** Returns a file name without its suffix. A name whose only dot comes first has no suffix. */
+export const stem = (name: string): string => name.replace(/(?<=.)\.[^.]*$/s, '')
+
 /** The functions that an instance requires of its host. */
 export interface Host {
-  /** Fills `buffer` with the bytes of the file from `offset` on. Returns false if that failed. */
-  readAt(offset: number, buffer: Uint8Array): boolean
+  /**
+   * Fills `buffer` with the bytes of file number `file` from `offset` on: 0 is the file itself, and 1 the first sibling file. Returns
+   * false if that failed.
+   */
+  readAt(file: number, offset: number, buffer: Uint8Array): boolean
   /** Takes a piece of data. The host may keep the piece. */
   data(piece: Uint8Array<ArrayBuffer>): void
   /**
@@ -30,8 +57,8 @@ export class Instance {
   /** The imports of the module. */
   readonly imports: WebAssembly.Imports = {
     host: {
-      read_at: (offset: bigint, buffer: number, length: number) =>
-        this.host.readAt(Number(offset), this.memory(buffer, length)) ? 1 : 0,
+      read_at: (file: number, offset: bigint, buffer: number, length: number) =>
+        this.host.readAt(file, Number(offset), this.memory(buffer, length)) ? 1 : 0,
       input: (buffer: number, length: number) => this.memory(buffer, length).set(this.input),
       take: (channel: number, bytes: number, length: number) => {
         const piece = this.memory(bytes, length).slice()
@@ -54,10 +81,26 @@ export class Instance {
     return this.call('begin', [BigInt(size)], new TextEncoder().encode(name))
   }
 
-  /** Returns the range that opening needs next, which may be empty; `undefined` after the end of opening. */
-  needs(): { start: number; end: number } | undefined {
-    if (this.exports.needs() !== 1) return undefined
-    return { start: Number(this.exports.needs_start()), end: Number(this.exports.needs_end()) }
+  /** Returns what opening needs next: a range may be empty. Returns `undefined` after the end of opening. */
+  needs(): Needs | undefined {
+    const { exports } = this
+    switch (exports.needs()) {
+      case 1: return { file: exports.needs_file() >>> 0, start: Number(exports.needs_start()), end: Number(exports.needs_end()) }
+      case 2: return 'siblings'
+      case 3: return 'bind'
+      default: return undefined
+    }
+  }
+
+  /** Returns the sibling files that opening needs. */
+  siblings(): Asked[] {
+    return JSON.parse(new TextDecoder().decode(this.call('siblings', [])))
+  }
+
+  /** Supplies the lengths of these files; `undefined` for a missing file. The answer is empty, or the report of a rejected file. */
+  supplySiblings(lengths: (number | undefined)[]): Uint8Array<ArrayBuffer> {
+    const words = BigUint64Array.from(lengths, length => length === undefined ? 2n ** 64n - 1n : BigInt(length))
+    return this.call('supply_siblings', [], new Uint8Array(words.buffer))
   }
 
   /** Supplies the bytes of the range that `needs` returned. The answer is empty, or the report of a rejected file. */

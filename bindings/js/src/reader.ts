@@ -1,22 +1,49 @@
-/** Sources of every kind. */
+/** Sources of every kind, and the sibling files of a file. */
+import { failure } from './errors.ts'
+import { pathsOf, type Asked } from './instance.ts'
+import { candidates, type Model } from './models.ts'
 import { START } from './module.ts'
 import { bytesOf, classOf, ofBlob, ofBytes, ofSource, type BytesLike, type Reader, type Source } from './sources.ts'
-import { ofUrl, type UrlOptions } from './url.ts'
+import { besideUrl, isMissing, nameOfUrl, ofUrl, type UrlOptions } from './url.ts'
 
-/** All kinds of sources. */
-export type AnySource = Blob | BytesLike | URL | Source
+/** All kinds of sources of one file. */
+export type FileSource = Blob | BytesLike | URL | Source
 
-const isUrl = (source: AnySource): source is URL => classOf(source) === 'URL'
-const isBlob = (source: AnySource): source is Blob => /^(Blob|File)$/.test(classOf(source))
+/** All kinds of sources: of one file, or the files of a model, such as those of an `<input>`. */
+export type AnySource = FileSource | Iterable<File>
+
+/**
+ * Finds the sibling file at `path`, from the folder of the file on, such as `model-00001-of-00002.safetensors`. Returns nothing if there is
+ * no such file.
+ */
+export type FindSibling = (path: string) => FileSource | null | undefined | Promise<FileSource | null | undefined>
+
+/** The options that decide on the files that are read. */
+export interface FilesOptions extends UrlOptions {
+  /** The name of the file; the path of the file to open in a list of files. */
+  name?: string
+  /**
+   * Finds the files that an index, the first of several GGUF files or a zTensor file with shards names, in place of the list of files or
+   * the folder of the URL. With `false`, no other file is read.
+   */
+  siblings?: FindSibling | false
+}
+
+const isUrl = (source: unknown): source is URL => classOf(source) === 'URL'
+const isBlob = (source: unknown): source is Blob => /^(Blob|File)$/.test(classOf(source))
+const isSource = (source: unknown): source is FileSource =>
+  !!bytesOf(source) || isUrl(source) || isBlob(source) || typeof (source as Source | undefined)?.read === 'function'
+const isList = (source: unknown): source is Iterable<File> =>
+  typeof source === 'object' && source !== null && Symbol.iterator in source && [...source as Iterable<unknown>].every(file => classOf(file) === 'File')
 
 /** Throws a `TypeError` if `source` is not a source. */
 export const requireSource = (source: AnySource): void => {
-  if (bytesOf(source) || isUrl(source) || isBlob(source) || typeof (source as Source | undefined)?.read === 'function') return
+  if (isSource(source) || isList(source)) return
   const address = typeof source === 'string' ? '; an address is given as `new URL(…)`' : ''
-  throw new TypeError(`the source is ${source === null ? 'null' : `of the type ${typeof source}`}, expected a Blob, bytes, a URL or a { size, read }${address}`)
+  throw new TypeError(`the source is ${source === null ? 'null' : `of the type ${typeof source}`}, expected a Blob, bytes, a URL, a { size, read } or a list of Files${address}`)
 }
 
-export const reader = async (source: AnySource, options: UrlOptions): Promise<Reader> => {
+const reader = async (source: FileSource, options: UrlOptions): Promise<Reader> => {
   const bytes = bytesOf(source)
   if (bytes) return ofSource(ofBytes(bytes))
   if (isBlob(source)) return ofSource(ofBlob(source))
@@ -32,7 +59,97 @@ export const reader = async (source: AnySource, options: UrlOptions): Promise<Re
 }
 
 /** Returns the name of the file of `source`; empty if the source has no name. */
-export const nameOf = (source: AnySource): string => {
-  if (isUrl(source)) return source.pathname.slice(source.pathname.lastIndexOf('/') + 1)
+const nameOf = (source: FileSource): string => {
+  if (isUrl(source)) return nameOfUrl(source)
   return isBlob(source) && 'name' in source ? String(source.name) : ''
+}
+
+/** The error of a function `siblings` that returned something else than a source, which is an error of the caller and not of a source. */
+export class SiblingTypeError extends TypeError {}
+
+/** A file, and the sibling files that it names. Each is opened once, whatever module asks for it. */
+export class Files {
+  readonly #found = new Map<string, Promise<Reader | undefined>>()
+  readonly #opened: Reader[] = []
+
+  private constructor(
+    readonly reader: Reader,
+    readonly name: string,
+    private readonly source: ((path: string) => Promise<Reader | undefined>) | undefined,
+  ) {}
+
+  /** Opens the file of `source`. */
+  static async open(source: AnySource, options: FilesOptions): Promise<Files> {
+    const model = isSource(source) ? undefined : chosen(source, options.name)
+    const own = model?.file ?? source as FileSource
+    const name = model?.file.name ?? options.name ?? nameOf(own)
+    const find = options.siblings === false ? undefined : options.siblings ?? finder(own, model)
+    const beside = find && (async (path: string): Promise<Reader | undefined> => {
+      const found = await find(path)
+      if (found === null || found === undefined) return undefined
+      if (!isSource(found)) throw new SiblingTypeError(`the sibling file ${JSON.stringify(path)} is of the type ${typeof found}, expected a Blob, bytes, a URL or a { size, read }`)
+      try {
+        return await reader(found, options)
+      } catch (error) {
+        if (isMissing(error)) return undefined
+        throw error
+      }
+    })
+    return new Files(await reader(own, options), name, beside)
+  }
+
+  /** True if sibling files are looked for. */
+  get hasSiblings(): boolean {
+    return this.source !== undefined
+  }
+
+  /** Finds a sibling file. */
+  find(asked: Asked): Promise<Reader | undefined> {
+    const known = this.#found.get(asked.name) ?? this.#open(asked)
+    this.#found.set(asked.name, known)
+    return known
+  }
+
+  async #open(asked: Asked): Promise<Reader | undefined> {
+    for (const path of pathsOf(asked, this.name)) {
+      const found = await this.source?.(path)
+      if (!found) continue
+      this.#opened.push(found)
+      return found
+    }
+    return undefined
+  }
+
+  /** Closes all files that were opened. */
+  close(): void {
+    const errors: unknown[] = []
+    for (const file of [this.reader, ...this.#opened]) {
+      try {
+        file.close()
+      } catch (error) {
+        errors.push(error)
+      }
+    }
+    if (errors.length > 0) throw errors[0]
+  }
+}
+
+/** Returns the way to find files beside `source`; nothing if there is none. */
+const finder = (source: FileSource, model: Model | undefined): FindSibling | undefined => {
+  if (model) return path => model.beside.get(path)
+  return isUrl(source) ? path => besideUrl(source, path) : undefined
+}
+
+/** Returns the model in a list of files: the one at the path `name`, or the only one. */
+const chosen = (files: Iterable<File>, name: string | undefined): Model => {
+  const all = candidates([...files].map(file => ({ path: file.webkitRelativePath || file.name, file })))
+  const models = name === undefined ? all : all.filter(({ path, model: { file } }) => path === name || file.name === name)
+  const [first, second] = models
+  // What has siblings comes first, and those of a file with shards are known only when that is open.
+  const isOnly = first && (!second || first.model.beside.size > 0 && models.slice(1).every(({ path }) => first.model.beside.has(path.slice(first.path.lastIndexOf('/') + 1))))
+  if (first && isOnly) return first.model
+  const listed = all.slice(0, 5).map(({ path }) => JSON.stringify(path)).join(', ')
+  throw failure(all.length === 0 ? 'the list has no files'
+    : models.length === 0 ? `the list has no file ${JSON.stringify(name)}, but ${listed}`
+      : `the list has ${all.length} models: ${listed}; name one with the option \`name\``)
 }

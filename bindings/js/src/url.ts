@@ -147,7 +147,8 @@ const date = (text: string | null): string | null => {
 /** Checks that a reply has the requested range, and returns the number of its bytes and the size of the file. */
 const admitted = (response: Response, given: string | null, { start, end, first }: Range): { length: number; size: number } => {
   if (response.status === 200) throw failure('the server ignores ranges: it answered with all of the file')
-  if (response.status !== 206) throw failure(`the server answered with status ${response.status}, expected 206`)
+  if ([404, 410].includes(response.status)) throw missing(response.status)
+  if (response.status !== 206) throw unexpected(response.status)
   if ((response.headers.get('content-encoding') ?? 'identity') !== 'identity') {
     throw failure('the server encodes what it sends: ranges of that are not ranges of the file')
   }
@@ -160,6 +161,37 @@ const admitted = (response: Response, given: string | null, { start, end, first 
     throw failure(`the server gave the range ${given}, expected bytes ${start}-${last}`)
   }
   return { length: to + 1 - from, size }
+}
+
+const unexpected = (status: number): ZtenError => failure(`the server answered with status ${status}, expected 206`)
+
+/** The errors of servers that have no such file. */
+const MISSING = new WeakSet<ZtenError>()
+
+const missing = (status: number): ZtenError => {
+  const error = unexpected(status)
+  MISSING.add(error)
+  return error
+}
+
+/** Returns whether `error` says that the server has no such file. */
+export const isMissing = (error: unknown): boolean => error instanceof ZtenError && MISSING.has(error)
+
+/**
+ * Returns the URL of the file at `path`, from the folder of `url` on. Returns `undefined` if `url` has a query, which may be a signature for
+ * that file only.
+ */
+export const besideUrl = (url: URL, path: string): URL | undefined =>
+  url.search ? undefined : new URL(path.split('/').map(encodeURIComponent).join('/'), new URL('.', url))
+
+/** Returns the name of the file of a URL. */
+export const nameOfUrl = ({ pathname }: URL): string => {
+  const name = pathname.slice(pathname.lastIndexOf('/') + 1)
+  try {
+    return decodeURIComponent(name)
+  } catch {
+    return name
+  }
 }
 
 /** Reads the body of a reply, which must have exactly `length` bytes. Memory is at most twice the received bytes, however small the pieces are. */

@@ -9,6 +9,7 @@ import { pathToFileURL } from 'node:url'
 import { crc32 } from 'node:zlib'
 import { browse, corpus, end, json, root, run, test } from './harness.mjs'
 import { serve } from './server.mjs'
+import { several } from './several.mjs'
 import { alone, folder, install } from './setup.mjs'
 
 const { project, files } = install()
@@ -36,7 +37,7 @@ const reports = json('check', '--json', ...copies.map(copy => copy.path))
 const isAsReported = (found, at, name) => assert.deepEqual(found, reports[at], name)
 
 await test('smoke: sizes, and what is packed', () => {
-  for (const [name, limit] of [['zten.wasm', 185_000], ['formats.wasm', 193_000], ['full.wasm', 441_000], ['write.wasm', 242_000]]) {
+  for (const [name, limit] of [['zten.wasm', 185_000], ['formats.wasm', 193_000], ['full.wasm', 450_000], ['write.wasm', 242_000]]) {
     const wasm = join(project, 'node_modules/zten/dist', name)
     // By the command: what is built into Node packs a little less, and differs between processors.
     const size = execFileSync('gzip', ['-9nc', wasm]).length
@@ -557,6 +558,23 @@ await test('written files hold what was given, in each format', async () => {
   }
 })
 
+await test('names of dtypes that other programs use are those of the command', async () => {
+  const two = new Uint16Array([0x3f80, 0xbf80])
+  for (const [name, own, data] of [
+    ['BF16', 'bf16', two], ['bfloat16', 'bf16', two], ['fp16', 'f16', two], ['HALF', 'f16', two], ['float32', 'f32', new Float32Array(2)],
+    ['fp32', 'f32', new Float32Array(2)], ['F8_E4M3', 'f8_e4m3fn', new Uint8Array(2)], ['long', 'i64', new BigInt64Array(2)],
+    ['boolean', 'bool', new Uint8Array(2)], ['c64', 'complex64', new Float32Array(4)],
+  ]) {
+    for (const suffix of ['zt', 'safetensors']) {
+      if (suffix === 'safetensors' && own === 'complex64') continue
+      const [written, wanted] = [await encode(`a.${suffix}`, { w: { data, dtype: name, shape: [2] } }), await encode(`a.${suffix}`, { w: { data, dtype: own, shape: [2] } })]
+      assert.deepEqual(written, wanted, name)
+    }
+  }
+  for (const name of ['f33', '', 'toString', 'bf 16']) await assert.rejects(encode('a.zt', { w: { data: two, dtype: name } }), TypeError)
+  await assert.rejects(encode('a.zt', { w: { data: two, dtype: 'F32' } }), { name: 'TypeError', message: /holds no elements of the dtype f32/ })
+})
+
 await test('written files are those of the command', async () => {
   for (const [from, only, names] of [['types', [], ['types.zt', 'types.safetensors']], ['two', [], ['two.npz']], ['two', ['--only', 'b'], ['two.npy']]]) {
     const path = `${corpus}other/safetensors/accept/${from}.safetensors`
@@ -808,6 +826,8 @@ await test('what a server claims takes no memory', async () => {
   assert.match(report.message, /sent 1048576 bytes, expected 1073741320/)
   assert.ok(pieces > 2 ** 20 && most < 32 << 20, `${most} bytes`)
 })
+
+await several({ open, check, ZtenError })
 
 await test('Chromium: the corpus has the same verdicts, in the page and in a worker', async () => {
   const browser = await browse()

@@ -1,11 +1,11 @@
-/** One object: what the manifest says of it, and what its data shows when asked. */
+/** One tensor: what the manifest says of it, and what its data shows when asked. */
 import { grid, histogram } from './charts.ts'
 import { button, byId, fill, make, prose, spelled } from './dom.ts'
 import { element, grouped, hex, objectState, shape, share, short, size } from './format.ts'
 import { isProblem, parse } from './protocol.ts'
-import type { Component, Detailed, Listed, Validated, Picture, Problem, Statistics, Values } from './protocol.ts'
+import type { Bytes, Component, Detailed, Entries, Listed, Validated, Picture, Problem, Statistics, Values } from './protocol.ts'
 import type { Session } from './session.ts'
-import { values } from './values.ts'
+import { entries, values } from './values.ts'
 
 /** The size in bytes up to which content is read without a click of the user. */
 export const AT_ONCE = 8 << 20
@@ -40,7 +40,7 @@ export class Detail {
     const turn = ++this.shown
     const said = await session.askJson<Detailed | null>('object', [ordinal])
     if (!said || turn !== this.shown) return
-    const [object, own] = said
+    const [object, own, unread] = said
     const picture = make('div', { class: 'picture' })
     const elements = make('div', { class: 'elements-box' })
     const heading = make('h2', { id: 'object-name', tabindex: -1 }, spelled(object.name))
@@ -51,7 +51,11 @@ export class Detail {
         make('span', {}, spelled(object.layout), object.layout_known ? '' : ' (unknown)'),
         make('span', {}, shape(object.shape)),
         object.state !== 'readable' && make('span', {}, objectState(object)),
-        make('span', {}, `object ${ordinal}`)),
+        make('span', {}, `tensor ${ordinal}`)),
+      unread && make('p', { class: 'state' }, make('b', {}, 'Unread: '), 'its bytes are not handed out. ',
+        ...prose(sentence(unread[0])), ' ', ...prose(unread[1])),
+      object.state === 'opaque' && make('p', { class: 'state' }, make('b', {}, 'Opaque: '),
+        'its bytes can be read and verified, but zten does not interpret its elements, so they have no values here.'),
       own.length > 0 && attributes(own),
       picture,
       elements,
@@ -67,28 +71,44 @@ export class Detail {
     await this.pictures(session, ordinal, object, picture, turn)
   }
 
-  /** The elements of a part of a dense object, which can be chosen. */
+  /** The elements of a part of a tensor, or the entries of a sparse one, which can be chosen. */
   private elements(session: Session, ordinal: number, object: Listed, into: HTMLElement): void {
-    const [data] = object.components
-    const dense = object.layout === 'dense' && data && !data.shard && data.dtype_known && data.dtype !== 'f4_e2m1'
+    const { layout, components, state } = object
+    const [data] = components
     const dimensions = object.shape.map(Number)
-    if (!dense || !dimensions.every(size => size > 0 && Number.isSafeInteger(size))) return
-    const bytes = data.encoding === 'raw' ? 0 : weight([data])
+    if (!data || state !== 'readable' || !components.every(({ shard }) => session.has(shard))) return
+    if (!dimensions.every(size => size > 0 && Number.isSafeInteger(size))) return
+    const dense = layout === 'dense' && data.dtype_known
+    const sparse = layout.startsWith('sparse_')
+    const computed = QUANTIZED.includes(layout) || layout.startsWith('gguf.')
+    const packed = data.dtype === 'f4_e2m1'
+    if (!dense && !sparse && !computed) return
+    // Of these, what is shown lies at known places.
+    const sought = data.encoding === 'raw' && (dense && !packed || layout.startsWith('gguf.'))
+    const bytes = sought ? 0 : weight(components)
     const note = make('div')
-    fill(into, values(dimensions, bytes <= AT_ONCE, async ranges => {
+    const ask = async <T extends object>(call: string, ranges: Bytes): Promise<T | undefined> => {
       fill(note)
       const said = await this.page.run('Reading', bytes || null, progress =>
-        session.askJson<Values | Problem>('elements', [ordinal], progress, ranges))
-      if (said && isProblem(said)) this.failed(note, said)
-      return said && 'values' in said ? said.values : undefined
-    }), note)
+        session.askJson<T | Problem>(call, [ordinal], progress, ranges))
+      if (said && isProblem(said)) {
+        this.failed(note, said)
+        return undefined
+      }
+      return said
+    }
+    const about = computed ? 'Dequantized to f32: computed from the codes and scales of the values that are shown.' : ''
+    fill(into, sparse
+      ? entries(dimensions.length, bytes <= AT_ONCE, range => ask<Entries>('entries', range))
+      : values(dimensions, bytes <= AT_ONCE, about, async ranges => (await ask<Values>('elements', ranges))?.values), note)
   }
 
   private async pictures(
     session: Session, ordinal: number, object: Listed, into: HTMLElement, turn: number,
   ): Promise<void> {
     const bytes = weight(object.components)
-    const drawn = object.state === 'readable' && object.layout_known && !object.components.some(({ shard }) => shard) && !object.components.some(component => isPacked(object, component)) && object.shape.length > 0
+    const drawn = object.state === 'readable' && object.layout_known && object.shape.length > 0 &&
+      object.components.every(component => session.has(component.shard) && !isPacked(object, component))
     const draw = async () => {
       const answer = await this.page.run('Drawing', bytes, progress => session.ask('picture', [ordinal], progress))
       if (!answer) return
@@ -158,13 +178,19 @@ export class Detail {
     return make('section', { class: 'component' },
       make('h3', {}, spelled(component.role)),
       make('dl', {}, ...facts(component)),
-      component.shard
-        ? make('p', { class: 'note' }, 'Its bytes are in another file: open that by itself.')
-        : make('div', { class: 'buttons' }, !packed && component.storage !== null && statistics, check, save, verified),
+      !session.has(component.shard)
+        ? make('p', { class: 'note' }, 'Its bytes are in a file that was not found: choose all files of the model together, or its folder.')
+        : object.state !== 'unread' && make('div', { class: 'buttons' }, !packed && component.storage !== null && statistics, check, save, verified),
       packed && make('p', { class: 'note' }, 'Each element packs the codes of several weights, which have no statistics.'),
       result, numbers)
   }
 }
+
+/** The layouts whose values are computed from codes and scales, besides the blocks of GGUF. */
+const QUANTIZED = ['quantized_group', 'zt.quant_group/1', 'zt.mx/1']
+
+/** A sentence with a capital letter, in which no number is left out. */
+const sentence = (text: string): string => `${text[0]?.toUpperCase() ?? ''}${text.slice(1).replaceAll('{}', '…')}`
 
 /** Returns whether the elements of a component are codes that are packed, or blocks of them. */
 const isPacked = ({ layout }: Listed, { role, dtype }: Component): boolean =>
@@ -217,6 +243,6 @@ const table = (said: Statistics): (HTMLElement | null)[] => {
 const download = (data: Blob, role: string, object: string): void => {
   const name = `${object}${role === 'data' ? '' : `.${role}`}`.replace(/[^\w.-]+/g, '_').replace(/^\.+/, '_')
   const url = URL.createObjectURL(data)
-  make('a', { href: url, download: `${name.slice(0, 120) || 'object'}.npy` }).click()
+  make('a', { href: url, download: `${name.slice(0, 120) || 'tensor'}.npy` }).click()
   setTimeout(() => URL.revokeObjectURL(url), 60_000)
 }

@@ -26,7 +26,7 @@ export const rounded = (number: number): string => {
 export const grouped = (number: number): string => number.toLocaleString('en')
 
 export const counted = (number: number, what: string): string =>
-  `${grouped(number)} ${what}${number === 1 ? '' : 's'}`
+  `${grouped(number)} ${number === 1 ? what : what.replace(/y$/, 'ie')}${number === 1 ? '' : 's'}`
 
 export const hex = (offset: number): string => `0x${offset.toString(16)}`
 

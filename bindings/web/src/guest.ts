@@ -1,6 +1,6 @@
-/** An instance of the wasm module, with the file that it serves. */
-import type { Host, Instance } from '../../js/src/instance.ts'
-import type { Bytes } from './protocol.ts'
+/** An instance of the wasm module, with the file that it serves, and the sibling files of that. */
+import type { Asked, Host, Instance } from '../../js/src/instance.ts'
+import type { Bytes, Sibling } from './protocol.ts'
 import { Window, type Opened } from './window.ts'
 
 /** Data is handed to the browser, which may put it on disk, in pieces of this many bytes. */
@@ -14,7 +14,10 @@ export interface Border {
 
 export class Guest implements Host {
   private readonly border: Border
-  private file: Window | undefined
+  /** The file, and its sibling files in the order in which they were asked for; nothing for a missing one. */
+  private files: (Window | undefined)[] = []
+  /** The sibling files that were asked for. */
+  readonly siblings: Sibling[] = []
   private pieces: BlobPart[] = []
   private held = 0
   private failed: unknown
@@ -25,9 +28,9 @@ export class Guest implements Host {
     instance.attach(new WebAssembly.Instance(new WebAssembly.Module(wasm), instance.imports))
   }
 
-  /** Bytes of the file that have been read so far. */
+  /** Bytes of all files that have been read so far. */
   get read(): number {
-    return this.file?.read ?? 0
+    return this.files.reduce((sum, file) => sum + (file?.read ?? 0), 0)
   }
 
   /** Escapes a name. */
@@ -35,16 +38,31 @@ export class Guest implements Host {
     return this.border.instance.call('name', [], new TextEncoder().encode(name))
   }
 
-  /** Opens the file of that name. Returns its description, or the error. */
-  async open(file: Opened, name: string, onRead: () => void): Promise<Bytes> {
-    const window = new Window(file, onRead)
-    this.file = window
+  /** Opens the file of that name, and the sibling files that `find` finds. Returns its description, or the error. */
+  async open(file: Opened, name: string, find: (asked: Asked) => Promise<Opened | undefined>, onRead: () => void): Promise<Bytes> {
+    this.files = [new Window(file, onRead)]
     const { instance } = this.border
-    let answer = instance.begin(window.size, name)
-    for (let needs = instance.needs(); needs; needs = instance.needs()) {
-      answer = instance.supply(await window.later(needs.start, needs.end))
+    let answer = instance.begin(file.reader.size, name)
+    for (let needs = instance.needs(); needs && answer.length === 0; needs = instance.needs()) {
+      if (needs === 'bind') answer = await this.border.ask('bind', [])
+      else if (needs === 'siblings') answer = instance.supplySiblings(await this.sought(instance.siblings(), find, onRead))
+      else answer = instance.supply(await this.window(needs.file).later(needs.start, needs.end))
     }
     return answer.length > 0 ? answer : instance.call('file', [])
+  }
+
+  /** Looks for sibling files, and returns their lengths. */
+  private async sought(
+    all: Asked[], find: (asked: Asked) => Promise<Opened | undefined>, onRead: () => void,
+  ): Promise<(number | undefined)[]> {
+    const lengths: (number | undefined)[] = []
+    for (const asked of all) {
+      const found = await find(asked)
+      this.files.push(found && new Window(found, onRead))
+      this.siblings.push({ name: asked.name, shown: asked.shown, path: found?.path ?? '', size: found?.reader.size ?? null })
+      lengths.push(found?.reader.size)
+    }
+    return lengths
   }
 
   /** Calls an export that answers about the open file, or the part of it that is selected first. */
@@ -60,14 +78,16 @@ export class Guest implements Host {
     return { answer, data }
   }
 
-  /** Bytes of the file. */
-  async bytes(start: number, end: number): Promise<Bytes> {
-    return (await this.window.later(start, end)).slice()
+  /** Bytes of the file, or of the sibling file of that name. */
+  async bytes(start: number, end: number, sibling: string | null): Promise<Bytes> {
+    // No file has the number -1.
+    const number = sibling === null ? 0 : this.siblings.findIndex(({ name }) => name === sibling) + 1 || -1
+    return (await this.window(number).later(start, end)).slice()
   }
 
-  readAt(offset: number, buffer: Uint8Array): boolean {
+  readAt(file: number, offset: number, buffer: Uint8Array): boolean {
     try {
-      buffer.set(this.window.now(offset, offset + buffer.length))
+      buffer.set(this.window(file).now(offset, offset + buffer.length))
       return true
     } catch {
       // The file was changed or removed since it was opened.
@@ -76,14 +96,15 @@ export class Guest implements Host {
   }
 
   /** The same, of a file that may have to be waited for. Why it could not be read is thrown by the call. */
-  readLater(offset: number, buffer: () => Uint8Array, length: number): boolean | Promise<boolean> {
+  readLater(file: number, offset: number, buffer: () => Uint8Array, length: number): boolean | Promise<boolean> {
     const fill = (bytes: Uint8Array) => {
       buffer().set(bytes)
       return true
     }
-    const held = this.window.held(offset, offset + length)
+    const window = this.window(file)
+    const held = window.held(offset, offset + length)
     if (held) return fill(held)
-    return this.window.later(offset, offset + length).then(fill).catch((error: unknown) => {
+    return window.later(offset, offset + length).then(fill).catch((error: unknown) => {
       this.failed = error
       return false
     })
@@ -98,8 +119,9 @@ export class Guest implements Host {
     }
   }
 
-  private get window(): Window {
-    if (!this.file) throw new Error('no file is open')
-    return this.file
+  private window(file: number): Window {
+    const window = this.files[file]
+    if (!window) throw new Error('no such file is open')
+    return window
   }
 }

@@ -7,18 +7,19 @@ const ROW = 16
 const ROWS_BEFORE = 3
 const ROWS_AFTER = 4
 
-/** Reads the bytes and shows them in `into`. */
-export const showBytes = async (into: Element, file: Session, offset: number): Promise<void> => {
+/** Reads bytes of the file, or of the sibling file of that name, and shows them in `into`. */
+export const showBytes = async (into: Element, file: Session, offset: number, sibling: string | null): Promise<void> => {
+  const size = sibling === null ? file.size : file.siblings.find(({ name }) => name === sibling)?.size ?? 0
   const row = offset - (offset % ROW)
   const start = Math.max(0, row - ROWS_BEFORE * ROW)
-  const end = Math.min(file.size, row + (ROWS_AFTER + 1) * ROW)
-  const bytes = await file.bytes(start, end)
+  const end = Math.min(size, row + (ROWS_AFTER + 1) * ROW)
+  const bytes = await file.bytes(start, end, sibling)
   const digits = Math.max(4, end.toString(16).length)
   const lines = make('pre', { class: 'bytes', tabindex: 0, role: 'group' })
   for (let at = start; at < Math.max(end, Math.min(offset + 1, end + 1)); at += ROW) {
     lines.append(line(bytes.subarray(at - start, at - start + ROW), at, offset, digits))
   }
-  const where = offset >= file.size ? 'the end of the file' : `byte ${grouped(offset)} (${hex(offset)})`
+  const where = offset >= size ? 'the end of the file' : `byte ${grouped(offset)} (${hex(offset)})`
   lines.setAttribute('aria-label', `Bytes of the file around ${where}`)
   fill(into, lines, make('p', { class: 'note' }, `Marked: ${where}.`))
 }

@@ -1,4 +1,4 @@
-/** The list of objects: searched, sorted, grouped, of any length. */
+/** The list of tensors: searched, sorted, grouped, of any length. */
 import { button, byId, fill, make, spelled } from './dom.ts'
 import { common, counted, objectKind, shape, size, stored } from './format.ts'
 import { group, lines, natural, only, type Group, type Line } from './tree.ts'
@@ -177,8 +177,8 @@ export class ObjectList {
       this.reveal()
     }
     fill(byId('list-count'), wanted
-      ? `${counted(order.length, 'object')} of ${this.objects.length}`
-      : counted(order.length, 'object'))
+      ? `${counted(order.length, 'tensor')} of ${this.objects.length}`
+      : counted(order.length, 'tensor'))
     this.active = 0
     this.heads()
     this.redraw()
@@ -258,7 +258,7 @@ export class ObjectList {
       row.setAttribute('aria-expanded', String(isOpen))
       row.classList.add('group')
       name.append(make('span', { class: 'twist', 'aria-hidden': 'true' }, isOpen ? '▾' : '▸'), spelled(label))
-      row.append(name, make('span', { class: 'type' }), make('span', { class: 'shape' }, counted(entry.group.objects, 'object')),
+      row.append(name, make('span', { class: 'type' }), make('span', { class: 'shape' }, counted(entry.group.objects, 'tensor')),
         make('span', { class: 'stored' }, size(entry.group.bytes)))
       return row
     }

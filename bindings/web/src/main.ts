@@ -1,19 +1,22 @@
-/** The page: one file at a time. */
+/** The page: one file, or one model in several files, at a time. */
+import { LISTED, candidates, type Candidate, type Chosen } from '../../js/src/models.ts'
 import { AT_ONCE, Detail, attributes, type Run } from './detail.ts'
+import { dropped, picked } from './choice.ts'
 import { button, byId, fill } from './dom.ts'
+import { FileList } from './files.ts'
 import { counted, grouped, size } from './format.ts'
 import { ObjectList } from './list.ts'
 import { FileMap } from './map.ts'
 import { isProblem, parse } from './protocol.ts'
 import type { Validated, Listed, Problem, Subject, Summary } from './protocol.ts'
-import { regions } from './regions.ts'
+import { regions, siblingRegions } from './regions.ts'
 import { Session, Stopped } from './session.ts'
-import { HEADINGS, Verdict, headerOf, isOfWhole } from './verdict.ts'
+import { Verdict, fileOf, headerOf, headingOf, isOfWhole } from './verdict.ts'
 
 /** A small file, in Base64. */
 declare const SAMPLE: string
 
-/** Objects that are asked for at a time, and in all. */
+/** Tensors that are asked for at a time, and in all. */
 const PAGE = 5000
 const MOST = 500_000
 
@@ -75,8 +78,12 @@ const reject = async (problem: Problem, opened: boolean) => {
   const { manifest_start: start, manifest_end: end, offset, ordinal } = problem
   const manifest = typeof start === 'number' && typeof end === 'number' ? { start, end } : null
   map.show({
-    regions: regions(here.size, manifest, opened && summary ? { objects, summary } : null, summary ? !summary.generation : problem.format !== 'ztensor'), objects, length: here.size,
-    marked: isOfWhole(problem) ? null : offset ?? null, broken: opened ? ordinal ?? null : null,
+    regions: [
+      ...regions(here.size, manifest, opened && summary ? { objects, summary } : null, summary ? !summary.generation : problem.format !== 'ztensor'),
+      ...opened ? siblingRegions(here.size, here.siblings, objects) : [],
+    ],
+    objects, length: opened ? here.total : here.size,
+    marked: isOfWhole(problem) || fileOf(problem) !== null ? null : offset ?? null, broken: opened ? ordinal ?? null : null,
   })
   try {
     await verdict.problem(name, here, problem)
@@ -85,7 +92,7 @@ const reject = async (problem: Problem, opened: boolean) => {
     if (!(error instanceof Stopped)) say(message(error))
     return
   }
-  say(`${HEADINGS[problem.verdict][1].split(':')[0]}: ${problem.sentence}`)
+  say(`${headingOf(problem)[1].split(':')[0]}: ${problem.sentence}`)
 }
 
 const validateAll = async () => {
@@ -105,8 +112,9 @@ const validateAll = async () => {
 export const take = async (subject: Subject, called: string): Promise<void> => {
   session?.close()
   const here: Session = new Session(subject, called, read => {
-    const again = read > here.size ? ', some of which have been read more than once' : ''
-    fill(byId('read'), `Bytes read: ${grouped(read)}. The file has ${counted(here.size, 'byte')}${again}.`)
+    const again = read > here.total ? ', some of which have been read more than once' : ''
+    const has = here.siblings.some(({ size }) => size !== null) ? 'The files have' : 'The file has'
+    fill(byId('read'), `Bytes read: ${grouped(read)}. ${has} ${counted(here.total, 'byte')}${again}.`)
     byId('read').dataset.read = String(read)
   })
   session = here
@@ -151,10 +159,17 @@ const opens = async (here: Session, known: Summary) => {
     objects.push(...more)
   }
   const manifest = { start: known.manifest_start, end: known.manifest_end }
-  map.show({ regions: regions(here.size, manifest, { objects, summary: known }), objects, length: here.size, marked: null, broken: null })
+  map.show({
+    regions: [...regions(here.size, manifest, { objects, summary: known }), ...siblingRegions(here.size, here.siblings, objects)],
+    objects, length: here.total, marked: null, broken: null,
+  })
   byId('objects').hidden = false
   list.show(objects)
-  fill(byId('list-note'), known.totals.objects > most && `Only the first ${grouped(most)} objects are listed.`)
+  const [opaque, unread] = ['opaque', 'unread'].map(state => objects.filter(object => object.state === state).length)
+  fill(byId('list-note'),
+    known.totals.objects > most && `Only the first ${grouped(most)} tensors are listed. `,
+    !!opaque && `${counted(opaque, 'tensor')} ${opaque === 1 ? 'is' : 'are'} opaque: the bytes are read, and not interpreted. `,
+    !!unread && `${counted(unread, 'tensor')} ${unread === 1 ? 'is' : 'are'} unread: the rule beside the name says why.`)
   byId('file-attributes').hidden = known.attributes.length === 0
   fill(byId('file-attributes'), known.attributes.length > 0 && attributes(known.attributes))
   if (known.totals.stored <= AT_ONCE) await validateAll()
@@ -176,12 +191,28 @@ const stop = async () => {
   }
 }
 
-const picker = byId('file') as HTMLInputElement
-picker.addEventListener('change', () => {
-  const file = picker.files?.[0]
-  if (file) void take(file, file.name)
-  picker.value = ''
-})
+/** Files of which one is shown. */
+export const files = new FileList(({ path, model }) => void take(model, path))
+
+/** Opens what was chosen: the only model, or the first, and a list of all. */
+const choose = (chosen: Chosen[]) => {
+  const all: Candidate[] = candidates(chosen)
+  const [first] = all
+  if (!first) {
+    say('There is no file in it')
+    return
+  }
+  files.show(all.length > 1 ? all : [], all.length >= LISTED)
+  void take(first.model, first.path)
+}
+
+for (const id of ['file', 'folder']) {
+  const picker = byId(id) as HTMLInputElement
+  picker.addEventListener('change', () => {
+    choose(picked(picker.files ?? []))
+    picker.value = ''
+  })
+}
 document.addEventListener('dragover', event => {
   event.preventDefault()
   document.body.classList.add('dragging')
@@ -192,8 +223,7 @@ document.addEventListener('dragleave', event => {
 document.addEventListener('drop', event => {
   event.preventDefault()
   document.body.classList.remove('dragging')
-  const file = event.dataTransfer?.files[0]
-  if (file) void take(file, file.name)
+  if (event.dataTransfer) void dropped(event.dataTransfer).then(choose, error => say(message(error)))
 })
 document.addEventListener('keydown', event => {
   if (event.key === 'Escape') void stop()
@@ -201,5 +231,5 @@ document.addEventListener('keydown', event => {
 byId('stop').addEventListener('click', () => void stop())
 byId('sample').addEventListener('click', () => {
   const bytes = Uint8Array.from(atob(SAMPLE), c => c.charCodeAt(0))
-  void take(new File([bytes], 'sample.zt'), 'sample.zt')
+  choose([{ path: 'sample.zt', file: new File([bytes], 'sample.zt') }])
 })

@@ -1,4 +1,4 @@
-/** The file as one bar, to scale. */
+/** The file and its sibling files as one bar, to scale. */
 import { byId, fill, make, spelled } from './dom.ts'
 import { grouped, size } from './format.ts'
 import { regionAt, type Kind, type Region } from './regions.ts'
@@ -104,8 +104,9 @@ export class FileMap {
       fill(this.caption,
         make('b', {}, NAMES[region.kind]),
         object && make('span', {}, ' of ', spelled(object.name), ' / ', spelled(region.role ?? '')),
-        ` · bytes ${grouped(region.start)} to ${grouped(region.end)} · ${size(region.end - region.start)}`)
-    } else fill(this.caption, object && make('span', {}, spelled(object.name), ' has no bytes in this file'))
+        region.file !== undefined && make('span', {}, ' in ', spelled(region.file)),
+        ` · bytes ${grouped(region.start - (region.base ?? 0))} to ${grouped(region.end - (region.base ?? 0))} · ${size(region.end - region.start)}`)
+    } else fill(this.caption, object && make('span', {}, spelled(object.name), ' has no bytes in these files'))
     this.canvas.setAttribute('aria-valuenow', String(this.reached))
     if (under === undefined && listed === undefined) this.canvas.setAttribute('aria-valuetext', this.caption.textContent ?? '')
     this.draw()

@@ -3,6 +3,6 @@ import { fileWay } from './file.ts'
 import { serve } from './worker.ts'
 
 serve(({ subject }) => {
-  if (subject instanceof File) return fileWay(subject)
+  if ('file' in subject) return fileWay(subject)
   throw new Error('this page reads files only')
 })

@@ -3,4 +3,4 @@ import { fileWay } from './file.ts'
 import { urlWay } from './url.ts'
 import { serve } from './worker.ts'
 
-serve(({ subject, before }) => subject instanceof File ? fileWay(subject) : urlWay(subject.url, before))
+serve(({ subject, before }) => 'file' in subject ? fileWay(subject) : urlWay(subject.url, before))

@@ -1,7 +1,7 @@
 /** The field for an address, which only the page that may read addresses has. */
 import { Address } from './address.ts'
 import { byId, fill } from './dom.ts'
-import { take } from './main.ts'
+import { files, take } from './main.ts'
 
 const field = byId('url') as HTMLInputElement
 const note = byId('url-note')
@@ -14,6 +14,7 @@ byId('address').addEventListener('submit', event => {
     return
   }
   fill(note)
+  files.show([], false)
   void take({ url: address.url }, address.shown)
 })
 

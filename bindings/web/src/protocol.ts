@@ -1,4 +1,5 @@
 /** The answers of the guest, as JSON; texts of the file come escaped. */
+import type { Model } from '../../js/src/models.ts'
 import type { Version } from '../../js/src/url.ts'
 
 export interface Problem {
@@ -42,6 +43,21 @@ export interface Summary {
   manifest_start: number
   manifest_end: number
   attributes: [string, string][]
+  notes: Note[]
+  /** The names of the first values that are left out, and the number of all names. */
+  left_out: [string[], number]
+}
+
+/** A note on a valid file. */
+export interface Note {
+  rule: string | null
+  sentence: string
+  object: string | null
+  shard: string | null
+  offset: number | null
+  /** The number of other places with the same note. */
+  more: number
+  advice: string | null
 }
 
 export interface Validated {
@@ -66,7 +82,7 @@ export interface Component {
   shard: string | null
 }
 
-/** An object, as `docs/json.md` has it. */
+/** A tensor, as `docs/json.md` has it. */
 export interface Listed {
   name: string
   layout: string
@@ -79,8 +95,8 @@ export interface Listed {
   components: Component[]
 }
 
-/** An object, and its attributes in diagnostic notation. */
-export type Detailed = [Listed, [string, string][]]
+/** A tensor, its attributes in diagnostic notation, and why it is not read, with the advice. */
+export type Detailed = [Listed, [string, string][], [string, string] | null]
 
 export interface Statistics {
   statistics: {
@@ -114,8 +130,26 @@ export interface Values {
   values: string[]
 }
 
-/** A file, or the address of one. */
-export type Subject = File | { url: string }
+/** Entries of a sparse tensor. */
+export interface Entries {
+  total: number
+  coordinates: (number | string)[][]
+  values: string[]
+}
+
+/** A file with the files beside it, or the address of one. */
+export type Subject = Model | { url: string }
+
+/** A sibling file that a file names. */
+export interface Sibling {
+  name: string
+  /** The name for display. */
+  shown: string
+  /** Where it was found, from the folder of the file on; empty if it was not. */
+  path: string
+  /** Its size; null if it was not found. */
+  size: number | null
+}
 
 /** Facts about a file once it can be read. */
 export interface Known {
@@ -135,10 +169,11 @@ export interface Start {
 }
 
 /** A question to the worker: an export of the guest and its arguments, after a selection if one comes with it, or bytes of the file. */
-export type Request = { id: number } & ({ call: string; args: number[]; selection?: Bytes } | { start: number; end: number })
+export type Request = { id: number } & ({ call: string; args: number[]; selection?: Bytes } | { start: number; end: number; sibling: string | null })
 
 export type Reply =
   | { known: Known }
+  | { siblings: Sibling[] }
   | { id: number; progress: number }
   | { id: number; read: number; answer: ArrayBuffer; data: Blob | null }
   | { id: number; failed: string }

@@ -1,5 +1,5 @@
-/** The regions that a file consists of. */
-import type { Listed, Summary } from './protocol.ts'
+/** The regions that a file and its sibling files consist of. */
+import type { Listed, Sibling, Summary } from './protocol.ts'
 
 export type Kind = 'header' | 'blob' | 'padding' | 'manifest' | 'footer' | 'unknown'
 
@@ -10,6 +10,9 @@ export interface Region {
   /** The object that a blob is of, and its role. */
   object?: number
   role?: string
+  /** The sibling file that has the region, and where that begins among all files. */
+  file?: string
+  base?: number
 }
 
 /** The bytes of the magic at the start of a zTensor file. */
@@ -48,6 +51,35 @@ export const regions = (
   }
   const last = !manifest ? 'unknown' : other ? gap : 'footer'
   add({ kind: last, start: length, end: length }, last)
+  return found
+}
+
+/** The regions of sibling files, which lie behind the file of `length` bytes, one after the other. */
+export const siblingRegions = (length: number, siblings: Sibling[], objects: Listed[]): Region[] => {
+  const blobs = new Map<string, Region[]>()
+  objects.forEach(({ components }, object) => {
+    for (const { offset, length, role, shard } of components) {
+      if (length === 0 || shard === null) continue
+      const own = blobs.get(shard) ?? []
+      blobs.set(shard, own)
+      own.push({ kind: 'blob', start: offset, end: offset + length, object, role })
+    }
+  })
+  const found: Region[] = []
+  let base = length
+  for (const { shown: file, size } of siblings) {
+    if (size === null) continue
+    const place = { file, base }
+    let covered = 0
+    const add = ({ start, end, ...rest }: Region) => found.push({ ...rest, ...place, start: base + start, end: base + end })
+    for (const region of (blobs.get(file) ?? []).sort((one, next) => one.start - next.start)) {
+      if (region.start > covered) add({ kind: covered === 0 ? 'header' : 'padding', start: covered, end: region.start })
+      add(region)
+      covered = Math.max(covered, region.end)
+    }
+    if (size > covered) add({ kind: covered === 0 ? 'header' : 'padding', start: covered, end: size })
+    base += size
+  }
   return found
 }
 

@@ -1,7 +1,7 @@
 /** A file and the worker that holds it open; stopping the work means starting the worker anew. */
 import { unpack85 } from './digits.ts'
 import { parse } from './protocol.ts'
-import type { Bytes, Known, Reply, Request, Start, Subject } from './protocol.ts'
+import type { Bytes, Known, Reply, Request, Sibling, Start, Subject } from './protocol.ts'
 
 declare const WORKER: string
 /** The module, compressed, in digits of base 85. */
@@ -37,6 +37,8 @@ export class Session {
   private now = 0
   private known: Known | undefined
   private opened = false
+  /** The sibling files that the file names. */
+  siblings: Sibling[] = []
 
   /** `name` is what the file is called; `onRead` is told how many of its bytes have been read. */
   constructor(
@@ -46,6 +48,16 @@ export class Session {
   /** Bytes of the file. */
   get size(): number {
     return this.known?.size ?? 0
+  }
+
+  /** Bytes of the file and of the sibling files that were found. */
+  get total(): number {
+    return this.siblings.reduce((sum, { size }) => sum + (size ?? 0), this.size)
+  }
+
+  /** Returns whether bytes of the file, or of the sibling file that is shown by that name, can be read. */
+  has(sibling: string | null): boolean {
+    return sibling === null || this.siblings.some(({ shown, size }) => shown === sibling && size !== null)
   }
 
   /** Opens the file. Returns its description, or the error, after `onName` got its escaped name. */
@@ -75,9 +87,9 @@ export class Session {
     return this.request(id => ({ id, call, args, ...(selection && { selection }) }), onProgress)
   }
 
-  /** Bytes of the file. */
-  async bytes(start: number, end: number): Promise<Uint8Array> {
-    const { bytes } = await this.request(id => ({ id, start, end }), () => {})
+  /** Bytes of the file, or of the sibling file of that name. */
+  async bytes(start: number, end: number, sibling: string | null): Promise<Uint8Array> {
+    const { bytes } = await this.request(id => ({ id, start, end, sibling }), () => {})
     return new Uint8Array(bytes)
   }
 
@@ -121,6 +133,10 @@ export class Session {
   private take(reply: Reply): void {
     if ('known' in reply) {
       this.known = reply.known
+      return
+    }
+    if ('siblings' in reply) {
+      this.siblings = reply.siblings
       return
     }
     const pending = this.pending.get(reply.id)

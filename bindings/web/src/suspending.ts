@@ -5,10 +5,10 @@ import { Instance, type Host } from '../../js/src/instance.ts'
 /** A host that may have to wait for what it reads. */
 export interface WaitingHost extends Host {
   /** Fills a buffer, which is there when the bytes are: whether it could. */
-  readLater(offset: number, buffer: () => Uint8Array, length: number): boolean | Promise<boolean>
+  readLater(file: number, offset: number, buffer: () => Uint8Array, length: number): boolean | Promise<boolean>
 }
 
-type ReadAt = (offset: bigint, buffer: number, length: number) => number | Promise<number>
+type ReadAt = (file: number, offset: bigint, buffer: number, length: number) => number | Promise<number>
 
 /** JavaScript Promise Integration of WebAssembly. */
 interface Suspension {
@@ -24,8 +24,8 @@ export class SuspendingInstance extends Instance {
     if (!Suspending) {
       throw failure('this browser cannot suspend WebAssembly, which reading from an address needs; save the file and pick it')
     }
-    const readAt: ReadAt = (offset, buffer, length) => {
-      const read = host.readLater(Number(offset), () => this.memory(buffer, length), length >>> 0)
+    const readAt: ReadAt = (file, offset, buffer, length) => {
+      const read = host.readLater(file, Number(offset), () => this.memory(buffer, length), length >>> 0)
       return read instanceof Promise ? read.then(Number) : Number(read)
     }
     this.imports.host!.read_at = new Suspending(readAt)

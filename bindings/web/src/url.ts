@@ -1,9 +1,11 @@
 /** Reading a file from a server: by ranges, as the package for JavaScript does it. */
 import { failure } from '../../js/src/errors.ts'
+import { pathsOf } from '../../js/src/instance.ts'
 import { ofSource } from '../../js/src/sources.ts'
-import { ofUrl } from '../../js/src/url.ts'
+import { besideUrl, isMissing, nameOfUrl, ofUrl, type Version } from '../../js/src/url.ts'
 import type { Known } from './protocol.ts'
 import { SuspendingInstance } from './suspending.ts'
+import type { Opened } from './window.ts'
 import type { Way } from './worker.ts'
 
 /** Bytes that are asked for at a time, at least: a request costs more than they do. */
@@ -15,13 +17,29 @@ export const urlWay = (address: string, before: Known | undefined): Way => ({
     return { instance, ask: (name, args) => instance.callLater(name, args) }
   },
   open: async () => {
-    const source = await ofUrl(new URL(address), { fetch: quiet }, { head: LEAST, version: before?.version })
-    return {
-      file: { reader: ofSource(source), head: source.head, least: LEAST },
-      known: { size: source.size, version: source.version },
+    const { file, version } = await opened(new URL(address), '', before?.version)
+    return { file, known: { size: file.reader.size, version } }
+  },
+  find: async asked => {
+    const url = new URL(address)
+    for (const path of pathsOf(asked, nameOfUrl(url))) {
+      const beside = besideUrl(url, path)
+      if (!beside) continue
+      try {
+        return (await opened(beside, path)).file
+      } catch (error) {
+        if (!isMissing(error)) throw error
+      }
     }
+    return undefined
   },
 })
+
+/** Opens a file of a server, and rejects another version than `expected`. */
+const opened = async (url: URL, path: string, expected?: Version): Promise<{ file: Opened; version: Version }> => {
+  const source = await ofUrl(url, { fetch: quiet }, { head: LEAST, version: expected })
+  return { file: { path, reader: ofSource(source), head: source.head, least: LEAST }, version: source.version }
+}
 
 /** Fetches without saying where from. */
 const quiet: typeof fetch = async (input, init) => {

@@ -1,7 +1,7 @@
-/** The elements of a part of a dense array, which is given as in NumPy: `0, :8, -1`. */
+/** The elements of a part of a tensor, which is given as in NumPy: `0, :8, -1`. */
 import { button, fill, make } from './dom.ts'
-import { grouped } from './format.ts'
-import type { Bytes } from './protocol.ts'
+import { counted, grouped } from './format.ts'
+import type { Bytes, Entries } from './protocol.ts'
 
 /** Elements that are shown at a time, at most: `bindings/js/wasm/src/page/values.rs`. */
 const MOST = 1024
@@ -47,28 +47,72 @@ const firstPart = (shape: number[]): string =>
 
 /** A field for a slice, and the elements that it selects. `ask` gets them; nothing comes back if that failed, which is shown elsewhere. */
 export const values = (
-  shape: number[], atOnce: boolean, ask: (ranges: Bytes) => Promise<string[] | undefined>,
+  shape: number[], atOnce: boolean, about: string, ask: (ranges: Bytes) => Promise<string[] | undefined>,
 ): HTMLElement => {
-  const field = make('input', { type: 'text', id: 'slice', value: firstPart(shape), spellcheck: 'false', autocomplete: 'off', 'aria-describedby': 'slice-note' })
+  const view = selection('Values of', firstPart(shape), 'Values', async typed => {
+    const parts = parsePart(typed, shape)
+    if (typeof parts === 'string') return parts
+    const found = await ask(new Uint8Array(BigUint64Array.from(parts.flatMap(({ start, end }) => [BigInt(start), BigInt(end)])).buffer))
+    return found && [table(parts, found), about]
+  })
+  if (shape.length === 0) view.field.hidden = true
+  if (atOnce) void view.show()
+  return view.box
+}
+
+/** Entries that are shown at first. */
+const LISTED = 64
+
+/** A field for a range of the entries of a sparse tensor, and their coordinates and values. `ask` gets them. */
+export const entries = (rank: number, atOnce: boolean, ask: (range: Bytes) => Promise<Entries | undefined>): HTMLElement => {
+  let total = MOST
+  const view = selection('Entries', `0:${LISTED}`, 'Entries', async typed => {
+    const parts = parsePart(typed, [total])
+    if (typeof parts === 'string') return parts
+    const { start, end } = parts[0] ?? { start: 0, end: 0 }
+    const found = await ask(new Uint8Array(BigUint64Array.of(BigInt(start), BigInt(end)).buffer))
+    if (!found) return undefined
+    total = found.total
+    const heads = rank === 2 ? ['row', 'column'] : Array.from({ length: rank }, (_, at) => `index ${at}`)
+    const rows = found.values.map((value, at) => make('tr', {}, make('th', { scope: 'row' }, grouped(start + at)),
+      ...(found.coordinates[at] ?? []).map(index => make('td', {}, String(index))), make('td', {}, value)))
+    const shown = found.values.length
+    return [
+      make('table', { class: 'elements' },
+        make('thead', {}, make('tr', {}, make('td'), ...[...heads, 'value'].map(head => make('th', { scope: 'col' }, head)))),
+        make('tbody', {}, ...rows)),
+      shown === total ? `${counted(total, 'entry')}; all other elements are 0.`
+        : `${grouped(shown)} of ${counted(total, 'entry')}; all elements without an entry are 0.`,
+    ]
+  })
+  if (atOnce) void view.show()
+  return view.box
+}
+
+/** A field, a button, and what they show: `show` returns what is wrong with the text, or a table with a note. */
+const selection = (
+  label: string, first: string, region: string, shown: (typed: string) => Promise<string | [HTMLElement, string] | undefined>,
+): { box: HTMLElement; show: () => Promise<void>; field: HTMLInputElement } => {
+  const field = make('input', { type: 'text', id: 'slice', value: first, spellcheck: 'false', autocomplete: 'off', 'aria-describedby': 'slice-note' })
   const note = make('p', { class: 'note', id: 'slice-note', role: 'status' })
-  const into = make('div', { class: 'table', tabindex: 0, role: 'region', 'aria-label': 'Values' })
+  const into = make('div', { class: 'table', tabindex: 0, role: 'region', 'aria-label': region })
   into.hidden = true
   const show = async () => {
-    const parts = parsePart(field.value, shape)
-    fill(note, typeof parts === 'string' && `${parts[0]?.toUpperCase()}${parts.slice(1)}.`)
-    if (typeof parts === 'string') return
-    const found = await ask(new Uint8Array(BigUint64Array.from(parts.flatMap(({ start, end }) => [BigInt(start), BigInt(end)])).buffer))
+    const found = await shown(field.value)
+    if (typeof found === 'string') {
+      fill(note, `${found[0]?.toUpperCase()}${found.slice(1)}.`)
+      return
+    }
+    fill(note, found?.[1])
     into.hidden = !found
-    if (found) fill(into, table(parts, found))
+    if (found) fill(into, found[0])
   }
-  const form = make('form', { class: 'slice' }, make('label', { for: 'slice' }, 'Values of'), field, button('Show', () => void show()))
+  const form = make('form', { class: 'slice' }, make('label', { for: 'slice' }, label), field, button('Show', () => void show()))
   form.addEventListener('submit', event => {
     event.preventDefault()
     void show()
   })
-  if (shape.length === 0) for (const child of [...form.children].slice(1, 2)) (child as HTMLElement).hidden = true
-  if (atOnce) void show()
-  return make('div', { class: 'values' }, form, note, into)
+  return { box: make('div', { class: 'values' }, form, note, into), show, field }
 }
 
 /** The last dimension of which several indices are selected lies across, all others down. */

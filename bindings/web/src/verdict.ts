@@ -7,7 +7,7 @@ import type { Session } from './session.ts'
 
 const MARKS = { valid: '✓', bad: '✗', unsure: '?', plain: '…' }
 
-export const HEADINGS: Record<Problem['verdict'], [keyof typeof MARKS, string]> = {
+const HEADINGS: Record<Problem['verdict'], [keyof typeof MARKS, string]> = {
   invalid: ['bad', 'Invalid: this file breaks a rule of its format'],
   unsupported: ['unsure', 'Unsupported: this file may be valid, but cannot be validated here'],
   limit: ['unsure', 'Limit exceeded: this file may be valid, but is larger than a limit allows'],
@@ -21,28 +21,41 @@ const SOURCES = {
   fault: 'a published fault of readers that trust such a file',
 }
 
-const OTHER: typeof HEADINGS[Problem['verdict']] = ['unsure', 'Not validated: this file refers to others, which this page cannot open']
+const MISSING: typeof HEADINGS[Problem['verdict']] = ['unsure', 'Not validated: files of this model are missing']
 
 /** Rules whose headings say more than their verdicts do. */
-const OWN: Record<string, typeof OTHER> = {
+const OWN: Record<string, typeof MISSING> = {
   'header-magic': ['bad', 'Unknown format: this is no tensor file that can be read, or its first bytes are damaged'],
   'format-unknown': ['unsure', 'Unknown format: this is no tensor file that can be read'],
-  'index-file': OTHER,
-  'gguf-split-file': OTHER,
+  'index-file': MISSING,
+  'gguf-split-file': MISSING,
+  'unsupported-shard': MISSING,
 }
+
+const TOGETHER = 'Choose all files of the model together, or pick or drop its folder. `zten check` finds them by itself.'
 
 /** Advice for this page in the place of that for the command. */
 const ADVICE: Record<string, string> = {
   'header-magic': 'Formats that are read: zTensor, safetensors, GGUF, .npy, .npz and PyTorch (.pt). Convert a file of another format with the program that wrote it.',
   'format-unknown': 'Formats that are read: zTensor, safetensors, GGUF, .npy, .npz and PyTorch (.pt). Convert a file of another format with the program that wrote it.',
-  'index-file': 'Open the files that the index refers to, one by one. To check them together, run `zten check` on the index.',
-  'gguf-split-file': 'This page cannot check a model in several files. Run `zten check` on the first of them, in the folder that holds all.',
+  'index-file': TOGETHER,
+  'gguf-split-file': TOGETHER,
+  'unsupported-shard': TOGETHER,
 }
 
 /** Rules on all bytes of something: the place is where that begins. */
 const WHOLE = ['digest-mismatch', 'shard-digest']
 
 export const isOfWhole = ({ rule }: Problem): boolean => rule !== null && WHOLE.includes(rule)
+
+/**
+ * Returns the name of the sibling file that has the byte of a problem; null for the file itself. A zTensor file lists its shards, and a
+ * problem of a shard as a whole is at its place in that list.
+ */
+export const fileOf = ({ shard, generation, part }: Problem): string | null => generation !== null && part === null ? null : shard
+
+/** The mark and the heading of a problem. */
+export const headingOf = ({ rule, verdict }: Problem): [keyof typeof MARKS, string] => OWN[rule ?? ''] ?? HEADINGS[verdict]
 
 export class Verdict {
   private readonly box = byId('verdict')
@@ -70,27 +83,28 @@ export class Verdict {
       totals(summary),
       make('p', { class: 'facts' },
         make('span', {}, summary.generation ? `zTensor ${summary.generation}` : summary.format, summary.version && ` (version ${summary.version})`),
-        make('span', {}, counted(summary.totals.objects, summary.generation ? 'object' : 'tensor')),
+        make('span', {}, counted(summary.totals.objects, 'tensor')),
         make('span', {}, counted(summary.totals.components, 'component')),
         make('span', {}, `${size(summary.totals.stored)} of data`),
-        make('span', {}, `${size(file.size)} in all`)))
+        make('span', {}, `${size(file.total)} in all`)),
+      siblings(file, true),
+      notes(summary))
   }
 
   async problem(name: string, file: Session, problem: Problem): Promise<void> {
-    const [mark, heading] = OWN[problem.rule ?? ''] ?? HEADINGS[problem.verdict]
+    const [mark, heading] = headingOf(problem)
     const { rule, clause, holds, source, why, advice, offset } = problem
     this.head(mark, heading,
       make('p', { class: 'file' }, spelled(name)),
-      ...OTHER === OWN[rule ?? '']
-        ? [make('p', { class: 'sentence' }, 'it refers to ', spelled(problem.shard ?? 'other files'))]
-        : [make('p', { class: 'sentence' }, ...prose(problem.sentence)), place(problem)],
+      make('p', { class: 'sentence' }, ...prose(problem.sentence)), heading !== MISSING[1] && place(problem, file),
       rule ? make('dl', {},
         row('rule', make('code', { id: 'rule' }, rule)),
-        OTHER !== OWN[rule] && row('requires', ...prose(holds ?? '')),
-        OTHER !== OWN[rule] && row('clause', `${clause}${source ? ` – ${SOURCES[source]}${why && `: ${why}`}` : ''}`),
-        row('what to do', ...prose(ADVICE[rule] ?? advice ?? ''))) : null)
+        row('requires', ...prose(holds ?? '')),
+        row('clause', `${clause}${source ? ` – ${SOURCES[source]}${why && `: ${why}`}` : ''}`),
+        row('what to do', ...prose(ADVICE[rule] ?? advice ?? ''))) : null,
+      siblings(file, false))
     if (offset === null || offset === undefined) {
-      if (rule && problem.verdict === 'invalid' && OTHER !== OWN[rule]) fill(this.bytes, make('p', { class: 'note' }, 'No byte of the file shows it: it is in compressed content, or concerns the file as a whole.'))
+      if (rule && problem.verdict === 'invalid' && MISSING !== OWN[rule]) fill(this.bytes, make('p', { class: 'note' }, 'No byte of the file shows it: it is in compressed content, or concerns the file as a whole.'))
       return
     }
     if (isOfWhole(problem)) {
@@ -98,12 +112,47 @@ export class Verdict {
         'A digest covers all bytes: at least one of them has changed, and the digest cannot tell which.'))
       return
     }
-    await showBytes(this.bytes, file, offset)
+    const own = fileOf(problem)
+    if (file.siblings.some(({ name, size }) => name === own && size === null)) return
+    await showBytes(this.bytes, file, offset, own)
   }
 }
 
 const row = (name: string, ...value: Child[]): HTMLElement =>
   make('div', {}, make('dt', {}, name), make('dd', {}, ...value))
+
+/** The other files of a model: those that are missing are named first, with `advice` if nothing else has given it. */
+const siblings = ({ siblings: all }: Session, advice: boolean): HTMLElement | null => {
+  if (all.length === 0) return null
+  const missing = all.filter(({ size }) => size === null)
+  const files = [...missing, ...all.filter(({ size }) => size !== null)]
+  return make('details', { class: 'siblings', open: missing.length > 0 },
+    make('summary', {}, `${counted(all.length, 'other file')} of this model`, missing.length > 0 && `, ${grouped(missing.length)} missing`),
+    advice && missing.length > 0 && make('p', { class: 'note' }, ...prose(TOGETHER)),
+    make('ul', {}, ...files.slice(0, NAMED).map(({ shown, size: bytes }) => make('li', bytes === null ? { class: 'missing' } : {},
+      spelled(shown), make('span', {}, bytes === null ? 'missing' : size(bytes))))),
+    files.length > NAMED && make('p', { class: 'note' }, `And ${grouped(files.length - NAMED)} more.`))
+}
+
+/** Files, notes and left-out values that are listed, at most. */
+const NAMED = 200
+
+/** What was noticed of a valid file. */
+const notes = ({ notes: all, left_out: [names, count] }: Summary): HTMLElement | null => all.length === 0 ? null
+  : make('details', { class: 'notes', open: true },
+    make('summary', {}, counted(all.length, 'note')),
+    make('ul', {}, ...all.slice(0, NAMED).map(({ rule, sentence, object, shard, offset, more, advice }) => make('li', {},
+      make('p', {}, make('b', {}, ...prose(`${sentence[0]?.toUpperCase() ?? ''}${sentence.slice(1)}`)),
+        object !== null && make('span', {}, ' In ', spelled(object), '.'),
+        shard !== null && make('span', {}, ' In the file ', spelled(shard), '.'),
+        offset !== null && ` At byte ${grouped(offset)}.`,
+        more > 0 && ` And ${counted(more, 'other place')}.`),
+      advice && make('p', {}, ...prose(advice)),
+      rule !== null && make('p', { class: 'note' }, 'rule ', make('code', {}, rule)),
+      rule === 'torch-left-out' && names.length > 0 && make('details', {},
+        make('summary', {}, `${counted(count, 'left-out value')}`),
+        make('ul', { class: 'left-out' }, ...names.map(name => make('li', {}, spelled(name)))),
+        count > names.length && make('p', { class: 'note' }, `And ${grouped(count - names.length)} more.`))))))
 
 /** The word for what is read first. */
 export const headerOf = ({ generation }: Summary): string => generation ? 'manifest' : 'header'
@@ -120,12 +169,13 @@ const totals = ({ totals: { parameters, dtypes, stored } }: Summary): HTMLElemen
 const percent = (part: number): string => part < 0.01 ? '< 1 %' : part > 0.99 ? '> 99 %' : `${Math.round(100 * part)} %`
 
 /** The place of a problem: object, component, byte. */
-const place = (problem: Problem): HTMLElement => {
+const place = (problem: Problem, file: Session): HTMLElement => {
   const { object_shown: object, ordinal, component_shown: component, part, offset, manifest_start: start, manifest_end: end } = problem
   const text = make('p', { class: 'place' })
   const known = (value: unknown) => value !== null && value !== undefined
-  if (problem.shard) text.append('in the file ', spelled(problem.shard), ' ')
-  if (known(ordinal)) text.append('in ', typeof object === 'string' ? spelled(object) : `object ${ordinal}`)
+  const shard = file.siblings.find(({ name }) => name === problem.shard)?.shown ?? problem.shard
+  if (shard) text.append('in the file ', spelled(shard), ' ')
+  if (known(ordinal)) text.append('in ', typeof object === 'string' ? spelled(object) : `tensor ${ordinal}`)
   if (known(part)) text.append(' / ', typeof component === 'string' ? spelled(component) : `component ${part}`)
   if (typeof offset === 'number') {
     text.append(`${isOfWhole(problem) ? ', which begins' : ''} at byte ${grouped(offset)} (`, make('code', { id: 'offset' }, hex(offset)), ')')

@@ -7,6 +7,8 @@ const STREAK = 2
 
 /** A file that can be read. */
 export interface Opened {
+  /** Where the file was found, from the folder of the first file on. */
+  path: string
   reader: Reader
   /** The beginning, as far as that is there already. */
   head: Uint8Array

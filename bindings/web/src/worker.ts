@@ -1,4 +1,6 @@
-/** The worker: holds one file open, and answers what is asked about it, one question after the other. */
+/** The worker: holds one file open, with its sibling files, and answers what is asked about it, one question after the other. */
+import type { Asked } from '../../js/src/instance.ts'
+import { nameOfUrl } from '../../js/src/url.ts'
 import { Guest, type Border } from './guest.ts'
 import type { Known, Reply, Request, Start } from './protocol.ts'
 import type { Opened } from './window.ts'
@@ -12,6 +14,8 @@ const PACE = 100
 export interface Way {
   border(guest: Guest): Border
   open(): Promise<{ file: Opened; known: Known }>
+  /** Finds a sibling file. */
+  find(asked: Asked): Promise<Opened | undefined>
 }
 
 /** Serves a file, in the way that there is for it. */
@@ -32,14 +36,16 @@ export const serve = (way: (start: Start) => Way): void => {
   }
 
   const begin = async (start: Start) => {
-    const { border, open } = way(start)
+    const { border, open, find } = way(start)
     guest = new Guest(start.wasm, border)
     answer(0, guest.name(start.name), null)
     const { file, known } = await open()
     reply({ known })
     // The end of the name tells formats that have no magic, whatever is asked of a server.
-    const path = start.subject instanceof File ? start.subject.name : new URL(start.subject.url).pathname
-    answer(1, await guest.open(file, path, onRead), null)
+    const path = 'file' in start.subject ? start.subject.file.name : nameOfUrl(new URL(start.subject.url))
+    const said = await guest.open(file, path, find, onRead)
+    reply({ siblings: guest.siblings })
+    answer(1, said, null)
   }
 
   const tell = async (request: Request) => {
@@ -49,7 +55,7 @@ export const serve = (way: (start: Start) => Way): void => {
     if ('call' in request) {
       const said = await guest.call(request.call, request.args, request.selection)
       answer(request.id, said.answer, said.data)
-    } else answer(request.id, await guest.bytes(request.start, request.end), null)
+    } else answer(request.id, await guest.bytes(request.start, request.end, request.sibling), null)
   }
 
   const handle = async (data: Start | Request) => {

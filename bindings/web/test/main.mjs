@@ -76,7 +76,7 @@ await test('a manifest of no bytes is asked for, too', async () => {
   }
 })
 
-await test('valid files: verdict and number of objects', async () => {
+await test('valid files: verdict and number of tensors', async () => {
   const folders = ['0.1.0', '1.0.2', '1.1.1', '1.2.0', '1.2.3']
   const some = files('accept').filter((_, at) => at % 20 === 0)
   for (const path of [...folders.flatMap(folder => files(`accept/${folder}`)), ...some]) {
@@ -87,7 +87,7 @@ await test('valid files: verdict and number of objects', async () => {
     assert.equal(shown.kind, checked.verdict === 'valid' ? 'valid' : 'unsure', path)
     assert.equal(shown.rule, checked.rule, path)
     const count = listed.objects.length
-    assert.equal(shown.objects, `${count} object${count === 1 ? '' : 's'}`, path)
+    assert.equal(shown.objects, `${count} tensor${count === 1 ? '' : 's'}`, path)
     const hidden = /[\u0000-\u0009\u000b-\u001f\u007f-\u009f\u00ad\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]/
     const text = await page.evaluate(() => document.querySelector('main').textContent)
     assert.ok(!hidden.test(text.replaceAll('\t', '')), `${path} shows what cannot be seen`)
@@ -212,7 +212,7 @@ await test('the list by keyboard', async () => {
   const [{ objects }] = json('ls', '--json', path)
   await page.waitForFunction(name => document.activeElement?.textContent === name, objects[2].name)
   await page.fill('#search', 'f32')
-  assert.equal(await page.textContent('#list-count'), '1 object of 13')
+  assert.equal(await page.textContent('#list-count'), '1 tensor of 13')
   await page.fill('#search', '')
   await page.click('#list-heads .stored')
   assert.match(await page.textContent('#row-0'), /^t_[fiu]64/)
@@ -225,7 +225,7 @@ await test('8 GB open with less than 1 MiB; work can be stopped', async () => {
   await open(page, path)
   const shown = await verdict(page)
   assert.match(shown.heading, /The manifest is valid; the data has not been read/)
-  assert.equal(shown.objects, '1 object')
+  assert.equal(shown.objects, '1 tensor')
   assert.ok(shown.read > 0 && shown.read < 1 << 20, `${shown.read} bytes were read`)
   assert.match(await page.textContent('#read'), /The file has 8,000,000,\d{3} bytes/)
   await choose(page, 0)
@@ -264,7 +264,7 @@ await test('every format that is read opens, with the verdict of the command', a
         await open(page, under + file)
         const shown = await verdict(page)
         if (BESIDE.includes(shown.rule)) {
-          assert.match(shown.heading, /^\?Not validated: this file refers to others/, file)
+          assert.match(shown.heading, /^\?Not validated: files of this model are missing/, file)
           assert.equal(shown.kind, 'unsure', file)
           assert.match(await page.textContent('#verdict'), /zten check/, file)
           continue
@@ -273,7 +273,7 @@ await test('every format that is read opens, with the verdict of the command', a
         if (checked.verdict === 'valid') {
           assert.match(shown.heading, /^✓Valid/, file)
           const [{ objects }] = json('ls', '--json', under + file)
-          assert.equal(shown.objects, `${objects.length} object${objects.length === 1 ? '' : 's'}`, file)
+          assert.equal(shown.objects, `${objects.length} tensor${objects.length === 1 ? '' : 's'}`, file)
         } else if (!['header-magic', 'format-unknown'].includes(checked.rule)) {
           const headings = { invalid: /^✗Invalid/, unsupported: /^\?Unsupported/, limit: /^\?Limit exceeded/ }
           assert.match(shown.heading, headings[checked.verdict], file)
@@ -294,7 +294,7 @@ await test('a checkpoint of PyTorch: tensors that share bytes are counted once',
   await open(page, `${corpus}other/torch/accept/views.pt`)
   // Members have headers and paddings; all tensors are of one storage of 8 bytes.
   assert.match(await page.textContent('#map-legend'), /blob 8 bytes/)
-  assert.equal((await verdict(page)).objects, '6 objects')
+  assert.equal((await verdict(page)).objects, '6 tensors')
   await open(page, `${corpus}other/torch/accept/module.pt`)
   await page.fill('#search', 'turned')
   await choose(page, await page.$eval('.row:not(.group)', row => row.dataset.line))
@@ -560,7 +560,7 @@ await test('the page by keyboard alone', async () => {
       await press(key)
       const [there, seen] = await page.evaluate(selector => {
         const own = document.activeElement
-        const shows = own.id === 'file' ? document.querySelector('.pick') : own
+        const shows = own.closest('.pick') ?? own
         return [own.matches(selector), own === document.body || getComputedStyle(shows).outlineStyle !== 'none']
       }, selector)
       assert.ok(seen, `the focus is not seen on the way to ${selector}`)
@@ -585,7 +585,7 @@ await test('the page by keyboard alone', async () => {
   await page.waitForFunction(() => document.activeElement.id === 'list')
   await reach('#search', 'Shift+Tab')
   await page.keyboard.type('f32')
-  assert.equal(await page.textContent('#list-count'), '1 object of 13')
+  assert.equal(await page.textContent('#list-count'), '1 tensor of 13')
   await reach('#grouping')
   await press('Space')
   await reach('#list-heads .stored')
@@ -631,7 +631,7 @@ await test('an empty page says what it is for, and has a sample', async () => {
   await page.click('#sample')
   await page.waitForFunction(() => document.body.dataset.state === 'done')
   const shown = await verdict(page)
-  assert.deepEqual([shown.kind, shown.objects], ['valid', '13 objects'])
+  assert.deepEqual([shown.kind, shown.objects], ['valid', '13 tensors'])
   assert.ok(!await page.isVisible('#purpose'))
 })
 
@@ -646,6 +646,13 @@ const PAGES = [
   ['gguf', `${corpus}other/gguf/accept/tiny.gguf`, 'blk'],
   ['safetensors', language(true), 'down'],
   ['checkpoint', `${corpus}other/torch/accept/training.pt`, 'tied'],
+  ['left-out', `${corpus}other/torch/accept/left-out-class.pt`, ''],
+  ['unread', `${corpus}other/npy/reject/npy-objects--objects.npy`, ''],
+  ['blocks', `${corpus}other/gguf/accept/blocks.gguf`, ''],
+  ['index', ['two.index.json', 'a.safetensors', 'b.safetensors'].map(name => `${corpus}other/index/accept/${name}`), ''],
+  ['missing', ['two.index.json', 'a.safetensors'].map(name => `${corpus}other/index/accept/${name}`)],
+  ['several', [`${corpus}accept/1.2.3/dense_all.zt`, `${corpus}other/npy/accept/records.npy`, `${corpus}other/gguf/accept/tiny.gguf`,
+    `${corpus}reject/${rejected().find(row => row.rule === 'digest-mismatch').file}`, language(true)], 't_f32'],
 ]
 
 /** Shows one of the pages, in that width and those colors. */

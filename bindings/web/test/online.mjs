@@ -2,7 +2,7 @@
 //
 //   node test/online.mjs [TEXT]    only the tests with the text in their names
 import assert from 'node:assert/strict'
-import { existsSync, mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs'
+import { copyFileSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { corpus, end, json, root, run, test } from '../../js/test/harness.mjs'
@@ -13,7 +13,7 @@ import { write } from './sparse.mjs'
 const folder = mkdtempSync(join(tmpdir(), 'zten-web-'))
 const sizes = { large: write(join(folder, 'large.zt')), whole: write(join(folder, 'whole.zt'), 1000, 4000) }
 const { server, asked, now, url } = await serve(path =>
-  [join(corpus, path), join(folder, path)].find(path => existsSync(path) && statSync(path).isFile()))
+  [join(corpus, path), join(folder, decodeURIComponent(path))].find(path => existsSync(path) && statSync(path).isFile()))
 const { browser, page, index, requests } = await launch('online.html', '--host-resolver-rules=MAP example.org 127.0.0.1')
 const { origin, port } = new URL(url)
 
@@ -61,7 +61,7 @@ await test('the verdict is that of the file', async () => {
   }
 })
 
-await test('objects are listed, summed up and saved', async () => {
+await test('tensors are listed, summed up and saved', async () => {
   const path = `${corpus}accept/1.2.3/dense_all.zt`
   await openUrl(`${url}accept/1.2.3/dense_all.zt`)
   await page.uncheck('#grouping')
@@ -72,6 +72,34 @@ await test('objects are listed, summed up and saved', async () => {
   assert.match(await page.textContent('.histogram figcaption'), /1 of 6/)
   const [download] = await Promise.all([page.waitForEvent('download'), page.click('text=Save .npy')])
   assert.deepEqual(readFileSync(await download.path()), run('cat', '--npy', path, 't_f32'))
+})
+
+await test('an index is opened with the files beside it on the server, and missing ones are named', async () => {
+  const path = `${corpus}other/index/accept/two.index.json`
+  const { heading, rule, objects } = await openUrl(`${url}other/index/accept/two.index.json`)
+  assert.deepEqual([heading.slice(1, 6), rule, objects], ['Valid', null, '2 tensors'])
+  assert.deepEqual([...new Set(asked.map(({ path }) => path))], ['two.index.json', 'a.safetensors', 'b.safetensors'].map(name => `/other/index/accept/${name}`))
+  await page.uncheck('#grouping')
+  for (const [line, { name }] of json('ls', '--json', path)[0].objects.entries()) {
+    await choose(page, line)
+    await page.waitForSelector('.elements td')
+    const shown = await page.$$eval('.elements td', cells => cells.map(cell => cell.textContent).filter(Boolean))
+    assert.deepEqual(shown, run('cat', path, name).toString().match(/[^\s[\],]+/g), name)
+  }
+  const split = await openUrl(`${url}other/gguf/accept/two-00001-of-00002.gguf`)
+  assert.equal(split.heading.slice(1, 6), 'Valid')
+  const shards = await openUrl(`${url}v2/shards/dense.zt`)
+  assert.deepEqual([shards.heading.slice(1, 6), shards.rule], ['Valid', null])
+  // A query may be a signature for one file.
+  const signed = await openUrl(`${url}other/index/accept/two.index.json?key=1`)
+  assert.deepEqual([signed.rule, [...new Set(asked.map(({ path }) => path.split('/').at(-1)))]], ['index-file', ['two.index.json']])
+  // A name with characters that are escaped in addresses.
+  mkdirSync(join(folder, 'a b'))
+  for (const number of [1, 2]) copyFileSync(`${corpus}other/gguf/accept/two-0000${number}-of-00002.gguf`, join(folder, 'a b', `x y-0000${number}-of-00002.gguf`))
+  assert.equal((await openUrl(`${url}a%20b/x%20y-00001-of-00002.gguf`)).heading.slice(1, 6), 'Valid')
+  const missing = await openUrl(`${url}v2/shards/unsupported-shard--v2-missing.zt`)
+  assert.match(missing.heading, /files of this model are missing/)
+  assert.equal(await page.textContent('.siblings .missing span'), 'missing')
 })
 
 await test('8 GB open with two requests and less than 1 MiB; work can be stopped', async () => {

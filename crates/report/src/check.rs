@@ -121,7 +121,8 @@ pub struct Note<'a> {
 }
 
 impl<'a> Note<'a> {
-    fn new(finding: &'a Finding) -> Self {
+    /// Creates the note for `finding`.
+    pub fn new(finding: &'a Finding) -> Self {
         Self {
             rule: finding.row.map(zten::rules::Row::id),
             clause: finding.clause(),

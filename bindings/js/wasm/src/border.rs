@@ -12,9 +12,9 @@ mod host {
 
     #[wasm_bindgen]
     extern "C" {
-        /// Fills `buffer` with the bytes of the file from `offset` on. Returns false if it failed.
+        /// Fills `buffer` with the bytes of file number `file` from `offset` on. Returns false if it failed.
         #[cfg(feature = "reading")]
-        pub(super) fn read_at(offset: u64, buffer: &mut [u8]) -> bool;
+        pub(super) fn read_at(file: u32, offset: u64, buffer: &mut [u8]) -> bool;
         /// Fills `buffer` with the input of the current call. The length of the input was an argument of the call.
         pub(super) fn input(buffer: &mut [u8]);
         /// Passes `bytes` to the host, which copies them. `channel` says what they are: a piece of the answer (0), a piece of
@@ -23,10 +23,11 @@ mod host {
     }
 }
 
-/// Fills `buffer` with the bytes of the file from `offset` on. Returns false if the host failed to read them.
+/// Fills `buffer` with the bytes of file number `file` from `offset` on: 0 is the file of this instance, and 1 its first sibling
+/// file. Returns false if the host failed to read them.
 #[cfg(feature = "reading")]
-pub fn read_at(offset: u64, buffer: &mut [u8]) -> bool {
-    host::read_at(offset, buffer)
+pub fn read_at(file: u32, offset: u64, buffer: &mut [u8]) -> bool {
+    host::read_at(file, offset, buffer)
 }
 
 /// A channel to the host.

@@ -30,6 +30,8 @@ pub mod page;
 pub mod problem;
 #[cfg(feature = "reading")]
 pub mod session;
+#[cfg(feature = "reading")]
+pub mod siblings;
 #[cfg(all(target_arch = "wasm32", feature = "write"))]
 pub mod write;
 

@@ -1,22 +1,23 @@
 //! The exports that open a file, and the state that the exports of an open file share.
 
 use std::io;
+use std::ops::Range;
 use std::sync::Mutex;
 
 use wasm_bindgen::prelude::wasm_bindgen;
-use zten::{Error, ReadAt};
+use zten::{Error, OpenOptions, ReadAt};
 
 use crate::border::{Answer, answer, input, read_at};
 use crate::name;
-use crate::session::{File, Session};
+use crate::session::{File, Needs, Session};
 
-/// A source that asks the host for the bytes of the file.
+/// A source that asks the host for the bytes of the file with this number.
 #[derive(Clone, Copy, Debug)]
-struct Source;
+struct Source(u32);
 
 impl ReadAt for Source {
     fn read_at(&self, offset: u64, buffer: &mut [u8]) -> Result<(), Error> {
-        if read_at(offset, buffer) { Ok(()) } else { Err(Error::reading()) }
+        if read_at(self.0, offset, buffer) { Ok(()) } else { Err(Error::reading()) }
     }
 }
 
@@ -25,6 +26,9 @@ static SESSION: Mutex<Session> = Mutex::new(Session::Empty);
 
 /// The name of the file of this instance; empty if it is unknown.
 static NAME: Mutex<String> = Mutex::new(String::new());
+
+/// The options with which the file of this instance is opened.
+static OPTIONS: Mutex<Option<OpenOptions>> = Mutex::new(None);
 
 /// Calls `work` with the session of this instance and a writer of the answer. Returns the status as [`answer`] does. If another
 /// call is still running, returns 0 and does not call `work`.
@@ -59,36 +63,95 @@ pub fn begin(length: u64, name: usize) -> u32 {
         let name = input(name)?;
         let text = String::from_utf8(name.clone()).unwrap_or_default();
         *NAME.try_lock().map_err(|_| io::ErrorKind::WouldBlock)? = text;
-        session.begin(name, length);
+        let options = *OPTIONS.try_lock().map_err(|_| io::ErrorKind::WouldBlock)?;
+        session.begin(name, length, &options.unwrap_or_default());
         Ok(())
     })
 }
 
-/// Returns whether opening waits for a call of [`supply`]. The range that it waits for may be empty.
+/// Adds the tolerance whose name is the input of the call, of `length` bytes, to the options of the next call of [`begin`]. Returns
+/// the status of the call: 0 if there is no such tolerance.
+#[cfg(not(feature = "page"))]
 #[wasm_bindgen]
-pub fn needs() -> bool {
-    needed().is_some()
+pub fn tolerate(length: usize) -> u32 {
+    with(|_, _| {
+        let name = String::from_utf8(input(length)?).unwrap_or_default();
+        let mut options = OPTIONS.try_lock().map_err(|_| io::ErrorKind::WouldBlock)?;
+        let more = options.unwrap_or_default().tolerate_named(&name);
+        *options = Some(more.map_err(|_| io::ErrorKind::NotFound)?);
+        Ok(())
+    })
 }
 
-/// Returns the offset of the first byte that is needed.
+/// Returns what opening waits for: 0 for nothing, 1 for a call of [`supply`], 2 for the lengths of sibling files, and 3 for the call
+/// that connects them.
+#[wasm_bindgen]
+pub fn needs() -> u32 {
+    match needed() {
+        None => 0,
+        Some(Needs::Bytes(..)) => 1,
+        Some(Needs::Siblings) => 2,
+        Some(Needs::Binding) => 3,
+    }
+}
+
+/// Returns the number of the file whose bytes are needed: 0 for the file itself, and 1 for the first sibling file.
+#[wasm_bindgen]
+pub fn needs_file() -> u32 {
+    needed_bytes().0
+}
+
+/// Returns the offset of the first byte that is needed. The range may be empty.
 #[wasm_bindgen]
 pub fn needs_start() -> u64 {
-    needed().unwrap_or_default().start
+    needed_bytes().1.start
 }
 
 /// Returns the offset after the last byte that is needed.
 #[wasm_bindgen]
 pub fn needs_end() -> u64 {
-    needed().unwrap_or_default().end
+    needed_bytes().1.end
 }
 
 /// Continues to open the file with the bytes from [`needs_start`] to [`needs_end`], which are the input of the call: `length`
 /// bytes. The answer is empty, or the reason why the file is rejected. Returns the status of the call.
 #[wasm_bindgen]
 pub fn supply(length: usize) -> u32 {
-    with(|session, out| session.supply(input(length)?, &Source, out))
+    with(|session, out| session.supply(input(length)?, &Source(0), out))
 }
 
-fn needed() -> Option<std::ops::Range<u64>> {
+/// Answers with the sibling files that are needed: a list of `{ name, shown, suffix, path }`.
+#[cfg(feature = "siblings")]
+#[wasm_bindgen]
+pub fn siblings() -> u32 {
+    with(|session, out| session.siblings(out))
+}
+
+/// Takes the lengths of these files, which are the input of the call, as little-endian `u64`: 2^64 - 1 for a missing file. The first
+/// file that was ever asked for has the number 1. The answer is empty, or the reason why the file is rejected.
+#[cfg(feature = "siblings")]
+#[wasm_bindgen]
+pub fn supply_siblings(length: usize) -> u32 {
+    with(|session, out| session.answer(&input(length)?, &Source(0), out))
+}
+
+/// Connects the file with its sibling files, and reads from these what proves that they are the right ones. The answer is empty, or
+/// the rule that one of them breaks.
+#[cfg(feature = "siblings")]
+#[wasm_bindgen]
+pub fn bind() -> u32 {
+    let source = |number| -> &'static dyn ReadAt { Box::leak(Box::new(Source(number))) };
+    with(|session, out| session.bind(&source, out))
+}
+
+fn needed() -> Option<Needs> {
     SESSION.try_lock().ok()?.needs()
+}
+
+/// Returns the number and the range of the file whose bytes are needed.
+fn needed_bytes() -> (u32, Range<u64>) {
+    match needed() {
+        Some(Needs::Bytes(file, range)) => (file, range),
+        _ => (0, 0..0),
+    }
 }

@@ -12,7 +12,7 @@ use crate::border::input;
 use crate::opening::on_file;
 use wasm_bindgen::prelude::wasm_bindgen;
 
-/// Answers with the format, generation, version and number of objects of the file.
+/// Answers with the format, generation and version of the file, the numbers of its objects and shards, and the notes on it.
 #[wasm_bindgen]
 pub fn file() -> u32 {
     on_file(list::file)
@@ -74,6 +74,13 @@ pub fn check_begin() -> u32 {
 #[wasm_bindgen]
 pub fn check_object(object: u32) -> u32 {
     on_file(|file, out| check::object(file, object, out))
+}
+
+/// Compares tensors that are in two files of an index, before [`check_end`]. The answer is empty, or says why that failed.
+#[cfg(feature = "siblings")]
+#[wasm_bindgen]
+pub fn check_copies() -> u32 {
+    on_file(check::copies)
 }
 
 /// Answers with the report on the file, after all its objects have been validated.

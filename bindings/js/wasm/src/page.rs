@@ -1,5 +1,6 @@
 //! The questions of the page to `zten`: each is answered by one JSON document.
 
+mod dequantize;
 pub mod describe;
 #[cfg(target_arch = "wasm32")]
 pub mod exports;

@@ -8,9 +8,11 @@ use std::ops::Range;
 use zten::finding::{Finding, ZTENSOR};
 use zten::formats::START;
 use zten::open::{Opening, Step, Wanted};
+use zten::shards::{Sibling, Source as _, Want, wanted};
 use zten::{Archive, Component, Error, OpenOptions, ReadAt, Tensor, error::Misuse};
 
 use crate::problem;
+use crate::siblings::{Finder, Siblings, Sources};
 
 /// The progress of opening a file.
 #[derive(Debug, Default)]
@@ -18,10 +20,24 @@ pub enum Session {
     /// No file.
     #[default]
     Empty,
-    /// A file that is being opened. The host has to supply more bytes.
+    /// A file that is being opened. The host has to supply more bytes, or to look for sibling files.
     Opening(Box<Progress>),
+    /// A file whose header is valid, and whose sibling files are not connected to it yet.
+    Binding(Box<Bound>),
     /// An open file. It is leaked, so that a reader can borrow it from call to call.
     Open(&'static File),
+}
+
+/// What the host has to do next, so that the file opens.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Needs {
+    /// Supply the bytes of this range, which is empty for an empty file, of the file with this number: 0 is the file itself, and 1
+    /// the first sibling file.
+    Bytes(u32, Range<u64>),
+    /// Look for sibling files, and say how long they are.
+    Siblings,
+    /// Call [`Session::bind`], which reads sibling files.
+    Binding,
 }
 
 /// A file that is being opened, and needs further bytes.
@@ -30,20 +46,29 @@ pub struct Progress {
     opening: Opening,
     /// The ranges that the host has to supply, in this order.
     wanted: VecDeque<Wanted>,
+    siblings: Siblings,
+}
+
+/// A file whose header is valid, and the sibling files that the host has found.
+#[derive(Debug)]
+pub struct Bound {
+    file: File,
+    siblings: Siblings,
 }
 
 impl Progress {
     /// Begins to open a file of `length` bytes. `name` is empty if it is unknown, and ignored if it is not UTF-8.
-    fn new(name: Vec<u8>, length: u64) -> Self {
+    fn new(name: Vec<u8>, length: u64, options: &OpenOptions) -> Self {
         let name = String::from_utf8(name).unwrap_or_default();
-        let opening = Opening::new(name.as_str(), length, &OpenOptions::default());
+        let opening = Opening::new(name.as_str(), length, options);
         // These first bytes tell most formats.
         let range = 0..length.min(u64::try_from(START).unwrap_or(u64::MAX));
-        Self { opening, wanted: [Wanted { file: None, range }].into() }
+        let wanted = [Wanted { file: None, range }].into();
+        Self { opening, wanted, siblings: Siblings::default() }
     }
 
     /// Takes the `bytes` of the first wanted range. Returns the open file, which reads from `source`, or `None` if opening
-    /// needs more bytes.
+    /// needs more.
     fn supply(
         &mut self,
         bytes: Vec<u8>,
@@ -51,13 +76,33 @@ impl Progress {
     ) -> Result<Option<File>, Rejection> {
         let wanted = self.wanted.pop_front().ok_or(Error::from(Misuse::Supply))?;
         self.opening.supply(&wanted, bytes)?;
-        while self.wanted.is_empty() {
+        self.advance(source)
+    }
+
+    /// Takes the `lengths` of the sibling files that the host was asked for. Returns what [`supply`](Self::supply) does.
+    fn answer(
+        &mut self,
+        lengths: &[u8],
+        source: &'static dyn ReadAt,
+    ) -> Result<Option<File>, Rejection> {
+        for (name, length) in self.siblings.answer(lengths) {
+            self.opening.opened(name, length);
+        }
+        self.advance(source)
+    }
+
+    /// Goes on until the file is open, or the host has to act.
+    fn advance(&mut self, source: &'static dyn ReadAt) -> Result<Option<File>, Rejection> {
+        while self.wanted.is_empty() && !self.siblings.is_pending() {
             match self.opening.step_for(source).map_err(|error| self.rejected(&error))? {
                 Step::Read(wanted) => self.wanted = wanted.into(),
-                // The host has only this file, so all sibling files are missing.
                 Step::Open(names) => {
                     for name in names {
-                        self.opening.opened(name, None);
+                        match Sibling::new(&name).filter(|_| HAS_SIBLINGS) {
+                            Some(sibling) => self.siblings.ask([Want::Sibling(sibling)]),
+                            // A host without sibling files misses all of them.
+                            None => self.opening.opened(name, None),
+                        }
                     }
                 }
                 Step::Done(file) => return Ok(Some(*file)),
@@ -77,19 +122,30 @@ impl Progress {
     }
 }
 
+/// Whether the host has sibling files. The code for them would make the modules for single formats larger.
+const HAS_SIBLINGS: bool = cfg!(feature = "siblings");
+
 /// An open file and the source of its bytes.
 pub type File = Archive<&'static dyn ReadAt>;
 
 impl Session {
     /// Begins to open a file of `length` bytes, whose `name` is empty if it is unknown.
-    pub fn begin(&mut self, name: Vec<u8>, length: u64) {
-        *self = Self::Opening(Box::new(Progress::new(name, length)));
+    pub fn begin(&mut self, name: Vec<u8>, length: u64, options: &OpenOptions) {
+        *self = Self::Opening(Box::new(Progress::new(name, length, options)));
     }
 
-    /// Returns the range of the file that is needed next, which is empty for an empty file; `None` if no bytes are needed.
-    pub fn needs(&self) -> Option<Range<u64>> {
+    /// Returns what the host has to do next; `None` if the file is open, or was rejected.
+    pub fn needs(&self) -> Option<Needs> {
         match self {
-            Self::Opening(progress) => Some(progress.wanted.front()?.range.clone()),
+            Self::Opening(progress) => {
+                let Some(Wanted { file, range }) = progress.wanted.front() else {
+                    return progress.siblings.is_pending().then_some(Needs::Siblings);
+                };
+                let number = progress.siblings.number(file.as_deref())?;
+                Some(Needs::Bytes(number, range.clone()))
+            }
+            Self::Binding(bound) if bound.siblings.is_pending() => Some(Needs::Siblings),
+            Self::Binding(_) => Some(Needs::Binding),
             Self::Empty | Self::Open(_) => None,
         }
     }
@@ -105,19 +161,99 @@ impl Session {
         source: &'static dyn ReadAt,
         out: &mut impl Write,
     ) -> io::Result<()> {
-        let Self::Opening(mut progress) = mem::take(self) else {
-            let misuse = Rejection::from(Error::from(Misuse::Supply));
-            return problem::write(&misuse.finding, None, out);
-        };
-        match progress.supply(bytes, source) {
+        let Self::Opening(mut progress) = mem::take(self) else { return misused(out) };
+        let supplied = progress.supply(bytes, source);
+        self.proceed(progress, supplied, out)
+    }
+
+    /// Writes the sibling files that the host has to look for to `out`.
+    ///
+    /// # Errors
+    /// The errors of `out`.
+    pub fn siblings(&self, out: &mut impl Write) -> io::Result<()> {
+        match self {
+            Self::Opening(progress) => progress.siblings.write(out),
+            Self::Binding(bound) => bound.siblings.write(out),
+            Self::Empty | Self::Open(_) => misused(out),
+        }
+    }
+
+    /// Takes the `lengths` of these files, as [`Siblings::answer`] describes them. Does the rest as [`supply`](Self::supply).
+    ///
+    /// # Errors
+    /// The errors of `out`.
+    pub fn answer(
+        &mut self,
+        lengths: &[u8],
+        source: &'static dyn ReadAt,
+        out: &mut impl Write,
+    ) -> io::Result<()> {
+        match mem::take(self) {
+            Self::Opening(mut progress) => {
+                let answered = progress.answer(lengths, source);
+                self.proceed(progress, answered, out)
+            }
+            Self::Binding(mut bound) => {
+                bound.siblings.answer(lengths);
+                *self = Self::Binding(bound);
+                Ok(())
+            }
+            Self::Empty | Self::Open(_) => misused(out),
+        }
+    }
+
+    /// Connects the file with its sibling files, which are read from `sources`. Writes the finding to `out` if one of them breaks a
+    /// rule, or could not be read: the host may call again then.
+    ///
+    /// # Errors
+    /// The errors of `out`.
+    pub fn bind(&mut self, sources: &Sources<'_>, out: &mut impl Write) -> io::Result<()> {
+        let Self::Binding(bound) = self else { return misused(out) };
+        // `find_shards` takes the file, which is needed for another call if a host without the bytes has to fetch them first.
+        let finder = Finder { siblings: &bound.siblings, sources };
+        if let Err(error) = bound.file.manifest().bind_shards(&finder) {
+            return problem::reading(&bound.file, &error, out);
+        }
+        let Self::Binding(bound) = mem::take(self) else { return misused(out) };
+        let Bound { file, siblings } = *bound;
+        match file.find_shards(&Finder { siblings: &siblings, sources }) {
+            Ok(file) => self.open(file),
+            Err(error) => problem::write(&Finding::from_error(&error), None, out)?,
+        }
+        Ok(())
+    }
+
+    /// Goes on after a step of `progress`, whose result is `step`. Writes the finding to `out` if the file was rejected.
+    fn proceed(
+        &mut self,
+        progress: Box<Progress>,
+        step: Result<Option<File>, Rejection>,
+        out: &mut impl Write,
+    ) -> io::Result<()> {
+        match step {
             Ok(None) => *self = Self::Opening(progress),
-            Ok(Some(file)) => *self = Self::Open(Box::leak(Box::new(file))),
+            Ok(Some(file)) if HAS_SIBLINGS && file.manifest().shards().len() > 0 => {
+                let mut siblings = progress.siblings;
+                // The files of an index have been asked for already, and have no digests.
+                siblings.ask(wanted(file.manifest()).into_iter().map(Want::Shard));
+                *self = Self::Binding(Box::new(Bound { file, siblings }));
+            }
+            Ok(Some(file)) => self.open(file),
             Err(Rejection { finding, manifest }) => {
                 problem::write(&finding, manifest.as_ref(), out)?;
             }
         }
         Ok(())
     }
+
+    fn open(&mut self, file: File) {
+        *self = Self::Open(Box::leak(Box::new(file)));
+    }
+}
+
+/// Writes the finding of a call that the state of the session does not allow.
+fn misused(out: &mut impl Write) -> io::Result<()> {
+    problem::write(&Rejection::from(Error::from(Misuse::Supply)).finding, None, out)
 }
 
 /// The reason why a file was rejected while it was opened.
@@ -148,10 +284,9 @@ pub fn find<'f>(file: &'f File, name: &str) -> Result<Tensor<'f>, Error> {
     Ok(read_from(file, file.manifest().tensor(name)?))
 }
 
-/// Binds `tensor` to the bytes of `file`. Tensors of the archive itself can be read from shards, too. No host has shards, and
-/// the code for them would make the modules larger.
+/// Binds `tensor` to the bytes of `file`, and of its sibling files if the host has them.
 fn read_from<'f>(file: &'f File, tensor: Tensor<'f>) -> Tensor<'f> {
-    tensor.read_from(file.source())
+    if HAS_SIBLINGS { tensor.read_from(file) } else { tensor.read_from(file.source()) }
 }
 
 /// Returns tensor `ordinal` of `file`.
@@ -168,4 +303,30 @@ pub fn tensor(file: &File, ordinal: u32) -> Result<Tensor<'_>, Error> {
 /// [`Misuse::Layout`] if the file has no such component.
 pub fn component(file: &File, (object, component): (u32, u32)) -> Result<Component<'_>, Error> {
     tensor(file, object)?.component_at(component).ok_or(Misuse::Layout.into())
+}
+
+/// Returns whether [`read_at`] reads the stored bytes of `component`. Shards of zTensor files are read as a whole, because their
+/// digests are compared first.
+pub fn has_offsets(component: &Component<'_>) -> bool {
+    component.shard().is_none() || component.generation().is_none()
+}
+
+/// Fills `buffer` with the bytes at `offset` of the file that holds `component`, for which [`has_offsets`] is true.
+///
+/// # Errors
+/// The errors of the host; [`Misuse::UnverifiedShard`] if the component is in another shard, or in one that was not found.
+pub fn read_at(
+    file: &File,
+    component: &Component<'_>,
+    offset: u64,
+    buffer: &mut [u8],
+) -> Result<(), Error> {
+    match component.shard() {
+        None => file.source().read_at(offset, buffer),
+        Some(name) if has_offsets(component) => {
+            let sibling = file.sibling(name).ok_or(Misuse::UnverifiedShard)?;
+            sibling.read_at(offset, buffer)
+        }
+        Some(_) => Err(Misuse::UnverifiedShard.into()),
+    }
 }

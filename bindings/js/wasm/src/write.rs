@@ -100,6 +100,16 @@ enum Unfinished {
 /// The file that this instance writes, until it is finished or a call has failed.
 static WRITING: Mutex<Option<(DeclaredArrays, Unfinished)>> = Mutex::new(None);
 
+/// Answers with the name in zTensor of the dtype whose name is the input of the call, of `length` bytes, such as `bf16` for `BF16` and
+/// `bfloat16`; with nothing if no dtype has this name.
+#[wasm_bindgen]
+pub fn write_dtype(length: usize) -> u32 {
+    answer(|out| {
+        let name = String::from_utf8(input(length)?).unwrap_or_default();
+        out.write_all(zten_report::dtype::parse(&name).unwrap_or_default().as_bytes())
+    })
+}
+
 /// Begins a file. The input of the call, of `length` bytes, is a map of CBOR that describes the file and all its tensors. The
 /// answer is empty, or the reason why the described file cannot be written. Returns the status of the call.
 #[wasm_bindgen]

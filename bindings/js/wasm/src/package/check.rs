@@ -24,8 +24,12 @@ pub(crate) fn begin(file: &'static File, out: &mut Answer) -> io::Result<()> {
     let Ok(mut check) = CHECK.try_lock() else {
         return Err(io::ErrorKind::WouldBlock.into());
     };
-    // The host passes one file and never its shards. Code for an archive with shards would make the modules larger.
-    let subject = Subject::alone(file.manifest(), file.source());
+    // The code for sibling files would make the modules for single formats larger.
+    let subject = if cfg!(feature = "siblings") {
+        Subject::from(file)
+    } else {
+        Subject::alone(file.manifest(), file.source())
+    };
     *check = Some(Check::new(subject, &()));
     Ok(())
 }
@@ -43,6 +47,19 @@ pub(crate) fn object(file: &'static File, ordinal: u32, out: &mut Answer) -> io:
     match checking.take() {
         Some(check) => report(file, check, out),
         None => Ok(()),
+    }
+}
+
+/// Compares tensors of `file` that are in two files of an index. Writes a finding to `out` if that failed: the host may call again then.
+#[cfg(feature = "siblings")]
+pub(crate) fn copies(file: &'static File, out: &mut Answer) -> io::Result<()> {
+    let Ok(mut checking) = CHECK.try_lock() else {
+        return Err(io::ErrorKind::WouldBlock.into());
+    };
+    let Some(check) = checking.as_mut() else { return Err(io::ErrorKind::NotFound.into()) };
+    match check.compare_copies(&()) {
+        Ok(()) => Ok(()),
+        Err(error) => problem::reading(file, &error, out),
     }
 }
 

@@ -7,26 +7,32 @@ use crate::problem;
 use crate::session::{self, File};
 use serde::Serialize;
 use zten::attributes::Encoder;
-use zten::finding::format_name;
+use zten::finding::{Finding, format_name};
 use zten::json::{Integer, List, to_writer};
 use zten::{Component, DType, Encoding, Generation, Layout, Tensor};
 use zten_report::archive::Object;
+use zten_report::check::Note;
 use zten_report::notation::version;
 
 pub(crate) fn file(file: &'static File, out: &mut Answer) -> io::Result<()> {
     #[derive(Serialize)]
-    struct Head {
+    struct Head<'a> {
         format: &'static str,
         generation: Option<&'static str>,
         version: Option<String>,
         objects: usize,
+        shards: usize,
+        notes: Vec<Note<'a>>,
     }
     let manifest = file.manifest();
+    let (_, notes) = Finding::split(Finding::of_open(manifest));
     let head = Head {
         format: format_name(manifest),
         generation: manifest.generation().map(Generation::as_str),
         version: version(manifest),
         objects: manifest.len(),
+        shards: manifest.shards().len(),
+        notes: notes.iter().map(Note::new).collect(),
     };
     to_writer(out, &head)
 }

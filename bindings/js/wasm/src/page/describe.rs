@@ -3,12 +3,13 @@
 use std::io::{self, Write};
 
 use serde::Serialize;
-use zten::Generation;
 use zten::attributes::Attributes;
-use zten::escape::Escaped;
-use zten::finding::Verdict;
+use zten::escape::{Escaped, escape_all};
+use zten::finding::{Finding, Verdict};
 use zten::json::{List, Text, to_shown, to_writer};
-use zten_report::archive::Object;
+use zten::rules::Row;
+use zten::{Generation, State};
+use zten_report::archive::{Object, left_out_names};
 use zten_report::diagnostic;
 use zten_report::notation::version;
 use zten_report::totals::FileTotals;
@@ -17,6 +18,37 @@ use crate::session::{self, File};
 
 /// The largest size of the value of an attribute in bytes. Longer values are cut.
 const VALUE: usize = 4096;
+
+/// The largest number of left-out values that are named.
+const NAMES: usize = 200;
+
+/// A note on the file: a known loader may fail to read it, or values are left out.
+#[derive(Serialize)]
+struct Noted {
+    rule: Option<&'static str>,
+    sentence: String,
+    object: Option<String>,
+    shard: Option<String>,
+    offset: Option<u64>,
+    /// The number of other places with the same note.
+    more: u64,
+    advice: Option<&'static str>,
+}
+
+impl From<Finding> for Noted {
+    fn from(note: Finding) -> Self {
+        let advice = note.advice();
+        Self {
+            rule: note.row.map(Row::id),
+            sentence: note.sentence,
+            object: note.object.filter(|_| !note.is_named).as_deref().map(escape_all),
+            shard: note.shard.as_deref().map(escape_all),
+            offset: note.offset,
+            more: note.others,
+            advice,
+        }
+    }
+}
 
 /// Writes the description of `file` to `out`.
 pub fn file(file: &File, out: &mut impl Write) -> io::Result<()> {
@@ -29,9 +61,14 @@ pub fn file(file: &File, out: &mut impl Write) -> io::Result<()> {
         manifest_start: u64,
         manifest_end: u64,
         totals: FileTotals,
+        notes: Vec<Noted>,
+        /// The names of the first values that are left out, and the number of all names.
+        left_out: (Vec<&'a str>, usize),
         attributes: Vec<(Text<Escaped<'a>>, String)>,
     }
     let manifest = file.manifest();
+    let (_, notes) = Finding::split(Finding::of_open(manifest));
+    let names = left_out_names(manifest);
     let summary = Summary {
         verdict: Verdict::ManifestValid.as_str(),
         format: manifest.file_format(),
@@ -40,6 +77,8 @@ pub fn file(file: &File, out: &mut impl Write) -> io::Result<()> {
         manifest_start: manifest.extent().start,
         manifest_end: manifest.extent().end,
         totals: FileTotals::of(file.tensors()),
+        notes: notes.into_iter().map(Noted::from).collect(),
+        left_out: (names.iter().take(NAMES).map(String::as_str).collect(), names.len()),
         attributes: notations(manifest.attributes()),
     };
     to_writer(out, &summary)
@@ -56,13 +95,19 @@ pub fn list(file: &File, first: u32, count: u32, out: &mut impl Write) -> io::Re
     to_shown(out, &List(|| objects().map(Object::<false>)))
 }
 
-/// Describes object `ordinal`, with its attributes in diagnostic notation.
+/// Describes object `ordinal`, with its attributes in diagnostic notation, and of an unread object what its rule requires and advises.
 pub fn object(file: &File, ordinal: u32, out: &mut impl Write) -> io::Result<()> {
     let Ok(tensor) = session::tensor(file, ordinal) else { return to_writer(out, &()) };
     out.write_all(b"[")?;
     to_shown(out, &Object::<false>(tensor))?;
     out.write_all(b",")?;
     to_writer(out, &notations(tensor.attributes()))?;
+    out.write_all(b",")?;
+    let rule = match tensor.state() {
+        State::Unread(kind) => kind.row(),
+        _ => None,
+    };
+    to_writer(out, &rule.map(|rule| (rule.broken(), rule.advice())))?;
     out.write_all(b"]")
 }
 

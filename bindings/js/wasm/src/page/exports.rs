@@ -56,7 +56,7 @@ pub fn picture(object: u32) -> u32 {
     on_file(|file, out| picture::object(file, object, out))
 }
 
-/// Selects the part of an array for the next call of [`elements`]. The input of the call has the ranges.
+/// Selects the part of an array for the next call of [`elements`], or the entries for that of [`entries`]. The input of the call has the ranges.
 #[wasm_bindgen]
 pub fn select(length: usize) -> u32 {
     with(|_, _| input(length).map(|ranges| values::select(&ranges)))
@@ -66,6 +66,12 @@ pub fn select(length: usize) -> u32 {
 #[wasm_bindgen]
 pub fn elements(object: u32) -> u32 {
     on_file(|file, out| values::object(file, object, out))
+}
+
+/// Answers with the selected entries of a sparse object: their number, coordinates and values.
+#[wasm_bindgen]
+pub fn entries(object: u32) -> u32 {
+    on_file(|file, out| values::entries(file, object, out))
 }
 
 /// Hands a component to the host as a NumPy file.

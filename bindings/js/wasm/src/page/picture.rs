@@ -7,7 +7,7 @@ use zten::element::ByteOrder;
 use zten::element::StorageType;
 use zten::error::Misuse;
 use zten::json::{Integer, to_line};
-use zten::{Component, Encoding, Error, ReadAt as _, Tensor};
+use zten::{Component, Encoding, Error, Tensor};
 
 use super::sparsity;
 use crate::problem;
@@ -102,7 +102,8 @@ fn pick(file: &File, tensor: &Tensor<'_>) -> Result<Grid, Error> {
     let rows = elements.checked_div(columns).unwrap_or_default();
     let grid = Grid { rows, columns, numbers: Vec::new() };
     let mut cells = Cells { grid, kind, position: 0 };
-    if component.encoding() == Encoding::Raw && !component.is_strided() {
+    let is_sought = component.encoding() == Encoding::Raw && !component.is_strided();
+    if is_sought && session::has_offsets(&component) {
         cells.seek(file, &component)?;
     } else {
         while let Some(chunk) = reader.next_chunk()? {
@@ -163,7 +164,7 @@ impl Cells {
             let start = element.saturating_mul(size);
             self.position = start - start.checked_rem(span).unwrap_or_default();
             let offset = component.extent().offset().saturating_add(self.position);
-            file.source().read_at(offset, &mut buffer)?;
+            session::read_at(file, component, offset, &mut buffer)?;
             if component.byte_order() == ByteOrder::Big {
                 buffer.chunks_exact_mut(part.max(1)).for_each(<[u8]>::reverse);
             }

@@ -2,11 +2,11 @@
 
 use zten::error::{Misuse, OutOfMemory};
 use zten::view::{Coo, Csr, Widened};
-use zten::{Component, Error, Layout, Tensor};
+use zten::{Error, Layout, Tensor};
 
 use super::picture::{Grid, MOST};
 
-/// The largest total size in bytes of the decoded components of a sparse object that is drawn: they are held in memory.
+/// The largest total size in bytes of the decoded components of a sparse or quantized tensor that is shown: they are held in memory.
 const HELD: u64 = 256 << 20;
 
 /// Counts the entries of `tensor` in each cell. Returns `None` if the tensor is not sparse.
@@ -15,12 +15,31 @@ pub(crate) fn count(tensor: &Tensor<'_>) -> Result<Option<Grid>, Error> {
     if !matches!(layout, Layout::SparseCsr | Layout::SparseCoo) {
         return Ok(None);
     }
-    let held = |component: Component<'_>| component.decoded_length().unwrap_or(HELD);
-    if tensor.components().map(held).fold(0, u64::saturating_add) > HELD {
-        return Err(OutOfMemory.into());
-    }
+    check_held(tensor)?;
     let grid = if layout == Layout::SparseCsr { csr(&tensor.csr()?) } else { coo(&tensor.coo()?)? };
     Ok(Some(grid))
+}
+
+/// Checks that the decoded components of `tensor` are not larger together than [`HELD`]. A component whose decoded length the manifest
+/// does not state is decoded once to measure it.
+///
+/// # Errors
+/// [`OutOfMemory`] if they are larger; the errors of reading such a component.
+pub(crate) fn check_held(tensor: &Tensor<'_>) -> Result<(), Error> {
+    let mut total = 0_u64;
+    for component in tensor.components() {
+        if let Some(length) = component.decoded_length() {
+            total = total.saturating_add(length);
+            continue;
+        }
+        let mut reader = component.reader()?;
+        while total <= HELD
+            && let Some(chunk) = reader.next_chunk()?
+        {
+            total = total.saturating_add(u64::try_from(chunk.len()).unwrap_or(HELD));
+        }
+    }
+    if total > HELD { Err(OutOfMemory.into()) } else { Ok(()) }
 }
 
 fn csr(matrix: &Csr<'_>) -> Grid {

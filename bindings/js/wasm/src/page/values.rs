@@ -1,15 +1,20 @@
-//! Formats the elements of a part of a dense array as text.
+//! Formats the elements of a part of a tensor as text, and the entries of a sparse tensor.
 
 use std::io::{self, Write};
 use std::ops::Range;
 use std::sync::Mutex;
 
 use serde::Serialize;
+use zten::element::StorageType;
 use zten::error::Misuse;
-use zten::json::to_writer;
+use zten::formats::Block;
+use zten::json::{Integer, to_writer};
 use zten::number::Style;
-use zten::{Error, Tensor};
+use zten::view::{Coo, Csr};
+use zten::{Component, DType, Error, Layout, Tensor};
 
+use super::dequantize;
+use super::sparsity::check_held;
 use crate::problem;
 use crate::session::{self, File};
 use zten::number::Kind;
@@ -17,11 +22,11 @@ use zten::number::Kind;
 /// The largest number of elements that one call formats.
 pub const MOST: u64 = 1024;
 
-/// The ranges of the part that the next call of [`object`] formats.
+/// The ranges of the part that the next call of [`object`] or [`entries`] formats.
 static SELECTED: Mutex<Vec<Range<u64>>> = Mutex::new(Vec::new());
 
-/// Selects the part for the next call of [`object`]. `ranges` has the start and the end of the part in each dimension, as
-/// little-endian `u64`.
+/// Selects the part for the next call of [`object`] or [`entries`]. `ranges` has the start and the end of the part in each dimension,
+/// or of the entries, as little-endian `u64`.
 pub fn select(ranges: &[u8]) {
     let numbers = ranges.as_chunks::<8>().0.iter().map(|bytes| u64::from_le_bytes(*bytes));
     let (starts, ends) = (numbers.clone().step_by(2), numbers.skip(1).step_by(2));
@@ -30,21 +35,43 @@ pub fn select(ranges: &[u8]) {
     }
 }
 
-/// Writes the elements of the selected part of object `ordinal` to `out`, in row-major order.
+fn selected() -> Vec<Range<u64>> {
+    SELECTED.lock().map(|ranges| ranges.clone()).unwrap_or_default()
+}
+
+/// Writes the elements of the selected part of object `ordinal` to `out`, in row-major order. The elements of a quantized tensor are
+/// computed from its codes and scales.
 pub fn object(file: &File, ordinal: u32, out: &mut impl Write) -> io::Result<()> {
     #[derive(Serialize)]
     struct Values {
         values: Vec<String>,
     }
-    match session::tensor(file, ordinal).and_then(|tensor| read(&tensor)) {
+    match session::tensor(file, ordinal).and_then(|tensor| read(file, &tensor)) {
         Ok(values) => to_writer(out, &Values { values }),
         Err(error) => problem::reading(file, &error, out),
     }
 }
 
-fn read(tensor: &Tensor<'_>) -> Result<Vec<String>, Error> {
-    let ranges = SELECTED.lock().map(|ranges| ranges.clone()).unwrap_or_default();
-    let slice = tensor.slice(&ranges[..])?;
+fn read(file: &File, tensor: &Tensor<'_>) -> Result<Vec<String>, Error> {
+    let ranges = selected();
+    let packed = tensor.dtype() == DType::F4E2M1;
+    if tensor.layout() == Layout::Dense && !packed {
+        return dense(tensor, &ranges);
+    }
+    let is_quantized = Block::of_layout(tensor).is_some()
+        || matches!(tensor.layout(), Layout::Mx | Layout::QuantGroup | Layout::QuantizedGroup);
+    if !is_quantized && !packed {
+        return Err(Misuse::Layout.into());
+    }
+    let places = places(tensor.shape(), &ranges).ok_or(Misuse::Slice)?;
+    let numbers = dequantize::at(file, tensor, &places)?;
+    let bytes: Vec<u8> = numbers.iter().flat_map(|number| number.to_le_bytes()).collect();
+    Ok(texts(Kind::Plain(StorageType::F32), &bytes))
+}
+
+/// Returns the elements of the part `ranges` of the dense `tensor`.
+fn dense(tensor: &Tensor<'_>, ranges: &[Range<u64>]) -> Result<Vec<String>, Error> {
+    let slice = tensor.slice(ranges)?;
     let kind = Kind::of_component(&tensor.dense()?).ok_or(Misuse::Type)?;
     let width = u64::try_from(kind.width()).unwrap_or(1);
     if slice.elements() > MOST || Some(slice.byte_len()) != slice.elements().checked_mul(width) {
@@ -52,11 +79,125 @@ fn read(tensor: &Tensor<'_>) -> Result<Vec<String>, Error> {
     }
     let mut bytes = vec![0; usize::try_from(slice.byte_len()).unwrap_or_default()];
     slice.read(&mut bytes)?;
+    Ok(texts(kind, &bytes))
+}
+
+/// Returns the positions in row-major order of the elements in the part `ranges` of an array of this `shape`, in ascending order.
+/// Returns `None` if the part is not within the array, or has more than [`MOST`] elements.
+fn places(shape: &[u64], ranges: &[Range<u64>]) -> Option<Vec<u64>> {
+    if shape.len() != ranges.len() {
+        return None;
+    }
+    let mut places = vec![0_u64];
+    for (dimension, range) in shape.iter().zip(ranges) {
+        let count = range.end.checked_sub(range.start).filter(|_| range.end <= *dimension)?;
+        let known = u64::try_from(places.len()).ok()?;
+        if known.checked_mul(count)? > MOST {
+            return None;
+        }
+        let within = |outer: &u64| {
+            let first = outer.checked_mul(*dimension)?;
+            range.clone().map(|index| first.checked_add(index)).collect::<Option<Vec<_>>>()
+        };
+        places = places.iter().map(within).collect::<Option<Vec<_>>>()?.concat();
+    }
+    Some(places)
+}
+
+/// Returns the elements of the kind `kind` in `bytes` as texts.
+fn texts(kind: Kind, bytes: &[u8]) -> Vec<String> {
     let text = |element: &[u8]| {
         let mut text = Vec::new();
         // Writing to a vector does not fail.
         kind.write(&mut text, element, Style::Text)
             .map_or_else(|_| String::new(), |()| String::from_utf8(text).unwrap_or_default())
     };
-    Ok(bytes.chunks_exact(kind.width()).map(text).collect())
+    bytes.chunks_exact(kind.width()).map(text).collect()
+}
+
+/// The entries of a sparse tensor that one call shows.
+#[derive(Debug, Serialize)]
+struct Entries {
+    /// The number of all entries.
+    total: Integer,
+    /// The index of each entry in each dimension.
+    coordinates: Vec<Vec<Integer>>,
+    values: Vec<String>,
+}
+
+/// Writes the coordinates and the values of the selected entries of the sparse object `ordinal` to `out`, in the order in which they
+/// are stored. The selection ends at the last entry.
+pub fn entries(file: &File, ordinal: u32, out: &mut impl Write) -> io::Result<()> {
+    match session::tensor(file, ordinal).and_then(|tensor| stored(&tensor)) {
+        Ok(entries) => to_writer(out, &entries),
+        Err(error) => problem::reading(file, &error, out),
+    }
+}
+
+fn stored(tensor: &Tensor<'_>) -> Result<Entries, Error> {
+    let wanted = selected().into_iter().next().ok_or(Misuse::Slice)?;
+    let values = tensor.component("values").ok_or(Misuse::Layout)?;
+    check_held(tensor)?;
+    let (total, coordinates) = if tensor.layout() == Layout::SparseCsr {
+        let matrix = tensor.csr()?;
+        let selected = within(&wanted, matrix.nnz())?;
+        (matrix.nnz(), of_rows(&matrix, selected))
+    } else {
+        let entries = tensor.coo()?;
+        let selected = within(&wanted, entries.nnz())?;
+        (entries.nnz(), of_list(&entries, selected))
+    };
+    let selected = within(&wanted, total)?;
+    let total = Integer(u64::try_from(total).unwrap_or(u64::MAX));
+    Ok(Entries { total, coordinates, values: part(&values, selected)? })
+}
+
+/// Returns the indices of the `wanted` entries, of `total` ones.
+fn within(wanted: &Range<u64>, total: usize) -> Result<Range<usize>, Error> {
+    let index = |index: u64| usize::try_from(index).unwrap_or(usize::MAX).min(total);
+    let selected = index(wanted.start)..index(wanted.end);
+    let fits = u64::try_from(selected.len()).is_ok_and(|count| count <= MOST);
+    if fits { Ok(selected) } else { Err(Misuse::Slice.into()) }
+}
+
+/// Returns the rows and columns of the `selected` entries.
+fn of_rows(matrix: &Csr<'_>, selected: Range<usize>) -> Vec<Vec<Integer>> {
+    let columns = matrix.indices().widened().skip(selected.start);
+    let mut ends = matrix.indptr().widened().skip(1);
+    let (mut row, mut end) = (0_u64, ends.next().unwrap_or_default());
+    let entries = selected.zip(columns).map(|(entry, column)| {
+        while u64::try_from(entry).is_ok_and(|entry| entry >= end) {
+            let Some(next) = ends.next() else { break };
+            (row, end) = (row.saturating_add(1), next);
+        }
+        vec![Integer(row), Integer(column)]
+    });
+    entries.collect()
+}
+
+/// Returns the coordinates of the `selected` entries.
+fn of_list(entries: &Coo<'_>, selected: Range<usize>) -> Vec<Vec<Integer>> {
+    let mut axes: Vec<_> = (0..entries.shape().len())
+        .filter_map(|dimension| entries.axis(dimension))
+        .map(|axis| axis.widened().skip(selected.start))
+        .collect();
+    selected.map(|_| axes.iter_mut().filter_map(Iterator::next).map(Integer).collect()).collect()
+}
+
+/// Returns the `selected` elements of `component` as texts.
+fn part(component: &Component<'_>, selected: Range<usize>) -> Result<Vec<String>, Error> {
+    let kind = Kind::of_component(component).ok_or(Misuse::Type)?;
+    let bytes = |index: usize| index.saturating_mul(kind.width());
+    let (start, end) = (bytes(selected.start), bytes(selected.end));
+    let (mut reader, mut at, mut found) = (component.reader()?, 0_usize, Vec::new());
+    while at < end
+        && let Some(chunk) = reader.next_chunk()?
+    {
+        let last = at.saturating_add(chunk.len());
+        let (from, to) = (start.clamp(at, last), end.clamp(at, last));
+        let piece = chunk.get(from.saturating_sub(at)..to.saturating_sub(at));
+        found.extend_from_slice(piece.unwrap_or_default());
+        at = last;
+    }
+    Ok(texts(kind, &found))
 }

@@ -12,6 +12,8 @@
 )]
 
 mod histogram;
+mod parts;
+mod siblings;
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -19,9 +21,9 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use serde_json::Value;
 use zten::verify::Verifier;
-use zten::{Archive, Error, ReadAt};
-use zten_js::page::{describe, picture, save, statistics, validate, values};
-use zten_js::session::{File, Session};
+use zten::{Archive, Error, OpenOptions, ReadAt};
+use zten_js::page::{describe, picture, save, statistics, validate};
+use zten_js::session::{File, Needs, Session};
 
 fn corpus(folder: &str) -> Vec<PathBuf> {
     let is_ztensor = |path: &PathBuf| path.extension().is_some_and(|end| end == "zt");
@@ -65,11 +67,45 @@ fn open_from(bytes: &[u8], source: &'static dyn ReadAt) -> (Session, Value) {
 }
 
 fn opened(name: &str, bytes: &[u8], source: &'static dyn ReadAt) -> (Session, Value) {
+    opened_with(name, bytes, source, &|_, _| None)
+}
+
+/// Opens a file together with the sibling files that `find` returns for a name, and for the places that the answer of the guest has.
+fn opened_with(
+    name: &str,
+    bytes: &[u8],
+    source: &'static dyn ReadAt,
+    find: &dyn Fn(&str, &Value) -> Option<Vec<u8>>,
+) -> (Session, Value) {
     let (mut session, mut out) = (Session::default(), Vec::new());
-    session.begin(name.as_bytes().to_vec(), bytes.len() as u64);
-    while let Some(range) = session.needs() {
-        let part = bytes[range.start as usize..range.end as usize].to_vec();
-        session.supply(part, source, &mut out).unwrap();
+    session.begin(name.as_bytes().to_vec(), bytes.len() as u64, &OpenOptions::default());
+    let mut siblings: Vec<Vec<u8>> = Vec::new();
+    while let Some(needs) = session.needs() {
+        match needs {
+            Needs::Bytes(number, range) => {
+                let file = if number == 0 { bytes } else { &siblings[number as usize - 1] };
+                let part = file[range.start as usize..range.end as usize].to_vec();
+                session.supply(part, source, &mut out).unwrap();
+            }
+            Needs::Siblings => {
+                let asked = answer(|out| session.siblings(out).unwrap());
+                let mut lengths = Vec::new();
+                for asked in asked.as_array().unwrap() {
+                    let found = find(asked["name"].as_str().unwrap(), asked);
+                    let length = found.as_ref().map_or(u64::MAX, |found| found.len() as u64);
+                    lengths.extend(length.to_le_bytes());
+                    siblings.push(found.unwrap_or_default());
+                }
+                session.answer(&lengths, source, &mut out).unwrap();
+            }
+            Needs::Binding => {
+                let sources = |number: u32| leaked(siblings[number as usize - 1].clone());
+                session.bind(&sources, &mut out).unwrap();
+                if !out.is_empty() {
+                    break;
+                }
+            }
+        }
     }
     if let Session::Open(file) = session {
         describe::file(file, &mut out).unwrap();
@@ -191,22 +227,6 @@ fn files_of_other_formats() {
 }
 
 #[test]
-fn values_of_a_part() {
-    let path = corpus("accept/1.2.3").into_iter().find(|path| path.ends_with("dense_all.zt"));
-    let (Session::Open(file), _) = open(&fs::read(path.unwrap()).unwrap()) else { panic!("valid") };
-    let ordinal = file.tensor("t_f32").unwrap().ordinal();
-    let select = |ranges: &[u64]| {
-        values::select(&ranges.iter().flat_map(|index| index.to_le_bytes()).collect::<Vec<_>>());
-        answer(|out| values::object(file, ordinal, out).unwrap())
-    };
-    assert_eq!(select(&[0, 2, 1, 2])["values"], serde_json::json!(["-0.75", "0.75"]));
-    assert_eq!(select(&[])["values"].as_array().unwrap().len(), 6);
-    for beyond in [&[0, 3][..], &[2, 1], &[0, 1, 0, 1, 0, 1], &[0, u64::MAX]] {
-        assert_eq!(select(beyond)["verdict"], "error", "{beyond:?}");
-    }
-}
-
-#[test]
 fn a_host_that_errs_gets_answers() {
     let path = corpus("accept/1.2.3").into_iter().find(|path| path.ends_with("csr_raw.zt"));
     let bytes = fs::read(path.unwrap()).unwrap();
@@ -218,7 +238,7 @@ fn a_host_that_errs_gets_answers() {
     // Too few bytes, or too many.
     for wrong in [0, 7, 9] {
         let mut out = Vec::new();
-        session.begin(Vec::new(), length);
+        session.begin(Vec::new(), length, &OpenOptions::default());
         session.supply(vec![0; wrong], source, &mut out).unwrap();
         let said: Value = serde_json::from_slice(&out).unwrap();
         assert_eq!(said["verdict"], "error");
@@ -226,8 +246,8 @@ fn a_host_that_errs_gets_answers() {
     // A length that is not the file's.
     for wrong in [0, 8, 23, u64::MAX] {
         let (mut session, mut out) = (Session::default(), Vec::new());
-        session.begin(Vec::new(), wrong);
-        while let Some(range) = session.needs() {
+        session.begin(Vec::new(), wrong, &OpenOptions::default());
+        while let Some(Needs::Bytes(0, range)) = session.needs() {
             let part = vec![0; (range.end - range.start).min(1 << 20) as usize];
             session.supply(part, source, &mut out).unwrap();
         }

@@ -1,0 +1,105 @@
+//! The sibling files of the file of this instance: the files that an index names, the other files of a split GGUF model, and the
+//! shards of a zTensor file. The host finds and reads them.
+
+use std::collections::BTreeMap;
+use std::io::{self, Write};
+
+use serde::Serialize;
+use zten::escape::escape_all;
+use zten::json::to_writer;
+use zten::shards::{Candidate, Find, Shard, ShardPath, Want};
+use zten::{Error, ReadAt};
+
+/// The length with which the host says that a file does not exist.
+const MISSING: u64 = u64::MAX;
+
+/// A source of the bytes of one file.
+pub type FileSource = &'static dyn ReadAt;
+
+/// Returns the source of the file with this number: 0 is the file of this instance, and 1 the first sibling file.
+pub type Sources<'s> = dyn Fn(u32) -> FileSource + 's;
+
+/// The sibling files that the host was asked for. They are numbered from 1 on, in the order in which they were asked for.
+#[derive(Debug, Default)]
+pub struct Siblings {
+    /// The number and the length of each file, by its name; the length is `None` if the file does not exist.
+    files: BTreeMap<String, (u32, Option<u64>)>,
+    /// The files that the host has not been told about, or has not answered yet.
+    asked: Vec<Want>,
+}
+
+impl Siblings {
+    /// Asks the host for the files `wants`.
+    pub(crate) fn ask(&mut self, wants: impl IntoIterator<Item = Want>) {
+        self.asked.extend(wants);
+    }
+
+    /// Returns whether the host has to answer.
+    pub(crate) fn is_pending(&self) -> bool {
+        !self.asked.is_empty()
+    }
+
+    /// Writes the files that the host has to look for, in the order of their numbers: the name of each, and the places where it
+    /// may be, from the folder of the file of this instance on.
+    ///
+    /// # Errors
+    /// The errors of `out`.
+    pub(crate) fn write(&self, out: &mut impl Write) -> io::Result<()> {
+        #[derive(Serialize)]
+        struct Asked<'a> {
+            name: &'a str,
+            /// The name with escaped control and invisible characters, for display.
+            shown: String,
+            /// What follows the name of this instance's file, without its suffix; `None` if the name is not derived from that.
+            suffix: Option<String>,
+            /// The names of the folders and of the file on the way to another place; empty if there is none.
+            path: Vec<&'a str>,
+        }
+        let asked = self.asked.iter().map(|want| {
+            let (mut suffix, mut path) = (None, Vec::new());
+            for place in want.places() {
+                match place {
+                    ShardPath::Sibling(end) => suffix = Some(end),
+                    ShardPath::Below(steps) => path = steps,
+                }
+            }
+            Asked { name: want.name(), shown: escape_all(want.name()), suffix, path }
+        });
+        to_writer(out, &asked.collect::<Vec<_>>())
+    }
+
+    /// Takes the answer of the host: the length of each file that it was asked for, as little-endian `u64`; [`MISSING`], or no
+    /// length at all, if the file does not exist. Returns the names and the lengths.
+    pub(crate) fn answer(&mut self, lengths: &[u8]) -> Vec<(String, Option<u64>)> {
+        let mut lengths = lengths.as_chunks::<8>().0.iter().map(|bytes| u64::from_le_bytes(*bytes));
+        let asked = std::mem::take(&mut self.asked);
+        let answered = asked.into_iter().map(|want| {
+            let length = lengths.next().filter(|length| *length != MISSING);
+            let number = u32::try_from(self.files.len()).unwrap_or(u32::MAX).saturating_add(1);
+            self.files.insert(want.name().to_owned(), (number, length));
+            (want.name().to_owned(), length)
+        });
+        answered.collect()
+    }
+
+    /// Returns the number of the file `name`; 0, which is the file of this instance, for `None`.
+    pub(crate) fn number(&self, name: Option<&str>) -> Option<u32> {
+        name.map_or(Some(0), |name| self.files.get(name).map(|(number, _)| *number))
+    }
+}
+
+/// A finder among the files that the host has.
+pub(crate) struct Finder<'f> {
+    pub(crate) siblings: &'f Siblings,
+    pub(crate) sources: &'f Sources<'f>,
+}
+
+impl Find for Finder<'_> {
+    type Source = FileSource;
+
+    fn find(&self, shard: &Shard<'_>) -> Result<Option<Candidate<Self::Source>>, Error> {
+        let found = self.siblings.files.get(shard.name());
+        let found = found.and_then(|(number, length)| Some((*number, (*length)?)));
+        Ok(found.map(|(number, length)| Candidate { source: (self.sources)(number), length }))
+    }
+}
