@@ -353,7 +353,8 @@ mod tests {
 
     #[test]
     fn bench_tmp() {
-        let names: Vec<_> = (0..1_000_000).map(|n| format!("model.layers.{n}.self_attn.q_proj.weight")).collect();
+        let names: Vec<_> =
+            (0..1_000_000).map(|n| format!("model.layers.{n}.self_attn.q_proj.weight")).collect();
         for pattern in ["*.weight", "*.{1..300}.*", "model.layers.[0-9].*", "*q_proj*"] {
             let glob = Glob::new(pattern);
             let begun = Instant::now();
