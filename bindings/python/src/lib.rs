@@ -28,7 +28,7 @@ mod _zten {
     #[pymodule_export]
     use crate::arrays::{ArrayWriter, SpoolWriter, written_format};
     #[pymodule_export]
-    use crate::check::{check, check_batch, explain, shown, size};
+    use crate::check::{check, check_batch, dtype, explain, shown, size};
     #[pymodule_export]
     use crate::reader::Reader;
     #[pymodule_export]

@@ -428,6 +428,22 @@ impl Reader {
         })
     }
 
+    /// Fills `array` with the dequantized elements of object `ordinal` from `start` on, counted in row-major order. Only the blocks
+    /// of these elements are read, and no digest is compared, unless there is a list of digests.
+    fn dequantize_range(
+        &self,
+        py: Python<'_>,
+        ordinal: u32,
+        start: u64,
+        mut array: PyReadwriteArray1<'_, f32>,
+    ) -> PyResult<()> {
+        let values = array.as_slice_mut()?;
+        let bytes = u64::try_from(values.len())?.saturating_mul(4);
+        self.work(py, bytes, |open, cancel| {
+            read::dequantize_range(open, ordinal, start, values, cancel)
+        })
+    }
+
     /// Returns the parameters of a quantized object: the bits, group size and packing of a `quantized_group`; the axis and
     /// block size of a `zt.mx/1`; the ggml type and the elements and bytes of a block of GGUF. Returns `None` for any other
     /// object.

@@ -11,7 +11,8 @@
         tensor.torch()                         # a torch.Tensor
 
     file["adjacency"].scipy()                  # sparse: csr_array, coo_array
-    file["q_proj"].dequantize()                # quantized, blocks of GGUF too: float32
+    file["q_proj"].dequantize()                # quantized, blocks of GGUF too: float32, when it is used
+    file["q_proj"][0:10].dequantize()          # these rows, and no other block
 
     zten.numpy.load_file("model.zt")           # all tensors; zten.torch has the same function
     zten.numpy.save_file({"w": array}, "new.zt")
@@ -41,7 +42,8 @@ from typing import TYPE_CHECKING
 from . import numpy
 from ._check import Columns, Note, Report, Rule, check, check_batch, explain
 from ._component import Component
-from ._errors import Error, Invalid, LimitExceeded, SandboxError, Unsupported
+from ._dequantize import Dequantized
+from ._errors import Error, Invalid, LimitExceeded, MissingTensor, SandboxError, Unsupported
 from ._file import Digests, File, Limits, Source, open
 from ._safe_open import safe_open
 from ._tensor import Slice, Tensor
@@ -54,6 +56,7 @@ if TYPE_CHECKING:
 __all__ = [
     "Columns",
     "Component",
+    "Dequantized",
     "Digests",
     "Entries",
     "Error",
@@ -61,6 +64,7 @@ __all__ = [
     "LimitExceeded",
     "Limits",
     "Invalid",
+    "MissingTensor",
     "Note",
     "Report",
     "Rule",

@@ -12,6 +12,7 @@ from typing import IO, TYPE_CHECKING, Any, Self, TypeAlias
 import numpy as np
 
 from . import _types, _zten
+from ._errors import MissingTensor
 from ._tensor import Tensor
 from ._types import Array
 from ._zten import Reader
@@ -116,10 +117,14 @@ class File(Mapping[str, Tensor]):
             raise ValueError("map=True maps files that are opened by their path, or views bytes")
 
     def __getitem__(self, name: str) -> Tensor:
-        """Returns the object ``name``. The :class:`KeyError` for an unknown name suggests the most similar name."""
+        """Returns the object ``name``. :class:`MissingTensor`, which is a :class:`KeyError` too, suggests the most similar
+        name."""
         if not isinstance(name, str):
             raise TypeError(f"file[{name!r}]: expected the name of a tensor; list(file) has all names")
-        return Tensor(self, self._reader.require(name))
+        try:
+            return Tensor(self, self._reader.require(name))
+        except KeyError as error:
+            raise MissingTensor(str(error.args[0]), object=name, file=self._reader.path) from None
 
     def __contains__(self, name: object) -> bool:
         return isinstance(name, str) and self._reader.has(name)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from . import _types
+from ._errors import MissingTensor
 from ._file import Digests, File, Limits, Source, open
 from ._tensor import Tensor
 from ._types import Array, Bytes
@@ -31,7 +32,10 @@ def selected(file: File, names: Names | None) -> list[int] | None:
     """Returns the ordinals of the tensors that match ``names``; None for all tensors."""
     if names is None:
         return None
-    return file._reader.select([names] if isinstance(names, str) else list(names))
+    try:
+        return file._reader.select([names] if isinstance(names, str) else list(names))
+    except KeyError as error:
+        raise MissingTensor(str(error.args[0]), file=file._reader.path) from None
 
 
 def verify(file: File, selection: list[int] | None) -> None:

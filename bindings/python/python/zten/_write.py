@@ -9,7 +9,7 @@ import sys
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any, Literal, Self, TypeAlias
+from typing import Any, Literal, Self, TypeAlias, cast
 
 import numpy as np
 
@@ -21,8 +21,8 @@ from ._types import Array, Bytes
 Digest: TypeAlias = Literal["auto", "sha256", "crc32c", "xxh3"]
 """The digests that zten writes. ``"auto"`` is sha256 in 1.2 and xxh3 in 2; only 1.2 has ``"crc32c"``, and only 2 ``"xxh3"``."""
 
-Generation: TypeAlias = Literal["1.2", "2"]
-"""The generations of zTensor that zten writes."""
+Generation: TypeAlias = Literal["1.2", "2", 2]
+"""The generations of zTensor that zten writes. ``2`` is ``"2"``."""
 
 Format: TypeAlias = Literal["zt", "safetensors", "npz", "npy"]
 """The formats that zten writes, named by the suffixes of their files."""
@@ -215,11 +215,11 @@ def create(
     Raises:
         ValueError: zten does not write files with this suffix, or the format does not have one of the options.
     """
-    form = generation, digest, canonical, False
+    form = _named(generation), digest, canonical, False
     suffix = _format(path, format, form, zstd)
     if suffix != "zt":
         return Writer(_zten.SpoolWriter(path, suffix), format=suffix)
-    return Writer(_writer(path, form, zstd), generation)
+    return Writer(_writer(path, form, zstd), form[0])
 
 
 def append(path: Path, *, digest: Digest | None = "auto", zstd: int | None = None) -> Writer:
@@ -268,7 +268,7 @@ def convert(
         Invalid, Unsupported, LimitExceeded: the source cannot be read; Unsupported also if the new format or generation
             cannot hold a tensor or attribute of a valid source.
     """
-    form = generation, digest, canonical, False
+    form = _named(generation), digest, canonical, False
     suffix = _format(target, format, form, zstd)
     if not overwrite and os.path.lexists(target):
         raise FileExistsError(errno.EEXIST, "a file exists there, and overwrite is False", os.fspath(target))
@@ -288,15 +288,15 @@ def save(
     canonical: bool,
 ) -> bytes | None:
     """Writes a file of all tensors at ``path``, or returns its bytes if the path is None."""
-    names = list(tensors)
-    suffix = _format(path, format, (generation, digest, canonical, False), zstd)
+    names, own = list(tensors), _named(generation)
+    suffix = _format(path, format, (own, digest, canonical, False), zstd)
     for name in names:
         if not isinstance(name, str):
             raise TypeError(f"the name {name!r} is not text")
     ties = tied(tensors)
-    if ties and (suffix != "zt" or generation != "2"):
+    if ties and (suffix != "zt" or own != "2"):
         one, other = next(iter(ties.items()))
-        what = f"generation {generation}" if suffix == "zt" else f"a .{suffix} file"
+        what = f"generation {own}" if suffix == "zt" else f"a .{suffix} file"
         warnings.warn(
             f"tensors {other!r} and {one!r} share their memory, and {what} stores it twice: "
             "a .zt file with generation=\"2\" stores it once",
@@ -304,15 +304,15 @@ def save(
         )
     if suffix != "zt":
         return _save_arrays(tensors, path, suffix, attributes)
-    shares = bool(ties) and generation == "2"
-    native = _writer(path, (generation, digest, canonical, shares), zstd)
-    writer = Writer(native, generation)
+    shares = bool(ties) and own == "2"
+    native = _writer(path, (own, digest, canonical, shares), zstd)
+    writer = Writer(native, own)
     try:
         if attributes is not None:
             writer.attributes(attributes)
         if canonical:
             names.sort(key=str.encode)
-            if generation == "1.2":
+            if own == "1.2":
                 names.sort(key=lambda name: len(name.encode()))
         for name in names:
             # The writer stores a component once if its digest is declared before its bytes come. The first of several tied
@@ -375,6 +375,12 @@ def _declared(value: Any) -> tuple[list[int], str]:
             raise TypeError(f"a scalar of {value.dtype} is two elements")
         return [*shape[:-1], shape[-1] * 2], "f4_e2m1"
     return shape, _types.from_torch(value.dtype, "2")[1]
+
+
+def _named(generation: Generation) -> str:
+    """Returns the name of a generation, which may be given as the number 2. A wrong value is rejected when the form is checked."""
+    is_two = type(generation) is int and generation == 2
+    return "2" if is_two else cast(str, generation)
 
 
 def _format(path: Path | None, format: str | None, form: tuple[str, str | None, bool, bool], zstd: object) -> str:

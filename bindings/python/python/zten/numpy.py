@@ -50,7 +50,7 @@ def load_file(
             within a tensor after each 64 MiB.
 
     Raises:
-        KeyError: a name or pattern matches no tensor.
+        MissingTensor: a name or pattern matches no tensor.
         Invalid, Unsupported, LimitExceeded: the file cannot be read; Unsupported also if a tensor is unread, such
             as Python objects, or neither dense nor sparse, such as quantized blocks of GGUF, which :func:`zten.open` reads.
             ``names`` loads the others.

@@ -51,7 +51,7 @@ def load_file(
         names, progress: as for :func:`zten.numpy.load_file`.
 
     Raises:
-        KeyError: a name or pattern matches no tensor.
+        MissingTensor: a name or pattern matches no tensor.
         Invalid, Unsupported, LimitExceeded: the file cannot be read; Unsupported also if a tensor is unread, is opaque,
             such as text of NumPy, or is not dense, such as quantized blocks of GGUF, which :func:`zten.open` reads. ``names``
             loads the others.
@@ -105,7 +105,7 @@ def save_model(
     """
     state = model.state_dict()
     suffix = written_format(path, format)
-    if generation != "2" or suffix != "zt":
+    if generation not in ("2", 2) or suffix != "zt":
         ties = tied(state)
         state = {name: tensor for name, tensor in state.items() if name not in ties}
         if ties and suffix == "safetensors":
