@@ -44,7 +44,8 @@ from ._check import Columns, Note, Report, Rule, check, check_batch, explain
 from ._component import Component
 from ._dequantize import Dequantized
 from ._errors import Error, Invalid, LimitExceeded, MissingTensor, SandboxError, Unsupported
-from ._file import Digests, File, Limits, Source, open
+from ._file import Digests, File, Limits, open
+from ._paths import Source
 from ._safe_open import safe_open
 from ._tensor import Slice, Tensor
 from ._values import Entries, Simple, Tag

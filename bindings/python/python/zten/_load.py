@@ -9,7 +9,8 @@ import numpy as np
 
 from . import _types
 from ._errors import MissingTensor
-from ._file import Digests, File, Limits, Source, open
+from ._file import Digests, File, Limits, open
+from ._paths import Source
 from ._tensor import Tensor
 from ._types import Array, Bytes
 

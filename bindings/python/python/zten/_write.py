@@ -15,7 +15,8 @@ import numpy as np
 
 from . import _types, _zten
 from ._errors import Unsupported
-from ._file import Limits, Source, frozen, open, strictness
+from ._file import Limits, open, strictness
+from ._paths import Path, Source, local, readable, resolved
 from ._types import Array, Bytes
 
 Digest: TypeAlias = Literal["auto", "sha256", "crc32c", "xxh3"]
@@ -26,8 +27,6 @@ Generation: TypeAlias = Literal["1.2", "2", 2]
 
 Format: TypeAlias = Literal["zt", "safetensors", "npz", "npy"]
 """The formats that zten writes, named by the suffixes of their files."""
-
-Path: TypeAlias = str | os.PathLike[str]
 
 # Role, storage dtype, dtype, number of elements, bytes, and whether an earlier component may have stored the same bytes.
 Part: TypeAlias = tuple[str, str, str, int, Bytes, bool]
@@ -202,7 +201,7 @@ def create(
     copied once when the writer is finished.
 
     Args:
-        path: the path of the new file. A symbolic link at the path is rejected.
+        path: the path of the new file, which may begin with ``~`` or ``file://``. A symbolic link at the path is rejected.
         format: the format, if the suffix of the path does not decide it.
         generation: ``"1.2"``, or ``"2"``, which has more dtypes (``f8_e8m0``, ``f4_e2m1``). Only for ``.zt`` files, like all
             following arguments.
@@ -215,7 +214,7 @@ def create(
     Raises:
         ValueError: zten does not write files with this suffix, or the format does not have one of the options.
     """
-    form = _named(generation), digest, canonical, False
+    form, path = (_named(generation), digest, canonical, False), resolved(path)
     suffix = _format(path, format, form, zstd)
     if suffix != "zt":
         return Writer(_zten.SpoolWriter(path, suffix), format=suffix)
@@ -230,6 +229,7 @@ def append(path: Path, *, digest: Digest | None = "auto", zstd: int | None = Non
         ValueError: the file is of generation 0.1, a data shard, or canonical: objects cannot be added to such files.
     """
     _check_form("2", zstd)
+    path = resolved(path)
     with open(path, shards=False) as file:
         generation = "2" if file.generation == "2" else "1.2"
     return Writer(_zten.Writer.append(path, (generation, digest, False, False), zstd), generation)
@@ -268,12 +268,13 @@ def convert(
         Invalid, Unsupported, LimitExceeded: the source cannot be read; Unsupported also if the new format or generation
             cannot hold a tensor or attribute of a valid source.
     """
-    form = _named(generation), digest, canonical, False
+    form, target = (_named(generation), digest, canonical, False), resolved(target)
     suffix = _format(target, format, form, zstd)
     if not overwrite and os.path.lexists(target):
         raise FileExistsError(errno.EEXIST, "a file exists there, and overwrite is False", os.fspath(target))
     how = strictness(limits, tolerate, shards=shards)
-    return _zten.convert(frozen(source), (target, suffix, overwrite), how, form, zstd)
+    with readable(local(source)) as opened:
+        return _zten.convert(opened, (target, suffix, overwrite), how, form, zstd)
 
 
 def save(
@@ -289,6 +290,7 @@ def save(
 ) -> bytes | None:
     """Writes a file of all tensors at ``path``, or returns its bytes if the path is None."""
     names, own = list(tensors), _named(generation)
+    path = None if path is None else resolved(path)
     suffix = _format(path, format, (own, digest, canonical, False), zstd)
     for name in names:
         if not isinstance(name, str):

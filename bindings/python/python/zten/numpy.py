@@ -11,10 +11,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from ._file import Digests, Limits, Source
+from ._file import Digests, Limits
 from ._load import Names, Progress
 from ._load import load as _load
-from ._write import Digest, Format, Generation, Path
+from ._paths import Path, Source
+from ._write import Digest, Format, Generation
 from ._write import save as _save
 
 __all__ = ["load", "load_file", "save", "save_file"]

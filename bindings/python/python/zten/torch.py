@@ -16,10 +16,11 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from ._errors import Unsupported
-from ._file import Digests, Limits, Source
+from ._file import Digests, Limits
 from ._load import Names, Progress, Torch
 from ._load import load as _load
-from ._write import Digest, Format, Generation, Path, tied
+from ._paths import Path, Source, is_path, local
+from ._write import Digest, Format, Generation, tied
 from ._zten import shown, written_format
 from .numpy import save, save_file
 
@@ -141,8 +142,8 @@ def load_model(
     """
     state = load_file(source, device, limits=limits, tolerate=tolerate, digests=digests)
     own = model.state_dict()
-    file = None if isinstance(source, (bytes, bytearray, memoryview)) or hasattr(source, "read") else source
-    path = None if file is None else shown(file)
+    source = local(source)
+    path = shown(source) if is_path(source) else None
     wrong = [
         f"{name!r} has the shape {tuple(state[name].shape)}, expected {tuple(own[name].shape)}"
         for name in state
