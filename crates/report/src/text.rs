@@ -2,9 +2,7 @@
 
 use zten::formats::Block;
 use zten::manifest::ElementType;
-use zten::{Layout, Tensor};
-
-use crate::escape;
+use zten::{Component, Layout, Tensor, escape};
 
 /// The largest width of a word in columns.
 const WORD: usize = 24;
@@ -12,13 +10,13 @@ const WORD: usize = 24;
 const SHAPE: usize = 40;
 
 /// Shortens `word`, and appends a question mark if the word is not `known` from the specification.
-pub(crate) fn word(word: &str, known: bool) -> String {
+pub fn word(word: &str, known: bool) -> String {
     let mark = if known { "" } else { "?" };
     format!("{}{mark}", escape::word(word, WORD))
 }
 
 /// Returns the name of an element type. An unknown type is followed by its storage type.
-pub(crate) fn element(element: ElementType<'_>) -> String {
+pub fn element(element: ElementType<'_>) -> String {
     match element {
         ElementType::UnknownLogical(name, storage) => {
             format!("{} ({})", word(name, false), storage.name())
@@ -33,17 +31,34 @@ pub(crate) fn element(element: ElementType<'_>) -> String {
 }
 
 /// Returns the name of the layout of `object`.
-pub(crate) fn format(object: &Tensor<'_>) -> String {
+pub fn format(object: &Tensor<'_>) -> String {
     word(object.layout_name(), is_known(object))
 }
 
 /// Returns whether zten knows the layout of `object`.
-pub(crate) fn is_known(object: &Tensor<'_>) -> bool {
+pub fn is_known(object: &Tensor<'_>) -> bool {
     object.layout() != Layout::Unknown || Block::of(object).is_some()
 }
 
+/// Returns the type of the elements of `component`: the name of the blocks of GGUF, or of the dtype.
+pub fn elements(component: &Component<'_>) -> String {
+    match Block::of(&component.tensor()) {
+        Some(block) => block.name.to_owned(),
+        None => element(component.element_type()),
+    }
+}
+
+/// Returns the type of the elements of `object` if `data` is its only component, and its layout otherwise.
+pub fn kind(object: &Tensor<'_>) -> String {
+    let mut components = object.components();
+    match (components.next(), components.next()) {
+        (Some(only), None) if only.role() == "data" => elements(&only),
+        _ => format(object),
+    }
+}
+
 /// Returns the shape of `object` in brackets, shortened to [`SHAPE`] columns.
-pub(crate) fn shape(object: &Tensor<'_>) -> String {
+pub fn shape(object: &Tensor<'_>) -> String {
     let dimensions: Vec<_> = object.shape().iter().map(ToString::to_string).collect();
     escape::cut(&format!("[{}]", dimensions.join(", ")), SHAPE)
 }
