@@ -10,6 +10,7 @@
 mod arrays;
 mod cbor;
 mod check;
+mod content;
 mod digests;
 mod error;
 mod interrupt;

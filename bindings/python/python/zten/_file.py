@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeAlias
 
 import numpy as np
 
-from . import _types, _zten
+from . import _html, _types, _zten
 from ._errors import MissingTensor
 from ._paths import Source, is_path, local, open_remote, resolved
 from ._tensor import Tensor
@@ -19,6 +19,7 @@ from ._types import Array
 from ._zten import Reader
 
 if TYPE_CHECKING:
+    from ._report import Summary
     from ._zten import _Digests, _Strictness
 
 Limits: TypeAlias = Mapping[str, int | str]
@@ -209,6 +210,20 @@ class File(Mapping[str, Tensor]):
         lists have no digest. Shards are looked for in the folder of the file, those of a zTensor file as ``STEM-NAME.zt``,
         unless it was opened with ``shards=False``."""
         return self._reader.shards()
+
+    def summary(self) -> Summary:
+        """Returns the totals of the file: the numbers of tensors, parameters and bytes, by dtype. No data is read."""
+        from ._report import summary
+
+        return summary(self)
+
+    def _repr_html_(self) -> str:
+        """Returns a table of the tensors for notebooks. Names are escaped."""
+        if self._reader.closed:
+            return _html.text(repr(self))
+        tensors = (Tensor(self, ordinal) for ordinal in range(len(self)))
+        rows = ([tensor.name, tensor._kind, list(tensor.shape), tensor.state] for tensor in tensors)
+        return _html.table(["tensor", "type", "shape", "state"], rows, len(self), f"{self!r}: {self.summary()}")
 
     def verify(self) -> tuple[int, int]:
         """Reads all of the file and its shards, and validates all rules about data. With a list of digests, all components

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from . import _types
+from . import _html, _types
 from ._component import Component, converted, moved, scipy_indices, scipy_values, to_torch, truth
 from ._dequantize import Dequantized, Floats
 from ._dequantize import part as dequantized_part
@@ -163,6 +163,12 @@ class Tensor:
         """Returns the dtype of a dense tensor, and the layout of any other with its dtype if it has one: ``gguf.q4_0``."""
         parts = [None if self.format == "dense" else self.format, self.dtype]
         return " ".join(_types.shown(part) for part in parts if part is not None)
+
+    def _repr_html_(self) -> str:
+        """Returns a table of the components for notebooks. Text of the file is escaped."""
+        rows = ([one.role, one.dtype, one.encoding, one.stored, one.digest or ""] for one in self._components)
+        heads = ["component", "dtype", "encoding", "stored bytes", "digest"]
+        return _html.table(heads, rows, len(self._components), repr(self))
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _tensor, (self._file, self.name)

@@ -31,6 +31,7 @@ def load_file(
     digests: Digests | None = None,
     names: Names | None = None,
     progress: Progress | None = None,
+    dequantize: bool | str = False,
 ) -> dict[str, Any]:
     """Reads all tensors of a file of any format on several threads, and returns them by their names, in the order of the file.
 
@@ -48,7 +49,9 @@ def load_file(
         limits, tolerate, digests: as for :func:`zten.open`.
         names: load only these tensors: names or patterns such as ``"layers.[0-3].*"``, each of which has to match a tensor.
         progress: a function that is called with the number of bytes read and the number of all bytes, after each tensor, and
-            within a tensor after each 64 MiB.
+            within a tensor after each 64 MiB. ``True`` shows them on standard error.
+        dequantize: return quantized tensors, such as blocks of GGUF, as arrays of ``float32``; ``"f16"`` and ``"bf16"`` convert
+            the values to these dtypes.
 
     Raises:
         MissingTensor: a name or pattern matches no tensor.
@@ -65,6 +68,7 @@ def load_file(
         digests=digests,
         names=names,
         progress=progress,
+        dequantize=dequantize,
     )
 
 

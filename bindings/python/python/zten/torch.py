@@ -38,6 +38,7 @@ def load_file(
     digests: Digests | None = None,
     names: Names | None = None,
     progress: Progress | None = None,
+    dequantize: bool | str = False,
 ) -> dict[str, Any]:
     """Reads and verifies all tensors of a file of any format on several threads, moves them to ``device``, and returns them by
     their names, in the order of the file.
@@ -49,7 +50,7 @@ def load_file(
         map: return views of a copy-on-write memory map, as :func:`zten.open` describes: only for files that no other process
             changes.
         limits, tolerate, digests: as for :func:`zten.open`.
-        names, progress: as for :func:`zten.numpy.load_file`.
+        names, progress, dequantize: as for :func:`zten.numpy.load_file`.
 
     Raises:
         MissingTensor: a name or pattern matches no tensor.
@@ -67,6 +68,7 @@ def load_file(
         kind=Torch,
         names=names,
         progress=progress,
+        dequantize=dequantize,
     )
     return {name: tensor.to(device) for name, tensor in tensors.items()}
 
