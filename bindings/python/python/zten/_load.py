@@ -53,7 +53,7 @@ def verify(file: File, selection: list[int] | None) -> None:
 def load(
     source: Source,
     *,
-    map: bool,
+    map: bool | None,
     verify: bool,
     limits: Limits | None,
     tolerate: Iterable[str],
@@ -63,13 +63,16 @@ def load(
     progress: Progress | None = None,
     dequantize: bool | str = False,
 ) -> dict[str, Any]:
-    """Returns all tensors by their names, in the order of the file, as arrays of NumPy or as ``kind`` creates them."""
+    """Returns all tensors by their names, in the order of the file, as arrays of NumPy or as ``kind`` creates them. If ``map`` is
+    None, the file is mapped if it may be."""
     wanted = ("f32" if dequantize else None) if isinstance(dequantize, bool) else _types.dtype_name(dequantize)
     if wanted not in (None, "f32", "f16", "bf16"):
         raise ValueError(f"dequantize is {dequantize!r}, expected True, or one of f32, f16 and bf16")
     with open(
-        source, map=map, verify=verify, limits=limits, tolerate=tolerate, digests=digests
+        source, map=bool(map), verify=verify, limits=limits, tolerate=tolerate, digests=digests
     ) as file:
+        if map is None:
+            file._map = may_be_mapped(file)
         arrays = (kind or _Arrays)(file, shown(file, progress), wanted)
         try:
             return arrays.all(selected(file, names))
@@ -83,7 +86,7 @@ class _Bar:
 
     def __init__(self, name: str) -> None:
         self._name = name
-        self._now = (0, 0)
+        self._now: tuple[int, int] | None = None
         self._shown = 0.0
 
     def __call__(self, done: int, total: int) -> None:
@@ -97,9 +100,11 @@ class _Bar:
         self._write("\r" if self._shown else "", "\n")
 
     def _write(self, before: str, after: str) -> None:
-        done, total = self._now
-        percent = 100 * done // total if total else 100
-        sys.stderr.write(f"{before}{self._name}: {percent:3} % of {total / 1e6:,.1f} MB{after}")
+        text = "mapped"
+        if self._now is not None:
+            done, total = self._now
+            text = f"{100 * done // total if total else 100:3} % of {total / 1e6:,.1f} MB"
+        sys.stderr.write(f"{before}{self._name}: {text}{after}")
         sys.stderr.flush()
 
 
@@ -109,6 +114,15 @@ def shown(file: File, progress: Progress | None) -> Callable[[int, int], object]
         return progress
     name = "tensors" if file._reader.path is None else os.path.basename(file._reader.path)
     return _Bar(_types.shown(name)) if progress else None
+
+
+def may_be_mapped(file: File) -> bool:
+    """Returns whether ``file`` is mapped by default: it was opened by its path on a system that maps files, and has nothing to
+    verify. If there are digests or checksums, the tensors are read and verified instead: the content of a map may change after it
+    was verified."""
+    if not file._reader.is_mappable:
+        return False
+    return not (file._verify and any(dense[6] for _, _, dense in file._reader.listing() if dense is not None))
 
 
 def _without_fields(listed: list[tuple[int, _Object]]) -> list[tuple[int, _Object]]:

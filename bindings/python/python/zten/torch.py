@@ -32,7 +32,7 @@ def load_file(
     device: Any = "cpu",
     *,
     verify: bool = True,
-    map: bool = False,
+    map: bool | None = None,
     limits: Limits | None = None,
     tolerate: Iterable[str] = (),
     digests: Digests | None = None,
@@ -40,15 +40,20 @@ def load_file(
     progress: Progress | None = None,
     dequantize: bool | str = False,
 ) -> dict[str, Any]:
-    """Reads and verifies all tensors of a file of any format on several threads, moves them to ``device``, and returns them by
-    their names, in the order of the file.
+    """Returns all tensors of a file of any format by their names, in the order of the file, on ``device``.
+
+    A file without digests and checksums, such as a safetensors file, is mapped, as ``safetensors.torch`` does: the call returns at
+    once, and the pages of a tensor are read when it is used. Writing to a tensor does not change the file. Do not map a file that
+    another process may change or truncate meanwhile, or on a network file system that may fail: reading beyond the end of a
+    truncated file kills the process. ``map=False`` reads all tensors into memory of their own, on several threads. So does the
+    default for a file that has something to verify, for bytes and open files, and on Windows.
 
     Args:
         source: the file, as for :func:`zten.open`.
         device: the device to which tensors are moved.
         verify: compare digests.
-        map: return views of a copy-on-write memory map, as :func:`zten.open` describes: only for files that no other process
-            changes.
+        map: return views of a copy-on-write memory map, as :func:`zten.open` describes. True also maps a file that has digests or
+            checksums, which are then verified first; False never maps.
         limits, tolerate, digests: as for :func:`zten.open`.
         names, progress, dequantize: as for :func:`zten.numpy.load_file`.
 
