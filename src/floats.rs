@@ -91,32 +91,40 @@ impl Tensor<'_> {
         if count.ok_or_else(|| misuse(Misuse::Slice))? != u64_from_usize(values.len()) {
             return Err(misuse(Misuse::Buffer));
         }
-        if values.is_empty() {
-            return Ok(());
-        }
+        let filled = self.fill_range(&range, values);
+        filled.map_err(|error| self.named(error))
+    }
+
+    /// Fills `values` with the elements `range`, whose length they have.
+    fn fill_range(&self, range: &Range<u64>, values: &mut [f32]) -> Result<(), Error> {
         #[cfg(feature = "dequantize")]
         if let Some(block) = Block::of_layout(self) {
-            return block_range(block, self, &range, values);
+            return block_range(block, self, range, values);
         }
-        if self.layout() != Layout::QuantizedGroup {
-            if self.layout() != Layout::Mx {
-                return self.mx().map(drop);
+        match self.layout() {
+            Layout::Mx => {
+                let mut window = Window { skip: 0, rest: values };
+                self.mx_range(range, |piece| window.take(piece))
             }
-            let mut window = Window { skip: 0, rest: values };
-            return self.mx_range(&range, |piece| window.take(piece));
+            Layout::QuantizedGroup if values.is_empty() => self.quantization().map(drop),
+            Layout::QuantizedGroup => {
+                // The number of outputs is not 0, because there are values.
+                let outputs = self.shape().last().copied().unwrap_or_default().max(1);
+                let first = range.start.checked_div(outputs).unwrap_or_default();
+                let rows = first..range.end.div_ceil(outputs);
+                let all = rows.end.saturating_sub(first).saturating_mul(outputs);
+                if all == u64_from_usize(values.len()) {
+                    return self.quantized_rows(&rows, values);
+                }
+                let all = usize::try_from(all).ok();
+                let whole = filled(all, |whole| self.quantized_rows(&rows, whole))?;
+                let skip = range.start.checked_rem(outputs).unwrap_or_default();
+                Window { skip, rest: values }.take(&whole);
+                Ok(())
+            }
+            // The layout is the error.
+            _ => self.mx().map(drop),
         }
-        let outputs = self.shape().last().copied().unwrap_or_default();
-        let rows = range.start.checked_div(outputs).zip(Some(range.end.div_ceil(outputs.max(1))));
-        let (first, end) = rows.ok_or_else(|| misuse(Misuse::Slice))?;
-        let before = range.start.checked_rem(outputs).unwrap_or_default();
-        let all = end.saturating_sub(first).saturating_mul(outputs);
-        if all == u64_from_usize(values.len()) {
-            return self.quantized_rows(&(first..end), values);
-        }
-        let rows =
-            filled(usize::try_from(all).ok(), |rows| self.quantized_rows(&(first..end), rows))?;
-        Window { skip: before, rest: values }.take(&rows);
-        Ok(())
     }
 }
 

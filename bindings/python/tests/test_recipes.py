@@ -22,7 +22,7 @@ def test_the_recipes_run_one_after_the_other(tmp_path: Path, monkeypatch: pytest
     ran = 0
     for block in blocks:
         needed = re.findall(r"^import (\w+)  # pip install", block, re.MULTILINE)
-        needed += ["torch"] if "torch" in block else []
+        needed += [name for name in ("torch", "accelerate") if name in block]
         try:
             for name in needed:
                 __import__(name)

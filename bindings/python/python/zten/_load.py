@@ -71,9 +71,8 @@ def load(
     with open(
         source, map=bool(map), verify=verify, limits=limits, tolerate=tolerate, digests=digests
     ) as file:
-        if map is None:
-            file._map = may_be_mapped(file)
         arrays = (kind or _Arrays)(file, shown(file, progress), wanted)
+        arrays.maps_if_possible = map is None
         try:
             return arrays.all(selected(file, names))
         finally:
@@ -116,15 +115,6 @@ def shown(file: File, progress: Progress | None) -> Callable[[int, int], object]
     return _Bar(_types.shown(name)) if progress else None
 
 
-def may_be_mapped(file: File) -> bool:
-    """Returns whether ``file`` is mapped by default: it was opened by its path on a system that maps files, and has nothing to
-    verify. If there are digests or checksums, the tensors are read and verified instead: the content of a map may change after it
-    was verified."""
-    if not file._reader.is_mappable:
-        return False
-    return not (file._verify and any(dense[6] for _, _, dense in file._reader.listing() if dense is not None))
-
-
 def _without_fields(listed: list[tuple[int, _Object]]) -> list[tuple[int, _Object]]:
     """Leaves out the fields of records: the array of the records has their elements, and :func:`numpy.load` has no such names."""
     # A field and its records have the same offset.
@@ -146,6 +136,8 @@ class _Arrays:
     ) -> None:
         self.file = file
         self.progress = progress
+        # Whether the file is mapped if it may be.
+        self.maps_if_possible = False
         # The dtype to which quantized tensors are dequantized, if they are.
         self.dequantize = dequantize
         self.places: list[tuple[int, int]] = []
@@ -161,6 +153,11 @@ class _Arrays:
         else:
             listed = _without_fields(listed)
         listing = [one for _, one in listed]
+        if self.maps_if_possible:
+            # If there are digests or checksums, the tensors are read and verified instead: the content of a map may change after
+            # it was verified.
+            is_verified = file._verify and any(dense[6] for _, _, dense in listing if dense is not None)
+            file._map = file._reader.is_mappable and not is_verified
         one, total = file._reader.decoded_limits
         compressed = [d[3] or 0 for _, _, d in listing if d is not None and d[4]]
         if max(compressed, default=0) > one or sum(compressed) > total:
