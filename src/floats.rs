@@ -1,6 +1,7 @@
 //! Reading a tensor of any float dtype or quantized layout as `f32`.
 
 use alloc::vec::Vec;
+use core::ops::Range;
 
 use half::{bf16, f16};
 
@@ -15,6 +16,7 @@ use crate::formats::Block;
 use crate::index::Layout;
 use crate::layout::View;
 use crate::manifest::{Component, Tensor};
+use crate::num::u64_from_usize;
 
 impl Tensor<'_> {
     /// Returns all elements as `f32`, in row-major order: decoded, verified and dequantized.
@@ -70,6 +72,110 @@ impl Tensor<'_> {
             }
         }
     }
+}
+
+impl Tensor<'_> {
+    /// Fills `values` with the elements `range` of a quantized tensor, counted in row-major order, as [`to_f32`](Self::to_f32)
+    /// computes them. Of raw components only the blocks, or the words and scales, of these elements are read; all scales of a
+    /// `zt.mx/1` are read. No digest is compared, because a digest covers all of a component.
+    ///
+    /// ```
+    /// let archive = zten::open("corpus/other/gguf/accept/two.gguf")?;
+    /// let mut some = [0_f32; 3];
+    /// archive.tensor("a")?.dequantize_range(1..4, &mut some)?;
+    /// # assert_eq!(some, archive.tensor("a")?.to_f32()?[1..4]);
+    /// # Ok::<(), zten::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Misuse::Slice`] if the tensor has fewer elements; [`Misuse::Buffer`] if `values` has another length than `range`;
+    /// [`Misuse::Layout`] for a tensor that is not a `quantized_group`, a `zt.mx/1` or blocks of GGUF; the errors of
+    /// [`reader`](Tensor::reader); [`OutOfMemory`].
+    pub fn dequantize_range(&self, range: Range<u64>, values: &mut [f32]) -> Result<(), Error> {
+        let misuse = |misuse| self.named(BareError::misuse(misuse).at(self.location()));
+        let count = range.end.checked_sub(range.start);
+        let count = count.filter(|_| self.element_count().is_some_and(|all| range.end <= all));
+        if count.ok_or_else(|| misuse(Misuse::Slice))? != u64_from_usize(values.len()) {
+            return Err(misuse(Misuse::Buffer));
+        }
+        let filled = self.fill_range(&range, values);
+        filled.map_err(|error| self.named(error))
+    }
+
+    /// Fills `values` with the elements `range`, whose length they have.
+    fn fill_range(&self, range: &Range<u64>, values: &mut [f32]) -> Result<(), Error> {
+        #[cfg(feature = "dequantize")]
+        if let Some(block) = Block::of_layout(self) {
+            return block_range(block, self, range, values);
+        }
+        match self.layout() {
+            Layout::Mx => {
+                let mut window = Window { skip: 0, rest: values };
+                self.mx_range(range, |piece| window.take(piece))
+            }
+            Layout::QuantizedGroup if values.is_empty() => self.quantization().map(drop),
+            Layout::QuantizedGroup => {
+                // The number of outputs is not 0, because there are values.
+                let outputs = self.shape().last().copied().unwrap_or_default().max(1);
+                let first = range.start.checked_div(outputs).unwrap_or_default();
+                let rows = first..range.end.div_ceil(outputs);
+                let all = rows.end.saturating_sub(first).saturating_mul(outputs);
+                if all == u64_from_usize(values.len()) {
+                    return self.quantized_rows(&rows, values);
+                }
+                let all = usize::try_from(all).ok();
+                let whole = filled(all, |whole| self.quantized_rows(&rows, whole))?;
+                let skip = range.start.checked_rem(outputs).unwrap_or_default();
+                Window { skip, rest: values }.take(&whole);
+                Ok(())
+            }
+            // The layout is the error.
+            _ => self.mx().map(drop),
+        }
+    }
+}
+
+/// The values that are still to be filled of those that [`Tensor::dequantize_range`] returns.
+struct Window<'v> {
+    /// The number of values that come before them.
+    skip: u64,
+    rest: &'v mut [f32],
+}
+
+impl Window<'_> {
+    /// Takes the next `values`: skips those before the window, copies those in it, and drops those behind it.
+    fn take(&mut self, values: &[f32]) {
+        let skipped = usize::try_from(self.skip).unwrap_or(usize::MAX).min(values.len());
+        self.skip = self.skip.saturating_sub(u64_from_usize(skipped));
+        let (_, values) = values.split_at(skipped);
+        let (values, _) = values.split_at(values.len().min(self.rest.len()));
+        let (now, later) = core::mem::take(&mut self.rest).split_at_mut(values.len());
+        now.copy_from_slice(values);
+        self.rest = later;
+    }
+}
+
+/// Fills `values` with the elements `range` of a tensor whose data are blocks of the GGUF type `block`.
+#[cfg(feature = "dequantize")]
+fn block_range(
+    block: &'static Block,
+    tensor: &Tensor<'_>,
+    range: &Range<u64>,
+    values: &mut [f32],
+) -> Result<(), Error> {
+    let data = tensor.component("data").ok_or(Misuse::Layout)?;
+    let skip = range.start.checked_rem(block.elements).unwrap_or_default();
+    let bytes = |blocks: Option<u64>| blocks.and_then(|blocks| blocks.checked_mul(block.bytes));
+    let start = bytes(range.start.checked_div(block.elements));
+    let end = bytes(Some(range.end.div_ceil(block.elements.max(1))));
+    let (start, end) = start.zip(end).ok_or(Misuse::Slice)?;
+    let (mut dequantizer, mut window) = (block.dequantizer(), Window { skip, rest: values });
+    data.byte_range(start..end, |chunk| {
+        dequantizer.chunk(chunk, |piece| {
+            window.take(piece);
+            Ok::<(), Error>(())
+        })
+    })
 }
 
 /// Verifies the components of `tensor` if one of `views`, which are views of these components, borrows its bytes: digests are

@@ -85,7 +85,7 @@ def map_ztensor(path: str) -> Any:
 def torch_zten(path: str) -> Any:
     import zten.torch
 
-    return zten.torch.load_file(path, map=True)
+    return zten.torch.load_file(path)
 
 
 def torch_safetensors(path: str) -> Any:
@@ -240,7 +240,7 @@ def got_safetensors(path: str) -> Any:
 def torchload_zten(path: str) -> Any:
     import zten.torch
 
-    return zten.torch.load_file(path)
+    return zten.torch.load_file(path, map=False)
 
 
 def gguf_zten(path: str) -> Any:
@@ -383,10 +383,10 @@ def races(folder: Path, memory: Path | None, quick: bool) -> list[Race]:
         race(f"load of {size:,} MiB, 1.2, unverified", None, "load_zten_unverified large-sha256.zt", "load_safetensors large.safetensors"),
         race(f"load of {size:,} MiB, 1.2, verified by sha256", 1.2, "load_zten large-sha256.zt", "load_safetensors large.safetensors"),
         race(f"load of {size:,} MiB, 2, verified by xxh3", 1.2, "load_zten large-2.zt", "load_safetensors large.safetensors"),
-        race(f"{size:,} MiB into PyTorch, mapped, safetensors", 1.0, "torch_zten large.safetensors", "torch_safetensors large.safetensors"),
+        race(f"{size:,} MiB into PyTorch, safetensors", 1.0, "torch_zten large.safetensors", "torch_safetensors large.safetensors"),
         race("the same, a byte of each page read", 1.2, "touch_zten large.safetensors", "touch_safetensors large.safetensors"),
         race("1,000 verified tensors of 256 bytes, 1.2 with sha256", 4.0, "got_zten small-sha256.zt", "got_safetensors small.safetensors"),
-        race(f"{count:,} tensors into PyTorch, safetensors", 1.2, "torchload_zten many.safetensors", "torch_safetensors many.safetensors"),
+        race(f"{count:,} tensors into PyTorch, safetensors", 1.2, "torch_zten many.safetensors", "torch_safetensors many.safetensors"),
         race(f"{size:,} MiB into PyTorch, read and not mapped, safetensors", None, "torchload_zten large.safetensors", "torch_safetensors large.safetensors"),
         race("1,000 slices of 10 rows, safetensors", 1.0, "slices_zten large.safetensors", "slices_safetensors large.safetensors"),
         *(

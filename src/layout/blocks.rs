@@ -1,5 +1,7 @@
 //! Profiles of 2 whose elements come in blocks: `zt.mx/1` and `gguf.NAME/1`. v2 §5.2.
 
+use core::ops::Range;
+
 use super::buffer::Data;
 use super::elements::Elements;
 use super::view::{Kind, View};
@@ -181,6 +183,35 @@ impl<'a> Mx<'a> {
     }
 }
 
+impl Tensor<'_> {
+    /// Calls `take` with the values `range` of a `zt.mx/1` object, counted in row-major order, piece by piece. All scales are
+    /// read, and of the elements only those in `range`. A byte at the end of `range` may add one value behind it.
+    ///
+    /// # Errors
+    /// The errors of [`mx`](Tensor::mx).
+    pub(crate) fn mx_range(
+        &self,
+        range: &Range<u64>,
+        mut take: impl FnMut(&[f32]),
+    ) -> Result<(), Error> {
+        let blocks = MxBlocks::of(self)?;
+        let (data, scales) = (self.require("data")?, self.require("scales")?.data()?);
+        let mut dequantizer = MxDequantizer::new(blocks, data.kind()?, scales.view())?;
+        let is_packed = data.logical().is_packed();
+        let bytes = if is_packed { range.start / 2..range.end.div_ceil(2) } else { range.clone() };
+        // The first byte may hold an element before the range.
+        let mut skip = usize::from(is_packed && !range.start.is_multiple_of(2));
+        dequantizer.skip_to(range.start.saturating_sub(u64_from_usize(skip)));
+        data.byte_range(bytes, |chunk| {
+            dequantizer.chunk(chunk, |piece| {
+                take(piece.get(skip..).unwrap_or_default());
+                skip = 0;
+                Ok::<(), Error>(())
+            })
+        })
+    }
+}
+
 /// The number of elements that are converted at once.
 const PIECE: usize = 256;
 
@@ -211,6 +242,21 @@ impl<'d> MxDequantizer<'d> {
         }
         let (logical, left) = (data.logical.known, blocks.elements);
         Ok(Self { blocks, logical, scales, left, row: 0, column: 0, first: 0 })
+    }
+
+    /// Moves this new converter to element `element`, counted in row-major order: the next chunk begins with it.
+    fn skip_to(&mut self, element: u64) {
+        let MxBlocks { size, stride, .. } = self.blocks;
+        let (line, column) = (element.checked_div(stride), element.checked_rem(stride));
+        let (line, column) = (line.unwrap_or_default(), column.unwrap_or_default());
+        // The axis has a whole number of blocks, so blocks do not reach over its end.
+        let (block, row) = (line.checked_div(size), line.checked_rem(size));
+        let first = block.and_then(|block| block.checked_mul(stride));
+        // An offset that memory cannot have makes every value NaN, and no other scale is used.
+        let first = first.and_then(|first| usize::try_from(first).ok());
+        self.first = first.unwrap_or(usize::MAX);
+        (self.row, self.column) = (row.unwrap_or_default(), column);
+        self.left = self.left.saturating_sub(element);
     }
 
     /// Converts the elements of `chunk`, which are decoded bytes, and calls `take` with their values, piece by piece,

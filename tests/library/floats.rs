@@ -5,7 +5,7 @@ use serde::Serialize;
 use zten::error::Misuse;
 use zten::rules::Rule;
 use zten::write::Part;
-use zten::{Archive, DType, Layout, Writer};
+use zten::{Archive, DType, Layout, Tensor, Writer};
 use zten_corpus::cbor::{text, uint, uints};
 use zten_corpus::v2::{FileV2, part, quant_group};
 
@@ -39,6 +39,7 @@ fn values_are_those_of_the_other_ways_to_read() {
                 let bits =
                     |values: &[f32]| -> Vec<u32> { values.iter().map(|v| v.to_bits()).collect() };
                 assert_eq!(values.len() as u64, tensor.element_count().unwrap(), "{tensor:?}");
+                parts_are_those_of_the_whole(&tensor, &values);
                 if tensor.layout() == Layout::QuantizedGroup {
                     let mut expected = vec![0.0; values.len()];
                     tensor.quantized().unwrap().dequantize(&mut expected).unwrap();
@@ -75,6 +76,33 @@ fn values_are_those_of_the_other_ways_to_read() {
     }
     assert!(dense > 2 && quantized > 2 && blocks > 3, "{dense} {quantized} {blocks}");
     assert!(groups > 10, "{groups}");
+}
+
+/// Any range of a quantized tensor has the elements `values` of the whole tensor, and a wrong range is an error.
+pub(crate) fn parts_are_those_of_the_whole(tensor: &Tensor<'_>, values: &[f32]) {
+    let all = values.len();
+    let part = |start: usize, end: usize, length: usize| {
+        let mut some = vec![f32::MAX; length];
+        let range = start as u64..end as u64;
+        tensor.dequantize_range(range, &mut some).map(|()| some)
+    };
+    if let Err(error) = part(0, all, all) {
+        let is_read = tensor.layout() == Layout::Dense || tensor.layout() == Layout::QuantGroup;
+        assert!(is_read && misuse(error) == Misuse::Layout, "{tensor:?}");
+        return;
+    }
+    let bits = |values: &[f32]| -> Vec<u32> { values.iter().map(|v| v.to_bits()).collect() };
+    let mut random = fastrand::Rng::with_seed(all as u64);
+    for _ in 0..if cfg!(miri) { 4 } else { 60 } {
+        let start = random.usize(..=all);
+        let longest = random.usize(..300);
+        let end = random.usize(start..=all.min(start + longest));
+        let some = part(start, end, end - start).unwrap();
+        assert_eq!(bits(&some), bits(&values[start..end]), "{start}..{end} of {tensor:?}");
+        assert_eq!(misuse(part(start, end, end - start + 1).unwrap_err()), Misuse::Buffer);
+    }
+    assert_eq!(misuse(part(0, all + 1, all + 1).unwrap_err()), Misuse::Slice);
+    assert_eq!(misuse(part(1, 0, 0).unwrap_err()), Misuse::Slice);
 }
 
 /// Codes 0 to 7 of 4 bits, whose scales and zero points differ from group to group.

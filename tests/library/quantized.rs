@@ -7,6 +7,8 @@ use zten::view::{Packing, Quantized};
 use zten::{Archive, DType, Encoding, InMemory, OpenOptions, Tensor, Tolerance};
 use zten_testkit::{corpus, misuse, read};
 
+use crate::floats::parts_are_those_of_the_whole;
+
 fn options() -> OpenOptions {
     OpenOptions::default().tolerate(Tolerance::MissingZeros)
 }
@@ -69,6 +71,7 @@ fn check(tensor: &Tensor<'_>, row: &Row) {
         let error = quantized.weight(input, output).unwrap_err();
         assert_eq!(misuse(error), Misuse::Slice, "{name}");
     }
+    parts_are_those_of_the_whole(tensor, &weights);
 
     let mut codes = vec![0; row.codes.len() + 1];
     assert_eq!(misuse(quantized.unpack(&mut codes).unwrap_err()), Misuse::Buffer);

@@ -114,6 +114,8 @@ fn values_are_elements_times_their_scales() {
         }
         let bits = |values: &[f32]| values.iter().map(|value| value.to_bits()).collect::<Vec<_>>();
         assert_eq!(bits(&pieces), bits(&values));
+        crate::floats::parts_are_those_of_the_whole(&tensor, &values);
+        crate::floats::parts_are_those_of_the_whole(&far.tensor("w").unwrap(), &values);
     }
 }
 

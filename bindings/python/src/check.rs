@@ -238,6 +238,13 @@ pub(crate) fn size(text: &str) -> PyResult<u64> {
     zten_report::size::parse(text).map_err(PyValueError::new_err)
 }
 
+/// Returns the name in zTensor of the dtype that `name` means, as the command takes it: `bf16` for `BF16` and `bfloat16`. Returns
+/// `None` if no dtype has this name.
+#[pyfunction]
+pub(crate) fn dtype(name: &str) -> Option<&'static str> {
+    zten_report::dtype::parse(name)
+}
+
 /// Returns the facts about the rule, limit or unsupported feature `id`, or `None` if the id is unknown.
 #[pyfunction]
 pub(crate) fn explain<'py>(py: Python<'py>, id: &str) -> PyResult<Option<Bound<'py, PyDict>>> {

@@ -10,6 +10,7 @@
 mod arrays;
 mod cbor;
 mod check;
+mod content;
 mod digests;
 mod error;
 mod interrupt;
@@ -28,7 +29,7 @@ mod _zten {
     #[pymodule_export]
     use crate::arrays::{ArrayWriter, SpoolWriter, written_format};
     #[pymodule_export]
-    use crate::check::{check, check_batch, explain, shown, size};
+    use crate::check::{check, check_batch, dtype, explain, shown, size};
     #[pymodule_export]
     use crate::reader::Reader;
     #[pymodule_export]

@@ -294,6 +294,20 @@ pub(crate) fn dequantize(
     if is_verified { Ok(()) } else { verify_object(open, ordinal, cancel) }
 }
 
+/// Fills `values` with the dequantized elements of tensor `ordinal` from `start` on, counted in row-major order.
+pub(crate) fn dequantize_range(
+    open: &Open,
+    ordinal: u32,
+    start: u64,
+    values: &mut [f32],
+    cancel: &Cancel,
+) -> Result<(), Error> {
+    require_listed(open, ordinal, cancel)?;
+    let end = u64::try_from(values.len()).ok().and_then(|count| start.checked_add(count));
+    let end = end.ok_or(Misuse::Slice)?;
+    bound(open, ordinal, cancel, |tensor| tensor.dequantize_range(start..end, values))
+}
+
 /// Fills `values` with the dequantized elements of the blocks that `reader` returns.
 fn dequantize_blocks(
     block: &'static Block,

@@ -10,19 +10,21 @@ use pyo3::prelude::*;
 use pyo3::types::{PyByteArray, PyBytes, PyDict, PyList, PyTuple};
 use zten::element::{ByteOrder, StorageType};
 use zten::error::Misuse;
-use zten::finding::format_name;
+use zten::finding::{Finding, Verdict, format_name};
 use zten::formats::Block;
 use zten::json::{self, value as json_value};
 use zten::manifest::ElementType;
 use zten::shards::Shard;
+use zten::verify::DigestAlgorithm;
 use zten::{Component, DType, Encoding, Error, ErrorKind, Generation, Layout, Tensor};
 use zten_report::blocks::{reason, state};
 use zten_report::check::stored;
 use zten_report::glob::Glob;
 use zten_report::notation;
 
+use crate::content::{self, Hashed};
 use crate::digests::{Enforced, GivenList};
-use crate::error::Failure;
+use crate::error::{Failure, exception};
 use crate::interrupt;
 use crate::options::Strictness;
 use crate::part::{self, Part};
@@ -293,6 +295,50 @@ impl Reader {
         Ok((summary.components(), summary.digests()))
     }
 
+    /// Reads and verifies the objects `ordinals`, and returns the document of `zten stat --json` about them.
+    fn statistics(&self, py: Python<'_>, ordinals: Vec<u32>) -> PyResult<String> {
+        let bytes = stored(self.open()?.manifest());
+        self.work(py, bytes, |open, cancel| content::statistics(open, &ordinals, cancel))
+    }
+
+    /// Reads and verifies the whole file, and returns its list of digests: as text, and the components of each object.
+    fn hashed(&self, py: Python<'_>) -> PyResult<Hashed> {
+        let bytes = stored(self.open()?.manifest());
+        self.work(py, bytes, |open, cancel| {
+            let ordinals: Vec<_> = open.manifest().tensors().map(|one| one.ordinal()).collect();
+            content::hashed(open, &ordinals, cancel)
+        })
+    }
+
+    /// Returns the content digest of a file that was verified.
+    ///
+    /// # Errors
+    /// A `ValueError` for an unknown algorithm; `zten.Unsupported` if the file has no content digest of this strength.
+    fn content_digest(&self, py: Python<'_>, algorithm: &str) -> PyResult<String> {
+        let algorithm = match algorithm {
+            "sha256" => DigestAlgorithm::Sha256,
+            "xxh3" => DigestAlgorithm::Xxh3,
+            _ => {
+                return Err(PyValueError::new_err(format!(
+                    "content is {algorithm:?}, expected \"sha256\" or \"xxh3\""
+                )));
+            }
+        };
+        let open = self.open()?;
+        let digest = open.manifest().content_digest(algorithm);
+        let digest = digest.map_err(|error| {
+            let finding = Finding::new(Verdict::Unsupported, error.to_string());
+            exception(py, &finding, self.path.as_deref())
+        })?;
+        Ok(digest.to_string())
+    }
+
+    /// Returns the totals of the file: as JSON, and as phrases.
+    fn totals(&self) -> PyResult<(String, Vec<String>)> {
+        let open = self.open()?;
+        content::totals(&open).map_err(|error| PyValueError::new_err(error.to_string()))
+    }
+
     /// Reads and verifies components into `arrays` of their decoded lengths. `places` has the ordinals of object and component.
     fn read(
         &self,
@@ -425,6 +471,22 @@ impl Reader {
                 ErrorKind::Misuse(Misuse::Buffer) => Misuse::Quantization.into(),
                 _ => error,
             })
+        })
+    }
+
+    /// Fills `array` with the dequantized elements of object `ordinal` from `start` on, counted in row-major order. Only the blocks
+    /// of these elements are read, and no digest is compared, unless there is a list of digests.
+    fn dequantize_range(
+        &self,
+        py: Python<'_>,
+        ordinal: u32,
+        start: u64,
+        mut array: PyReadwriteArray1<'_, f32>,
+    ) -> PyResult<()> {
+        let values = array.as_slice_mut()?;
+        let bytes = u64::try_from(values.len())?.saturating_mul(4);
+        self.work(py, bytes, |open, cancel| {
+            read::dequantize_range(open, ordinal, start, values, cancel)
         })
     }
 

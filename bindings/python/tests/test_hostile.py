@@ -293,7 +293,7 @@ def test_quantized_weights_are_what_numpy_computed() -> None:
         for line in lines:
             path, name, inputs, outputs, _, bits = line.rstrip("\n").split("\t")
             with zten.open(corpus.CORPUS / path, tolerate=["missing-zeros"]) as file:
-                weights = file[name].dequantize()
+                weights = file[name].dequantize().numpy()
             wanted = np.array([int(word, 16) for word in bits.split()], np.uint32)
             assert weights.shape == (int(inputs), int(outputs)), (path, name)
             assert (weights.view(np.uint32).ravel() == wanted).all(), (path, name)

@@ -199,7 +199,8 @@ def test_wrong_arguments_say_what_is_accepted(tmp_path: Path) -> None:
             with pytest.raises(kind, match=match):
                 open_file(path, limits=limits)
     for how, error, match in (
-        ({"generation": 2}, TypeError, 'generation is 2, expected "1.2" or "2"'),
+        ({"generation": 3}, TypeError, 'generation is 3, expected "1.2" or "2"'),
+            ({"generation": True}, TypeError, 'generation is True, expected "1.2" or "2"'),
         ({"generation": "3"}, ValueError, 'expected "1.2" or "2"'),
         ({"zstd": 9}, ValueError, "zstd is 9, expected a level from 1 to 5"),
         ({"zstd": 300}, ValueError, "zstd is 300, expected a level from 1 to 5"),

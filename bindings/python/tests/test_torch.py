@@ -183,3 +183,56 @@ def test_checkpoints_are_loaded_as_pytorch_loads_them(tmp_path: Path) -> None:
     with pytest.raises(zten.Invalid) as raised:
         zten.torch.load_file(corpus.CORPUS / "other/torch/reject/torch-global--os.pt")
     assert raised.value.rule == "torch-global" and raised.value.file is not None
+
+
+def test_a_file_is_mapped_if_nothing_has_to_be_verified(tmp_path: Path) -> None:
+    """Mapped tensors show what is written to the file later, and tensors in memory of their own do not."""
+    tensors = {"a": torch.arange(5000, dtype=torch.float32), "b": torch.ones(3, 4, dtype=torch.bfloat16), "t": torch.tensor([True])}
+    safe, plain, summed, old = (tmp_path / name for name in ("w.safetensors", "plain.zt", "summed.zt", "w.pt"))
+    zten.torch.save_file(tensors, safe)
+    zten.torch.save_file(tensors, plain, digest=None)
+    zten.torch.save_file(tensors, summed)
+    torch.save(tensors, old)
+    files: list[tuple[Any, dict[str, Any], bool]] = [
+        (safe, {}, True), (str(safe), {}, True), (safe, {"map": True}, True), (safe, {"map": False}, False),
+        (plain, {}, True), (summed, {}, False), (summed, {"verify": False}, True), (summed, {"map": True}, True),
+        (old, {}, False), (old, {"verify": False}, True), (safe, {"names": "a"}, True),
+        (safe.read_bytes(), {}, False), (safe, {"digests": zten.hash(safe).text}, False),
+    ]
+    for source, how, is_mapped in files:
+        loaded = zten.torch.load_file(source, **how)
+        for name, tensor in loaded.items():
+            assert torch.equal(tensor, tensors[name])
+        with zten.open(source) as file:
+            offset = file["a"].components["data"].offset
+        if isinstance(source, bytes):
+            continue
+        content = Path(source).read_bytes()
+        with Path(source).open("r+b") as opened:
+            opened.seek(offset)
+            opened.write(b"\xff" * 4)
+        assert bool(torch.isnan(loaded["a"][0])) == is_mapped, (source, how)
+        # Writing to a tensor does not change the file.
+        loaded["a"][1] = 7.0
+        with Path(source).open("r+b") as opened:
+            assert opened.read()[offset : offset + 4] == b"\xff" * 4
+            opened.seek(0)
+            opened.write(content)
+        assert torch.equal(zten.torch.load_file(source)["a"], tensors["a"])
+
+
+def test_a_mapped_file_may_be_replaced(tmp_path: Path) -> None:
+    path = tmp_path / "w.safetensors"
+    zten.torch.save_file({"a": torch.zeros(100)}, path)
+    loaded = zten.torch.load_file(path)
+    loaded["a"] += 1
+    zten.torch.save_file(loaded, path)
+    assert torch.equal(zten.torch.load_file(path)["a"], torch.ones(100)) and torch.equal(loaded["a"], torch.ones(100))
+
+
+def test_what_mapping_shows_as_progress(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    zten.torch.save_file({"a": torch.zeros(100)}, tmp_path / "w.safetensors")
+    zten.torch.load_file(tmp_path / "w.safetensors", progress=True)
+    assert capsys.readouterr().err == "w.safetensors: mapped\n"
+    zten.torch.load_file(tmp_path / "w.safetensors", progress=True, map=False)
+    assert capsys.readouterr().err == "w.safetensors: 100 % of 0.0 MB\n"

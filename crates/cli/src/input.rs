@@ -6,5 +6,3 @@ pub(crate) mod selection;
 pub(crate) mod sources;
 pub(crate) mod sums;
 pub(crate) mod threads;
-pub(crate) mod unpacked;
-pub(crate) mod values;

@@ -7,4 +7,3 @@ pub(crate) mod paint;
 pub(crate) mod progress;
 pub(crate) mod report;
 pub(crate) mod table;
-pub(crate) mod text;

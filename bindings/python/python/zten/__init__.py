@@ -11,7 +11,8 @@
         tensor.torch()                         # a torch.Tensor
 
     file["adjacency"].scipy()                  # sparse: csr_array, coo_array
-    file["q_proj"].dequantize()                # quantized, blocks of GGUF too: float32
+    file["q_proj"].dequantize()                # quantized, blocks of GGUF too: float32, when it is used
+    file["q_proj"][0:10].dequantize()          # these rows, and no other block
 
     zten.numpy.load_file("model.zt")           # all tensors; zten.torch has the same function
     zten.numpy.save_file({"w": array}, "new.zt")
@@ -19,6 +20,8 @@
     zten.check("model.zt")                     # a Report, true if the file is valid
     zten.check("upload.pt", sandbox=True)      # the same Report, from a confined process
     zten.check_batch(paths)                    # columns; never raises
+    zten.stat("model.zt")                      # the range, mean and spread of each tensor
+    zten.hash("model.zt").text                 # a list of digests, as zten.open(digests=...) takes it
     zten.explain(error.rule)                   # what the rule requires, and what to do
     zten.convert("model.gguf", "new.zt")       # any format to zTensor, safetensors or NumPy files
 
@@ -41,8 +44,22 @@ from typing import TYPE_CHECKING
 from . import numpy
 from ._check import Columns, Note, Report, Rule, check, check_batch, explain
 from ._component import Component
-from ._errors import Error, Invalid, LimitExceeded, SandboxError, Unsupported
-from ._file import Digests, File, Limits, Source, open
+from ._dequantize import Dequantized
+from ._errors import Error, Invalid, LimitExceeded, MissingTensor, SandboxError, Unsupported
+from ._file import Digests, File, Limits, open
+from ._paths import Source
+from ._report import (
+    ComponentDigest,
+    FileDigests,
+    FileStatistics,
+    Statistics,
+    Summary,
+    TensorStatistics,
+    TypeStatistics,
+    TypeTotals,
+    stat,
+)
+from ._report import hash_file as hash
 from ._safe_open import safe_open
 from ._tensor import Slice, Tensor
 from ._values import Entries, Simple, Tag
@@ -54,13 +71,18 @@ if TYPE_CHECKING:
 __all__ = [
     "Columns",
     "Component",
+    "ComponentDigest",
+    "Dequantized",
     "Digests",
     "Entries",
     "Error",
     "File",
+    "FileDigests",
+    "FileStatistics",
     "LimitExceeded",
     "Limits",
     "Invalid",
+    "MissingTensor",
     "Note",
     "Report",
     "Rule",
@@ -68,8 +90,13 @@ __all__ = [
     "Simple",
     "Slice",
     "Source",
+    "Statistics",
+    "Summary",
     "Tag",
     "Tensor",
+    "TensorStatistics",
+    "TypeStatistics",
+    "TypeTotals",
     "Unsupported",
     "Writer",
     "append",
@@ -78,9 +105,11 @@ __all__ = [
     "convert",
     "create",
     "explain",
+    "hash",
     "numpy",
     "open",
     "safe_open",
+    "stat",
     "torch",
 ]
 

@@ -8,7 +8,8 @@ from dataclasses import asdict, dataclass
 from typing import Any, TypedDict
 
 from . import _sandbox, _zten
-from ._file import Limits, Source, frozen, strictness
+from ._file import Limits, strictness
+from ._paths import Source, is_path, local, readable, resolved
 
 
 @dataclass(frozen=True)
@@ -162,16 +163,17 @@ def check(
     Raises:
         SandboxError: the command is not installed or has another version, or the kernel cannot confine processes.
     """
-    how = strictness(limits, tolerate, canonical, shards)
+    how, source = strictness(limits, tolerate, canonical, shards), local(source)
     if sandbox:
-        if not isinstance(source, (str, os.PathLike)):
+        if not is_path(source):
             raise TypeError(f"source is {type(source).__name__}, expected a path: the sandbox opens files by their paths")
         # Raises the exceptions for wrong options.
         _zten.check_batch([], how, manifest_only, 1)
         found = _sandbox.check([os.fsdecode(source)], how, manifest_only, None)[0]
     else:
-        found = _zten.check(frozen(source), how, manifest_only)
-    path = _zten.shown(source) if isinstance(source, (str, os.PathLike)) else None
+        with readable(source) as opened:
+            found = _zten.check(opened, how, manifest_only)
+    path = _zten.shown(source) if is_path(source) else None
     notes = [Note(**note) for note in found["notes"]]
     fields: dict[str, Any] = {**found, "file": path, "notes": notes}
     return Report(**fields)
@@ -209,7 +211,7 @@ def check_batch(
     """
     if isinstance(paths, (str, bytes, os.PathLike)):
         raise TypeError(f"paths is {type(paths).__name__}, expected an iterable of paths; check() takes one")
-    files = [os.fsdecode(path) for path in paths]
+    files = [os.fsdecode(resolved(path)) for path in paths]
     how = strictness(limits, tolerate, canonical, shards)
     if (jobs if not sandbox else threads) is not None:
         raise ValueError("jobs is for sandbox=True, and threads for sandbox=False")

@@ -152,6 +152,11 @@ def truth(array: Array) -> None:
     np.not_equal(codes, 0, out=array)
 
 
+def moved(tensor: Any, dtype: Any, device: Any) -> Any:
+    """Returns a tensor of PyTorch on ``device``, converted to ``dtype`` unless it is None."""
+    return tensor.to(device) if dtype is None else tensor.to(device, dtype)
+
+
 def to_torch(dtype: Any, array: Array) -> Any:
     import torch
 

@@ -12,8 +12,9 @@ class Error(Exception):
     """A file could not be read because of its content. The subclasses are :class:`Invalid`, :class:`Unsupported` and
     :class:`LimitExceeded`; ``except zten.Error`` catches all of them.
 
-    An error of the system is an :class:`OSError`, and a wrong call is a :class:`ValueError`, :class:`TypeError`,
-    :class:`KeyError` or :class:`IndexError`, as usual in Python. A call that does not support the content of the file, such as
+    A name that the file does not have raises :class:`MissingTensor`, which is a :class:`KeyError` too. An error of the system is
+    an :class:`OSError`, and a wrong call is a :class:`ValueError`, :class:`TypeError` or :class:`IndexError`, as usual in
+    Python. A call that does not support the content of the file, such as
     :meth:`Tensor.numpy` for blocks of GGUF, is :class:`Unsupported`.
     """
 
@@ -78,6 +79,11 @@ class Unsupported(Error):
 class LimitExceeded(Error):
     """The file needs more than a limit allows. ``limits={name: value}`` changes the limit, whose name is the rule without the
     prefix ``limit-``."""
+
+
+class MissingTensor(Error, KeyError):
+    """The file has no tensor of the name, or no tensor whose name matches the pattern. The message suggests the most similar
+    name. It is a :class:`KeyError` too, as for any mapping."""
 
 
 class SandboxError(OSError):

@@ -7,20 +7,20 @@ import mmap
 import os
 import sys
 from collections.abc import Iterable, Iterator, KeysView, Mapping
-from typing import IO, TYPE_CHECKING, Any, Self, TypeAlias
+from typing import TYPE_CHECKING, Any, Self, TypeAlias
 
 import numpy as np
 
-from . import _types, _zten
+from . import _html, _types, _zten
+from ._errors import MissingTensor
+from ._paths import Source, is_path, local, open_remote, resolved
 from ._tensor import Tensor
 from ._types import Array
 from ._zten import Reader
 
 if TYPE_CHECKING:
+    from ._report import Summary
     from ._zten import _Digests, _Strictness
-
-Source: TypeAlias = str | os.PathLike[str] | bytes | bytearray | memoryview | IO[bytes]
-"""The types of sources from which a file can be read."""
 
 Limits: TypeAlias = Mapping[str, int | str]
 """Limits by their names, as numbers or sizes: ``{"decoded": "8GiB"}``."""
@@ -59,20 +59,13 @@ def _size(name: str, value: int | str) -> int:
     return value.__index__()
 
 
-def frozen(source: Source) -> Any:
-    """Returns an immutable source: a buffer that may change while it is read is copied."""
-    if isinstance(source, (bytearray, memoryview)):
-        return bytes(source)
-    return source
-
-
 def listed(digests: Digests | None) -> _Digests | None:
     """Converts a list of digests to the form of the native module."""
     if isinstance(digests, Mapping):
         return {n: d if isinstance(d, str) else dict(d) for n, d in digests.items()}
     if isinstance(digests, str) and digests.startswith("# zten digests "):
         return digests.encode()
-    return digests
+    return resolved(digests) if isinstance(digests, (str, os.PathLike)) else digests
 
 
 class _Names(KeysView[str]):
@@ -93,7 +86,7 @@ class File(Mapping[str, Tensor]):
     was opened by its path can be pickled: unpickling opens the path again.
     """
 
-    __slots__ = ("_digests", "_map", "_maps", "_reader", "_source", "_strictness", "_verify")
+    __slots__ = ("_digests", "_map", "_maps", "_opened", "_reader", "_source", "_strictness", "_verify")
 
     def __init__(
         self,
@@ -103,23 +96,34 @@ class File(Mapping[str, Tensor]):
         verify: bool,
         digests: _Digests | None = None,
     ) -> None:
-        self._source = frozen(source)
+        self._source = local(source)
         self._strictness = how
         self._map = map
         # With a list of digests, components are always compared.
         self._verify = verify or digests is not None
         self._digests = digests
         self._maps: dict[bool, mmap.mmap | bytes | bytearray] = {}
-        self._reader = Reader(self._source, how, digests)
+        # The file of fsspec that was opened for this object, and is closed with it.
+        self._opened = open_remote(self._source)
+        try:
+            self._reader = Reader(self._source if self._opened is None else self._opened, how, digests)
+        except BaseException:
+            if self._opened is not None:
+                self._opened.close()
+            raise
         if map and not isinstance(self._source, bytes) and not self._reader.is_mappable:
             self.close()
             raise ValueError("map=True maps files that are opened by their path, or views bytes")
 
     def __getitem__(self, name: str) -> Tensor:
-        """Returns the object ``name``. The :class:`KeyError` for an unknown name suggests the most similar name."""
+        """Returns the object ``name``. :class:`MissingTensor`, which is a :class:`KeyError` too, suggests the most similar
+        name."""
         if not isinstance(name, str):
             raise TypeError(f"file[{name!r}]: expected the name of a tensor; list(file) has all names")
-        return Tensor(self, self._reader.require(name))
+        try:
+            return Tensor(self, self._reader.require(name))
+        except KeyError as error:
+            raise MissingTensor(str(error.args[0]), object=name, file=self._reader.path) from None
 
     def __contains__(self, name: object) -> bool:
         return isinstance(name, str) and self._reader.has(name)
@@ -153,9 +157,10 @@ class File(Mapping[str, Tensor]):
         self.close()
 
     def __reduce__(self) -> tuple[Any, ...]:
-        if not isinstance(self._source, (str, os.PathLike)):
-            raise TypeError("only a file that was opened by its path can be pickled")
-        source, map, verify = os.fspath(self._source), self._map, self._verify
+        if self._opened is None and not is_path(self._source):
+            raise TypeError("only a file that was opened by its path, or a file of fsspec that was not open yet, can be pickled")
+        source = os.fspath(self._source) if self._opened is None else self._source
+        map, verify = self._map, self._verify
         return File, (source, self._strictness, map, verify, self._digests)
 
     def close(self) -> None:
@@ -163,6 +168,8 @@ class File(Mapping[str, Tensor]):
         array that is a view of it, and so is the file's descriptor before Python 3.13."""
         self._reader.close()
         self._maps.clear()
+        if self._opened is not None:
+            self._opened.close()
 
     @property
     def closed(self) -> bool:
@@ -203,6 +210,20 @@ class File(Mapping[str, Tensor]):
         lists have no digest. Shards are looked for in the folder of the file, those of a zTensor file as ``STEM-NAME.zt``,
         unless it was opened with ``shards=False``."""
         return self._reader.shards()
+
+    def summary(self) -> Summary:
+        """Returns the totals of the file: the numbers of tensors, parameters and bytes, by dtype. No data is read."""
+        from ._report import summary
+
+        return summary(self)
+
+    def _repr_html_(self) -> str:
+        """Returns a table of the tensors for notebooks. Names are escaped."""
+        if self._reader.closed:
+            return _html.text(repr(self))
+        tensors = (Tensor(self, ordinal) for ordinal in range(len(self)))
+        rows = ([tensor.name, tensor._kind, list(tensor.shape), tensor.state] for tensor in tensors)
+        return _html.table(["tensor", "type", "shape", "state"], rows, len(self), f"{self!r}: {self.summary()}")
 
     def verify(self) -> tuple[int, int]:
         """Reads all of the file and its shards, and validates all rules about data. With a list of digests, all components
@@ -271,9 +292,10 @@ def open(
     No data is read before a tensor is.
 
     Args:
-        source: a path of a file, or of a folder with one model; a name that begins with ``http://``, ``https://``, ``s3://``
-            or ``hf://``, if the package was built with remote files (``docs/remote.md``); ``bytes``; a ``bytearray`` or ``memoryview``,
-            which is copied; or an object with ``read`` and ``seek``.
+        source: a path of a file, or of a folder with one model, which may begin with ``~`` or ``file://``; a URL that begins
+            with ``http://``, ``https://``, ``s3://`` or ``hf://``, if the package was built with remote files
+            (``docs/remote.md``); ``bytes``; a ``bytearray`` or ``memoryview``, which is copied; an object with ``read`` and ``seek``, such as
+            ``fs.open(path)`` of fsspec; or ``fsspec.open(url)``, which is opened and closed with the file.
         map: return dense arrays as views of a memory map, or of ``bytes``, if their elements are stored as they are read. Use
             it only for files that no other process changes: an array changes with its file even after verification, and
             reading beyond the end of a truncated file kills the process.

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import os
+import sys
+import time
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
 from . import _types
-from ._file import Digests, File, Limits, Source, open
+from ._errors import MissingTensor
+from ._file import Digests, File, Limits, open
+from ._paths import Source
 from ._tensor import Tensor
 from ._types import Array, Bytes
 
@@ -20,8 +25,8 @@ if TYPE_CHECKING:
 Names: TypeAlias = str | Iterable[str]
 """Names of tensors, or patterns such as ``"layers.0.*"``."""
 
-Progress: TypeAlias = Callable[[int, int], object]
-"""A function that is called with the number of bytes read, and the number of all bytes."""
+Progress: TypeAlias = Callable[[int, int], object] | bool
+"""A function that is called with the number of bytes read, and the number of all bytes; True shows them on standard error."""
 
 # The number of bytes that are read between two calls of `progress`, unless a single tensor is larger.
 _STEP = 64 << 20
@@ -31,7 +36,10 @@ def selected(file: File, names: Names | None) -> list[int] | None:
     """Returns the ordinals of the tensors that match ``names``; None for all tensors."""
     if names is None:
         return None
-    return file._reader.select([names] if isinstance(names, str) else list(names))
+    try:
+        return file._reader.select([names] if isinstance(names, str) else list(names))
+    except KeyError as error:
+        raise MissingTensor(str(error.args[0]), file=file._reader.path) from None
 
 
 def verify(file: File, selection: list[int] | None) -> None:
@@ -45,20 +53,66 @@ def verify(file: File, selection: list[int] | None) -> None:
 def load(
     source: Source,
     *,
-    map: bool,
+    map: bool | None,
     verify: bool,
     limits: Limits | None,
     tolerate: Iterable[str],
     digests: Digests | None = None,
-    kind: Callable[[File, Progress | None], _Arrays] | None = None,
+    kind: Callable[[File, Callable[[int, int], object] | None, str | None], _Arrays] | None = None,
     names: Names | None = None,
     progress: Progress | None = None,
+    dequantize: bool | str = False,
 ) -> dict[str, Any]:
-    """Returns all tensors by their names, in the order of the file, as arrays of NumPy or as ``kind`` creates them."""
+    """Returns all tensors by their names, in the order of the file, as arrays of NumPy or as ``kind`` creates them. If ``map`` is
+    None, the file is mapped if it may be."""
+    wanted = ("f32" if dequantize else None) if isinstance(dequantize, bool) else _types.dtype_name(dequantize)
+    if wanted not in (None, "f32", "f16", "bf16"):
+        raise ValueError(f"dequantize is {dequantize!r}, expected True, or one of f32, f16 and bf16")
     with open(
-        source, map=map, verify=verify, limits=limits, tolerate=tolerate, digests=digests
+        source, map=bool(map), verify=verify, limits=limits, tolerate=tolerate, digests=digests
     ) as file:
-        return (kind or _Arrays)(file, progress).all(selected(file, names))
+        arrays = (kind or _Arrays)(file, shown(file, progress), wanted)
+        arrays.maps_if_possible = map is None
+        try:
+            return arrays.all(selected(file, names))
+        finally:
+            if isinstance(arrays.progress, _Bar):
+                arrays.progress.end()
+
+
+class _Bar:
+    """Shows on standard error how much of a file has been read: on a terminal while it is read, and elsewhere only at the end."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+        self._now: tuple[int, int] | None = None
+        self._shown = 0.0
+
+    def __call__(self, done: int, total: int) -> None:
+        self._now = done, total
+        if sys.stderr.isatty() and time.monotonic() - self._shown >= 0.1:
+            self._shown = time.monotonic()
+            self._write("\r", "")
+
+    def end(self) -> None:
+        """Shows the last state, and ends the line."""
+        self._write("\r" if self._shown else "", "\n")
+
+    def _write(self, before: str, after: str) -> None:
+        text = "mapped"
+        if self._now is not None:
+            done, total = self._now
+            text = f"{100 * done // total if total else 100:3} % of {total / 1e6:,.1f} MB"
+        sys.stderr.write(f"{before}{self._name}: {text}{after}")
+        sys.stderr.flush()
+
+
+def shown(file: File, progress: Progress | None) -> Callable[[int, int], object] | None:
+    """Returns the function that is called with the progress of reading ``file``; None if there is none."""
+    if not isinstance(progress, bool):
+        return progress
+    name = "tensors" if file._reader.path is None else os.path.basename(file._reader.path)
+    return _Bar(_types.shown(name)) if progress else None
 
 
 def _without_fields(listed: list[tuple[int, _Object]]) -> list[tuple[int, _Object]]:
@@ -77,9 +131,15 @@ def _without_fields(listed: list[tuple[int, _Object]]) -> list[tuple[int, _Objec
 class _Arrays:
     """Loads tensors as arrays of NumPy. Dense arrays are allocated first, and then filled by one parallel read."""
 
-    def __init__(self, file: File, progress: Progress | None) -> None:
+    def __init__(
+        self, file: File, progress: Callable[[int, int], object] | None, dequantize: str | None
+    ) -> None:
         self.file = file
         self.progress = progress
+        # Whether the file is mapped if it may be.
+        self.maps_if_possible = False
+        # The dtype to which quantized tensors are dequantized, if they are.
+        self.dequantize = dequantize
         self.places: list[tuple[int, int]] = []
         self.contents: list[Bytes] = []
         # Bools of 0.1 are any byte.
@@ -93,6 +153,11 @@ class _Arrays:
         else:
             listed = _without_fields(listed)
         listing = [one for _, one in listed]
+        if self.maps_if_possible:
+            # If there are digests or checksums, the tensors are read and verified instead: the content of a map may change after
+            # it was verified.
+            is_verified = file._verify and any(dense[6] for _, _, dense in listing if dense is not None)
+            file._map = file._reader.is_mappable and not is_verified
         one, total = file._reader.decoded_limits
         compressed = [d[3] or 0 for _, _, d in listing if d is not None and d[4]]
         if max(compressed, default=0) > one or sum(compressed) > total:
@@ -147,6 +212,8 @@ class _Arrays:
 
     def other(self, tensor: Tensor) -> Any:
         """Reads a tensor that is not dense, has an unknown dtype, or has to be unpacked."""
+        if self.dequantize is not None and tensor._is_quantized:
+            return tensor.dequantize().numpy().astype(_types.numpy_dtype(self.dequantize), copy=False)
         return tensor.scipy() if tensor.is_sparse else tensor.numpy()
 
     def read(self) -> None:
@@ -216,4 +283,6 @@ class Torch(_Arrays):
         return tensor.torch()
 
     def other(self, tensor: Tensor) -> Any:
+        if self.dequantize is not None and tensor._is_quantized:
+            return tensor.dequantize().torch(dtype=self.dequantize)
         return tensor.torch()

@@ -6,8 +6,9 @@ from collections.abc import Iterator
 from typing import Any, Self
 
 from . import _types
-from ._file import Digests, Source, open
+from ._file import Digests, open
 from ._index import Index
+from ._paths import Source
 from ._tensor import Tensor
 
 _FRAMEWORKS = {"np": False, "numpy": False, "pt": True, "torch": True, "pytorch": True}

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from . import _zten
 from ._errors import SandboxError
+from ._values import integer
 
 if TYPE_CHECKING:
     from ._zten import _Found, _Strictness
@@ -111,7 +112,7 @@ def _run(command: str, arguments: list[str], names: bytes, number: int) -> list[
 def _report(line: bytes) -> _Found:
     """Converts ``line``, one JSON document of ``zten check --json``, to a report."""
     try:
-        document = json.loads(line, object_hook=_integer)
+        document = json.loads(line, object_hook=integer)
         if document["schema"] != _SCHEMA:
             raise ValueError
         notes = [{name: note[name] for name in _NOTE_FIELDS} for note in document["notes"]]
@@ -122,11 +123,6 @@ def _report(line: bytes) -> _Found:
     if found["verdict"] == "error":
         found["message"] = found["message"].removesuffix(_OPTION)
     return found
-
-
-def _integer(document: dict[str, Any]) -> Any:
-    """Converts ``{"$int": "…"}``, the form in which the command writes an integer too large for a double, to an integer."""
-    return int(document["$int"]) if document.keys() == {"$int"} else document
 
 
 def _command() -> str:

@@ -10,8 +10,10 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from . import _types
-from ._component import Component, converted, scipy_indices, scipy_values, to_torch, truth
+from . import _html, _types
+from ._component import Component, converted, moved, scipy_indices, scipy_values, to_torch, truth
+from ._dequantize import Dequantized, Floats
+from ._dequantize import part as dequantized_part
 from ._errors import NO_ARRAY, Error, Unsupported, no_array_error, unread, unserved
 from ._index import Index, Selection, select
 from ._types import Array, Bytes
@@ -21,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class Slice:
-    """A part of a dense tensor, ``tensor[0:10]``, which has not been read yet."""
+    """A part of a dense or quantized tensor, ``tensor[0:10]``, which has not been read yet."""
 
     __slots__ = ("_index", "_tensor", "shape")
 
@@ -35,12 +37,12 @@ class Slice:
         self.shape = select(index, tensor.shape).shape if shape is None else shape
 
     @property
-    def dtype(self) -> str:
+    def dtype(self) -> str | None:
         """The dtype, as :attr:`Tensor.dtype`."""
-        return str(self._tensor.dtype)
+        return self._tensor.dtype
 
     def __repr__(self) -> str:
-        return f"<Slice of {self._tensor.name!r} {self.dtype} {self.shape}>"
+        return f"<Slice of {self._tensor.name!r} {self._tensor._kind} {list(self.shape)}>"
 
     def numpy(self, *, verify: bool = False) -> Array:
         """Reads the part as an array. Only the bytes of the part are read, and the skipped elements of a slice with a step.
@@ -52,14 +54,36 @@ class Slice:
         """
         return self._tensor._sliced(self._index, verify)
 
-    def torch(self, *, verify: bool = False, device: Any = "cpu") -> Any:
-        """Reads the part as a :class:`torch.Tensor`, as :meth:`numpy` does."""
-        tensor, dtype = self._tensor, self._tensor._torch_dtype()
+    def dequantize(self, *, verify: bool = False) -> Floats:
+        """Dequantizes the part to an array of ``float32``. Only the blocks of its rows are read; components of 1.x that are
+        compressed are decoded as a whole. With ``verify=True`` the whole tensor is read and verified first.
+
+        Raises:
+            Invalid, Unsupported, LimitExceeded: the content breaks a rule, or cannot be read; Unsupported also if the tensor is
+                not quantized.
+        """
+        self._tensor._require_quantized()
+        if verify:
+            self._tensor.verify()
+        return self._tensor._dequantized_part(self._index)
+
+    def item(self) -> Any:
+        """Reads the only element of the part as a value of Python, as :meth:`Tensor.item` does."""
+        return self._tensor._item(self.numpy() if self.shape == () or _types.product(self.shape) == 1 else None)
+
+    def __float__(self) -> float:
+        return self._tensor._as_float(self.item())
+
+    def torch(self, *, dtype: Any = None, verify: bool = False, device: Any = "cpu") -> Any:
+        """Reads the part as a :class:`torch.Tensor`, as :meth:`numpy` does, and converts it to ``dtype``, as
+        :meth:`Tensor.torch` does."""
+        tensor, own, wanted = self._tensor, self._tensor._torch_dtype(), _types.torch_dtype_of(dtype)
         if self.dtype == "f4_e2m1":
             sentence = "PyTorch has f4_e2m1 in pairs, of which there are no slices; NumPy has single ones"
             raise tensor._unserved(sentence, "unsupported-type")
         array = self.numpy(verify=verify)
-        return tensor._in_torch(lambda: to_torch(dtype, array), array.shape).to(device)
+        part = tensor._in_torch(lambda: to_torch(own, array), array.shape)
+        return moved(part, wanted, device)
 
     def __array__(
         self, dtype: npt.DTypeLike | None = None, copy: bool | None = None
@@ -84,7 +108,8 @@ class Tensor:
     ..                       `torch()`      a :class:`torch.Tensor`
     ``sparse_csr``           `scipy()`      :class:`scipy.sparse.csr_array`
     ``sparse_coo``           `scipy()`      :class:`scipy.sparse.coo_array`
-    ``quantized_group``      `dequantize()` an array of ``float32``; so of ``zt.mx/1`` and ``gguf.q4_k``
+    ``quantized_group``      `dequantize()` values as ``float32``; so of ``zt.mx/1`` and ``gguf.q4_k``
+    ..                       ..             ``tensor[0:10].dequantize()`` some rows
     any                      `components`   each :class:`Component`, as it is stored
     ======================== ============== =====================================================
 
@@ -131,7 +156,19 @@ class Tensor:
 
     def __repr__(self) -> str:
         state = {"readable": "", "opaque": " opaque"}.get(self.state, f" unread: {self.reason}")
-        return f"<Tensor {self.name!r} {self.format} {self.dtype} {self.shape}{state}>"
+        return f"<Tensor {self.name!r} {self._kind} {list(self.shape)}{state}>"
+
+    @property
+    def _kind(self) -> str:
+        """Returns the dtype of a dense tensor, and the layout of any other with its dtype if it has one: ``gguf.q4_0``."""
+        parts = [None if self.format == "dense" else self.format, self.dtype]
+        return " ".join(_types.shown(part) for part in parts if part is not None)
+
+    def _repr_html_(self) -> str:
+        """Returns a table of the components for notebooks. Text of the file is escaped."""
+        rows = ([one.role, one.dtype, one.encoding, one.stored, one.digest or ""] for one in self._components)
+        heads = ["component", "dtype", "encoding", "stored bytes", "digest"]
+        return _html.table(heads, rows, len(self._components), repr(self))
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _tensor, (self._file, self.name)
@@ -242,8 +279,9 @@ class Tensor:
             truth(array)
         return array
 
-    def torch(self, *, verify: bool | None = None, device: Any = "cpu") -> Any:
-        """Reads a dense tensor as a new :class:`torch.Tensor`, as :meth:`numpy` does.
+    def torch(self, *, dtype: Any = None, verify: bool | None = None, device: Any = "cpu") -> Any:
+        """Reads a dense tensor as a new :class:`torch.Tensor`, as :meth:`numpy` does, and converts it to ``dtype``: a dtype of
+        PyTorch, or its name in any spelling, such as ``"bf16"`` or ``"BFLOAT16"``.
 
         If the file was opened with ``map=True``, the tensor is a view of a copy-on-write map: writing to it does not change the
         file.
@@ -257,12 +295,12 @@ class Tensor:
         """
         import torch
 
-        verify = self._file._verifies(verify)
+        verify, wanted = self._file._verifies(verify), _types.torch_dtype_of(dtype)
         dtype, shape = self._torch_dtype(), self.shape
         if not self._file._map:
             part = self._file._reader.part(self._ordinal, None, verify)
             if part is not None:
-                return torch.frombuffer(part[0], dtype=dtype).reshape(part[1]).to(device)
+                return moved(torch.frombuffer(part[0], dtype=dtype).reshape(part[1]), wanted, device)
         element = self._elements()
         data = self._data
         if element == "f4_e2m1":
@@ -271,7 +309,7 @@ class Tensor:
         count = _types.product(shape)
         if not count:
             self._content(data, verify)
-            return self._in_torch(lambda: torch.empty(shape, dtype=dtype)).to(device)
+            return moved(self._in_torch(lambda: torch.empty(shape, dtype=dtype)), wanted, device)
         if element != "f4_e2m1" and self._is_mapped(data, verify):
             flat = torch.frombuffer(
                 self._file._buffer(writable=True), dtype=dtype, count=count, offset=data.offset
@@ -281,7 +319,33 @@ class Tensor:
             if element == "bool":
                 truth(content.view(np.bool_))
             flat = torch.frombuffer(content, dtype=torch.uint8).view(dtype)
-        return self._in_torch(lambda: flat.reshape(shape)).to(device)
+        return moved(self._in_torch(lambda: flat.reshape(shape)), wanted, device)
+
+    def item(self) -> Any:
+        """Reads the only element of a dense tensor as a value of Python: ``int``, ``float``, ``complex`` or ``bool``. The value
+        of an ``f32`` or ``bf16`` is exact.
+
+        Raises:
+            Invalid, Unsupported, LimitExceeded: the content breaks a rule, or cannot be read; Unsupported also if the tensor has
+                another number of elements than one.
+        """
+        return self._item(self.numpy() if self.size == 1 else None)
+
+    def _item(self, array: Array | None) -> Any:
+        """Returns the only element of ``array``, which is None if the number of elements is not one."""
+        if array is None:
+            raise self._unserved("it does not have exactly one element")
+        # The scalars of `ml_dtypes` are not those of Python.
+        return array.astype(np.float64).item() if self._elements() in _types.SMALL_FLOATS else array.item()
+
+    def _as_float(self, value: Any) -> float:
+        """Converts the value of an element to a float."""
+        if not isinstance(value, (int, float)):
+            raise self._unserved(f"an element of type {_types.shown(str(self.dtype))} is not a float", "unsupported-type")
+        return float(value)
+
+    def __float__(self) -> float:
+        return self._as_float(self.item())
 
     def scipy(self) -> Any:
         """Reads a sparse tensor as :class:`scipy.sparse.csr_array` or :class:`scipy.sparse.coo_array`. All components are read
@@ -320,16 +384,25 @@ class Tensor:
             what = f"SciPy has no array of shape {self.shape}"
             raise no_array_error(error, what, self.name, self._file._reader.path) from None
 
-    def dequantize(self) -> npt.NDArray[np.float32]:
-        """Dequantizes a tensor to an array of ``float32``, in row-major order.
+    def dequantize(self) -> Dequantized:
+        """Returns the values of a quantized tensor as ``float32``, which are computed when they are used: ``numpy()`` and
+        ``torch()`` dequantize the whole tensor, and ``tensor.dequantize()[:10]`` reads and dequantizes ten rows.
 
         Raises:
-            Invalid, Unsupported, LimitExceeded: the content breaks a rule, or cannot be read; Unsupported also if the tensor is
-                not quantized, or its attributes are missing, unknown, or do not fit the components.
+            Invalid, Unsupported, LimitExceeded: the tensor is unread; Unsupported also if the tensor is not quantized, or its
+                attributes are missing or unknown. Using the values raises the errors of their content.
         """
+        self._require_quantized()
+        return Dequantized(self)
+
+    def _require_quantized(self) -> None:
+        """Raises the error of a tensor that is not quantized."""
         self._require_read()
         if self.quantization is None:
-            raise self._unserved(f"layout {self.format!r} is not quantized")
+            raise self._unserved(f"layout {_types.short(self.format)} is not quantized")
+
+    def _dequantized(self) -> Floats:
+        """Reads, verifies and dequantizes the whole tensor."""
         for component in self._components:
             component._admit()
         reader = self._file._reader
@@ -342,11 +415,25 @@ class Tensor:
         reader.dequantize(self._ordinal, array.reshape(-1))
         return array
 
+    def _dequantized_part(self, index: Index) -> Floats:
+        """Reads and dequantizes a part of the tensor."""
+        for component in self._components:
+            component._admit()
+        return dequantized_part(self, index)
+
+    def _floats_in_torch(self, array: Floats, dtype: Any, device: Any) -> Any:
+        """Returns dequantized values as a tensor of PyTorch."""
+        import torch
+
+        wanted = _types.torch_dtype_of(dtype)
+        return moved(self._in_torch(lambda: torch.from_numpy(array), array.shape), wanted, device)
+
     def __getitem__(self, index: Index) -> Slice:
-        """Returns a part of a dense tensor, which is not read yet. The index has integers, slices and an ellipsis, as for an
+        """Returns a part of a dense or quantized tensor, which is not read yet. The index has integers, slices and an ellipsis, as for an
         array. Its first item may be a list or mask of rows, ``tensor[[0, 5, 7]]``; of an uncompressed tensor only these rows
         are read."""
-        self._elements()
+        if not self._is_quantized:
+            self._elements()
         return Slice(self, index)
 
     def __len__(self) -> int:
@@ -374,8 +461,23 @@ class Tensor:
         try:
             return array.__dlpack__(**how)
         except BufferError:
-            sentence = f"NumPy has no DLPack for elements of {_types.short(str(self.dtype))}"
-            raise self._unserved(sentence, "unsupported-type") from None
+            # NumPy exports neither bf16 nor FP8. PyTorch does, so that `torch.as_tensor` takes them.
+            exporter = self._torch_exporter()
+        if exporter is not None:
+            try:
+                return exporter.__dlpack__(**how)
+            except (BufferError, RuntimeError):
+                pass
+        sentence = f"there is no DLPack for elements of {_types.short(str(self.dtype))}"
+        raise self._unserved(sentence, "unsupported-type")
+
+    def _torch_exporter(self) -> Any:
+        """Returns the tensor as a tensor of PyTorch; None if the program does not use PyTorch, or it has no such dtype."""
+        if "torch" not in sys.modules:
+            return None
+        element = self._elements()
+        is_known = element not in (_types.OPAQUE, "f4_e2m1") and _types.torch_dtype(element) is not None
+        return self.torch() if is_known else None
 
     def __dlpack_device__(self) -> tuple[int, int]:
         """The processor."""
@@ -390,6 +492,11 @@ class Tensor:
             self._data.tobytes()
         raise unread(self.name, self.reason, self._file._reader.path)
 
+    @property
+    def _is_quantized(self) -> bool:
+        """True if the layout is one that :meth:`dequantize` may read."""
+        return self.format in ("quantized_group", "zt.mx/1") or self.format.startswith("gguf.")
+
     def _elements(self) -> str:
         """Returns the dtype as which the elements of a dense tensor are read; ``OPAQUE`` for elements that only NumPy
         interprets."""
@@ -397,8 +504,7 @@ class Tensor:
             return self._element
         self._require_read()
         if self.format != "dense":
-            is_quantized = self.format in ("quantized_group", "zt.mx/1") or self.format.startswith("gguf.")
-            how = "dequantize()" if is_quantized else "components"
+            how = "dequantize()" if self._is_quantized else "components"
             how = "scipy()" if self.is_sparse else how
             raise self._unserved(f"layout {self.format!r} is not dense; use {how}")
         data = self._data

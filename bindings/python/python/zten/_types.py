@@ -13,6 +13,7 @@ import ml_dtypes
 import numpy as np
 import numpy.typing as npt
 
+from . import _zten
 from ._errors import NO_ARRAY, no_array_error, unserved
 
 if TYPE_CHECKING:
@@ -102,6 +103,9 @@ _STORAGE = {
     "f4_e2m1": "u8",
 }
 
+SMALL_FLOATS = ("bf16", "f8_e4m3fn", "f8_e5m2", "f8_e4m3fnuz", "f8_e5m2fnuz", "f8_e8m0", "f4_e2m1")
+"""The float dtypes that are those of :mod:`ml_dtypes` in NumPy."""
+
 OPAQUE = "opaque"
 """Takes the place of the name of a dtype for elements that only NumPy interprets: text, dates, records, long doubles."""
 
@@ -140,6 +144,11 @@ def opaque_dtype(spelled: str, size: int, name: str, reader: Reader) -> np.dtype
     return dtype
 
 
+def shown(text: str) -> str:
+    """Returns untrusted text on one line: as it is if it is short and printable, otherwise its start, quoted and escaped."""
+    return text if len(text) <= 80 and text.isascii() and text.isprintable() else short(text)
+
+
 def short(spelled: str) -> str:
     """Returns the start of a dtype for a message: records can have thousands of fields."""
     return repr(spelled if len(spelled) <= 80 else f"{spelled[:79]}…")
@@ -151,6 +160,34 @@ def torch_dtype(name: str) -> Any:
 
     own = "float4_e2m1fn_x2" if name == "f4_e2m1" else _TORCH.get(name, "")
     return getattr(torch, own, None)
+
+
+def torch_dtype_of(dtype: Any) -> Any:
+    """Returns the PyTorch dtype that a caller means by ``dtype``: a dtype of PyTorch, None, or a name in any spelling that
+    :func:`dtype_name` knows.
+
+    Raises:
+        ValueError: no dtype has that name, or this version of PyTorch does not have the dtype.
+    """
+    if not isinstance(dtype, str):
+        return dtype
+    found = torch_dtype(dtype_name(dtype))
+    if found is None:
+        raise ValueError(f"this version of PyTorch has no dtype {dtype!r}")
+    return found
+
+
+def dtype_name(spelled: str) -> str:
+    """Returns the name in zTensor of the dtype that ``spelled`` means: ``"bf16"`` for ``"BF16"``, ``"bfloat16"`` and
+    ``"torch.bfloat16"``. The names are those of the command.
+
+    Raises:
+        ValueError: no dtype has that name.
+    """
+    name = _zten.dtype(spelled.removeprefix("torch."))
+    if name is None:
+        raise ValueError(f"unknown dtype {spelled!r}, expected a name such as {'bf16'!r}, {'float32'!r} or {'F8_E4M3'!r}")
+    return name
 
 
 def safetensors_dtype(name: str) -> str:

@@ -25,3 +25,8 @@ class Entries(tuple[tuple[Any, Any], ...]):
     """The entries ``(key, value)`` of a map that cannot be a :class:`dict`, in the order of the file. The keys of a
     :class:`dict` are text, bytes, numbers, booleans or None, and no two keys may be equal in Python, as ``1`` and ``True``
     are."""
+
+
+def integer(document: dict[str, Any]) -> Any:
+    """Converts ``{"$int": "…"}``, the form of an integer in JSON that is too large for a double, to an integer."""
+    return int(document["$int"]) if document.keys() == {"$int"} else document

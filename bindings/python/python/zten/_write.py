@@ -9,25 +9,24 @@ import sys
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any, Literal, Self, TypeAlias
+from typing import Any, Literal, Self, TypeAlias, cast
 
 import numpy as np
 
 from . import _types, _zten
 from ._errors import Unsupported
-from ._file import Limits, Source, frozen, open, strictness
+from ._file import Limits, open, strictness
+from ._paths import Path, Source, local, readable, resolved
 from ._types import Array, Bytes
 
 Digest: TypeAlias = Literal["auto", "sha256", "crc32c", "xxh3"]
 """The digests that zten writes. ``"auto"`` is sha256 in 1.2 and xxh3 in 2; only 1.2 has ``"crc32c"``, and only 2 ``"xxh3"``."""
 
-Generation: TypeAlias = Literal["1.2", "2"]
-"""The generations of zTensor that zten writes."""
+Generation: TypeAlias = Literal["1.2", "2", 2]
+"""The generations of zTensor that zten writes. ``2`` is ``"2"``."""
 
 Format: TypeAlias = Literal["zt", "safetensors", "npz", "npy"]
 """The formats that zten writes, named by the suffixes of their files."""
-
-Path: TypeAlias = str | os.PathLike[str]
 
 # Role, storage dtype, dtype, number of elements, bytes, and whether an earlier component may have stored the same bytes.
 Part: TypeAlias = tuple[str, str, str, int, Bytes, bool]
@@ -202,7 +201,7 @@ def create(
     copied once when the writer is finished.
 
     Args:
-        path: the path of the new file. A symbolic link at the path is rejected.
+        path: the path of the new file, which may begin with ``~`` or ``file://``. A symbolic link at the path is rejected.
         format: the format, if the suffix of the path does not decide it.
         generation: ``"1.2"``, or ``"2"``, which has more dtypes (``f8_e8m0``, ``f4_e2m1``). Only for ``.zt`` files, like all
             following arguments.
@@ -215,11 +214,11 @@ def create(
     Raises:
         ValueError: zten does not write files with this suffix, or the format does not have one of the options.
     """
-    form = generation, digest, canonical, False
+    form, path = (_named(generation), digest, canonical, False), resolved(path)
     suffix = _format(path, format, form, zstd)
     if suffix != "zt":
         return Writer(_zten.SpoolWriter(path, suffix), format=suffix)
-    return Writer(_writer(path, form, zstd), generation)
+    return Writer(_writer(path, form, zstd), form[0])
 
 
 def append(path: Path, *, digest: Digest | None = "auto", zstd: int | None = None) -> Writer:
@@ -230,6 +229,7 @@ def append(path: Path, *, digest: Digest | None = "auto", zstd: int | None = Non
         ValueError: the file is of generation 0.1, a data shard, or canonical: objects cannot be added to such files.
     """
     _check_form("2", zstd)
+    path = resolved(path)
     with open(path, shards=False) as file:
         generation = "2" if file.generation == "2" else "1.2"
     return Writer(_zten.Writer.append(path, (generation, digest, False, False), zstd), generation)
@@ -268,12 +268,13 @@ def convert(
         Invalid, Unsupported, LimitExceeded: the source cannot be read; Unsupported also if the new format or generation
             cannot hold a tensor or attribute of a valid source.
     """
-    form = generation, digest, canonical, False
+    form, target = (_named(generation), digest, canonical, False), resolved(target)
     suffix = _format(target, format, form, zstd)
     if not overwrite and os.path.lexists(target):
         raise FileExistsError(errno.EEXIST, "a file exists there, and overwrite is False", os.fspath(target))
     how = strictness(limits, tolerate, shards=shards)
-    return _zten.convert(frozen(source), (target, suffix, overwrite), how, form, zstd)
+    with readable(local(source)) as opened:
+        return _zten.convert(opened, (target, suffix, overwrite), how, form, zstd)
 
 
 def save(
@@ -288,15 +289,16 @@ def save(
     canonical: bool,
 ) -> bytes | None:
     """Writes a file of all tensors at ``path``, or returns its bytes if the path is None."""
-    names = list(tensors)
-    suffix = _format(path, format, (generation, digest, canonical, False), zstd)
+    names, own = list(tensors), _named(generation)
+    path = None if path is None else resolved(path)
+    suffix = _format(path, format, (own, digest, canonical, False), zstd)
     for name in names:
         if not isinstance(name, str):
             raise TypeError(f"the name {name!r} is not text")
     ties = tied(tensors)
-    if ties and (suffix != "zt" or generation != "2"):
+    if ties and (suffix != "zt" or own != "2"):
         one, other = next(iter(ties.items()))
-        what = f"generation {generation}" if suffix == "zt" else f"a .{suffix} file"
+        what = f"generation {own}" if suffix == "zt" else f"a .{suffix} file"
         warnings.warn(
             f"tensors {other!r} and {one!r} share their memory, and {what} stores it twice: "
             "a .zt file with generation=\"2\" stores it once",
@@ -304,15 +306,15 @@ def save(
         )
     if suffix != "zt":
         return _save_arrays(tensors, path, suffix, attributes)
-    shares = bool(ties) and generation == "2"
-    native = _writer(path, (generation, digest, canonical, shares), zstd)
-    writer = Writer(native, generation)
+    shares = bool(ties) and own == "2"
+    native = _writer(path, (own, digest, canonical, shares), zstd)
+    writer = Writer(native, own)
     try:
         if attributes is not None:
             writer.attributes(attributes)
         if canonical:
             names.sort(key=str.encode)
-            if generation == "1.2":
+            if own == "1.2":
                 names.sort(key=lambda name: len(name.encode()))
         for name in names:
             # The writer stores a component once if its digest is declared before its bytes come. The first of several tied
@@ -375,6 +377,12 @@ def _declared(value: Any) -> tuple[list[int], str]:
             raise TypeError(f"a scalar of {value.dtype} is two elements")
         return [*shape[:-1], shape[-1] * 2], "f4_e2m1"
     return shape, _types.from_torch(value.dtype, "2")[1]
+
+
+def _named(generation: Generation) -> str:
+    """Returns the name of a generation, which may be given as the number 2. A wrong value is rejected when the form is checked."""
+    is_two = type(generation) is int and generation == 2
+    return "2" if is_two else cast(str, generation)
 
 
 def _format(path: Path | None, format: str | None, form: tuple[str, str | None, bool, bool], zstd: object) -> str:

@@ -11,10 +11,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from ._file import Digests, Limits, Source
+from ._file import Digests, Limits
 from ._load import Names, Progress
 from ._load import load as _load
-from ._write import Digest, Format, Generation, Path
+from ._paths import Path, Source
+from ._write import Digest, Format, Generation
 from ._write import save as _save
 
 __all__ = ["load", "load_file", "save", "save_file"]
@@ -30,6 +31,7 @@ def load_file(
     digests: Digests | None = None,
     names: Names | None = None,
     progress: Progress | None = None,
+    dequantize: bool | str = False,
 ) -> dict[str, Any]:
     """Reads all tensors of a file of any format on several threads, and returns them by their names, in the order of the file.
 
@@ -47,10 +49,12 @@ def load_file(
         limits, tolerate, digests: as for :func:`zten.open`.
         names: load only these tensors: names or patterns such as ``"layers.[0-3].*"``, each of which has to match a tensor.
         progress: a function that is called with the number of bytes read and the number of all bytes, after each tensor, and
-            within a tensor after each 64 MiB.
+            within a tensor after each 64 MiB. ``True`` shows them on standard error.
+        dequantize: return quantized tensors, such as blocks of GGUF, as arrays of ``float32``; ``"f16"`` and ``"bf16"`` convert
+            the values to these dtypes.
 
     Raises:
-        KeyError: a name or pattern matches no tensor.
+        MissingTensor: a name or pattern matches no tensor.
         Invalid, Unsupported, LimitExceeded: the file cannot be read; Unsupported also if a tensor is unread, such
             as Python objects, or neither dense nor sparse, such as quantized blocks of GGUF, which :func:`zten.open` reads.
             ``names`` loads the others.
@@ -64,6 +68,7 @@ def load_file(
         digests=digests,
         names=names,
         progress=progress,
+        dequantize=dequantize,
     )
 
 

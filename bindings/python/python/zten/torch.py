@@ -16,10 +16,11 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from ._errors import Unsupported
-from ._file import Digests, Limits, Source
+from ._file import Digests, Limits
 from ._load import Names, Progress, Torch
 from ._load import load as _load
-from ._write import Digest, Format, Generation, Path, tied
+from ._paths import Path, Source, is_path, local
+from ._write import Digest, Format, Generation, tied
 from ._zten import shown, written_format
 from .numpy import save, save_file
 
@@ -31,27 +32,33 @@ def load_file(
     device: Any = "cpu",
     *,
     verify: bool = True,
-    map: bool = False,
+    map: bool | None = None,
     limits: Limits | None = None,
     tolerate: Iterable[str] = (),
     digests: Digests | None = None,
     names: Names | None = None,
     progress: Progress | None = None,
+    dequantize: bool | str = False,
 ) -> dict[str, Any]:
-    """Reads and verifies all tensors of a file of any format on several threads, moves them to ``device``, and returns them by
-    their names, in the order of the file.
+    """Returns all tensors of a file of any format by their names, in the order of the file, on ``device``.
+
+    A file without digests and checksums, such as a safetensors file, is mapped, as ``safetensors.torch`` does: the call returns at
+    once, and the pages of a tensor are read when it is used. Writing to a tensor does not change the file. Do not map a file that
+    another process may change or truncate meanwhile, or on a network file system that may fail: reading beyond the end of a
+    truncated file kills the process. ``map=False`` reads all tensors into memory of their own, on several threads. So does the
+    default for a file that has something to verify, for bytes and open files, and on Windows.
 
     Args:
         source: the file, as for :func:`zten.open`.
         device: the device to which tensors are moved.
         verify: compare digests.
-        map: return views of a copy-on-write memory map, as :func:`zten.open` describes: only for files that no other process
-            changes.
+        map: return views of a copy-on-write memory map, as :func:`zten.open` describes. True also maps a file that has digests or
+            checksums, which are then verified first; False never maps.
         limits, tolerate, digests: as for :func:`zten.open`.
-        names, progress: as for :func:`zten.numpy.load_file`.
+        names, progress, dequantize: as for :func:`zten.numpy.load_file`.
 
     Raises:
-        KeyError: a name or pattern matches no tensor.
+        MissingTensor: a name or pattern matches no tensor.
         Invalid, Unsupported, LimitExceeded: the file cannot be read; Unsupported also if a tensor is unread, is opaque,
             such as text of NumPy, or is not dense, such as quantized blocks of GGUF, which :func:`zten.open` reads. ``names``
             loads the others.
@@ -66,6 +73,7 @@ def load_file(
         kind=Torch,
         names=names,
         progress=progress,
+        dequantize=dequantize,
     )
     return {name: tensor.to(device) for name, tensor in tensors.items()}
 
@@ -105,7 +113,7 @@ def save_model(
     """
     state = model.state_dict()
     suffix = written_format(path, format)
-    if generation != "2" or suffix != "zt":
+    if generation not in ("2", 2) or suffix != "zt":
         ties = tied(state)
         state = {name: tensor for name, tensor in state.items() if name not in ties}
         if ties and suffix == "safetensors":
@@ -141,8 +149,8 @@ def load_model(
     """
     state = load_file(source, device, limits=limits, tolerate=tolerate, digests=digests)
     own = model.state_dict()
-    file = None if isinstance(source, (bytes, bytearray, memoryview)) or hasattr(source, "read") else source
-    path = None if file is None else shown(file)
+    source = local(source)
+    path = shown(source) if is_path(source) else None
     wrong = [
         f"{name!r} has the shape {tuple(state[name].shape)}, expected {tuple(own[name].shape)}"
         for name in state

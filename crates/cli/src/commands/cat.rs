@@ -152,7 +152,7 @@ fn print(
         Stop::Problem(Box::new(Problem::unsupported(&archive.path, archive, part, id)))
     };
     component.readable().map_err(rejected)?;
-    let packed = crate::input::unpacked::count(component).filter(|_| !args.raw);
+    let packed = zten_report::unpacked::count(component).filter(|_| !args.raw);
     let opaque = opaque_type(args, component).map_err(Stop::Usage)?;
     let kind = kind(args, component, packed, opaque.is_some());
     let kind = kind.ok_or_else(|| unsupported(component, "unsupported-dtype"))?;

@@ -8,6 +8,7 @@ use serde::Serialize;
 use zten::verify::{DigestAlgorithm, NoContentDigest};
 use zten::{ReadAt as _, Tensor};
 use zten_report::digests::{self, Difference, DigestLists, Digests, Entry};
+use zten_report::sums::entries;
 
 use crate::args::{ContentAlgorithm, Hash};
 use crate::escape::{self, Name};
@@ -174,14 +175,7 @@ struct Document<'a, T> {
 impl<'a> Hashed<'a> {
     /// Returns the entries of `object` in the list.
     fn entries(&self, object: &Tensor<'a>) -> impl Iterator<Item = Entry<'a>> {
-        let object = *object;
-        self.sums.components(&object).into_iter().map(move |(component, sum)| Entry {
-            name: object.name().into(),
-            role: component.role().into(),
-            kind: digests::kind(&object, &component).into(),
-            bytes: sum.bytes,
-            sha256: sum.sha256,
-        })
+        entries(object, self.sums.of(object))
     }
 
     fn document(&self, app: &mut App, rest: impl Serialize) -> io::Result<()> {

@@ -25,7 +25,6 @@ use crate::output::progress;
 use crate::output::table::{self, Column, Table};
 use crate::size::human;
 use crate::source::remote::shown;
-pub(crate) use row::kind;
 
 /// Lists `archive`, which is file `number` (from 0) of the listed files.
 pub(crate) fn run(

@@ -1,34 +1,27 @@
 //! `zten stat`: computes the range, mean and spread of elements.
 
 mod csv;
-mod document;
 mod table;
 
 use std::cmp::Reverse;
-use std::collections::BTreeMap;
 use std::io;
 
-use zten::conventions::Convention;
-use zten::element::StorageType;
 use zten::finding::Finding;
-use zten::manifest::ElementType;
-use zten::number::Kind;
-use zten::{Component, Error, Tensor, verify::Verifier};
-use zten_report::blocks::reason;
+use zten::json::to_line;
+use zten::{Error, Tensor, verify::Verifier};
+use zten_report::measure::{Found, document, object_statistics};
 use zten_report::statistics::Statistics;
 
 use crate::args::{Sort, Stat, StatSort, Unwanted};
-use crate::commands::ls::kind;
 use crate::escape;
 use crate::input::file::{FileWithShards, counted, stored};
 use crate::input::selection::Selection;
 use crate::input::sources::Sources;
 use crate::input::sums::is_unknown;
-use crate::input::values::{self, Values};
 use crate::output::app::App;
 use crate::output::progress::Progress;
 use crate::output::report::{Problem, Verdict};
-use crate::output::text::element;
+use crate::source::remote::shown;
 
 /// The largest number of object names that a message lists, and of terminal columns for each.
 const NAMES: usize = 8;
@@ -58,7 +51,8 @@ pub(crate) fn run(app: &mut App, args: &Stat, archive: &FileWithShards) -> io::R
         sort(&mut found, order);
     }
     if args.json {
-        document::print(&mut app.out, &archive.path, &found)?;
+        let shown = shown(&archive.path);
+        to_line(&mut app.out, &document(&shown.to_string_lossy(), &found))?;
     } else if args.csv {
         csv::print(&mut app.out, &found)?;
     } else {
@@ -82,37 +76,6 @@ pub(crate) fn run(app: &mut App, args: &Stat, archive: &FileWithShards) -> io::R
         app.problem(&Problem::found(&archive.path, Finding::new(Verdict::Invalid, sentence)))?;
     }
     Ok(())
-}
-
-/// The result for an object.
-#[derive(Clone, Copy)]
-enum Found {
-    Read(Read),
-    /// The elements are not numbers, or zten cannot read them as numbers, for the reason in the text.
-    Skipped(&'static str),
-    /// The object is unread by the rule with this id.
-    Unread(&'static str),
-}
-
-impl Found {
-    /// Returns why there are no statistics.
-    fn skipped(self) -> Option<String> {
-        match self {
-            Self::Read(_) => None,
-            Self::Skipped(why) => Some(why.to_owned()),
-            Self::Unread(rule) => Some(format!("unread ({rule})")),
-        }
-    }
-}
-
-/// The statistics of the stored elements of an object, and the number of implied zeros.
-#[derive(Clone, Copy)]
-struct Read {
-    kind: Kind,
-    statistics: Statistics,
-    /// The number of implied zeros of a sparse object, or `None` for a dense object, or if the number exceeds a `u64`.
-    implied: Option<u64>,
-    is_sparse: bool,
 }
 
 /// Sorts tensors by a number of their statistics, the largest first. Tensors without the number come last. The sort is stable.
@@ -144,39 +107,6 @@ fn sort(found: &mut [(Tensor<'_>, Found)], order: StatSort) {
     }
 }
 
-/// Returns the dtype of the elements of `object`. For a sparse tensor this is the dtype of its values.
-fn dtype(object: &Tensor<'_>) -> String {
-    match object.component("values") {
-        Some(values) => element(values.element_type()),
-        None => kind(object),
-    }
-}
-
-/// The statistics of all tensors of one dtype.
-struct Total {
-    dtype: String,
-    kind: Kind,
-    tensors: u64,
-    statistics: Statistics,
-}
-
-/// Returns the total of each dtype. The dtype with the most elements comes first.
-fn totals(found: &[(Tensor<'_>, Found)]) -> Vec<Total> {
-    let mut totals: BTreeMap<String, Total> = BTreeMap::new();
-    for (object, found) in found {
-        let Found::Read(read) = found else { continue };
-        let (dtype, kind) = (dtype(object), read.kind);
-        let statistics = Statistics::default();
-        let empty = || Total { dtype: dtype.clone(), kind, tensors: 0, statistics };
-        let total = totals.entry(dtype.clone()).or_insert_with(empty);
-        total.tensors = total.tensors.saturating_add(1);
-        total.statistics.merge(&read.statistics);
-    }
-    let mut totals: Vec<_> = totals.into_values().collect();
-    totals.sort_by_key(|total| Reverse(total.statistics.count));
-    totals
-}
-
 /// Reads and verifies the objects of `selection`. Returns their results in the order of the selection.
 fn measure(archive: &FileWithShards, selection: &Selection<'_>) -> Result<Vec<Found>, Error> {
     let mut asked = vec![false; archive.len()];
@@ -204,46 +134,4 @@ fn measure(archive: &FileWithShards, selection: &Selection<'_>) -> Result<Vec<Fo
     }
     let own = |object: Tensor<'_>| found.get(at(&object)).copied();
     Ok(selection.objects().map(|object| own(object).unwrap_or(Found::Skipped(""))).collect())
-}
-
-fn object_statistics(verifier: &mut Verifier, object: &Tensor<'_>) -> Result<Found, Error> {
-    if let Some(rule) = reason(object.state()) {
-        return Ok(Found::Unread(rule));
-    }
-    let is_opaque =
-        |component: Component<'_>| matches!(component.element_type(), ElementType::Opaque(..));
-    if object.components().any(is_opaque) {
-        return Ok(Found::Skipped("opaque"));
-    }
-    if Convention::of(object).is_some() {
-        return group_statistics(object);
-    }
-    let scales = values::factors(object)?;
-    let mut values = match Values::of(object, &scales)? {
-        Ok(values) => values,
-        Err(why) => return Ok(Found::Skipped(why)),
-    };
-    let (role, mut statistics) = (values.role(), Statistics::default());
-    verifier.object(object, |component, chunk| {
-        if component.role() == role {
-            values.chunk(chunk, &mut |numbers| statistics.add(numbers));
-        }
-    })?;
-    let is_sparse = role == "values";
-    let implied = object.element_count().filter(|_| is_sparse);
-    let implied = implied.and_then(|elements| elements.checked_sub(statistics.count));
-    Ok(Found::Read(Read { kind: values.kind(), statistics, implied, is_sparse }))
-}
-
-/// Computes the statistics of the values of a group of tensors that follow a convention of quantization.
-fn group_statistics(object: &Tensor<'_>) -> Result<Found, Error> {
-    let (mut values, mut statistics) = (object.dequantizer()?, Statistics::default());
-    let mut numbers = Vec::new();
-    while let Some(chunk) = values.next_chunk()? {
-        numbers.clear();
-        numbers.extend(chunk.iter().copied().map(f64::from));
-        statistics.add(&numbers);
-    }
-    let kind = Kind::Plain(StorageType::F32);
-    Ok(Found::Read(Read { kind, statistics, implied: None, is_sparse: false }))
 }

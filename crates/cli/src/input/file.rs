@@ -10,6 +10,7 @@ use zten::formats::{Begun, Part, Recognition, Root, recognize};
 use zten::shards::{IS_LINK, Sibling, Want, runs, wanted};
 use zten::verify::Verifier;
 use zten::{OpenOptions, source};
+pub(crate) use zten_report::check::stored;
 
 use crate::args::strictness::Strictness;
 use crate::input::sources::Sources;
@@ -273,4 +274,3 @@ impl Deref for FileWithShards {
 }
 
 pub(crate) use zten::finding::counted;
-pub(crate) use zten_report::check::stored;

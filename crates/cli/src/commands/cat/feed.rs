@@ -8,9 +8,9 @@ use zten::{
     Component, Encoding, Error, Generation, ReadAt as _, element::ByteOrder, element::StorageType,
     shards::Located, verify::Verified, view::Slice,
 };
+use zten_report::unpacked::Unpacking;
 
 use super::print::Printer;
-use crate::input::unpacked::Unpacking;
 pub(super) use zten::formats::write::ChunkFn;
 
 /// The largest number of bytes that are held back until the component has been verified.

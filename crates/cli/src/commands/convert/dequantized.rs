@@ -5,9 +5,9 @@ use std::io;
 
 use zten::formats::write::ChunkFn;
 use zten::{Component, Error, Tensor};
+use zten_report::values::{Factors, Values, factors};
 
 use crate::args::Float;
-use crate::input::values::{Factors, Values, factors};
 
 /// The scales of a quantized object, which were read before its elements, and the type of the floats to write.
 pub(super) struct Dequantized {

@@ -11,6 +11,7 @@ use zten::write::{
     WriteOptions, Writer,
 };
 use zten::{Component, Error, ErrorKind, Generation, Layout, Tensor};
+use zten_report::values::is_quantized;
 
 use super::Written;
 use super::cast::{Cast, overflow};
@@ -23,7 +24,6 @@ use crate::args::{Convert, Float};
 use crate::escape;
 use crate::input::file::{FileWithShards, stored};
 use crate::input::sources::Sources;
-use crate::input::values::is_quantized;
 use crate::output::progress::Progress;
 use crate::output::report::Problem;
 

@@ -8,6 +8,7 @@ use zten::element::StorageType;
 use zten::manifest::ElementType;
 use zten::{Component, Error, Layout, Tensor};
 use zten_report::digests::{is_blocks, layout};
+use zten_report::text::{element, format, shape};
 
 use super::measure::{Elements, Measure, measure};
 use super::paired::{Pair, paired};
@@ -16,7 +17,6 @@ use crate::args::Tolerance;
 use crate::escape;
 use crate::input::sums::Sum;
 use crate::json::Integer;
-use crate::output::text::{element, format, shape};
 
 /// The largest number of components, and of attributes, that a line lists.
 const LISTED: usize = 16;

@@ -3,13 +3,12 @@
 use std::io;
 
 use zten::conventions::QuantizedForm;
-use zten::formats::Block;
 use zten::{Component, Digest, Encoding, Tensor};
 use zten_report::blocks::{self, Blocks};
+use zten_report::text::{elements, format, shape, word};
 use zten_report::totals::Totals;
 
 use crate::output::table;
-use crate::output::text::{element, format, shape, word};
 use crate::size::human;
 
 /// A row: the name, and eight cells for layout, type, shape, state, stored size, decoded size, encoding and digest.
@@ -44,21 +43,6 @@ fn single<'a>(object: &Tensor<'a>, component: &Component<'_>) -> Row<'a> {
     Row { depth, name, cells: [format, element, shape, state, stored, decoded, encoding, digest] }
 }
 
-/// Returns the type of the elements of `object`, as its row shows the type.
-pub(crate) fn kind(object: &Tensor<'_>) -> String {
-    let mut components = object.components();
-    match (components.next(), components.next()) {
-        (Some(only), None) if only.role() == "data" => {
-            let [_, element, ..] = single(object, &only).cells;
-            element
-        }
-        _ => match QuantizedForm::of(object) {
-            Some(form) => form.to_string(),
-            None => format(object),
-        },
-    }
-}
-
 /// Returns the row of an object with several components, with their totals.
 fn object<'a>(object: &Tensor<'a>) -> Row<'a> {
     let mut totals = Totals::default();
@@ -84,13 +68,9 @@ fn object<'a>(object: &Tensor<'a>) -> Row<'a> {
 
 /// Returns the row of a component, indented below its object.
 fn component<'a>(component: &Component<'a>) -> Row<'a> {
-    let element = match Block::of(&component.tensor()) {
-        Some(block) => block.name.to_owned(),
-        None => element(component.element_type()),
-    };
     let cells = [
         String::new(),
-        element,
+        elements(component),
         String::new(),
         String::new(),
         stored(component),

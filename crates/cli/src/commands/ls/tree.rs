@@ -7,12 +7,11 @@ use std::io::{self, Write};
 use zten::finding::grouped;
 use zten::{State, Tensor};
 use zten_report::blocks;
+use zten_report::text::{kind, shape};
 
-use super::kind;
 use crate::input::selection::{Selection, stored};
 use crate::output::fold::{Fold, Leaf, Tree};
 use crate::output::table::Column;
-use crate::output::text::shape;
 use crate::size::human;
 
 /// Tensors of one type and shape, or all tensors of a group.

@@ -3,8 +3,8 @@
 use std::io::{self, Write};
 
 use zten::Tensor;
+use zten_report::measure::{Found, dtype};
 
-use super::{Found, dtype};
 use crate::escape::{Escaped, Quoted};
 
 /// The columns. Numbers have the meaning that `docs/json.md` gives for `statistics`.

@@ -6,14 +6,13 @@ use zten::Tensor;
 use zten::finding::grouped;
 use zten::num::u64_from_usize;
 use zten::number::Kind;
+use zten_report::measure::{Found, Read, Total, totals};
 use zten_report::statistics::Statistics;
+use zten_report::text::{kind, shape};
 
-use super::{Found, Read, Total, totals};
-use crate::commands::ls::kind;
 use crate::input::file::counted;
 use crate::output::progress;
 use crate::output::table::{self, Column, Each, Row, Table};
-use crate::output::text::shape;
 
 /// The width of a printed number in columns.
 const NUMBER: usize = 9;

@@ -9,6 +9,7 @@ use zten::verify::Verifier;
 use zten::view::Normalization;
 use zten::write::Encoded;
 use zten::{DType, Error, Layout, Tensor};
+use zten_report::values::is_quantized;
 
 use crate::args::{Convert, Float};
 use crate::commands::convert::cast::{Cast, overflow};
@@ -21,7 +22,6 @@ use crate::commands::convert::tensors::drops;
 use crate::escape;
 use crate::input::file::FileWithShards;
 use crate::input::sources::Sources;
-use crate::input::values::is_quantized;
 use crate::output::progress::Progress;
 use crate::output::report::Problem;
 

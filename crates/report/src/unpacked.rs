@@ -9,7 +9,7 @@ const PIECE: usize = 2048;
 
 /// Returns the number of elements of `component` if two of them share a byte, and `None` otherwise. If the object does not tell
 /// the number, every half of every byte is an element.
-pub(crate) fn count(component: &Component<'_>) -> Option<u64> {
+pub fn count(component: &Component<'_>) -> Option<u64> {
     if component.dtype() != DType::F4E2M1 {
         return None;
     }
@@ -18,19 +18,20 @@ pub(crate) fn count(component: &Component<'_>) -> Option<u64> {
 }
 
 /// A converter that unpacks elements as their bytes arrive.
-pub(crate) struct Unpacking {
+#[derive(Debug)]
+pub struct Unpacking {
     /// The number of elements that follow.
     left: u64,
 }
 
 impl Unpacking {
     /// Creates a converter for `count` elements.
-    pub(crate) fn new(count: u64) -> Self {
+    pub fn new(count: u64) -> Self {
         Self { left: count }
     }
 
     /// Passes the codes in `chunk` to `take`, the low half of each byte first.
-    pub(crate) fn chunk(
+    pub fn chunk(
         &mut self,
         chunk: &[u8],
         take: &mut dyn FnMut(&[u8]) -> io::Result<()>,

@@ -9,22 +9,26 @@ use zten::view::MxDequantizer;
 use zten::view::{Decoded, MxBlocks, Quantization};
 use zten::{Component, DType, Error, Layout, Tensor};
 
-use crate::input::unpacked::{self, Unpacking};
-use zten_report::blocks::is_dequantized;
+use crate::blocks::is_dequantized;
+use crate::unpacked::{self, Unpacking};
 
 /// The number of elements that are converted at a time.
 const PIECE: usize = 1 << 10;
 
 /// The scales of an object, which are read before its elements.
-pub(crate) enum Factors {
+#[derive(Debug)]
+pub enum Factors {
+    /// The elements have no scales.
     None,
+    /// The blocks of a `zt.mx/1`, and its scales.
     Mx(MxBlocks, Decoded),
+    /// The scales and zero points of a `quantized_group`.
     Group(Group),
 }
 
 /// The scales and zero points of a matrix of packed codes.
-#[derive(Clone)]
-pub(crate) struct Group {
+#[derive(Clone, Debug)]
+pub struct Group {
     quantization: Quantization,
     outputs: usize,
     scales: Vec<f32>,
@@ -33,14 +37,14 @@ pub(crate) struct Group {
 }
 
 /// Returns whether the elements of `object` are computed from codes and scales in a way that zten supports.
-pub(crate) fn is_quantized(object: &Tensor<'_>) -> bool {
+pub fn is_quantized(object: &Tensor<'_>) -> bool {
     let is_group = matches!(object.layout(), Layout::Mx | Layout::QuantizedGroup);
     is_group && (object.layout() == Layout::Mx || object.quantization().is_ok())
         || is_dequantized(object)
 }
 
 /// Reads the scales and zero points of `object`.
-pub(crate) fn factors(object: &Tensor<'_>) -> Result<Factors, Error> {
+pub fn factors(object: &Tensor<'_>) -> Result<Factors, Error> {
     let floats = |component: Component<'_>| {
         let (read, mut numbers) = (component.read()?, Vec::new());
         let Some(kind) = Kind::of_component(&component) else { return Ok(numbers) };
@@ -74,7 +78,8 @@ fn narrow(number: f64) -> f32 {
 }
 
 /// A converter of the bytes of an object to numbers, in the middle of the object.
-pub(crate) struct Values<'a> {
+#[derive(Debug)]
+pub struct Values<'a> {
     /// The role of the component that holds the elements.
     role: &'static str,
     form: Form<'a>,
@@ -83,6 +88,7 @@ pub(crate) struct Values<'a> {
     numbers: Vec<f64>,
 }
 
+#[derive(Debug)]
 enum Form<'a> {
     Plain(Kind),
     Packed(Unpacking),
@@ -94,7 +100,7 @@ enum Form<'a> {
 impl<'a> Values<'a> {
     /// Creates a converter for the elements of `object`, or returns the reason why they have no values, as in "the elements are
     /// {reason}".
-    pub(crate) fn of(
+    pub fn of(
         object: &Tensor<'_>,
         factors: &'a Factors,
     ) -> Result<Result<Self, &'static str>, Error> {
@@ -127,12 +133,12 @@ impl<'a> Values<'a> {
     }
 
     /// Returns the role of the component that holds the elements.
-    pub(crate) fn role(&self) -> &'static str {
+    pub fn role(&self) -> &'static str {
         self.role
     }
 
     /// Returns the type whose shortest digits are printed for an element.
-    pub(crate) fn kind(&self) -> Kind {
+    pub fn kind(&self) -> Kind {
         match self.form {
             Form::Plain(kind) => kind,
             Form::Packed(_) => Kind::Fp8(Fp8::E2M1),
@@ -142,7 +148,7 @@ impl<'a> Values<'a> {
 
     /// Returns the number of rows and columns of the parts that are stored by columns, or `None` if the elements are stored by
     /// rows.
-    pub(crate) fn columns(&self) -> Option<(usize, usize)> {
+    pub fn columns(&self) -> Option<(usize, usize)> {
         match &self.form {
             Form::Words { group, .. } => {
                 Some((group.quantization.packing().codes().into(), group.outputs))
@@ -152,7 +158,7 @@ impl<'a> Values<'a> {
     }
 
     /// Converts the elements in the next bytes, and passes the numbers to `take`. `chunk` may end within an element.
-    pub(crate) fn chunk(&mut self, chunk: &[u8], take: &mut dyn FnMut(&[f64])) {
+    pub fn chunk(&mut self, chunk: &[u8], take: &mut dyn FnMut(&[f64])) {
         let Self { form, begun, numbers, .. } = self;
         let mut floats = |floats: &[f32]| {
             numbers.clear();

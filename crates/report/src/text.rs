@@ -1,11 +1,9 @@
 //! Short texts for element types, layouts and shapes.
 
-use zten::conventions::Convention;
+use zten::conventions::{Convention, QuantizedForm};
 use zten::formats::Block;
 use zten::manifest::ElementType;
-use zten::{Layout, Tensor};
-
-use crate::escape;
+use zten::{Component, Layout, Tensor, escape};
 
 /// The largest width of a word in columns.
 const WORD: usize = 24;
@@ -13,13 +11,13 @@ const WORD: usize = 24;
 const SHAPE: usize = 40;
 
 /// Shortens `word`, and appends a question mark if the word is not `known` from the specification.
-pub(crate) fn word(word: &str, known: bool) -> String {
+pub fn word(word: &str, known: bool) -> String {
     let mark = if known { "" } else { "?" };
     format!("{}{mark}", escape::word(word, WORD))
 }
 
 /// Returns the name of an element type. An unknown type is followed by its storage type.
-pub(crate) fn element(element: ElementType<'_>) -> String {
+pub fn element(element: ElementType<'_>) -> String {
     match element {
         ElementType::UnknownLogical(name, storage) => {
             format!("{} ({})", word(name, false), storage.name())
@@ -34,7 +32,7 @@ pub(crate) fn element(element: ElementType<'_>) -> String {
 }
 
 /// Returns the name of the layout of `object`: `quantized` for a group of tensors that follow a convention.
-pub(crate) fn format(object: &Tensor<'_>) -> String {
+pub fn format(object: &Tensor<'_>) -> String {
     if Convention::of(object).is_some() {
         return "quantized".to_owned();
     }
@@ -42,12 +40,33 @@ pub(crate) fn format(object: &Tensor<'_>) -> String {
 }
 
 /// Returns whether zten knows the layout of `object`.
-pub(crate) fn is_known(object: &Tensor<'_>) -> bool {
+pub fn is_known(object: &Tensor<'_>) -> bool {
     object.layout() != Layout::Unknown || Block::of(object).is_some()
 }
 
+/// Returns the type of the elements of `component`: the name of the blocks of GGUF, or of the dtype.
+pub fn elements(component: &Component<'_>) -> String {
+    match Block::of(&component.tensor()) {
+        Some(block) => block.name.to_owned(),
+        None => element(component.element_type()),
+    }
+}
+
+/// Returns the type of the elements of `object` if `data` is its only component, the form of a group of tensors that follow a convention,
+/// and the layout of other objects.
+pub fn kind(object: &Tensor<'_>) -> String {
+    let mut components = object.components();
+    match (components.next(), components.next()) {
+        (Some(only), None) if only.role() == "data" => elements(&only),
+        _ => match QuantizedForm::of(object) {
+            Some(form) => form.to_string(),
+            None => format(object),
+        },
+    }
+}
+
 /// Returns the shape of `object` in brackets, shortened to [`SHAPE`] columns.
-pub(crate) fn shape(object: &Tensor<'_>) -> String {
+pub fn shape(object: &Tensor<'_>) -> String {
     let dimensions: Vec<_> = object.shape().iter().map(ToString::to_string).collect();
     escape::cut(&format!("[{}]", dimensions.join(", ")), SHAPE)
 }

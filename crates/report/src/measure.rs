@@ -1,0 +1,193 @@
+//! The statistics of the elements of objects, which are read and verified for them, and the JSON document of a file.
+
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+use zten::conventions::Convention;
+use zten::element::StorageType;
+use zten::json::{Integer, List, Schema, integer, integer_or_null};
+use zten::manifest::ElementType;
+use zten::number::Kind;
+use zten::{Component, Error, Tensor, verify::Verifier};
+
+use crate::blocks::reason;
+use crate::statistics::Statistics;
+use crate::text::{element, kind};
+use crate::values::{self, Values};
+
+/// The result for an object.
+#[derive(Clone, Copy, Debug)]
+pub enum Found {
+    /// The statistics.
+    Read(Read),
+    /// The elements are not numbers, or zten cannot read them as numbers, for the reason in the text.
+    Skipped(&'static str),
+    /// The object is unread by the rule with this id.
+    Unread(&'static str),
+}
+
+impl Found {
+    /// Returns why there are no statistics.
+    pub fn skipped(self) -> Option<String> {
+        match self {
+            Self::Read(_) => None,
+            Self::Skipped(why) => Some(why.to_owned()),
+            Self::Unread(rule) => Some(format!("unread ({rule})")),
+        }
+    }
+}
+
+/// The statistics of the stored elements of an object, and the number of implied zeros.
+#[derive(Clone, Copy, Debug)]
+pub struct Read {
+    /// The type whose shortest digits are printed for an element.
+    pub kind: Kind,
+    /// The statistics of the stored elements.
+    pub statistics: Statistics,
+    /// The number of implied zeros of a sparse object, or `None` for a dense object, or if the number exceeds a `u64`.
+    pub implied: Option<u64>,
+    /// Whether the object is sparse.
+    pub is_sparse: bool,
+}
+
+/// Returns the dtype of the elements of `object`. For a sparse tensor this is the dtype of its values.
+pub fn dtype(object: &Tensor<'_>) -> String {
+    match object.component("values") {
+        Some(values) => element(values.element_type()),
+        None => kind(object),
+    }
+}
+
+/// The statistics of all tensors of one dtype.
+#[derive(Clone, Debug)]
+pub struct Total {
+    /// The name of the dtype.
+    pub dtype: String,
+    /// The type whose shortest digits are printed for an element.
+    pub kind: Kind,
+    /// The number of tensors.
+    pub tensors: u64,
+    /// The statistics of all their elements.
+    pub statistics: Statistics,
+}
+
+/// Returns the total of each dtype. The dtype with the most elements comes first.
+pub fn totals(found: &[(Tensor<'_>, Found)]) -> Vec<Total> {
+    let mut totals: BTreeMap<String, Total> = BTreeMap::new();
+    for (object, found) in found {
+        let Found::Read(read) = found else { continue };
+        let (dtype, kind) = (dtype(object), read.kind);
+        let statistics = Statistics::default();
+        let empty = || Total { dtype: dtype.clone(), kind, tensors: 0, statistics };
+        let total = totals.entry(dtype.clone()).or_insert_with(empty);
+        total.tensors = total.tensors.saturating_add(1);
+        total.statistics.merge(&read.statistics);
+    }
+    let mut totals: Vec<_> = totals.into_values().collect();
+    totals.sort_by_key(|total| Reverse(total.statistics.count));
+    totals
+}
+
+/// Reads and verifies `object`, and computes the statistics of its elements.
+///
+/// # Errors
+/// The content of `object` breaks a rule, or cannot be read.
+pub fn object_statistics(verifier: &mut Verifier, object: &Tensor<'_>) -> Result<Found, Error> {
+    if let Some(rule) = reason(object.state()) {
+        return Ok(Found::Unread(rule));
+    }
+    let is_opaque =
+        |component: Component<'_>| matches!(component.element_type(), ElementType::Opaque(..));
+    if object.components().any(is_opaque) {
+        return Ok(Found::Skipped("opaque"));
+    }
+    if Convention::of(object).is_some() {
+        return group_statistics(object);
+    }
+    let scales = values::factors(object)?;
+    let mut values = match Values::of(object, &scales)? {
+        Ok(values) => values,
+        Err(why) => return Ok(Found::Skipped(why)),
+    };
+    let (role, mut statistics) = (values.role(), Statistics::default());
+    verifier.object(object, |component, chunk| {
+        if component.role() == role {
+            values.chunk(chunk, &mut |numbers| statistics.add(numbers));
+        }
+    })?;
+    let is_sparse = role == "values";
+    let implied = object.element_count().filter(|_| is_sparse);
+    let implied = implied.and_then(|elements| elements.checked_sub(statistics.count));
+    Ok(Found::Read(Read { kind: values.kind(), statistics, implied, is_sparse }))
+}
+
+/// Computes the statistics of the values of a group of tensors that follow a convention of quantization.
+fn group_statistics(object: &Tensor<'_>) -> Result<Found, Error> {
+    let (mut values, mut statistics) = (object.dequantizer()?, Statistics::default());
+    let mut numbers = Vec::new();
+    while let Some(chunk) = values.next_chunk()? {
+        numbers.clear();
+        numbers.extend(chunk.iter().copied().map(f64::from));
+        statistics.add(&numbers);
+    }
+    let kind = Kind::Plain(StorageType::F32);
+    Ok(Found::Read(Read { kind, statistics, implied: None, is_sparse: false }))
+}
+
+/// The document. Its keys are those of `docs/json.md`.
+#[derive(Serialize)]
+struct Document<'a, O: Serialize, T: Serialize> {
+    schema: Schema,
+    file: &'a str,
+    objects: O,
+    totals: T,
+}
+
+/// A tensor in the document.
+#[derive(Serialize)]
+struct Described<'a, S: Serialize> {
+    name: &'a str,
+    layout: &'a str,
+    dtype: String,
+    shape: S,
+    /// The reason why there are no statistics.
+    skipped: Option<String>,
+    statistics: Option<Statistics>,
+    #[serde(serialize_with = "integer_or_null")]
+    implied_zeros: Option<u64>,
+}
+
+/// The totals of a dtype.
+#[derive(Serialize)]
+struct DescribedTotal {
+    dtype: String,
+    #[serde(serialize_with = "integer")]
+    tensors: u64,
+    statistics: Statistics,
+}
+
+/// Returns the JSON document of the file called `file`, whose keys `docs/json.md` describes.
+pub fn document<'a>(file: &'a str, found: &'a [(Tensor<'a>, Found)]) -> impl Serialize + 'a {
+    let totals = totals(found);
+    let objects = List(|| found.iter().map(|(object, found)| described(object, *found)));
+    let totals = List(move || totals.clone().into_iter().map(described_total));
+    Document { schema: Schema, file, objects, totals }
+}
+
+fn described_total(total: Total) -> DescribedTotal {
+    let Total { dtype, tensors, statistics, .. } = total;
+    DescribedTotal { dtype, tensors, statistics }
+}
+
+fn described<'a>(object: &Tensor<'a>, found: Found) -> impl Serialize + use<'a> {
+    let shape = object.shape();
+    let (skipped, dtype) = (found.skipped(), dtype(object));
+    let (statistics, implied_zeros) = match found {
+        Found::Read(read) => (Some(read.statistics), read.implied),
+        Found::Skipped(_) | Found::Unread(_) => (None, None),
+    };
+    let shape = List(move || shape.iter().copied().map(Integer));
+    let (name, layout) = (object.name(), object.layout_name());
+    Described { name, layout, dtype, shape, skipped, statistics, implied_zeros }
+}

@@ -1,0 +1,91 @@
+//! SHA-256 sums of the decoded components of a file, which do not depend on byte order and encoding.
+
+use std::convert::Infallible;
+
+use sha2::{Digest as _, Sha256};
+use zten::formats::rules;
+use zten::num::u64_from_usize;
+use zten::rules::{Row, Unsupported};
+use zten::{Component, Error, ErrorKind, Tensor, verify::Verifier, view::Normalization};
+
+use crate::digests::{self, Entry};
+
+/// The sum of one component.
+#[derive(Clone, Copy, Debug)]
+pub struct Sum {
+    /// The number of decoded bytes, or `None` if it is not known.
+    pub bytes: Option<u64>,
+    /// The SHA-256 of the bytes, or `None` if the component cannot be read.
+    pub sha256: Option<[u8; 32]>,
+}
+
+/// The bytes that are summed.
+#[derive(Clone, Copy, Debug)]
+pub enum Of {
+    /// The decoded, little-endian bytes.
+    Bytes,
+    /// Normalized bytes, which are equal for equal content: see [`Normalization::content`].
+    Content,
+}
+
+/// Returns whether `error` says that an object uses a dtype, encoding or layout that zten does not know, or is unread by a rule of
+/// another format. Such an object does not make the file invalid.
+pub fn is_unknown(error: &Error) -> bool {
+    let unknown = [Unsupported::Dtype, Unsupported::Encoding, Unsupported::Layout];
+    let is_of_other_format = |row: &Row| rules::rows().any(|own| own.id() == row.id());
+    unknown.iter().any(|feature| error.kind() == *feature)
+        || matches!(error.kind(), ErrorKind::Unsupported(row) if is_of_other_format(row))
+}
+
+/// Verifies the components of `object`, and returns their sums in the order of the manifest.
+pub fn sum(verifier: &mut Verifier, object: &Tensor<'_>, of: Of) -> Result<Vec<Sum>, Error> {
+    let mut hashers: Vec<_> = object.components().map(|_| (0_u64, Sha256::new())).collect();
+    verifier.object(object, |component, chunk| {
+        let ordinal = component.location().component().and_then(|at| usize::try_from(at).ok());
+        let hasher = ordinal.and_then(|ordinal| hashers.get_mut(ordinal));
+        if let Some((bytes, hasher)) = hasher {
+            *bytes = bytes.saturating_add(u64_from_usize(chunk.len()));
+            match of {
+                Of::Bytes => hasher.update(chunk),
+                Of::Content => {
+                    let Ok(()) = Normalization::content(component).chunk(chunk, |bytes| {
+                        hasher.update(bytes);
+                        Ok::<(), Infallible>(())
+                    });
+                }
+            }
+        }
+    })?;
+    let sum = |(bytes, hasher): (u64, Sha256)| Sum {
+        bytes: Some(bytes),
+        sha256: Some(hasher.finalize().into()),
+    };
+    Ok(hashers.into_iter().map(sum).collect())
+}
+
+/// Returns the components of `object` with their `sums`, which are in the order of the manifest, sorted by the bytes of their
+/// roles.
+pub fn sorted<'a>(object: &Tensor<'a>, sums: &[Sum]) -> Vec<(Component<'a>, Sum)> {
+    let mut components: Vec<_> = object.components().zip(sums.iter().copied()).collect();
+    components.sort_by_key(|(component, _)| component.role());
+    components
+}
+
+/// Returns the entries of `object` in a list of digests, from the `sums` of its components.
+pub fn entries<'a>(object: &Tensor<'a>, sums: &[Sum]) -> impl Iterator<Item = Entry<'a>> {
+    let object = *object;
+    sorted(&object, sums).into_iter().map(move |(component, sum)| Entry {
+        name: object.name().into(),
+        role: component.role().into(),
+        kind: digests::kind(&object, &component).into(),
+        bytes: sum.bytes,
+        sha256: sum.sha256,
+    })
+}
+
+/// Returns the sums of an `object` that cannot be read: the sizes of its components, without digests.
+pub fn unsummed(object: &Tensor<'_>) -> Vec<Sum> {
+    let unsummed =
+        |component: Component<'_>| Sum { bytes: component.decoded_length(), sha256: None };
+    object.components().map(unsummed).collect()
+}
