@@ -80,10 +80,10 @@ impl Tensor<'_> {
     /// `zt.mx/1` are read. No digest is compared, because a digest covers all of a component.
     ///
     /// ```
-    /// let archive = zten::open("corpus/other/gguf/accept/two.gguf")?;
+    /// let archive = zten::open("corpus/v2/accept/mx.zt")?;
     /// let mut some = [0_f32; 3];
-    /// archive.tensor("a")?.dequantize_range(1..4, &mut some)?;
-    /// # assert_eq!(some, archive.tensor("a")?.to_f32()?[1..4]);
+    /// archive.tensor("w")?.dequantize_range(1..4, &mut some)?;
+    /// # assert_eq!(some, archive.tensor("w")?.to_f32()?[1..4]);
     /// # Ok::<(), zten::Error>(())
     /// ```
     ///

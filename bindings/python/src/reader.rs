@@ -465,12 +465,7 @@ impl Reader {
         let values = array.as_slice_mut()?;
         let bytes = u64::try_from(values.len())?.saturating_mul(4);
         self.work(py, bytes, |open, cancel| {
-            let read = read::dequantize(open, ordinal, values, cancel);
-            // The caller made the array from the shape, so a wrong length means that the components do not fit the shape.
-            read.map_err(|error| match error.kind() {
-                ErrorKind::Misuse(Misuse::Buffer) => Misuse::Quantization.into(),
-                _ => error,
-            })
+            read::dequantize(open, ordinal, values, cancel).map_err(unfit)
         })
     }
 
@@ -486,7 +481,7 @@ impl Reader {
         let values = array.as_slice_mut()?;
         let bytes = u64::try_from(values.len())?.saturating_mul(4);
         self.work(py, bytes, |open, cancel| {
-            read::dequantize_range(open, ordinal, start, values, cancel)
+            read::dequantize_range(open, ordinal, start, values, cancel).map_err(unfit)
         })
     }
 
@@ -532,6 +527,15 @@ impl Reader {
 fn object(open: &Open, ordinal: u32) -> PyResult<Tensor<'_>> {
     let object = open.manifest().tensor_at(ordinal);
     object.ok_or_else(|| PyIndexError::new_err("no such object in the file"))
+}
+
+/// Returns the error of dequantizing for `error`. The caller made the array from the shape, so a wrong length or range means that
+/// the components do not fit the shape.
+fn unfit(error: Error) -> Error {
+    match error.kind() {
+        ErrorKind::Misuse(Misuse::Buffer | Misuse::Slice) => Misuse::Quantization.into(),
+        _ => error,
+    }
 }
 
 /// Returns the number of stored bytes of all components of `object`.

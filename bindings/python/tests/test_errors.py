@@ -34,7 +34,8 @@ def attempt(call: Callable[..., Any], *arguments: Any, **named: Any) -> Any:
 def read_tensor(tensor: zten.Tensor) -> None:
     for read in (
         tensor.numpy, lambda: tensor.numpy(verify=False), tensor.scipy, tensor.verify,
-        lambda: tensor.dequantize().numpy(), lambda: tensor[..., :3].dequantize(), lambda: tensor[:1].dequantize(),
+        lambda: tensor.dequantize().numpy(), lambda: tensor[(..., slice(3)) if tensor.shape else ...].dequantize(),
+        lambda: tensor[:1].dequantize() if tensor.shape else None, tensor._repr_html_,
         tensor.item, lambda: float(tensor), lambda: tensor[...].item(),
         lambda: len(tensor), lambda: list(tensor), tensor.__dlpack__, lambda: tensor.quantization, lambda: tensor.attributes, lambda: np.asarray(tensor),
     ):

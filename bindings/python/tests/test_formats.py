@@ -108,7 +108,7 @@ def calls(path: Path, target: Path) -> Iterator[Any]:
     for read in (
         lambda tensor: tensor[...].numpy(),
         lambda tensor: tensor.dequantize().numpy(),
-        lambda tensor: tensor[:2].dequantize(),
+        lambda tensor: tensor[:2].dequantize() if tensor.shape else tensor[...].dequantize(),
         lambda tensor: tensor.item(),
         lambda tensor: tensor.scipy(),
         lambda tensor: tensor.verify(),

@@ -68,7 +68,7 @@ def test_names_are_taken_as_they_are(tmp_path: Path, monkeypatch: pytest.MonkeyP
     (tmp_path / "folder").mkdir()
     # A name that an option, a list, a shell or a terminal would understand; and one that is no text.
     names = ["-", "--help", "-q", "a\nb.zt", "\n", " ", "'$(x)'", "\x1b[2J\u202e.zt", os.fsdecode(b"\xff\xfe.zt"), "http:x"]
-    names += ["folder/model.zt", "*.zt", "~", "--files-from=-", "a\rb", "\u2028"]
+    names += ["folder/model.zt", "*.zt", "./~", "~x", "--files-from=-", "a\rb", "\u2028"]
     for name in names:
         shutil.copy(DENSE, tmp_path / name)
     # Names of no files; and the folder, which means the model in it.

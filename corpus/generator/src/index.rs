@@ -302,7 +302,7 @@ mod tests {
         below(&corpus(), &mut there);
         let is_list = |path: &str| LISTS.iter().any(|end| path.ends_with(&format!(".{end}")));
         let given = |path: &&String| {
-            let aside = ["generator/", "gguf-blocks/", "index."].iter();
+            let aside = ["conventions/", "generator/", "gguf-blocks/", "index."].iter();
             !is_list(path) && !aside.clone().any(|start| path.starts_with(start))
         };
         let there: BTreeSet<&String> = there.iter().filter(given).collect();
