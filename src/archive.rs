@@ -254,8 +254,9 @@ impl<S> Archive<S> {
 
     /// Replaces the index by that of `parsed`, which describes the same file. The findings and the shards stay.
     #[cfg(all(feature = "detect", feature = "dequantize"))]
-    pub(crate) fn with_parsed(self, parsed: Parsed) -> Self {
-        Self { manifest: self.manifest.with_parsed(parsed), ..self }
+    pub(crate) fn with_parsed(mut self, parsed: Parsed) -> Self {
+        self.manifest = self.manifest.with_parsed(parsed);
+        self
     }
 
     /// Returns the source of the bytes.
