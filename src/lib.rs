@@ -150,7 +150,7 @@ extern crate std;
 mod archive;
 mod cbor;
 mod codec;
-#[cfg(all(feature = "detect", feature = "dequantize"))]
+#[cfg(feature = "detect")]
 pub mod conventions;
 mod debug_summary;
 mod digest;

@@ -3,8 +3,7 @@
 use alloc::string::String;
 use alloc::vec::Vec;
 
-use super::Convention;
-use super::plan::Form;
+use super::{Convention, Form};
 use crate::archive::Archive;
 use crate::element::DType;
 use crate::error::{Error, OutOfMemory};
@@ -349,13 +348,11 @@ impl<'a, S: ReadAt> Finder<'a, S> {
         Ok(numbers.next().zip(numbers.next()).map(|(rows, columns)| [rows, columns]))
     }
 
-    /// Reads the whole content of a small tensor. Returns `None` if the content has more than [`MOST_STATE`] bytes, or cannot be read
-    /// because its file is not at hand.
+    /// Reads the whole content of a small tensor. Returns `None` without a source, or if the content has more than [`MOST_STATE`] bytes or
+    /// cannot be read.
     fn content(&self, tensor: &Tensor<'_>) -> Result<Option<Vec<u8>>, Error> {
-        let tensor = match self.source {
-            Some(source) => tensor.read_from(source),
-            None => *tensor,
-        };
+        let Some(source) = self.source else { return Ok(None) };
+        let tensor = tensor.read_from(source);
         let Some(data) = tensor.component("data") else { return Ok(None) };
         if data.decoded_length().is_none_or(|length| length > MOST_STATE) {
             return Ok(None);

@@ -6,41 +6,12 @@ use alloc::vec::Vec;
 use half::{bf16, f16};
 use serde::Deserialize;
 
-use super::Convention;
 use super::codes::row_bytes;
-use crate::cbor::Value;
+use super::{Convention, Form};
 use crate::element::{DType, F4E2M1, F8E4M3Fn, F8E4M3Fnuz, F8E5M2, F8E5M2Fnuz, F8E8M0};
 use crate::error::{Error, OutOfMemory};
 use crate::manifest::{Component, Tensor};
 use crate::num::divide_exactly;
-
-/// What distinguishes groups of one convention.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Form {
-    pub(super) convention: Convention,
-    /// The number of bits of a code.
-    pub(super) bits: u8,
-    /// The number of elements that share a scale, or 0 if a whole row or more shares one.
-    pub(super) group_size: u64,
-}
-
-impl Form {
-    /// Creates a form with codes of at most 8 bits.
-    pub(super) fn new(convention: Convention, bits: u64, group_size: u64) -> Self {
-        Self { convention, bits: u8::try_from(bits).unwrap_or(8), group_size }
-    }
-
-    /// Reads the form of `tensor`, a tensor of an archive with conventions. Returns `None` for a tensor that is no group.
-    pub(super) fn of(tensor: &Tensor<'_>) -> Option<Self> {
-        let convention = Convention::of(tensor)?;
-        let number = |key: &str| match tensor.attributes().item(key)?.value() {
-            Value::Uint(number) => Some(number),
-            _ => None,
-        };
-        let bits = number("bits").filter(|bits| (1..=8).contains(bits))?;
-        Some(Self::new(convention, bits, number("group_size")?))
-    }
-}
 
 /// The JSON that bitsandbytes stores beside a tensor of 4-bit codes.
 #[derive(Debug, Deserialize)]

@@ -65,7 +65,7 @@ pub fn kind(object: &Tensor<'_>) -> String {
     }
 }
 
-/// Returns the shape of `object` in brackets, shortened to [`SHAPE`] columns.
+/// Returns the shape of `object` in brackets, shortened to 40 columns.
 pub fn shape(object: &Tensor<'_>) -> String {
     let dimensions: Vec<_> = object.shape().iter().map(ToString::to_string).collect();
     escape::cut(&format!("[{}]", dimensions.join(", ")), SHAPE)

@@ -106,6 +106,12 @@ impl<'h> Input<'h> {
         Self { at: usize::try_from(at).unwrap_or(usize::MAX), ..self }
     }
 
+    /// Returns the length of the file in bytes.
+    #[cfg(all(feature = "std", feature = "gguf", feature = "write"))]
+    pub(super) fn file_length(&self) -> u64 {
+        self.length
+    }
+
     /// The largest offset in the file at which the header may end.
     pub(super) fn end(&self) -> u64 {
         self.most.min(self.length)

@@ -14,12 +14,13 @@ Examples:
   zten hash a.safetensors b.safetensors > list
   zten hash --check list a.safetensors b.safetensors
   zten hash -c models/list                      Check the files that the list names, from the folder models
+  zten hash --only 'lm_head.*' model.safetensors
   zten hash --content=sha256 model.zt
 
 Exit status:
   0  every file is valid, and with --check agrees with the list
   1  a file is invalid, exceeds a limit, or differs from the list
-  2  wrong usage, the list is unusable, or a file could not be read
+  2  wrong usage, a pattern that matches nothing, the list is unusable, or a file could not be read
   3  no file is invalid, and one needs what is not supported";
 
 /// `zten hash`
@@ -36,6 +37,10 @@ pub(crate) struct Hash {
         action = clap::ArgAction::Set)]
     #[serde(with = "os_path::list")]
     pub(crate) check: Vec<PathBuf>,
+    /// List only tensors whose names match this pattern, and read no others; may be repeated. * matches any characters, ? one
+    /// character, [a-z] one of a set, {a,b} one of several patterns, {0..31} a number of a range
+    #[arg(long, value_name = "GLOB", conflicts_with_all = ["check", "content"])]
+    pub(crate) only: Vec<String>,
     /// Print nothing; the exit status says whether the files agree with the list
     #[arg(short, long, requires = "check", conflicts_with = "json")]
     pub(crate) quiet: bool,

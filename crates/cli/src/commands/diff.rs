@@ -21,6 +21,7 @@ use zten_report::natural;
 use crate::args::nearest::no_match;
 use crate::args::{Diff, Tolerance};
 use crate::input::file::{FileWithShards, Opened, stored};
+use crate::input::selection::is_selected;
 use crate::input::sources::Sources;
 use crate::input::sums::{Of, Sums, sums};
 use crate::input::threads;
@@ -77,11 +78,6 @@ impl Side {
         }
         sum.finalize().into()
     }
-}
-
-/// Returns whether the name of `object` matches one of `globs`, or `globs` is empty.
-fn is_selected(globs: &[Glob], object: &Tensor<'_>) -> bool {
-    globs.is_empty() || globs.iter().any(|glob| glob.matches(object.name()))
 }
 
 /// Returns a message if one of `patterns`, parsed as `globs`, matches no tensor of either side.

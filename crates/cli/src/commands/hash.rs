@@ -8,11 +8,13 @@ use serde::Serialize;
 use zten::verify::{DigestAlgorithm, NoContentDigest};
 use zten::{ReadAt as _, Tensor};
 use zten_report::digests::{self, Difference, DigestLists, Digests, Entry};
+use zten_report::glob::Glob;
 use zten_report::sums::entries;
 
 use crate::args::{ContentAlgorithm, Hash};
 use crate::escape::{self, Name};
 use crate::input::file::{FileWithShards, Opened, TensorFile};
+use crate::input::selection::{Selection, is_selected};
 use crate::input::sums::{Of, Sums, sorted, sums};
 use crate::json::{Integer, List, Schema, to_line};
 use crate::link::status::Status;
@@ -38,15 +40,23 @@ pub(crate) fn run(
             }
             None => (None, first?),
         };
-        let archive = file.archive(&options)?;
-        let sums = sums(&archive, Of::Bytes, &|_| true)?;
-        Ok((list, archive, sums))
+        Ok((list, file.archive(&options)?))
     };
-    let (list, archive, sums) = match opened() {
+    let (list, archive) = match opened() {
         Ok(opened) => opened,
         Err(problem) => return app.problem(&problem),
     };
-    let order = sorted(&archive);
+    // A pattern that matches nothing is an error.
+    if let Err(message) = Selection::new(&archive, &args.only, None) {
+        return app.usage(message);
+    }
+    let globs: Vec<_> = args.only.iter().map(|pattern| Glob::new(pattern)).collect();
+    let sums = match sums(&archive, Of::Bytes, &|object| is_selected(&globs, object)) {
+        Ok(sums) => sums,
+        Err(problem) => return app.problem(&problem),
+    };
+    let mut order = sorted(&archive);
+    order.retain(|object| is_selected(&globs, object));
     let hashed = Hashed { archive: &archive, sums: &sums, order };
     match &list {
         Some(list) => hashed.check(app, args, list),

@@ -194,10 +194,11 @@ impl FileWithShards {
             return Ok(self);
         }
         let found = || {
-            if !self.root.needs_content_for_groups() {
+            // The shapes of some groups are the content of small tensors, which may be in sibling files. They lie between the other
+            // tensors, so reading them would fetch most of a remote file, which a list of its tensors must not.
+            if !self.root.needs_content_for_groups() || !self.root.source().is_local() {
                 return self.root.find_groups(None);
             }
-            // The shapes of some groups are the content of tensors, which may be in sibling files.
             let progress = Progress::new(0).quiet_on_terminal();
             let files = Sources::bind(&self, &progress)?;
             self.root.find_groups(Some(&files.all()))

@@ -18,6 +18,11 @@ pub(crate) struct Selection<'a> {
     ordinals: Vec<u32>,
 }
 
+/// Returns whether the name of `object` matches one of `globs`, or `globs` is empty.
+pub(crate) fn is_selected(globs: &[Glob], object: &Tensor<'_>) -> bool {
+    globs.is_empty() || globs.iter().any(|glob| glob.matches(object.name()))
+}
+
 impl<'a> Selection<'a> {
     /// Selects the tensors whose names match one of `patterns`, or all tensors if there are no patterns, in the order `sort`, or
     /// in the order of the file.

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use zten::write::{Checksum, Level, NewObject, WriteOptions, Writer};
 use zten::{Archive, DType, Generation};
+use zten_corpus::other::gguf;
 
 use super::{corpus_folder, ended, names_in, run, succeeded_text, zten};
 
@@ -391,4 +392,17 @@ fn values_of_gguf_files_keep_their_types() {
         edit(&path, &[&keys.collect::<Vec<_>>()[..], mode].concat());
         assert_eq!(fs::read(&path).unwrap(), before);
     }
+}
+
+/// A file without tensors gets no padding, whatever its alignment says: the memory of an edit follows the file.
+#[test]
+fn a_gguf_file_without_tensors_is_not_padded() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("x.gguf");
+    let alignment = gguf::pair("general.alignment", 4, &(1_u32 << 30).to_le_bytes());
+    fs::write(&path, gguf::file(&[alignment], &[], &[])).unwrap();
+    let edited = path.to_str().unwrap();
+    succeeded_text(zten(["edit", edited, "--set", "general.name=x"]));
+    assert!(fs::metadata(&path).unwrap().len() < 1000);
+    assert!(succeeded_text(zten(["ls", edited])).contains("general.name = \"x\""));
 }

@@ -357,3 +357,28 @@ fn files_of_a_list_are_found_from_its_folder() {
     assert_eq!(failed(of(".", &["hash", "-c", "none"]), 2).lines().count(), 1);
     assert_eq!(of(".", &["hash"]).status.code(), Some(2));
 }
+
+/// With `--only`, the list has the lines of the tensors whose names match, and no tensor but these is read.
+#[test]
+fn a_list_of_some_tensors() {
+    let path = corpus_folder().join("other/safetensors/accept/types.safetensors");
+    let whole = succeeded_text(zten(["hash", path.to_str().unwrap()]));
+    let names: Vec<_> = whole.lines().skip(1).collect();
+    for mode in [&[][..], &["--no-sandbox"]] {
+        let hash = |globs: &[&str]| {
+            let options: Vec<_> = globs.iter().map(|glob| format!("--only={glob}")).collect();
+            let options: Vec<_> = options.iter().map(String::as_str).collect();
+            zten([&["hash", path.to_str().unwrap()], mode, &options[..]].concat())
+        };
+        let some = succeeded_text(hash(&["f*", "*8"]));
+        let is_wanted = |line: &&str| {
+            let name = line.split_whitespace().next_back().unwrap().split('/').next().unwrap();
+            name.starts_with('f') || name.ends_with('8')
+        };
+        let wanted: Vec<_> = names.iter().copied().filter(is_wanted).collect();
+        assert!(!wanted.is_empty() && wanted.len() < names.len(), "{whole}");
+        assert_eq!(some.lines().skip(1).collect::<Vec<_>>(), wanted);
+        let complaint = failed(hash(&["f*", "nothing*"]), 2);
+        assert!(complaint.contains("nothing*"), "{complaint}");
+    }
+}

@@ -18,6 +18,7 @@ fn prepare(folder: &Path) {
         ("other/safetensors/reject/safetensors-extent--overflow.safetensors", "broken.safetensors"),
         ("reject/blob-alignment--v12-72.zt", "unaligned.zt"),
         ("other/npz/accept/two.npz", "arrays.npz"),
+        ("conventions/mxfp4.safetensors", "quantized.safetensors"),
     ] {
         fs::copy(corpus.join(from), folder.join(to)).unwrap();
     }

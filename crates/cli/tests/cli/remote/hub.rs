@@ -47,6 +47,7 @@ fn commands_request_ranges_of_one_commit() {
         ("stat", &["a"], opened + 100_000),
         ("check", &[], opened + whole),
         ("hash", &[], opened + whole),
+        ("hash", &["--only=a"], opened + 100_000),
         ("diff", &[path], opened + whole),
         ("convert", &["--force", out], opened + whole),
     ] {
