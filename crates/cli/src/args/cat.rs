@@ -45,7 +45,7 @@ pub(crate) struct Cat {
     /// Write a NumPy file, version 1.0; bf16 becomes `V2` and FP8 `u1`
     #[arg(long, group = "form")]
     pub(crate) npy: bool,
-    /// Print one JSON document, its elements nested as the shape is; NaN, inf and -inf are strings
+    /// Print one JSON document, its elements nested as the shape is; NaN and infinities are {"$float":"NaN"} and so on
     #[arg(long, group = "form")]
     pub(crate) json: bool,
     /// Print a part, in NumPy's notation: start:stop, start:stop:step or an index for each dimension, and

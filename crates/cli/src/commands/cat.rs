@@ -41,6 +41,9 @@ const TYPE: usize = 40;
 
 /// Prints one component of `archive`, or the reason why it cannot be printed.
 pub(crate) fn run(app: &mut App, args: &Cat, archive: &FileWithShards) -> io::Result<()> {
+    if (args.raw || args.npy) && progress::output_is_terminal() {
+        return app.usage("standard output is a terminal: redirect it");
+    }
     match find(archive, args).and_then(|component| print(app, args, archive, component)) {
         Ok(()) => Ok(()),
         Err(Stop::Usage(message)) => {

@@ -233,6 +233,9 @@ pub(crate) fn run(
     file: Result<Opened, Box<Problem>>,
     create: &dyn Create,
 ) -> io::Result<()> {
+    if args.output.as_deref().is_some_and(|output| output.as_os_str() == "-") {
+        return app.usage("-o - is not standard output; -o ./- names a file");
+    }
     match file.and_then(|file| edit(args, file, create)) {
         Ok(_) if args.quiet => Ok(()),
         Ok(edition) => {

@@ -75,6 +75,17 @@ pub(crate) fn run(app: &mut App, args: &Stat, archive: &FileWithShards) -> io::R
         let sentence = format!("{what} in {}: {}", counted(count, "tensor"), names.join(", "));
         app.problem(&Problem::found(&archive.path, Finding::new(Verdict::Invalid, sentence)))?;
     }
+    let skipped = |(object, found): &(Tensor<'_>, Found)| {
+        found.skipped().map(|why| format!("{} ({why})", escape::word(object.name(), NAME)))
+    };
+    let mut skipped = found.iter().filter_map(skipped);
+    let mut first: Vec<_> = skipped.by_ref().take(NAMES).collect();
+    if !args.fail_on.is_empty() && !first.is_empty() {
+        first.extend(skipped.next().map(|_| "…".to_owned()));
+        let sentence =
+            format!("--fail-on says nothing of tensors without statistics: {}", first.join(", "));
+        app.problem(&Problem::found(&archive.path, Finding::new(Verdict::Unsupported, sentence)))?;
+    }
     Ok(())
 }
 

@@ -369,3 +369,13 @@ fn large_arrays_on_a_terminal() {
     let shown = run(On::Both, &[], ["cat", path.to_str().unwrap(), "w"]).terminal;
     assert!(!shown.contains("..."), "{shown}");
 }
+
+#[cfg(unix)]
+#[test]
+fn a_terminal_gets_no_bytes() {
+    use crate::terminal::{On, run};
+    for option in ["--raw", "--npy"] {
+        let shown = run(On::Both, &[], ["cat", "accept/1.2.3/dense_all.zt", "t_f32", option]);
+        assert_eq!(shown.terminal, "standard output is a terminal: redirect it\n");
+    }
+}

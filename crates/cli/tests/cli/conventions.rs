@@ -147,3 +147,11 @@ fn other_shapes_stay_plain() {
     assert!(listed.contains("p_blocks") && listed.contains("p_scales"), "{listed}");
     assert!(failed(zten(["cat", path, "p"]), 2).contains("no tensor named \"p\""));
 }
+
+/// The numbers of bits and the group sizes are compared, too.
+#[test]
+fn another_quantization_is_said() {
+    let compared = zten(["diff", &case("gptq-4"), &case("gptq-8")]);
+    let text = String::from_utf8(compared.stdout).unwrap();
+    assert!(text.contains("layout GPTQ 4 bits [32] -> GPTQ 8 bits [32]"), "{text}");
+}

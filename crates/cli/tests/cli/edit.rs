@@ -406,3 +406,13 @@ fn a_gguf_file_without_tensors_is_not_padded() {
     assert!(fs::metadata(&path).unwrap().len() < 1000);
     assert!(succeeded_text(zten(["ls", edited])).contains("general.name = \"x\""));
 }
+
+#[test]
+fn standard_output_is_no_output_of_an_edit() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("x.zt");
+    file(&path, Generation::V1_2);
+    let complaint =
+        crate::failed(zten(["edit", path.to_str().unwrap(), "--set", "a=1", "-o", "-"]), 2);
+    assert!(complaint.contains("-o ./- names a file"), "{complaint}");
+}

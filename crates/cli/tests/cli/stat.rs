@@ -279,3 +279,16 @@ fn invalid_files_are_rejected() {
     let limited = in_corpus(&["stat", "accept/1.2.3/zstd.zt", "--limit=decoded-total=1"]);
     assert_eq!(limited.status.code(), Some(1));
 }
+
+/// `--fail-on` does not pass a file whose tensors it has not read.
+#[test]
+fn skipped_tensors_are_not_free_of_nan() {
+    let types = corpus_folder().join("other/safetensors/accept/types.safetensors");
+    let types = types.to_str().unwrap();
+    succeeded_text(zten(["stat", types, "f32", "--fail-on=nan"]));
+    let output = zten(["stat", types, "--fail-on=nan"]);
+    let (status, _, complaint) = ended(&output);
+    assert_eq!(status, Some(3), "{complaint}");
+    assert!(complaint.contains(": c64 (complex)\n"), "{complaint}");
+    succeeded_text(zten(["stat", types]));
+}

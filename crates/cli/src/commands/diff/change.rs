@@ -79,8 +79,10 @@ impl<'a> Changes<'a> {
         let numbers =
             |object: &Tensor<'_>| object.shape().iter().copied().map(Integer).collect::<Vec<_>>();
         let mut changes = Self {
-            layout: (layout(one) != layout(other))
-                .then(|| Turn { old: layout_text(one), new: layout_text(other) }),
+            // The bits and the group size of groups are a part of their layout.
+            layout: (layout(one) != layout(other)
+                || QuantizedForm::of(one) != QuantizedForm::of(other))
+            .then(|| Turn { old: layout_text(one), new: layout_text(other) }),
             is_alone: old.len() == 1 && new.len() == 1,
             ..Self::default()
         };
