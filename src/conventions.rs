@@ -29,6 +29,10 @@ use crate::num::enum_all;
 
 enum_all! {
 /// A convention: how a quantized tensor is stored as several tensors.
+///
+/// In these descriptions, `X` is the name of the quantized tensor, and `P` is this name without `.weight`. Codes are the small integers
+/// that are stored for the values.
+///
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Convention with
@@ -56,18 +60,19 @@ pub enum Convention with
     /// `P.qweight`, `P.scales` and `P.qzeros`: codes of 4 bits in `i32` words along the outputs, in the order 0, 2, 4, 6, 1, 3, 5, 7.
     /// Value = scale × (code − zero). The shape is `[inputs, outputs]`, as the codes are stored.
     Awq = ("quant.awq", "AWQ", "AutoAWQ, version gemm"),
-    /// `X_packed` (`i32` words along the columns), `X_scale`, `X_shape`, and perhaps `X_zero_point`. Codes have 2 to 8 bits, and no code
-    /// is in two words. Value = scale × (code − zero point), where the zero point is 2^(bits − 1) if there is none.
+    /// `X_packed` (`i32` words along the columns), `X_scale`, `X_shape`, and perhaps `X_zero_point` and `X_g_idx`. Codes have 1 to 8
+    /// bits. In old files no code is in two words; in newer files codes follow each other densely. Value = scale × (code − zero point),
+    /// where the zero point is 2^(bits − 1) if there is none.
     Packed = ("quant.packed", "INT packed", "compressed-tensors, pack-quantized"),
-    /// `X` (`u8`, two codes in each byte, the first one in the high half), `X.absmax`, `X.quant_map`, `X.quant_state.bitsandbytes__nf4`.
-    /// Value = (the number of the code in `quant_map`) × `absmax`.
+    /// `X` (`u8`) holds two codes in each byte, the first code in the high half. `X.absmax` holds the scales, `X.quant_map` the table of
+    /// values, and `X.quant_state.bitsandbytes__nf4` the shape. Value = (the entry of the code in `X.quant_map`) × scale.
     Nf4 = ("quant.nf4", "NF4", "QLoRA, appendix E; bitsandbytes, Params4bit"),
     /// As [`Nf4`](Self::Nf4), with another table of values.
     Fp4 = ("quant.fp4", "FP4", "bitsandbytes, Params4bit"),
     /// `P.weight` (`i8`, `[rows, columns]`) and `P.SCB` (a float for each row). Value = element × SCB / 127.
     Bnb8 = ("quant.bnb_int8", "INT8 SCB", "LLM.int8(); bitsandbytes, Int8Params"),
-    /// `P.weight` (`u32` words along the columns), `P.scales` and `P.biases`: codes of 2, 3, 4, 5, 6 or 8 bits, which may be in two
-    /// words. Value = scale × code + bias.
+    /// `P.weight` (`u32` words along the columns), `P.scales` and `P.biases`: codes of 2, 3, 4, 5, 6 or 8 bits, where a code may
+    /// start in one word and end in the next. Value = scale × code + bias.
     Mlx = ("quant.mlx", "MLX affine", "MLX, mlx.core.quantize"),
 }
 }
@@ -100,43 +105,26 @@ impl Convention {
     }
 }
 
-/// How the codes of a group of tensors are divided.
+/// How a quantized tensor that is joined from several tensors is divided into codes and groups of codes with one scale.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct QuantizedForm {
     /// The convention.
     pub convention: Convention,
-    /// The number of bits of a code: 2 to 8.
+    /// The number of bits of a code: 1 to 8.
     pub bits: u8,
     /// The number of columns that share a scale (of successive inputs for GPTQ and AWQ); 0 if a whole row or more shares one.
     pub group_size: u64,
 }
 
 impl QuantizedForm {
-    /// Returns the form of `tensor`, a tensor of an archive with conventions. Returns `None` for a tensor that is no group.
-    pub fn of(tensor: &Tensor<'_>) -> Option<Self> {
-        let form = Form::of(tensor)?;
-        Some(Self { convention: form.convention, bits: form.bits, group_size: form.group_size })
-    }
-}
-
-/// What distinguishes groups of one convention.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Form {
-    convention: Convention,
-    /// The number of bits of a code.
-    bits: u8,
-    /// The number of elements that share a scale, or 0 if a whole row or more shares one.
-    group_size: u64,
-}
-
-impl Form {
     /// Creates a form with codes of at most 8 bits.
     fn new(convention: Convention, bits: u64, group_size: u64) -> Self {
         Self { convention, bits: u8::try_from(bits).unwrap_or(8), group_size }
     }
 
-    /// Reads the form of `tensor`, a tensor of an archive with conventions. Returns `None` for a tensor that is no group.
-    fn of(tensor: &Tensor<'_>) -> Option<Self> {
+    /// Returns the form of `tensor`, a tensor of an archive with conventions. Returns `None` for a tensor that is not joined from
+    /// several tensors.
+    pub fn of(tensor: &Tensor<'_>) -> Option<Self> {
         let convention = Convention::of(tensor)?;
         let number = |key: &str| match tensor.attributes().item(key)?.value() {
             Value::Uint(number) => Some(number),

@@ -76,8 +76,9 @@ impl Tensor<'_> {
 
 impl Tensor<'_> {
     /// Fills `values` with the elements `range` of a quantized tensor, counted in row-major order, as [`to_f32`](Self::to_f32)
-    /// computes them. Of raw components only the blocks, or the words and scales, of these elements are read; all scales of a
-    /// `zt.mx/1` are read. No digest is compared, because a digest covers all of a component.
+    /// computes them. If components are stored uncompressed, only the bytes of these elements are read: the blocks of a GGUF tensor, or
+    /// the words and scales of a quantized group. All scales of a `zt.mx/1` are read in any case. Digests of uncompressed components are
+    /// not compared, because a digest covers the whole component. Components that are decoded as a whole are verified.
     ///
     /// ```
     /// let archive = zten::open("corpus/v2/accept/mx.zt")?;

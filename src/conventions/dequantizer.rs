@@ -112,7 +112,7 @@ impl<'a> Pieces<'a> {
         self.held.get(start..self.used).ok_or_else(|| BareError::internal().into())
     }
 
-    /// Reads on to the end, where the digest of the component is verified.
+    /// Reads the rest of the component, because its digest is verified only at the end.
     fn finish(&mut self) -> Result<(), Error> {
         while self.reader.next_chunk()?.is_some() {}
         Ok(())
@@ -133,10 +133,10 @@ struct Group<'a> {
     data: Pieces<'a>,
     scales: Pieces<'a>,
     zeros: Option<Pieces<'a>>,
-    /// The number of the next row, and of the next row of scales.
+    /// The ordinals of the next row of values and of the next row of scales.
     row: u64,
     scale_row: u64,
-    /// The number of rows for which the `factors` hold.
+    /// The number of further rows to which `factors` applies.
     left: u64,
     factors: Factors,
     /// The zero points of the next 32 rows of scales, if they are packed along the rows.
@@ -277,7 +277,7 @@ impl<'a> Group<'a> {
             Codes::Columns { bits } => {
                 let bytes = count.saturating_mul((*bits).into()).saturating_mul(columns) >> 3;
                 let bytes = self.data.take(size(bytes)?)?;
-                // Every 32 rows begin with a new word.
+                // In each column, 32 codes of `bits` bits fill exactly `bits` words, so every 32 rows begin at a word boundary.
                 let columns = size(columns)?;
                 let of_unit = columns.saturating_mul(usize::from(*bits)).saturating_mul(4).max(1);
                 let units = values.chunks_mut(columns.saturating_mul(32).max(1));
@@ -289,7 +289,7 @@ impl<'a> Group<'a> {
         Ok(())
     }
 
-    /// Reads the factors of the next row of scales.
+    /// Reads the next row of scales and its zero points into `factors`. Scales that are quantized themselves are decoded first.
     fn next_factors(&mut self) -> Result<(), Error> {
         let Self { plan, scales, zeros, factors, zero_rows, scale_row, .. } = self;
         let columns = size(plan.scale_columns)?;
@@ -329,7 +329,7 @@ impl<'a> Group<'a> {
                     factors.zeros.iter_mut().for_each(|zero| *zero += add);
                 }
                 Zeros::Columns { bits } => {
-                    // Every 32 rows begin with a new word.
+                    // In each column, 32 codes of `bits` bits fill exactly `bits` words, so every 32 rows begin at a word boundary.
                     let place = scale_row.checked_rem(32).unwrap_or_default();
                     if place == 0 {
                         let rows = plan
@@ -356,7 +356,8 @@ impl<'a> Group<'a> {
         Ok(())
     }
 
-    /// Multiplies the numbers of the next row by its factors.
+    /// Turns the decoded codes of the next row into values in place: applies the scales and zero points of the row with the formula of
+    /// the plan.
     fn apply(&mut self, row: &mut [f32]) -> Result<(), Error> {
         let columns = size(self.plan.scale_columns)?;
         if let Some((all, index)) = &mut self.indexed {
@@ -368,7 +369,7 @@ impl<'a> Group<'a> {
             let scales = range.clone().and_then(|range| all.scales.get(range));
             let zeros = range.and_then(|range| all.zeros.get(range)).unwrap_or_default();
             match scales {
-                Some(scales) => multiply(&self.plan, scales, zeros, row),
+                Some(scales) => apply_formula(&self.plan, scales, zeros, row),
                 None => row.fill(f32::NAN),
             }
             return Ok(());
@@ -389,13 +390,14 @@ impl<'a> Group<'a> {
             }
             return Ok(());
         }
-        multiply(&self.plan, &self.factors.scales, &self.factors.zeros, row);
+        apply_formula(&self.plan, &self.factors.scales, &self.factors.zeros, row);
         Ok(())
     }
 }
 
-/// Multiplies the numbers in `row` by `scales`, with the formula of `plan`. Without `zeros` the zero point of the plan holds.
-fn multiply(plan: &Plan<'_>, scales: &[f32], zeros: &[f32], row: &mut [f32]) {
+/// Applies the formula of `plan` to the codes in `row`, with `scales` and `zeros`. If `zeros` is empty, the zero point of the plan is
+/// used for all of them.
+fn apply_formula(plan: &Plan<'_>, scales: &[f32], zeros: &[f32], row: &mut [f32]) {
     let zero = |at: usize| zeros.get(at).copied().unwrap_or(plan.zero);
     if plan.per_column == 1 && !zeros.is_empty() {
         // One scale for each column, as in GPTQ and AWQ.
@@ -416,7 +418,7 @@ fn multiply(plan: &Plan<'_>, scales: &[f32], zeros: &[f32], row: &mut [f32]) {
 /// Computes a value. Each operation is rounded by itself.
 #[inline(always)]
 fn of(formula: Formula, number: f32, scale: f32, zero: f32) -> f32 {
-    /// The factor by which bitsandbytes multiplies, which is 1 / 127 rounded to `f32`.
+    /// 1 / 127 rounded to `f32`. bitsandbytes multiplies by this constant instead of dividing by 127.
     const OF_127: f32 = 7.874_016e-3;
     match formula {
         Formula::Product => number * scale,

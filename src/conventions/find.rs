@@ -3,7 +3,7 @@
 use alloc::string::String;
 use alloc::vec::Vec;
 
-use super::{Convention, Form};
+use super::{Convention, QuantizedForm};
 use crate::archive::Archive;
 use crate::element::DType;
 use crate::error::{Error, OutOfMemory};
@@ -20,7 +20,7 @@ pub(super) struct Group {
     pub(super) name: String,
     /// The shape of the values.
     pub(super) shape: Vec<u64>,
-    pub(super) form: Form,
+    pub(super) form: QuantizedForm,
     /// The role of each tensor in the group, and its ordinal in the file.
     pub(super) members: Vec<(&'static str, u32)>,
     /// The smallest ordinal of the members. The group has the place of this tensor.
@@ -70,7 +70,7 @@ pub(super) fn find<S: ReadAt>(
     Ok(finder.groups)
 }
 
-/// The tensors by which groups are found, one for each group.
+/// The kind of tensor by which a group is found. Each group has one such tensor.
 #[derive(Clone, Copy)]
 enum Anchor {
     Blocks,
@@ -168,7 +168,7 @@ impl<'a, S: ReadAt> Finder<'a, S> {
         &mut self,
         (stem, suffix): (&str, &str),
         (outer, inner): (&[u64], &[u64]),
-        form: Form,
+        form: QuantizedForm,
         tensors: &[Option<(&'static str, &Tensor<'_>)>],
     ) -> Result<Option<Group>, Error> {
         let named = self.any(stem, suffix)?.map(|tensor| tensor.ordinal());
@@ -181,7 +181,8 @@ impl<'a, S: ReadAt> Finder<'a, S> {
         let rank = outer.len().saturating_add(inner.len());
         shape.try_reserve_exact(rank).map_err(|_| OutOfMemory)?;
         shape.extend(outer.iter().chain(inner));
-        // A tensor without elements is no group: its scales, if there are any, belong to nothing.
+        // A quantized tensor without elements is not joined with its scales into one tensor, because the scales would have nothing to
+        // scale.
         let elements = shape.iter().try_fold(1_u64, |all, next| all.checked_mul(*next));
         if elements.is_none_or(|elements| elements == 0) {
             return Ok(None);
@@ -203,7 +204,7 @@ impl<'a, S: ReadAt> Finder<'a, S> {
         let Some(columns) = last.checked_mul(32).filter(|_| groups == scales.shape()) else {
             return Ok(None);
         };
-        let form = Form::new(Convention::Mxfp4, 4, 32);
+        let form = QuantizedForm::new(Convention::Mxfp4, 4, 32);
         let members = [Some(("blocks", blocks)), Some(("scales", &scales))];
         self.group((stem, ""), (outer, &[columns]), form, &members)
     }
@@ -230,14 +231,14 @@ impl<'a, S: ReadAt> Finder<'a, S> {
             half.checked_mul(2).filter(|columns| groups.checked_mul(16) == Some(*columns));
         match columns {
             Some(columns) if outer == other && second.element_count() == Some(1) => {
-                let form = Form::new(Convention::Nvfp4, 4, 16);
+                let form = QuantizedForm::new(Convention::Nvfp4, 4, 16);
                 self.group((stem, ""), (outer, &[columns]), form, &members.map(Some))
             }
             _ => Ok(None),
         }
     }
 
-    /// FP8 or 8-bit integers with floats as scales.
+    /// Finds the group of FP8 elements or 8-bit integers called `stem`, whose scales are the floats `scale`.
     fn scaled(&mut self, stem: &str, scale: &Tensor<'_>) -> Result<Option<Group>, Error> {
         let Some(data) = self.any(stem, "")?.filter(|data| data.ordinal() != scale.ordinal())
         else {
@@ -275,13 +276,13 @@ impl<'a, S: ReadAt> Finder<'a, S> {
             Some((Convention::Fp8Block, size))
         };
         let Some((convention, size)) = group(scale.shape()) else { return Ok(None) };
-        let form = Form::new(convention, 8, size);
+        let form = QuantizedForm::new(convention, 8, size);
         let zero = zero.as_ref().map(|zero| ("zero_point", zero));
         let members = [Some(("data", &data)), Some((role, scale)), zero];
         self.group((stem, ""), (data.shape(), &[]), form, &members)
     }
 
-    /// The two conventions of compressed-tensors whose codes are called `X_packed`.
+    /// Finds a group of compressed-tensors, whose codes are the tensor `packed` with a name that ends in `_packed`.
     fn packed(&mut self, stem: &str, packed: &Tensor<'_>) -> Result<Option<Group>, Error> {
         if is_plain(packed, &[DType::U8]) {
             let scale = self.get(stem, "_scale", &[DType::F8E4M3Fn])?;
@@ -305,7 +306,8 @@ impl<'a, S: ReadAt> Finder<'a, S> {
         let (&[high, words], &[scale_rows, groups]) = (packed.shape(), scale.shape()) else {
             return Ok(None);
         };
-        // Codes are packed densely, or in whole words as before. The usual sizes come first: codes of 7 bits in whole words take the
+        // The number of bits is not stored, so it is inferred from the number of words in a row. Dense packing is tried first and whole
+        // codes in each word second, with the usual sizes first. Codes of 7 bits in whole words are not tried, because they take the
         // same room as codes of 8 bits.
         let dense =
             |bits: &u64| columns.checked_mul(*bits).map(|all| all.div_ceil(32)) == Some(words);
@@ -327,7 +329,7 @@ impl<'a, S: ReadAt> Finder<'a, S> {
         {
             return Ok(None);
         }
-        let form = Form::new(Convention::Packed, bits, if groups == 1 { 0 } else { size });
+        let form = QuantizedForm::new(Convention::Packed, bits, if groups == 1 { 0 } else { size });
         let zero = zero.as_ref().map(|zero| ("zero_point", zero));
         let index = index.as_ref().map(|index| ("g_idx", index));
         let (data, scale) = (Some(("data", packed)), Some(("scale", &scale)));
@@ -370,7 +372,8 @@ impl<'a, S: ReadAt> Finder<'a, S> {
         }
     }
 
-    /// GPTQ and AWQ, whose scales have as many columns as the codes have words or codes.
+    /// Finds a group of GPTQ or AWQ, whose codes are `words`. The scales of GPTQ have as many columns as `words`, those of AWQ eight times
+    /// as many.
     fn qweight(&mut self, stem: &str, words: &Tensor<'_>) -> Result<Option<Group>, Error> {
         let scales = self.get(stem, ".scales", &FLOATS)?;
         let zeros = self.get(stem, ".qzeros", &[DType::I32])?;
@@ -385,7 +388,7 @@ impl<'a, S: ReadAt> Finder<'a, S> {
             return Ok(None);
         };
         let found = if outputs == wide {
-            // 32 bits a word: the number of zero points in a row tells the bits of each.
+            // Each word has 32 bits. A row of zero points has one code for each output, so its number of words gives the bits of a code.
             let bits = zero_words.checked_mul(32).and_then(|all| divide_exactly(all, outputs));
             let inputs = bits.and_then(|bits| divide_exactly(high.checked_mul(32)?, bits));
             bits.zip(inputs).map(|(bits, inputs)| (Convention::Gptq, bits, inputs))
@@ -404,14 +407,14 @@ impl<'a, S: ReadAt> Finder<'a, S> {
         if !fits {
             return Ok(None);
         }
-        let form = Form::new(convention, bits, size);
+        let form = QuantizedForm::new(convention, bits, size);
         let index = index.as_ref().map(|index| ("g_idx", index));
         let members =
             [Some(("qweight", words)), Some(("scales", &scales)), Some(("qzeros", &zeros)), index];
         self.group((stem, ".weight"), (&[inputs, outputs], &[]), form, &members)
     }
 
-    /// A tensor of bitsandbytes with codes of 4 bits. `state` holds its shape and the size of its blocks.
+    /// Finds a group of bitsandbytes with codes of 4 bits. `state` holds its shape and the size of its blocks.
     fn bnb4(
         &mut self,
         convention: Convention,
@@ -449,7 +452,7 @@ impl<'a, S: ReadAt> Finder<'a, S> {
         if !fits {
             return Ok(None);
         }
-        let form = Form::new(convention, 4, quant.blocksize);
+        let form = QuantizedForm::new(convention, 4, quant.blocksize);
         let members = [
             Some(("data", &data)),
             Some(("absmax", &absmax)),
@@ -468,7 +471,7 @@ impl<'a, S: ReadAt> Finder<'a, S> {
         if !is_one_a_row || !is_plain(scales, &[DType::F32]) {
             return Ok(None);
         }
-        let form = Form::new(Convention::Bnb8, 8, 0);
+        let form = QuantizedForm::new(Convention::Bnb8, 8, 0);
         let format = format.as_ref().map(|format| ("weight_format", format));
         let members = [Some(("data", &data)), Some(("SCB", scales)), format];
         self.group((stem, ".weight"), (data.shape(), &[]), form, &members)
@@ -486,7 +489,8 @@ impl<'a, S: ReadAt> Finder<'a, S> {
         else {
             return Ok(None);
         };
-        // Words a group: bits × group size / 32. Several pairs have the same product, and the usual group sizes come first.
+        // A group has bits × group size / 32 words. Several pairs of bits and group size have the same product, so the usual group sizes
+        // are tried first.
         let ratio = divide_exactly(*words, *groups).and_then(|ratio| ratio.checked_mul(32));
         let pair = ratio.and_then(|ratio| {
             [64, 32, 128].into_iter().find_map(|size| {
@@ -496,7 +500,7 @@ impl<'a, S: ReadAt> Finder<'a, S> {
         });
         let columns = pair.and_then(|(_, size)| groups.checked_mul(size));
         let Some(((bits, size), columns)) = pair.zip(columns) else { return Ok(None) };
-        let form = Form::new(Convention::Mlx, bits, size);
+        let form = QuantizedForm::new(Convention::Mlx, bits, size);
         let members = [Some(("data", &data)), Some(("scales", &scales)), Some(("biases", biases))];
         self.group((stem, ".weight"), (outer, &[columns]), form, &members)
     }

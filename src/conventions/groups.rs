@@ -64,7 +64,9 @@ impl<S: ReadAt> Archive<S> {
         }
     }
 
-    /// Builds the index in which each group is one tensor. Returns `None` if there are no groups.
+    /// Builds a copy of the archive's index in which the tensors of each quantized group (codes, scales, zero points) are replaced by
+    /// one tensor. Shapes that a file stores as the content of a tensor are read from `source`. Returns `None` if the archive has no
+    /// groups, or is a zTensor file.
     fn grouped(&self, source: Option<&dyn Source>) -> Result<Option<Parsed>, Error> {
         if self.generation().is_some() {
             return Ok(None);
@@ -75,7 +77,7 @@ impl<S: ReadAt> Archive<S> {
         }
         let options = *self.options();
         let mut builder = self.builder_of_same(&options)?;
-        // The group of each tensor that is a part of one, by the tensor's ordinal.
+        // For each tensor, by ordinal: the quantized group to which it belongs, or `None`.
         let mut member = Vec::new();
         member.try_reserve_exact(self.len()).map_err(|_| OutOfMemory)?;
         member.resize(self.len(), None);

@@ -7,7 +7,7 @@ use half::{bf16, f16};
 use serde::Deserialize;
 
 use super::codes::row_bytes;
-use super::{Convention, Form};
+use super::{Convention, QuantizedForm};
 use crate::element::{DType, F4E2M1, F8E4M3Fn, F8E4M3Fnuz, F8E5M2, F8E5M2Fnuz, F8E8M0};
 use crate::error::{Error, OutOfMemory};
 use crate::manifest::{Component, Tensor};
@@ -42,12 +42,12 @@ pub(super) enum Order {
     Awq,
 }
 
-/// How stored codes become numbers.
+/// How stored codes become numbers, before scales and zero points are applied.
 #[derive(Debug)]
 pub(super) enum Codes {
-    /// Two codes in each byte, and the number of each code.
+    /// Two codes in each byte. `table` has the number for each code.
     Nibbles { table: [f32; 16], high_first: bool },
-    /// One code in each byte, and the number of each code.
+    /// One code in each byte. The table has the number for each code.
     Bytes(Box<[f32; 256]>),
     /// Unsigned codes that are packed along the columns.
     Rows { order: Order, bits: u8 },
@@ -81,7 +81,7 @@ impl Number {
         })
     }
 
-    /// Returns the size of a number in bytes.
+    /// Returns the size in bytes of one stored number of this type.
     pub(super) fn width(self) -> u64 {
         match self {
             Self::F32 => 4,
@@ -114,11 +114,12 @@ impl Number {
 /// How zero points, or the biases of MLX, are stored. There is one for each scale.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Zeros {
-    /// As numbers.
+    /// Zero points are numbers of this type.
     Numbers(Number),
-    /// As codes that are packed along the columns. `add` is added to each.
+    /// Zero points are codes of `bits` bits, packed along the columns in this order. `add` is added to each zero point.
     Rows { order: Order, bits: u8, add: f32 },
-    /// As codes that are packed along the rows.
+    /// Zero points are codes of `bits` bits, packed along the rows: the codes of one column follow each other in the words of that
+    /// column.
     Columns { bits: u8 },
 }
 
@@ -158,7 +159,7 @@ pub(super) enum Global {
 pub(super) struct Plan<'a> {
     /// The number of all values.
     pub(super) elements: u64,
-    /// The number of values in a row. The last row may have fewer.
+    /// The number of values in a row of the tensor. The last row may be shorter.
     pub(super) columns: u64,
     pub(super) data: Component<'a>,
     pub(super) codes: Codes,
@@ -171,7 +172,7 @@ pub(super) struct Plan<'a> {
     pub(super) per_row: u64,
     pub(super) period: u64,
     pub(super) zeros: Option<(Component<'a>, Zeros)>,
-    /// The zero point if there are no `zeros`.
+    /// The zero point of all values, if no component stores zero points (`zeros` is `None`).
     pub(super) zero: f32,
     pub(super) formula: Formula,
     pub(super) global: Global,
@@ -182,14 +183,14 @@ pub(super) struct Plan<'a> {
     pub(super) column_index: Option<Component<'a>>,
 }
 
-/// The number of each code of FP4.
+/// Returns the value of each of the 16 codes of FP4 (E2M1), indexed by code.
 fn e2m1() -> [f32; 16] {
     let mut table = [0.0; 16];
     table.iter_mut().zip(0..).for_each(|(slot, bits)| *slot = F4E2M1::from_bits(bits).to_f32());
     table
 }
 
-/// Returns the number of each byte of `dtype`.
+/// Returns the table with the value of each byte of `dtype`, or `None` if the dtype has no such table.
 fn bytes_of(dtype: DType) -> Option<Codes> {
     let number: fn(u8) -> f32 = match dtype {
         DType::F8E4M3Fn => |bits| F8E4M3Fn::from_bits(bits).to_f32(),
@@ -211,7 +212,7 @@ impl<'a> Plan<'a> {
     /// # Errors
     /// The errors of [`Component::reader`], if numbers that are the same for the whole tensor are read; out of memory.
     pub(super) fn of(tensor: &Tensor<'a>) -> Result<Option<Self>, Error> {
-        let Some(form) = Form::of(tensor) else { return Ok(None) };
+        let Some(form) = QuantizedForm::of(tensor) else { return Ok(None) };
         let parts = Parts { tensor: *tensor, form };
         let Some(plan) = parts.plan()? else { return Ok(None) };
         Ok(if plan.has_sizes() == Some(true) { Some(plan) } else { None })
@@ -284,7 +285,7 @@ impl<'a> Plan<'a> {
 /// A group whose components have not been checked.
 struct Parts<'a> {
     tensor: Tensor<'a>,
-    form: Form,
+    form: QuantizedForm,
 }
 
 impl<'a> Parts<'a> {
@@ -292,7 +293,8 @@ impl<'a> Parts<'a> {
         self.tensor.component(role)
     }
 
-    /// Reads a component of at most 64 KiB of numbers.
+    /// Reads the component `role` as `f32` numbers. Returns `None` if the tensor has no such component, if its type is not numeric, or if
+    /// its decoded length is unknown or above 64 KiB.
     fn numbers(&self, role: &str) -> Result<Option<Vec<f32>>, Error> {
         let Some(component) = self.get(role) else { return Ok(None) };
         let (Some(number), Some(length)) = (Number::of(&component), component.decoded_length())
@@ -310,9 +312,10 @@ impl<'a> Parts<'a> {
         Ok(Some(out))
     }
 
-    /// Returns the plan that the components make, with sizes that have not been compared.
+    /// Builds the plan for dequantizing this tensor from its components. Returns `None` if a component is missing or has the wrong
+    /// type. The sizes of the components are not checked here: see `Plan::has_sizes`.
     fn plan(&self) -> Result<Option<Plan<'a>>, Error> {
-        let Form { convention, bits, group_size } = self.form;
+        let QuantizedForm { convention, bits, group_size } = self.form;
         let shape = self.tensor.shape();
         let Some(elements) = self.tensor.element_count() else { return Ok(None) };
         let columns = shape.last().copied().unwrap_or(1);
@@ -390,7 +393,8 @@ impl<'a> Parts<'a> {
                     ..plan
                 }),
             Convention::Packed => {
-                // Before it packed codes densely, compressed-tensors left bits of 3, 5, 6 or 7 over in each word.
+                // Older versions of compressed-tensors put only whole codes in each word, so codes of 3, 5, 6 or 7 bits left some bits of each
+                // word unused. Newer versions pack codes densely. The length of the data tells which one wrote the file.
                 let dense =
                     row_bytes(Order::Stream, bits, columns).and_then(|row| row.checked_mul(rows));
                 let stored = self.get("data").and_then(|data| data.decoded_length());
@@ -417,7 +421,7 @@ impl<'a> Parts<'a> {
 
     /// Completes the `plan` of a tensor of one byte for each element: the scales are for blocks, rows, or the whole tensor.
     fn scaled(&self, plan: Plan<'a>) -> Plan<'a> {
-        let Form { convention, group_size, .. } = self.form;
+        let QuantizedForm { convention, group_size, .. } = self.form;
         let zeros = self.get("zero_point");
         let zeros = zeros.map(|zeros| (zeros, Zeros::Numbers(Number::I8)));
         let formula = match convention {

@@ -32,7 +32,7 @@ pub(crate) fn profile(variable: &impl Fn(&str) -> Option<String>) -> io::Result<
     Ok(found)
 }
 
-/// Reads the text of the file at `path`, of at most 1 MiB. Returns `None` if the file does not exist.
+/// Reads the text of the file at `path`. Only the first 1 MiB of a longer file is read. Returns `None` if the file does not exist.
 pub(crate) fn read(path: &Path) -> io::Result<Option<String>> {
     let file = match File::open(path) {
         Ok(file) => file,

@@ -23,7 +23,7 @@ const HUB: &str = "https://huggingface.co";
 /// endpoint alone, and only over https or to this machine.
 #[derive(Clone, Default)]
 pub struct HubAccess {
-    /// The endpoint. `None` for [`HUB`].
+    /// The URL of the hub; `None` means [`HUB`].
     endpoint: Option<Url>,
     /// The value of the header `Authorization`.
     authorization: Option<HeaderValue>,
@@ -166,7 +166,8 @@ fn endpoint_url(text: &str) -> Result<Url, RemoteError> {
     if is_plain && ["http", "https"].contains(&url.scheme()) { Ok(url) } else { Err(invalid) }
 }
 
-/// Returns whether nobody on the way to `url` can read what is sent: the URL is https, or at a loopback address.
+/// Returns whether a token may be sent to `url`, because nobody on the network can read it: the scheme is https, or the host is
+/// `localhost` or a loopback address.
 fn keeps_secrets(url: &Url) -> bool {
     let is_loopback = match url.host() {
         Some(Host::Ipv4(address)) => IpAddr::V4(address).is_loopback(),

@@ -16,14 +16,14 @@ use crate::statistics::Statistics;
 use crate::text::{element, kind};
 use crate::values::{self, Values};
 
-/// The result for an object.
+/// The result of measuring an object: its statistics, or the reason why it has none.
 #[derive(Clone, Copy, Debug)]
 pub enum Found {
     /// The statistics.
     Read(Read),
     /// The elements are not numbers, or zten cannot read them as numbers, for the reason in the text.
     Skipped(&'static str),
-    /// The object is unread by the rule with this id.
+    /// zten does not read the object, because of the rule with this id.
     Unread(&'static str),
 }
 

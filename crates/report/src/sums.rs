@@ -63,8 +63,8 @@ pub fn sum(verifier: &mut Verifier, object: &Tensor<'_>, of: Of) -> Result<Vec<S
     Ok(hashers.into_iter().map(sum).collect())
 }
 
-/// Returns the components of `object` with their `sums`, which are in the order of the manifest, sorted by the bytes of their
-/// roles.
+/// Pairs each component of `object` with its checksum, and sorts the pairs by the role of the component, in byte order. `sums` has one
+/// checksum for each component, in the order of the manifest.
 pub fn sorted<'a>(object: &Tensor<'a>, sums: &[Sum]) -> Vec<(Component<'a>, Sum)> {
     let mut components: Vec<_> = object.components().zip(sums.iter().copied()).collect();
     components.sort_by_key(|(component, _)| component.role());

@@ -104,7 +104,8 @@ fn refused(key: &str, sentence: impl core::fmt::Display) -> Refusal {
     Refusal::Inexpressible(Inexpressible::attribute(key, sentence))
 }
 
-/// Writes the new header. `input` begins at the first byte of the file.
+/// Returns the header of the edited file: the header that `input` holds, with the attributes and tensor names of `edit`. `input`
+/// begins at the first byte of the old file.
 fn rewrite(
     (mut input, limits): (Input<'_>, &Limits),
     edit: &HeaderEdit<'_>,

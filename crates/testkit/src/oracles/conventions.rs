@@ -9,7 +9,7 @@ use zten_corpus::other::safetensors;
 
 use super::{heap, options};
 
-/// A tensor of a file that is made.
+/// A tensor for the safetensors file that the fuzz target generates.
 struct Part {
     name: String,
     dtype: &'static str,
@@ -118,7 +118,7 @@ fn parts(u: &mut Unstructured<'_>, choice: u8) -> Result<Vec<Part>> {
             vec![words, p(".scales", float, &[r, g]), p(".biases", float, &[r, g])]
         }
     };
-    // Perhaps one dimension differs, or one tensor is missing.
+    // In one of three cases, break the group: remove one tensor, or change the first dimension of one tensor.
     if u.ratio(1, 3)? {
         let at = u.choose_index(parts.len())?;
         if u.ratio(1, 4)? {

@@ -15,7 +15,7 @@ pub(super) enum Quantized<'a> {
     /// The shape of MX blocks, and the component that holds their scales.
     Mx(MxBlocks, Component<'a>),
     Blocks(&'static Block),
-    /// A group of tensors that follow a convention.
+    /// The tensor into which an archive with conventions joins stored codes, scales and zero points.
     Group(Tensor<'a>),
 }
 

@@ -25,7 +25,7 @@ use zten::num::u64_from_usize;
 struct Folded<'a> {
     /// The first of the tensors.
     first: &'a Object<'a>,
-    /// The text of the change, without the numbers of `elements`.
+    /// What changed, as text (dtype, shape, attributes). The differences of values are in `elements` and not in this text.
     text: Rc<str>,
     /// The difference of all values of the tensors, if they were compared.
     elements: Option<Measure>,
