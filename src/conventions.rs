@@ -1,7 +1,7 @@
 //! Conventions by which programs store quantized tensors as several plain tensors.
 //!
 //! A quantized model in a safetensors file has, for each weight, a tensor of codes, a tensor of scales, and perhaps others. Nothing but
-//! the names, the dtypes and the shapes says that the tensors belong together. [`Archive::with_conventions`] finds such groups,
+//! the names, the dtypes and the shapes says that the tensors belong together. [`Archive::with_conventions`](crate::Archive::with_conventions) finds such groups,
 //! and makes each group one tensor whose components are the tensors of the file.
 
 #[cfg(feature = "dequantize")]
@@ -32,7 +32,6 @@ enum_all! {
 ///
 /// In these descriptions, `X` is the name of the quantized tensor, and `P` is this name without `.weight`. Codes are the small integers
 /// that are stored for the values.
-///
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Convention with

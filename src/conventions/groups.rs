@@ -17,7 +17,7 @@ pub struct Groups(Option<Parsed>);
 
 impl<S: ReadAt> Archive<S> {
     /// Returns this archive with each group of tensors that follows a [`Convention`](super::Convention) as one tensor: its components are the tensors of
-    /// the group, its shape is that of the values, and [`Tensor::dequantizer`] computes its values. Tensors whose names match a
+    /// the group, its shape is that of the values, and [`Tensor::dequantizer`](crate::Tensor::dequantizer) computes its values. Tensors whose names match a
     /// convention, and whose dtypes or shapes do not, stay as they are. An archive of a zTensor file is returned as it is, since
     /// zTensor has layouts of its own.
     ///
