@@ -125,12 +125,35 @@ impl QuantizedForm {
     /// several tensors.
     pub fn of(tensor: &Tensor<'_>) -> Option<Self> {
         let convention = Convention::of(tensor)?;
-        let number = |key: &str| match tensor.attributes().item(key)?.value() {
-            Value::Uint(number) => Some(number),
-            _ => None,
+        let bits = uint(tensor, "bits").filter(|bits| (1..=8).contains(bits))?;
+        Some(Self::new(convention, bits, uint(tensor, "group_size")?))
+    }
+}
+
+/// How bitsandbytes quantizes the scales of a tensor: a scale is a value from a table × the scale of its group + `offset`.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct NestedScales {
+    /// The number of successive scales that share a scale of their own: 1 or more.
+    size: u64,
+    offset: f64,
+}
+
+impl NestedScales {
+    /// Reads the attributes of `tensor`, a tensor of an archive with conventions. Returns `None` if its scales are not quantized.
+    fn of(tensor: &Tensor<'_>) -> Option<Self> {
+        let Value::Float(offset) = tensor.attributes().item("scale_offset")?.value() else {
+            return None;
         };
-        let bits = number("bits").filter(|bits| (1..=8).contains(bits))?;
-        Some(Self::new(convention, bits, number("group_size")?))
+        let size = uint(tensor, "scale_group_size").filter(|size| *size > 0)?;
+        Some(Self { size, offset })
+    }
+}
+
+/// Returns the attribute `key` of `tensor`, if its value is an unsigned integer.
+fn uint(tensor: &Tensor<'_>, key: &str) -> Option<u64> {
+    match tensor.attributes().item(key)?.value() {
+        Value::Uint(number) => Some(number),
+        _ => None,
     }
 }
 

@@ -221,6 +221,7 @@ impl<'a> Group<'a> {
             self.data.finish()?;
             self.scales.finish()?;
             self.zeros.as_mut().map_or(Ok(()), Pieces::finish)?;
+            self.indexed.as_mut().map_or(Ok(()), |(_, index)| index.finish())?;
             return Ok(None);
         }
         // Codes that are packed along the rows are complete every 32 rows.

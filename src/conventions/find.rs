@@ -3,14 +3,16 @@
 use alloc::string::String;
 use alloc::vec::Vec;
 
-use super::{Convention, QuantizedForm};
+use serde::Deserialize;
+
+use super::{Convention, NestedScales, QuantizedForm};
 use crate::archive::Archive;
 use crate::element::DType;
 use crate::error::{Error, OutOfMemory};
 use crate::index::Layout;
 use crate::layout::State;
-use crate::manifest::Tensor;
-use crate::num::{divide_exactly, usize_from_u32};
+use crate::manifest::{Component, Tensor};
+use crate::num::{divide_exactly, sort_by, u64_from_usize, usize_from_u32};
 use crate::read_at::{ReadAt, Source};
 
 /// Tensors of a file that are one quantized tensor.
@@ -21,6 +23,8 @@ pub(super) struct Group {
     /// The shape of the values.
     pub(super) shape: Vec<u64>,
     pub(super) form: QuantizedForm,
+    /// How the scales are quantized themselves; `None` if they are not.
+    pub(super) nested: Option<NestedScales>,
     /// The role of each tensor in the group, and its ordinal in the file.
     pub(super) members: Vec<(&'static str, u32)>,
     /// The smallest ordinal of the members. The group has the place of this tensor.
@@ -42,13 +46,31 @@ pub(super) fn needs_content(name: &str) -> bool {
     ends.into_iter().any(|end| name.ends_with(end))
 }
 
-/// Finds the groups in `archive`. No tensor is in two groups.
+/// The JSON that bitsandbytes stores beside a tensor of 4-bit codes.
+#[derive(Debug, Deserialize)]
+struct QuantState {
+    blocksize: u64,
+    shape: Vec<u64>,
+    #[serde(default)]
+    nested_blocksize: u64,
+    #[serde(default)]
+    nested_offset: f64,
+}
+
+impl QuantState {
+    /// Parses the content of the tensor. Returns `None` if it is not such JSON.
+    fn read(bytes: &[u8]) -> Option<Self> {
+        serde_json::from_slice(bytes).ok()
+    }
+}
+
+/// Finds the groups in `archive`. No tensor is in two groups, and no two groups have one name.
 pub(super) fn find<S: ReadAt>(
     archive: &Archive<S>,
     source: Option<&dyn Source>,
 ) -> Result<Vec<Group>, Error> {
-    let mut finder = Finder { archive, source, name: String::new(), groups: Vec::new() };
-    let mut taken = Vec::new();
+    let mut finder = Finder { archive, source, name: String::new() };
+    let (mut groups, mut taken) = (Vec::<Group>::new(), Vec::new());
     for tensor in archive.tensors() {
         let anchor =
             |(end, anchor): (&str, Anchor)| Some((tensor.name().strip_suffix(end)?, anchor));
@@ -64,10 +86,14 @@ pub(super) fn find<S: ReadAt>(
         }
         members()
             .for_each(|ordinal| taken.get_mut(ordinal).into_iter().for_each(|own| *own = true));
-        finder.groups.try_reserve(1).map_err(|_| OutOfMemory)?;
-        finder.groups.push(group);
+        groups.try_reserve(1).map_err(|_| OutOfMemory)?;
+        groups.push(group);
     }
-    Ok(finder.groups)
+    // Tensors of two conventions may have names from which the same name follows. Only the first such group is kept, since names are
+    // unique.
+    sort_by(&mut groups, |one, other| (&one.name, one.first).cmp(&(&other.name, other.first)));
+    groups.dedup_by(|later, earlier| later.name == earlier.name);
+    Ok(groups)
 }
 
 /// The kind of tensor by which a group is found. Each group has one such tensor.
@@ -102,14 +128,16 @@ struct Finder<'a, S> {
     source: Option<&'a dyn Source>,
     /// The memory of the name that is looked up.
     name: String,
-    groups: Vec<Group>,
 }
 
-/// Returns whether `tensor` is a dense tensor of one of `dtypes`, all of whose elements can be read.
+/// Returns whether `tensor` is a dense tensor of one of `dtypes` whose elements are stored in row-major order. Strides and columns
+/// count in the shape of the tensor, which a component of a group does not have.
 fn is_plain(tensor: &Tensor<'_>, dtypes: &[DType]) -> bool {
+    let is_in_rows = |data: Component<'_>| !data.is_strided() && !data.is_field_of_records();
     tensor.layout() == Layout::Dense
         && tensor.state() == State::Readable
         && dtypes.contains(&tensor.dtype())
+        && tensor.only_component().is_some_and(is_in_rows)
 }
 
 /// Splits a shape into all dimensions but the last two, and the last two.
@@ -179,6 +207,12 @@ impl<'a, S: ReadAt> Finder<'a, S> {
             return Ok(None);
         }
         let rank = outer.len().saturating_add(inner.len());
+        let limits = self.archive.limits();
+        // A limit on the content of a file must not keep the file itself from opening.
+        let exceeds = |count: usize, limit: u32| u64_from_usize(count) > limit.into();
+        if exceeds(rank, limits.rank()) || exceeds(members.len(), limits.keys()) {
+            return Ok(None);
+        }
         shape.try_reserve_exact(rank).map_err(|_| OutOfMemory)?;
         shape.extend(outer.iter().chain(inner));
         // A quantized tensor without elements is not joined with its scales into one tensor, because the scales would have nothing to
@@ -190,7 +224,8 @@ impl<'a, S: ReadAt> Finder<'a, S> {
         let Some(first) = members.iter().map(|(_, ordinal)| *ordinal).min() else {
             return Ok(None);
         };
-        Ok(Some(Group { name: core::mem::take(&mut self.name), shape, form, members, first }))
+        let name = core::mem::take(&mut self.name);
+        Ok(Some(Group { name, shape, form, nested: None, members, first }))
     }
 
     fn mxfp4(&mut self, stem: &str, blocks: &Tensor<'_>) -> Result<Option<Group>, Error> {
@@ -427,10 +462,11 @@ impl<'a, S: ReadAt> Finder<'a, S> {
         let nested = self.get(stem, ".nested_absmax", &[DType::F32])?;
         let nested_map = self.get(stem, ".nested_quant_map", &[DType::F32])?;
         let (Some(data), Some(absmax), Some(map)) = (data, absmax, map) else { return Ok(None) };
-        let Some(bytes) = self.content(state)?.filter(|_| is_plain(state, &[DType::U8])) else {
+        if !is_plain(state, &[DType::U8]) {
             return Ok(None);
-        };
-        let Some(quant) = super::plan::QuantState::read(&bytes) else { return Ok(None) };
+        }
+        let quant = self.content(state)?.and_then(|bytes| QuantState::read(&bytes));
+        let Some(quant) = quant else { return Ok(None) };
         let elements = quant.shape.iter().try_fold(1_u64, |all, next| all.checked_mul(*next));
         let Some(elements) = elements else { return Ok(None) };
         let blocks = elements.div_ceil(quant.blocksize.max(1));
@@ -461,7 +497,10 @@ impl<'a, S: ReadAt> Finder<'a, S> {
             nested_map.as_ref().map(|nested| ("nested_quant_map", nested)),
             Some(("quant_state", state)),
         ];
-        self.group((stem, ""), (&quant.shape, &[]), form, &members)
+        let group = self.group((stem, ""), (&quant.shape, &[]), form, &members)?;
+        let scales = NestedScales { size: quant.nested_blocksize, offset: quant.nested_offset };
+        let nested = nested.map(|_| scales);
+        Ok(group.map(|group| Group { nested, ..group }))
     }
 
     fn bnb8(&mut self, stem: &str, scales: &Tensor<'_>) -> Result<Option<Group>, Error> {

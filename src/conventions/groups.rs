@@ -2,6 +2,7 @@
 
 use alloc::vec::Vec;
 
+use super::NestedScales;
 use super::find::{Group, find, needs_content};
 use crate::archive::Archive;
 use crate::cbor::Encoder;
@@ -122,11 +123,17 @@ impl<S: ReadAt> Archive<S> {
             components.push(RawComponent { role, file, ..raw });
         }
         let mut attributes = Encoder::default();
-        attributes.map(2)?;
+        attributes.map(if group.nested.is_some() { 4 } else { 2 })?;
         attributes.text("bits")?;
         attributes.uint(group.form.bits.into())?;
         attributes.text("group_size")?;
         attributes.uint(group.form.group_size)?;
+        if let Some(NestedScales { size, offset }) = group.nested {
+            attributes.text("scale_group_size")?;
+            attributes.uint(size)?;
+            attributes.text("scale_offset")?;
+            attributes.float(offset)?;
+        }
         let first = self.manifest().tensor_at(group.first);
         builder.push(&RawObject {
             name: &group.name,

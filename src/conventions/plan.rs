@@ -3,33 +3,13 @@
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 
-use half::{bf16, f16};
-use serde::Deserialize;
-
 use super::codes::row_bytes;
-use super::{Convention, QuantizedForm};
+use super::{Convention, NestedScales, QuantizedForm};
 use crate::element::{DType, F4E2M1, F8E4M3Fn, F8E4M3Fnuz, F8E5M2, F8E5M2Fnuz, F8E8M0};
 use crate::error::{Error, OutOfMemory};
 use crate::manifest::{Component, Tensor};
 use crate::num::divide_exactly;
-
-/// The JSON that bitsandbytes stores beside a tensor of 4-bit codes.
-#[derive(Debug, Deserialize)]
-pub(super) struct QuantState {
-    pub(super) blocksize: u64,
-    pub(super) shape: Vec<u64>,
-    #[serde(default)]
-    pub(super) nested_blocksize: u64,
-    #[serde(default)]
-    pub(super) nested_offset: f64,
-}
-
-impl QuantState {
-    /// Parses the content of the tensor. Returns `None` if it is not such JSON.
-    pub(super) fn read(bytes: &[u8]) -> Option<Self> {
-        serde_json::from_slice(bytes).ok()
-    }
-}
+use half::{bf16, f16};
 
 /// The order of codes that are packed along the columns of a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -449,12 +429,12 @@ impl<'a> Parts<'a> {
         let map = self.numbers("quant_map")?;
         let table = map.and_then(|map| <[f32; 16]>::try_from(map).ok());
         let Some(table) = table else { return Ok(None) };
-        let nested = match (self.numbers("nested_quant_map")?, self.nested_absmax()?) {
-            (Some(map), Some((absmax, state))) => {
-                let offset = narrow(state.nested_offset);
-                Some(Nested { map, absmax, size: state.nested_blocksize.max(1), offset })
+        let map = self.numbers("nested_quant_map")?;
+        let nested = match (map, self.nested_absmax()?, NestedScales::of(&self.tensor)) {
+            (Some(map), Some(absmax), Some(NestedScales { size, offset })) => {
+                Some(Nested { map, absmax, size, offset: narrow(offset) })
             }
-            (None, None) => None,
+            (None, None, None) => None,
             _ => return Ok(None),
         };
         let plan = basic("data", Codes::Nibbles { table, high_first: true }, absmax);
@@ -479,25 +459,18 @@ impl<'a> Parts<'a> {
         Ok(plan.filter(fits))
     }
 
-    /// Reads the scales of scales of bitsandbytes, and the JSON that has their offset.
-    fn nested_absmax(&self) -> Result<Option<(Vec<f32>, QuantState)>, Error> {
+    /// Reads the scales of the scales of bitsandbytes. Returns `None` if the scales are not quantized.
+    fn nested_absmax(&self) -> Result<Option<Vec<f32>>, Error> {
         let Some(component) = self.get("nested_absmax") else { return Ok(None) };
-        let Some(state) = self.get("quant_state") else { return Ok(None) };
-        let (mut absmax, mut bytes) = (Vec::new(), Vec::new());
-        let mut reader = component.reader()?;
+        let (mut reader, mut absmax) = (component.reader()?, Vec::new());
         while let Some(chunk) = reader.next_chunk()? {
             Number::F32.widen(chunk, &mut absmax)?;
         }
-        let mut reader = state.reader()?;
-        while let Some(chunk) = reader.next_chunk()?.filter(|_| bytes.len() < 1 << 16) {
-            bytes.try_reserve(chunk.len()).map_err(|_| OutOfMemory)?;
-            bytes.extend_from_slice(chunk);
-        }
-        Ok(QuantState::read(&bytes).map(|state| (absmax, state)))
+        Ok(Some(absmax))
     }
 }
 
-/// Rounds a number of JSON to the type in which bitsandbytes computes.
+/// Rounds `number`, which was read from JSON, to `f32`, the type in which bitsandbytes computes.
 #[expect(clippy::as_conversions, clippy::cast_possible_truncation, reason = "it rounds")]
 fn narrow(number: f64) -> f32 {
     number as f32

@@ -5,7 +5,10 @@ use std::fs;
 use std::path::PathBuf;
 
 use zten::conventions::{Convention, QuantizedForm};
-use zten::{Archive, InMemory};
+use zten::{Archive, InMemory, Limits, OpenOptions};
+use zten_corpus::other::npy;
+use zten_corpus::other::safetensors;
+use zten_corpus::other::zip::{Archive as Zip, Member};
 
 fn folder() -> PathBuf {
     std::env::var_os("ZTEN_CONVENTIONS").map_or_else(
@@ -49,4 +52,83 @@ fn values_are_those_of_the_packages() {
         }
     }
     assert_eq!(conventions.len(), Convention::ALL.len(), "{conventions:?}");
+}
+
+/// Makes a safetensors file of tensors of zeros: names, dtypes, widths of elements and shapes. `state` is the content of a tensor that
+/// is added with this name.
+fn zeros(tensors: &[(&str, &str, usize, &[usize])], state: Option<(&str, &str)>) -> Vec<u8> {
+    let (mut entries, mut data) = (Vec::new(), Vec::new());
+    let mut add = |name: &str, dtype: &str, shape: &[usize], content: &[u8]| {
+        let start = data.len();
+        data.extend_from_slice(content);
+        let end = data.len();
+        entries.push(format!(
+            r#""{name}":{{"dtype":"{dtype}","shape":{shape:?},"data_offsets":[{start},{end}]}}"#
+        ));
+    };
+    for (name, dtype, width, shape) in tensors {
+        add(name, dtype, shape, &vec![0; width * shape.iter().product::<usize>()]);
+    }
+    if let Some((name, content)) = state {
+        add(name, "U8", &[content.len()], content.as_bytes());
+    }
+    safetensors::file(&format!("{{{}}}", entries.join(",")), &data)
+}
+
+const GPTQ: [(&str, &str, usize, &[usize]); 3] = [
+    ("p.qweight", "I32", 4, &[4, 8]),
+    ("p.qzeros", "I32", 4, &[1, 1]),
+    ("p.scales", "F16", 2, &[1, 8]),
+];
+
+/// Groups of two conventions from whose tensors one name follows: the first group is kept, and the tensors of the other stay.
+#[test]
+fn two_groups_do_not_have_one_name() {
+    let blocks: [(&str, &str, usize, &[usize]); 2] =
+        [("p.weight_blocks", "U8", 1, &[1, 16]), ("p.weight_scales", "U8", 1, &[1])];
+    let archive = open(zeros(&[&GPTQ[..], &blocks].concat(), None));
+    let names: Vec<_> = archive.names().collect();
+    assert_eq!(names, ["p.weight", "p.weight_blocks", "p.weight_scales"]);
+    // A plain tensor that has the name keeps it.
+    let plain: (&str, &str, usize, &[usize]) = ("p.weight", "F32", 4, &[2]);
+    let archive = open(zeros(&[&GPTQ[..], &[plain]].concat(), None));
+    assert_eq!(archive.len(), 4);
+}
+
+/// Limits that a group would exceed, and a file does not, leave its tensors as they are.
+#[test]
+fn limits_do_not_reject_files_with_groups() {
+    let options = OpenOptions::default().limits(Limits::default().with_keys(2));
+    let file = zeros(&GPTQ, None);
+    let archive = options.from_bytes(&*file).unwrap().with_conventions().unwrap();
+    assert_eq!(archive.len(), 3);
+    // The rank of a tensor of bitsandbytes is in the content of a tensor.
+    let file = |rank: usize| {
+        let shape = vec![1; rank];
+        let state = format!(r#"{{"blocksize":2,"shape":{shape:?}}}"#);
+        let tensors: [(&str, &str, usize, &[usize]); 3] =
+            [("p", "U8", 1, &[1]), ("p.absmax", "F32", 4, &[1]), ("p.quant_map", "F32", 4, &[16])];
+        zeros(&tensors, Some(("p.quant_state.bitsandbytes__nf4", &state)))
+    };
+    assert_eq!(open(file(64)).len(), 1);
+    assert_eq!(open(file(65)).len(), 4);
+}
+
+/// Tensors that are not stored in row-major order stay as they are: their order counts in their own shape.
+#[test]
+#[cfg(feature = "numpy")]
+fn tensors_in_other_orders_stay_as_they_are() {
+    for (is_fortran, count) in [("False", 1), ("True", 2)] {
+        let array = |order: &str, shape: &str, data: &[u8]| {
+            let header =
+                format!("{{'descr': '|u1', 'fortran_order': {order}, 'shape': {shape}, }}\n");
+            npy::versioned(1, &header, data)
+        };
+        let blocks = array(is_fortran, "(2, 1, 16)", &[0x21; 32]);
+        let scales = array("False", "(2, 1)", &[127, 127]);
+        let members =
+            [Member::stored("p_blocks.npy", &blocks), Member::stored("p_scales.npy", &scales)];
+        let archive = open(Zip::new(&members).bytes());
+        assert_eq!(archive.len(), count, "{is_fortran}");
+    }
 }

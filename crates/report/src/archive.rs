@@ -61,12 +61,13 @@ pub fn left_out(manifest: &Manifest<impl AsRef<[u8]>>) -> Option<String> {
     Some(left_out_note(manifest)?.error().sentence().to_string())
 }
 
-/// Returns the names of the values that the archive leaves out, each with its kind. Only so many names are known that they take at most
-/// 1 MiB.
+/// Returns the name and the kind, as in `"epoch" (datetime.date)`, of each value that the archive of a PyTorch checkpoint leaves out.
+/// The archive keeps at most 1 MiB of these texts, so the last values of a large checkpoint may be missing.
 pub fn left_out_names(manifest: &Manifest<impl AsRef<[u8]>>) -> &[String] {
     left_out_note(manifest).map_or(&[], Finding::names)
 }
 
+/// Returns the note that says which values of a checkpoint its archive leaves out, or `None` if there is no such note.
 fn left_out_note(manifest: &Manifest<impl AsRef<[u8]>>) -> Option<&Finding> {
     manifest.findings().iter().find(|note| note.error().rule() == Some("torch-left-out"))
 }

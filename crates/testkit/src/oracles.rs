@@ -15,7 +15,7 @@
 //! | [`model`] | a model of a file | the reader returns the content that the writer accepted; a damaged file keeps the promises of the first two oracles |
 //! | [`file_format`] | a file of another format, or its parts | memory is proportional to the length; all ways of opening agree, and an error has a rule; tensors lie within the file; the `safetensors` crate finds the same tensors, and an index has the tensors of its files |
 //! | [`builder`] | the calls of a format's parser | the archive has exactly the pushed tensors, and lies within the file; after an error no archive opens; memory is proportional to the pushed bytes |
-//! | [`conventions`] | choices of a group of quantized tensors | a group has as many values as its shape says, the same in memory and at positions; memory is proportional to the file |
+//! | [`conventions`] | choices of a convention, and the sizes and content of its tensors | the quantized tensor has as many values as its shape says; reading from memory and reading at offsets give the same values; memory is proportional to the file |
 //! | [`digests`] | a list of digests | memory is proportional to the length; a written list parses to the same list, and each difference is found |
 //! | [`grammar`] | choices of a grammar | generated files of generation 2 are valid; a damaged file keeps the promises of the first two oracles |
 

@@ -37,7 +37,7 @@ fn a_group_is_one_tensor_with_its_components() {
     assert_eq!([&object["bits"], &object["group_size"]], [&json!(4), &json!(64)]);
 }
 
-/// `cat` prints the values, also of a slice. `--raw` and `--component` print what is stored.
+/// `cat` prints the dequantized values of a tensor, or of a slice of it. With `--component` it prints what is stored.
 #[test]
 fn values_are_printed() {
     let wanted = values("mxfp4");
