@@ -14,6 +14,9 @@ use crate::rules::Limit;
 /// The number of values that are computed at a time, unless a row has more.
 const PIECE: u64 = 1 << 13;
 
+/// The roles of components from which no value is computed: they hold shapes and formats.
+const OTHERS: [&str; 3] = ["shape", "quant_state", "weight_format"];
+
 /// A reader of the values of a quantized tensor as `f32`, in row-major order. Created by [`Tensor::dequantizer`].
 ///
 /// Its memory holds a few rows of values, one row of scales, and the chunks that have been read. If a GPTQ tensor has `g_idx`, it
@@ -222,6 +225,7 @@ impl<'a> Group<'a> {
             self.scales.finish()?;
             self.zeros.as_mut().map_or(Ok(()), Pieces::finish)?;
             self.indexed.as_mut().map_or(Ok(()), |(_, index)| index.finish())?;
+            self.verify_others()?;
             return Ok(None);
         }
         // Codes that are packed along the rows are complete every 32 rows.
@@ -244,6 +248,15 @@ impl<'a> Group<'a> {
         }
         self.values = values;
         Ok(Some(&self.values))
+    }
+
+    /// Reads the components from which no value is computed, because their checksums are verified only while they are read.
+    fn verify_others(&self) -> Result<(), Error> {
+        let tensor = self.plan.data.tensor();
+        for component in OTHERS.iter().filter_map(|role| tensor.component(role)) {
+            Pieces::new(&component)?.finish()?;
+        }
+        Ok(())
     }
 
     /// Fills `values` with the numbers of the codes of the next `count` rows.

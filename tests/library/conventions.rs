@@ -132,3 +132,31 @@ fn tensors_in_other_orders_stay_as_they_are() {
         assert_eq!(archive.len(), count, "{is_fortran}");
     }
 }
+
+/// Damage in any tensor of a group is found when the values are read.
+#[test]
+#[cfg(feature = "numpy")]
+fn checksums_of_all_tensors_are_verified() {
+    let array = |descr: &str, shape: &str, data: &[u8]| {
+        let header =
+            format!("{{'descr': '{descr}', 'fortran_order': False, 'shape': {shape}, }}\n");
+        npy::versioned(1, &header, data)
+    };
+    let arrays = [
+        ("p.weight.npy", array("|i1", "(1, 2)", b"WW")),
+        ("p.SCB.npy", array("<f4", "(1,)", b"SSSS")),
+        ("p.weight_format.npy", array("|u1", "()", b"F")),
+    ];
+    let members: Vec<_> = arrays.iter().map(|(name, data)| Member::stored(name, data)).collect();
+    let file = Zip::new(&members).bytes();
+    let archive = open(file.clone());
+    assert_eq!(archive.len(), 1);
+    archive.tensor("p.weight").unwrap().to_f32().unwrap();
+    for content in [&b"\nWW"[..], b"\nSSSS", b"\nF"] {
+        let mut damaged = file.clone();
+        let at = damaged.windows(content.len()).position(|bytes| bytes == content).unwrap();
+        damaged[at + 1] ^= 1;
+        let error = open(damaged).tensor("p.weight").unwrap().to_f32().unwrap_err();
+        assert_eq!(error.rule(), Some("zip-crc"), "{content:?}");
+    }
+}
