@@ -116,7 +116,8 @@ impl Tensor<'_> {
             }
             Layout::QuantizedGroup if values.is_empty() => self.quantization().map(drop),
             Layout::QuantizedGroup => {
-                // The number of outputs is not 0, because there are values.
+                // `values` is not empty, so no dimension is 0. The defaults only keep the division defined for a tensor without
+                // dimensions, which `quantized_rows` rejects, because it is not a matrix.
                 let outputs = self.shape().last().copied().unwrap_or_default().max(1);
                 let first = range.start.checked_div(outputs).unwrap_or_default();
                 let rows = first..range.end.div_ceil(outputs);
@@ -130,7 +131,7 @@ impl Tensor<'_> {
                 Window { skip, rest: values }.take(&whole);
                 Ok(())
             }
-            // The layout is the error.
+            // `dequantize_range` does not read the other layouts. `mx` fails for them with the error of a wrong layout.
             _ => self.mx().map(drop),
         }
     }

@@ -249,7 +249,8 @@ impl<'d> MxDequantizer<'d> {
         let MxBlocks { size, stride, .. } = self.blocks;
         let (line, column) = (element.checked_div(stride), element.checked_rem(stride));
         let (line, column) = (line.unwrap_or_default(), column.unwrap_or_default());
-        // The axis has a whole number of blocks, so blocks do not reach over its end.
+        // `line` counts the positions along the axis, through all outer dimensions. The length of the axis is a multiple of the block
+        // size, so a block never continues in the next outer index, and dividing `line` by the block size gives the block.
         let (block, row) = (line.checked_div(size), line.checked_rem(size));
         let first = block.and_then(|block| block.checked_mul(stride));
         // An offset that memory cannot have makes every value NaN, and no other scale is used.
