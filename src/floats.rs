@@ -76,8 +76,8 @@ impl Tensor<'_> {
 
 impl Tensor<'_> {
     /// Fills `values` with the elements `range` of a quantized tensor, counted in row-major order, as [`to_f32`](Self::to_f32)
-    /// computes them. If components are stored uncompressed, only the bytes of these elements are read: the blocks of a GGUF tensor, or
-    /// the words and scales of a quantized group. All scales of a `zt.mx/1` are read in any case. Digests of uncompressed components are
+    /// computes them. If components are stored uncompressed, only the bytes of these elements are read: the blocks of a GGUF tensor,
+    /// the words and scales of a quantized group, or the elements and scales of a `zt.mx/1`. Digests of uncompressed components are
     /// not compared, because a digest covers the whole component. Components that are decoded as a whole are verified.
     ///
     /// ```

@@ -346,7 +346,11 @@ impl Tensor<'_> {
 impl Component<'_> {
     /// Appends the decoded bytes of the elements `range` to `bytes`. `range` counts elements of the storage type, such as the words of
     /// `packed_weight`. `bytes` grows while they are read, and not before: the range may be larger than the file.
-    fn elements_into(&self, range: Range<u64>, bytes: &mut Vec<u8>) -> Result<(), Error> {
+    pub(super) fn elements_into(
+        &self,
+        range: Range<u64>,
+        bytes: &mut Vec<u8>,
+    ) -> Result<(), Error> {
         let width = u64::from(self.readable()?.width());
         let scaled = |element: u64| element.checked_mul(width).ok_or_else(BareError::internal);
         self.byte_range(scaled(range.start)?..scaled(range.end)?, |piece| {
