@@ -76,8 +76,8 @@ impl Tensor<'_> {
 
 impl Tensor<'_> {
     /// Fills `values` with the elements `range` of a quantized tensor, counted in row-major order, as [`to_f32`](Self::to_f32)
-    /// computes them. If components are stored uncompressed, only the bytes of these elements are read: the blocks of a GGUF tensor, or
-    /// the words and scales of a quantized group. All scales of a `zt.mx/1` are read in any case. Digests of uncompressed components are
+    /// computes them. If components are stored uncompressed, only the bytes of these elements are read: the blocks of a GGUF tensor,
+    /// the words and scales of a quantized group, or the elements and scales of a `zt.mx/1`. Digests of uncompressed components are
     /// not compared, because a digest covers the whole component. Components that are decoded as a whole are verified.
     ///
     /// ```
@@ -116,7 +116,8 @@ impl Tensor<'_> {
             }
             Layout::QuantizedGroup if values.is_empty() => self.quantization().map(drop),
             Layout::QuantizedGroup => {
-                // The number of outputs is not 0, because there are values.
+                // `values` is not empty, so no dimension is 0. The defaults only keep the division defined for a tensor without
+                // dimensions, which `quantized_rows` rejects, because it is not a matrix.
                 let outputs = self.shape().last().copied().unwrap_or_default().max(1);
                 let first = range.start.checked_div(outputs).unwrap_or_default();
                 let rows = first..range.end.div_ceil(outputs);
@@ -130,7 +131,7 @@ impl Tensor<'_> {
                 Window { skip, rest: values }.take(&whole);
                 Ok(())
             }
-            // The layout is the error.
+            // `dequantize_range` does not read the other layouts. `mx` fails for them with the error of a wrong layout.
             _ => self.mx().map(drop),
         }
     }

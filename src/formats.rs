@@ -332,9 +332,10 @@ fn start(source: &dyn ReadAt, length: u64) -> Result<Vec<u8>, FormatError> {
     Ok(start)
 }
 
-/// Returns the offset at which the data of the last tensor ends, as the header of a file of the given `format` says: bytes that follow
-/// belong to no tensor, and make the file invalid. The data is not read. Returns `None` if the format has no such header, or the header
-/// does not tell the length of a tensor. Only headers of safetensors and GGUF files are read.
+/// Returns the offset at which the data of the last tensor ends in the file `source` of `length` bytes, counted from the start of the
+/// file. Bytes behind this offset are padding in a GGUF file; any others make the file invalid. Only the header is read, so the offset
+/// may be beyond the end of a file that was cut. Returns `None` if `format` is neither safetensors nor GGUF, or if a GGUF file has a
+/// tensor of a type that zten does not read, because the header does not tell the length of its data.
 ///
 /// # Errors
 /// The header is invalid or exceeds a limit of `options`, or the source cannot be read.

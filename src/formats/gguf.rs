@@ -85,8 +85,9 @@ pub(crate) fn open(
 /// What a parser makes of the first bytes of a file: `None` if the header extends beyond them.
 type Attempt<T> = Result<Option<T>, FormatError>;
 
-/// Returns the offset in the file at which the data of the last tensor ends, as the header of a source of `length` bytes that begins
-/// with `start` says. Returns `None` if the length of a tensor is not known.
+/// Returns the offset at which the data of the last tensor ends in the GGUF file `source`, counted from the start of the file. Without
+/// tensors, this is the end of the header. Only the header is read, so the offset may be beyond the end of the file, which has `length`
+/// bytes. Returns `None` if a tensor has a type that zten does not read, because the header does not tell the length of its data.
 pub(crate) fn data_end(
     source: &dyn ReadAt,
     length: u64,

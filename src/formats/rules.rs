@@ -71,7 +71,10 @@ const NONE: &str = "not read";
 pub(crate) const DAMAGED: &str =
     "The file was cut or damaged. Fetch it again and compare its digest.";
 /// Advice for bytes after the last item of a file.
-pub(crate) const APPENDED: &str = "Another program appended them, or the header is wrong. Compare the file with the original; `zten convert --trim` writes a safetensors or GGUF file without them.";
+pub(crate) const APPENDED: &str =
+    "Another program appended them, or the header is wrong. Compare the file with the original.";
+/// Advice for bytes after the last tensor of a safetensors or GGUF file.
+pub(crate) const APPENDED_TO_TENSORS: &str = "Another program appended them, or the header is wrong. Compare the file with the original; `zten convert --trim` writes a safetensors or GGUF file without them.";
 /// Advice for a file that begins with the bytes of another format.
 pub(crate) const NO_HEADER: &str =
     "The file has another format than its name says, or its first bytes are damaged.";
@@ -122,8 +125,16 @@ const LFS: &str =
 const PAGE: &str = "The download did not get the file: look at the page for the reason (a login, a license or a wrong address), and fetch the file again.";
 
 /// The advice texts that replace the advice of a rule for a particular cause.
-pub const CAUSES: [&str; 7] =
-    [DAMAGED, APPENDED, NO_HEADER, SECOND_ARRAY, NUMPY_SCALAR, WRITER, crate::shards::LINKED];
+pub const CAUSES: [&str; 8] = [
+    DAMAGED,
+    APPENDED,
+    APPENDED_TO_TENSORS,
+    NO_HEADER,
+    SECOND_ARRAY,
+    NUMPY_SCALAR,
+    WRITER,
+    crate::shards::LINKED,
+];
 
 catalog! {
     // Safetensors.
@@ -241,7 +252,7 @@ catalog! {
         "Bytes of padding are zero.", "a byte of padding is not zero", WRITER;
     GgufTrailing "gguf-trailing", Invalid, Policy("no byte belongs to no tensor"), GGUF,
         "Only padding follows the data of the tensors.",
-        "bytes follow the last tensor", APPENDED;
+        "bytes follow the last tensor", APPENDED_TO_TENSORS;
     GgufSplit "gguf-split", Invalid, Spec("llama.cpp: gguf-split"), GGUF,
         "Split files are numbered, and agree on the number of files and tensors; the name of the first ends in `-00001-of-` and that number.",
         "the files do not agree on the number of files or tensors", MISSING_PART;

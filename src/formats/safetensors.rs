@@ -24,7 +24,7 @@ use super::in_memory;
 use super::json_text;
 use super::kind::Kind;
 use super::limits::check_length;
-use super::rules::{APPENDED, NO_HEADER, Rule};
+use super::rules::{APPENDED_TO_TENSORS, NO_HEADER, Rule};
 
 use entries::{Entries, Entry, METADATA};
 
@@ -119,7 +119,9 @@ pub(crate) fn open(
     finish(builder)
 }
 
-/// Returns the offset in the file at which the data of the last tensor ends, as the header of a source of `length` bytes says.
+/// Returns the offset at which the data of the last tensor ends in the safetensors file `source`, counted from the start of the file.
+/// Without tensors, this is the end of the header. Only the header is read, so the offset may be beyond the end of the file, which has
+/// `length` bytes.
 pub(crate) fn data_end(
     source: &dyn ReadAt,
     length: u64,
@@ -309,7 +311,7 @@ fn check_cover(header: &[u8], length: u64, limits: &Limits) -> Result<(), Format
     let rule = Rule::SafetensorsDataLength;
     Err(if let Some(more) = data_length.checked_sub(covered) {
         let sentence = follow(more, "the last tensor");
-        FormatError::violation_at(rule, sentence, data).advising(APPENDED)
+        FormatError::violation_at(rule, sentence, data).advising(APPENDED_TO_TENSORS)
     } else {
         let sentence = format_args!("expected {covered} bytes of data, found {data_length}");
         FormatError::violation_at(rule, sentence, data)

@@ -1,5 +1,6 @@
 //! Profiles of 2 whose elements come in blocks: `zt.mx/1` and `gguf.NAME/1`. v2 §5.2.
 
+use alloc::vec::Vec;
 use core::ops::Range;
 
 use super::buffer::Data;
@@ -72,6 +73,23 @@ impl MxBlocks {
         let stride =
             within.fold(1, |stride: u64, (dimension, _)| stride.saturating_mul(*dimension));
         Some(Self { axis, size, stride, elements, scales: elements.checked_div(size)? })
+    }
+
+    /// Returns the index of the first scale of the blocks that lie beside the block of `element`: there is one for each index of
+    /// the dimensions after the axis, and their scales follow one another.
+    fn first_scale(&self, element: u64) -> Option<u64> {
+        // The length of the axis is a multiple of the block size, so a block never continues in the next outer index, and dividing
+        // the position along the axis, through all outer dimensions, by the block size gives the block.
+        element.checked_div(self.stride)?.checked_div(self.size)?.checked_mul(self.stride)
+    }
+
+    /// Returns the indices of the scales of the elements from `start` to before `end`; an empty range if there are no elements.
+    fn scales_of(&self, start: u64, end: u64) -> Option<Range<u64>> {
+        if start >= end {
+            return Some(0..0);
+        }
+        let last = self.first_scale(end.checked_sub(1)?)?.checked_add(self.stride)?;
+        Some(self.first_scale(start)?..last.min(self.scales))
     }
 
     /// Returns the dimension along which blocks lie (0 is the outermost): the attribute `axis`, or the last dimension
@@ -184,8 +202,9 @@ impl<'a> Mx<'a> {
 }
 
 impl Tensor<'_> {
-    /// Calls `take` with the values `range` of a `zt.mx/1` object, counted in row-major order, piece by piece. All scales are
-    /// read, and of the elements only those in `range`. A byte at the end of `range` may add one value behind it.
+    /// Calls `take` with the values `range` of a `zt.mx/1` object, counted in row-major order, piece by piece. Only the elements in
+    /// `range` are read, and their scales; compressed scales are decoded as a whole. A byte at the end of `range` may add one value
+    /// behind it.
     ///
     /// # Errors
     /// The errors of [`mx`](Tensor::mx).
@@ -195,13 +214,24 @@ impl Tensor<'_> {
         mut take: impl FnMut(&[f32]),
     ) -> Result<(), Error> {
         let blocks = MxBlocks::of(self)?;
-        let (data, scales) = (self.require("data")?, self.require("scales")?.data()?);
-        let mut dequantizer = MxDequantizer::new(blocks, data.kind()?, scales.view())?;
+        let (data, scales) = (self.require("data")?, self.require("scales")?);
         let is_packed = data.logical().is_packed();
         let bytes = if is_packed { range.start / 2..range.end.div_ceil(2) } else { range.clone() };
         // The first byte may hold an element before the range.
         let mut skip = usize::from(is_packed && !range.start.is_multiple_of(2));
-        dequantizer.skip_to(range.start.saturating_sub(u64_from_usize(skip)));
+        let start = range.start.saturating_sub(u64_from_usize(skip));
+        let (mut own, whole);
+        let mut dequantizer = if scales.is_raw() && scales.decoded_length() == Some(blocks.scales) {
+            // Many small ranges of a tensor are read one after the other. Reading all scales each time would be quadratic.
+            let needed = blocks.scales_of(start, range.end).ok_or_else(BareError::internal)?;
+            own = Vec::new();
+            scales.elements_into(needed.clone(), &mut own)?;
+            let own = View::new(&own, scales.decoded_kind()?, None);
+            MxDequantizer::at_start(blocks, data.kind()?, own).skipping(start, needed.start)
+        } else {
+            whole = scales.data()?;
+            MxDequantizer::new(blocks, data.kind()?, whole.view())?.skipping(start, 0)
+        };
         data.byte_range(bytes, |chunk| {
             dequantizer.chunk(chunk, |piece| {
                 take(piece.get(skip..).unwrap_or_default());
@@ -240,23 +270,27 @@ impl<'d> MxDequantizer<'d> {
         if u64_from_usize(scales.as_bytes().len()) != blocks.scales {
             return Err(scales.kind().misuse(Misuse::Size));
         }
-        let (logical, left) = (data.logical.known, blocks.elements);
-        Ok(Self { blocks, logical, scales, left, row: 0, column: 0, first: 0 })
+        Ok(Self::at_start(blocks, data, scales))
     }
 
-    /// Moves this new converter to element `element`, counted in row-major order: the next chunk begins with it.
-    fn skip_to(&mut self, element: u64) {
+    /// Creates a converter whose next element is the first one, whatever the number of `scales`.
+    fn at_start(blocks: MxBlocks, data: Kind, scales: View<'d>) -> Self {
+        let (logical, left) = (data.logical.known, blocks.elements);
+        Self { blocks, logical, scales, left, row: 0, column: 0, first: 0 }
+    }
+
+    /// Moves this new converter to element `element`, counted in row-major order: the next chunk begins with it. The view of scales
+    /// begins with the scale at index `known`, which is not after the scale of the element.
+    fn skipping(self, element: u64, known: u64) -> Self {
         let MxBlocks { size, stride, .. } = self.blocks;
+        // `line` counts the positions along the axis, through all outer dimensions.
         let (line, column) = (element.checked_div(stride), element.checked_rem(stride));
-        let (line, column) = (line.unwrap_or_default(), column.unwrap_or_default());
-        // The axis has a whole number of blocks, so blocks do not reach over its end.
-        let (block, row) = (line.checked_div(size), line.checked_rem(size));
-        let first = block.and_then(|block| block.checked_mul(stride));
+        let row = line.and_then(|line| line.checked_rem(size)).unwrap_or_default();
         // An offset that memory cannot have makes every value NaN, and no other scale is used.
-        let first = first.and_then(|first| usize::try_from(first).ok());
-        self.first = first.unwrap_or(usize::MAX);
-        (self.row, self.column) = (row.unwrap_or_default(), column);
-        self.left = self.left.saturating_sub(element);
+        let first = self.blocks.first_scale(element).and_then(|first| first.checked_sub(known));
+        let first = first.and_then(|first| usize::try_from(first).ok()).unwrap_or(usize::MAX);
+        let left = self.left.saturating_sub(element);
+        Self { left, row, column: column.unwrap_or_default(), first, ..self }
     }
 
     /// Converts the elements of `chunk`, which are decoded bytes, and calls `take` with their values, piece by piece,

@@ -344,8 +344,13 @@ impl Tensor<'_> {
 }
 
 impl Component<'_> {
-    /// Appends the decoded bytes of the storage elements `range` to `bytes`. Memory grows with the bytes that are read.
-    fn elements_into(&self, range: Range<u64>, bytes: &mut Vec<u8>) -> Result<(), Error> {
+    /// Appends the decoded bytes of the elements `range` to `bytes`. `range` counts elements of the storage type, such as the words of
+    /// `packed_weight`. `bytes` grows while they are read, and not before: the range may be larger than the file.
+    pub(super) fn elements_into(
+        &self,
+        range: Range<u64>,
+        bytes: &mut Vec<u8>,
+    ) -> Result<(), Error> {
         let width = u64::from(self.readable()?.width());
         let scaled = |element: u64| element.checked_mul(width).ok_or_else(BareError::internal);
         self.byte_range(scaled(range.start)?..scaled(range.end)?, |piece| {
@@ -356,10 +361,11 @@ impl Component<'_> {
     }
 }
 
-/// The borrowed components of a [`Quantized`], or those parts of them that some of its rows need.
+/// The borrowed components of a [`Quantized`], or of a few successive rows of its matrix the parts of the components that these rows
+/// need.
 #[derive(Clone, Copy, Debug)]
 struct Parts<'d> {
-    /// The number of rows (inputs) and of columns (outputs).
+    /// The number of rows (inputs) and of columns (outputs) that are computed from these parts.
     shape: [u64; 2],
     quantization: Quantization,
     /// The words, from the word with the code of the first row on.
@@ -393,7 +399,8 @@ impl Parts<'_> {
         if weights.is_empty() {
             return Ok(());
         }
-        // A group size above the number of rows means that the first group, or the first two, have all rows.
+        // The rows may begin within a group. `lead` is the number of rows up to the end of that group, and each further group has
+        // `size` rows. Both are at most the number of rows, because the group size of a file may be far larger.
         let size = self.quantization.group_size();
         let within = self.first.checked_rem(size).ok_or(self.misfit())?;
         let lead = size.saturating_sub(within).min(self.shape[0]);
@@ -401,7 +408,7 @@ impl Parts<'_> {
         let (Ok(lead), Ok(size)) = (lead, size) else { return Err(self.misfit().into()) };
         let [lead, group] = [lead, size].map(|rows| rows.checked_mul(outputs));
         let (lead, group) = (lead.ok_or(self.misfit())?, group.ok_or(self.misfit())?.max(1));
-        // The first row of the next group.
+        // The index of the first row of the group that the loop takes next. Row 0 is the first row of these parts.
         let mut next = 0_usize;
         // The codes of a part of a row, and the scales and zero points of its columns. Without `zeros`, `zeros` keeps
         // the middle code.
@@ -473,11 +480,12 @@ impl Parts<'_> {
         if length == 0 { Ok(0) } else { usize::try_from(outputs).map_err(|_| buffer) }
     }
 
-    /// Fills `codes` with the codes of row `input`, from output `first` on.
+    /// Fills `codes` with the codes of row `input` of these parts, from column `first` on.
     fn codes(&self, input: usize, first: usize, codes: &mut [u8]) -> Result<(), Error> {
         let packing = self.quantization.packing();
         let per_word = usize::from(packing.codes());
-        // The first word may begin with codes of rows before the first row.
+        // A word holds the codes of several successive rows. If the first row of these parts is not the first row of its word, the
+        // codes of the rows before it come first in that word, and are skipped.
         let before = self.first.checked_rem(packing.codes().into());
         let before = before.and_then(|before| usize::try_from(before).ok());
         let input = before.and_then(|before| input.checked_add(before)).ok_or(self.misfit())?;

@@ -1,11 +1,14 @@
 //! Reading as `f32`, and loading all tensors at once.
 
+use std::sync::atomic::AtomicUsize;
+use std::sync::atomic::Ordering::Relaxed;
+
 use half::{bf16, f16};
 use serde::Serialize;
 use zten::error::Misuse;
 use zten::rules::Rule;
 use zten::write::Part;
-use zten::{Archive, DType, Layout, Tensor, Writer};
+use zten::{Archive, DType, Error, Layout, OpenOptions, ReadAt, Tensor, Writer};
 use zten_corpus::cbor::{text, uint, uints};
 use zten_corpus::v2::{FileV2, part, quant_group};
 
@@ -103,6 +106,40 @@ pub(crate) fn parts_are_those_of_the_whole(tensor: &Tensor<'_>, values: &[f32]) 
     }
     assert_eq!(misuse(part(0, all + 1, all + 1).unwrap_err()), Misuse::Slice);
     assert_eq!(misuse(part(1, 0, 0).unwrap_err()), Misuse::Slice);
+}
+
+/// Counts the bytes that are read.
+struct Counted<'b>(&'b [u8], AtomicUsize);
+
+impl ReadAt for Counted<'_> {
+    fn read_at(&self, offset: u64, buffer: &mut [u8]) -> Result<(), Error> {
+        self.1.fetch_add(buffer.len(), Relaxed);
+        self.0.read_at(offset, buffer)
+    }
+}
+
+/// Reading a tensor part by part would be quadratic if each part read all scales.
+#[test]
+fn only_the_scales_of_a_part_are_read() {
+    // One byte for each element and scale: blocks of 2 along the rows of [2, 4], and along the columns of [4, 3].
+    for (name, range, bytes) in [
+        ("mx-e5m2", 2..4, 2 + 1),
+        ("mx-e5m2", 3..5, 2 + 2),
+        ("mx-along-the-first", 1..2, 1 + 3),
+        ("mx-along-the-first", 8..9, 1 + 3),
+    ] {
+        let file = std::fs::read(corpus().join(format!("v2/accept/{name}.zt"))).unwrap();
+        let source = Counted(&file, AtomicUsize::new(0));
+        let archive = OpenOptions::default().open_source(&source, file.len() as u64).unwrap();
+        let tensor = archive.tensor("w").unwrap();
+        let whole = tensor.to_f32().unwrap();
+        let before = source.1.load(Relaxed);
+        let mut some = [0.0; 2];
+        let some = &mut some[..range.end - range.start];
+        tensor.dequantize_range(range.start as u64..range.end as u64, some).unwrap();
+        assert_eq!(some, &whole[range]);
+        assert_eq!(source.1.load(Relaxed) - before, bytes, "{name}");
+    }
 }
 
 /// Codes 0 to 7 of 4 bits, whose scales and zero points differ from group to group.

@@ -140,10 +140,17 @@ const finder = (source: FileSource, model: Model | undefined): FindSibling | und
   return isUrl(source) ? path => besideUrl(source, path) : undefined
 }
 
-/** Returns the model in a list of files: the one at the path `name`, or the only one. */
+/** Returns the model in a list of files: the one at the path `name`, or the only one. A named file that is no model is opened alone. */
 const chosen = (files: Iterable<File>, name: string | undefined): Model => {
-  const all = candidates([...files].map(file => ({ path: file.webkitRelativePath || file.name, file })))
-  const models = name === undefined ? all : all.filter(({ path, model: { file } }) => path === name || file.name === name)
+  const given = [...files].map(file => ({ path: file.webkitRelativePath || file.name, file }))
+  const isNamed = (path: string, file: File): boolean => path === name || file.name === name
+  const all = candidates(given)
+  const models = name === undefined ? all : all.filter(({ path, model: { file } }) => isNamed(path, file))
+  if (models.length === 0) {
+    // A part of a model, a file with an unknown suffix, or one of more files than are listed.
+    const [own, other] = given.filter(({ path, file }) => isNamed(path, file))
+    if (own && !other) return { file: own.file, beside: new Map() }
+  }
   const [first, second] = models
   // What has siblings comes first, and those of a file with shards are known only when that is open.
   const isOnly = first && (!second || first.model.beside.size > 0 && models.slice(1).every(({ path }) => first.model.beside.has(path.slice(first.path.lastIndexOf('/') + 1))))

@@ -88,6 +88,10 @@ export const several = async ({ open, check, ZtenError }) => {
     const parts = numbered.map(([name, to]) => new File([readFileSync(`${accepted}/${name}.safetensors`)], to))
     const config = new File(['{}'], 'config.json')
     assert.equal((await open([config, ...parts, index])).size, 2)
+    // A file that is named is opened, whatever the others are.
+    for (const [at, { name }] of parts.entries()) assert.deepEqual((await open([index, ...parts], { name })).list().map(({ name }) => name), [numbered[at][0]])
+    const [other] = listed(accepted, ['a.safetensors']).map(file => new File([file], 'weights'))
+    assert.equal((await open([index, other], { name: 'weights' })).size, 1)
   })
 
   await test('several: what is missing, and files that must not be read', async () => {

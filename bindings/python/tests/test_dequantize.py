@@ -133,6 +133,26 @@ def test_only_the_blocks_of_the_rows_are_read(tmp_path: Path) -> None:
         np.testing.assert_array_equal(tensor.dequantize()[[5, 6, 900]], values[[5, 6, 900]])
 
 
+def test_compressed_components_are_decoded_a_few_times(tmp_path: Path) -> None:
+    """A component of 1.x that is compressed is decoded from its beginning in each call."""
+    rows, columns = 4096, 1024
+    rng = np.random.default_rng(2)
+    words = rng.integers(-(2**31), 2**31, rows * columns // 8, np.int32)
+    parts = {"packed_weight": words} | {role: np.ones(rows * columns // 32, np.float32) for role in ("scales", "zeros")}
+    with zten.create(tmp_path / "q.zt", generation="1.2", zstd=1) as writer:
+        packing = {"bits": 4, "group_size": 32, "packing": "8_per_i32"}
+        writer.add_object("q", "quantized_group", [rows, columns], parts, attributes=packing)
+    source = Counted((tmp_path / "q.zt").read_bytes())
+    with zten.open(source) as file:
+        tensor = file["q"]
+        whole = tensor.dequantize().numpy()
+        stored = sum(component.stored for component in tensor.components.values())
+        for index in (list(range(0, rows, 2)), [rows - 1, 5, 5], (slice(None), 3), (slice(7, None, 5), slice(9, 2)), 0):
+            before = source.count
+            np.testing.assert_array_equal(tensor[index].dequantize(), whole[index])
+            assert source.count - before <= 17 * stored
+
+
 def test_values_are_like_an_array(tmp_path: Path) -> None:
     values = model(tmp_path / "w.gguf", (4, 64))
     with zten.open(tmp_path / "w.gguf") as file:

@@ -83,7 +83,8 @@ export class Detail {
     const computed = QUANTIZED.includes(layout) || layout.startsWith('gguf.')
     const packed = data.dtype === 'f4_e2m1'
     if (!dense && !sparse && !computed) return
-    // Of these, what is shown lies at known places.
+    // Elements of uncompressed dense tensors and GGUF blocks have known offsets, so only the bytes of the shown elements are read. The
+    // values of all other tensors require reading the components from the beginning.
     const sought = data.encoding === 'raw' && (dense && !packed || layout.startsWith('gguf.'))
     const bytes = sought ? 0 : weight(components)
     const note = make('div')

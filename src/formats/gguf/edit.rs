@@ -12,6 +12,7 @@ use crate::element::ByteOrder;
 use crate::error::{Error, OutOfMemory};
 use crate::escape;
 use crate::formats::error::FormatError;
+use crate::formats::rules::Rule;
 use crate::formats::write::{Failure, Inexpressible};
 use crate::limits::{Limits, OpenOptions};
 use crate::num::u64_from_usize;
@@ -23,6 +24,8 @@ use super::{File, MAGIC, value};
 
 /// The beginning of the keys that say how the files of a model in several files belong together.
 const SPLIT: &str = "split.";
+/// The largest alignment of a file whose new header is padded. The padding is kept in memory, and can be as long as the alignment.
+const MOST_ALIGNMENT: u64 = 64 << 20;
 
 /// The changes of a header.
 #[derive(Clone, Copy)]
@@ -49,11 +52,13 @@ pub struct EditedHeader {
 }
 
 /// Returns the header of the GGUF file `source` of `length` bytes with the changes of `edit`. A value that is changed gets the type of
-/// the old value. A new value gets the type that loaders look for most: `u32` or `i32` for integers that fit, `f32` for other numbers.
+/// the old value. A new value gets the type that loaders look for most: `u32` or `i32` for integers that fit, `f32` for other numbers that
+/// fit.
 ///
 /// # Errors
 /// The file is invalid, exceeds a limit of `options`, or cannot be read; or GGUF cannot hold a value, a value is not of the type of
-/// the old value, the alignment or a key of a split changes, or the reader would reject the new header.
+/// the old value, the alignment or a key of a split changes, the alignment exceeds 64 MiB in a file that is not
+/// shorter than the offset of its data, or the reader would reject the new header.
 pub fn edit_header(
     source: &dyn ReadAt,
     length: u64,
@@ -74,7 +79,7 @@ pub fn edit_header(
         }
     });
     let EditedHeader { bytes, data } = edited.map_err(failed)?.map_err(Failure::Inexpressible)?;
-    // A file without tensors may end before its data would begin.
+    // A file without data may end before the offset at which its data would begin.
     let edited = EditedHeader { bytes, data: data.min(length) };
     let rest = length.saturating_sub(edited.data);
     let new_length = u64_from_usize(edited.bytes.len()).saturating_add(rest);
@@ -110,8 +115,9 @@ fn rewrite(
     (mut input, limits): (Input<'_>, &Limits),
     edit: &HeaderEdit<'_>,
 ) -> Result<EditedHeader, Refusal> {
-    if &input.bytes::<4>()? != MAGIC.first_chunk().unwrap_or(&[0; 4]) {
-        return Err(Stop::from(FormatError::internal("the file is no GGUF file")).into());
+    if input.bytes::<4>()? != *MAGIC {
+        let sentence = Rule::GgufMagic.row().broken();
+        return Err(FormatError::violation_at(Rule::GgufMagic, sentence, 0).into());
     }
     read_version(&mut input)?;
     let mut out = Output { bytes: Vec::new(), byte_order: input.byte_order() };
@@ -125,8 +131,6 @@ fn rewrite(
         let start = input.at();
         let key = input.text("a key of the metadata")?;
         let behind_key = input;
-        let kind = input.u32()?;
-        input = behind_key;
         let mut old = Encoder::default();
         value::copy(&mut input, &mut old)?;
         if key == ALIGNMENT_KEY {
@@ -140,9 +144,8 @@ fn rewrite(
         }
         check_key(key)?;
         let Some(new) = new else { continue };
-        let element = element_type(behind_key, kind)?;
         out.text(key)?;
-        out.value(&new, Some((kind, element))).map_err(|why| why.about(key))?;
+        out.value(&new, Some(types(behind_key)?)).map_err(|why| why.about(key))?;
         kept = kept.saturating_add(1);
     }
     for (key, new) in entries.rest() {
@@ -170,9 +173,15 @@ fn rewrite(
         }
     }
     let data = input.at().checked_next_multiple_of(alignment).unwrap_or(u64::MAX);
-    // A file without tensors may end before the offset at which its data would begin. Padding such a file would take memory that
-    // only the file's alignment asks for, up to 2 GiB.
+    // The header is padded only if the old file reaches the offset `data`. A file without data may end before this offset, and such a
+    // file can claim an alignment of 2 GiB: padding its new header would take as much memory.
     if data <= input.file_length() {
+        if alignment > MOST_ALIGNMENT {
+            let sentence = format_args!(
+                "is {alignment}, and zten edits files with an alignment of at most {MOST_ALIGNMENT}"
+            );
+            return Err(refused(ALIGNMENT_KEY, sentence));
+        }
         out.pad(alignment)?;
     }
     Ok(EditedHeader { bytes: out.bytes, data })
@@ -189,10 +198,11 @@ fn check_key(key: &str) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// Returns the type of the elements if a value is an array. `input` begins at the type of the value, which is `kind`.
-fn element_type(mut input: Input<'_>, kind: u32) -> Result<Option<u32>, Stop> {
-    input.u32()?;
-    if kind == value::ARRAY { input.u32().map(Some) } else { Ok(None) }
+/// Returns the type of a value, and the type of its elements if it is an array. `input` begins at the type of the value.
+fn types(mut input: Input<'_>) -> Result<(u32, Option<u32>), Stop> {
+    let kind = input.u32()?;
+    let element = if kind == value::ARRAY { Some(input.u32()?) } else { None };
+    Ok((kind, element))
 }
 
 /// The attributes of the new file that have not been written, sorted by key.
@@ -303,7 +313,11 @@ impl Output {
                 None => type_of(&value)?,
             };
             self.number(kind.to_le_bytes())?;
-            return self.scalar(&value, kind);
+            if self.scalar(&value, kind)? {
+                return Ok(());
+            }
+            let (name, shown, quotes) = (name(kind), shown(&value), quotes(kind));
+            return Err(Unfit::Value(format!("is {name} in the file, and {shown} is not{quotes}")));
         };
         let kind = match old {
             Some((value::ARRAY, Some(element))) => element,
@@ -312,59 +326,66 @@ impl Output {
             }
             None => element_type_of(array.clone())?,
         };
+        if kind == value::ARRAY {
+            let sentence = "is an array of arrays in the file, which zten does not change";
+            return Err(Unfit::Value(sentence.into()));
+        }
         self.number(value::ARRAY.to_le_bytes())?;
         self.number(kind.to_le_bytes())?;
         self.number(u64_from_usize(array.clone().count()).to_le_bytes())?;
         for element in array {
-            self.scalar(&element.value(), kind)?;
+            let element = element.value();
+            if !self.scalar(&element, kind)? {
+                let (name, shown, quotes) = (name(kind), shown(&element), quotes(kind));
+                let sentence = format!(
+                    "is an array in the file, of which each element is {name}, and {shown} is not{quotes}"
+                );
+                return Err(Unfit::Value(sentence));
+            }
         }
         Ok(())
     }
 
-    /// Writes a value as the type `kind`.
-    fn scalar(&mut self, value: &Value<'_>, kind: u32) -> Result<(), Unfit> {
-        let unfit = || {
-            let quotes = if kind == value::STRING { ": put the value between quotes" } else { "" };
-            Unfit::Value(format!(
-                "is {} in the file, and {} is not{quotes}",
-                name(kind),
-                shown(value)
-            ))
-        };
+    /// Writes a value as the type `kind`, and returns whether the type holds the value.
+    fn scalar(&mut self, value: &Value<'_>, kind: u32) -> Result<bool, OutOfMemory> {
         let integer = integer(value);
         /// Writes an integer as a type, if the type holds it.
         macro_rules! integer {
-            ($type:ty) => {{
-                let number = integer.and_then(|number| <$type>::try_from(number).ok());
-                self.number(number.ok_or_else(unfit)?.to_le_bytes())?
-            }};
+            ($type:ty) => {
+                match integer.and_then(|number| <$type>::try_from(number).ok()) {
+                    Some(number) => self.number(number.to_le_bytes())?,
+                    None => return Ok(false),
+                }
+            };
         }
-        match kind {
-            value::U8 => integer!(u8),
-            value::I8 => integer!(i8),
-            value::U16 => integer!(u16),
-            value::I16 => integer!(i16),
-            value::U32 => integer!(u32),
-            value::I32 => integer!(i32),
-            value::U64 => integer!(u64),
-            value::I64 => integer!(i64),
-            value::F32 => {
-                let number = number(value).map(narrowed).filter(|number| number.is_finite());
-                self.number(number.ok_or_else(unfit)?.to_le_bytes())?;
-            }
-            value::F64 => self.number(number(value).ok_or_else(unfit)?.to_le_bytes())?,
-            value::BOOL => match value {
-                Value::Bool(own) => self.raw(&[u8::from(*own)])?,
-                _ => return Err(unfit()),
+        match (kind, value) {
+            (value::U8, _) => integer!(u8),
+            (value::I8, _) => integer!(i8),
+            (value::U16, _) => integer!(u16),
+            (value::I16, _) => integer!(i16),
+            (value::U32, _) => integer!(u32),
+            (value::I32, _) => integer!(i32),
+            (value::U64, _) => integer!(u64),
+            (value::I64, _) => integer!(i64),
+            (value::F32, value) => match number(value).map(narrowed) {
+                Some(number) if number.is_finite() => self.number(number.to_le_bytes())?,
+                _ => return Ok(false),
             },
-            value::STRING => match value {
-                Value::Text(text) => self.chunks(text)?,
-                _ => return Err(unfit()),
+            (value::F64, value) => match number(value) {
+                Some(number) => self.number(number.to_le_bytes())?,
+                None => return Ok(false),
             },
-            _ => return Err(unfit()),
+            (value::BOOL, Value::Bool(own)) => self.raw(&[u8::from(*own)])?,
+            (value::STRING, Value::Text(text)) => self.chunks(text)?,
+            _ => return Ok(false),
         }
-        Ok(())
+        Ok(true)
     }
+}
+
+/// Returns the end of a message about a value that is not of the type `kind`.
+fn quotes(kind: u32) -> &'static str {
+    if kind == value::STRING { ": put the value between quotes" } else { "" }
 }
 
 /// Returns the integer `value`.
@@ -399,11 +420,12 @@ fn type_of(value: &Value<'_>) -> Result<u32, Unfit> {
     Ok(match value {
         Value::Text(_) => value::STRING,
         Value::Bool(_) => value::BOOL,
-        Value::Float(_) => value::F32,
+        Value::Float(number) if narrowed(*number).is_finite() => value::F32,
+        Value::Float(_) => value::F64,
         Value::Uint(number) if u32::try_from(*number).is_ok() => value::U32,
         Value::Uint(_) => value::U64,
         Value::Negative(below) if *below < 1 << 31 => value::I32,
-        Value::Negative(_) => value::I64,
+        Value::Negative(below) if i64::try_from(*below).is_ok() => value::I64,
         _ => return Err(Unfit::Value(format!("holds {}, which GGUF has not", shown(value)))),
     })
 }
@@ -424,6 +446,9 @@ fn element_type_of(array: Array<'_>) -> Result<u32, Unfit> {
             (Some(kind), own) if kind == own => own,
             (Some(value::I32 | value::I64), value::I32 | value::I64) => value::I64,
             (Some(value::I32 | value::F32), value::I32 | value::F32) => value::F32,
+            (Some(value::I32 | value::F32 | value::F64), value::I32 | value::F32 | value::F64) => {
+                value::F64
+            }
             _ => return Err(Unfit::Value("holds an array of values of several types".into())),
         });
     }

@@ -1,4 +1,5 @@
-//! Converts the value of a pickle to the index of an archive: adds the tensors and attributes, and notes what is left out.
+//! Builds the index of a checkpoint's archive from the value that the pickle describes. The tensors and attributes in this value
+//! become those of the archive, and a note counts the values that are neither.
 
 use alloc::vec::Vec;
 

@@ -15,9 +15,9 @@ use super::pickle::Dropped;
 /// costs no more time and memory.
 const MOST: usize = 16;
 
-/// The largest number of bytes of all names of values. Many short keys can stand below one long key, so names could otherwise take
-/// much more memory than the pickle. Values beyond this number are counted and have no names.
-const MOST_NAMED: usize = 1 << 20;
+/// The number of bytes that the names of values take in memory before no further names are kept. A name repeats the keys of all
+/// dictionaries around its value, so names could otherwise take much more memory than the pickle. Further values are only counted.
+const MOST_NAME_BYTES: usize = 1 << 20;
 
 /// Values that are left out, by kind.
 #[derive(Default)]
@@ -27,8 +27,8 @@ pub(super) struct LeftOut {
     others: u64,
     /// The name of each value with its kind, for programs that list all of them.
     names: Vec<String>,
-    /// The number of bytes of `names`.
-    named: usize,
+    /// The number of bytes that `names` take.
+    name_bytes: usize,
 }
 
 /// The values of one kind.
@@ -49,11 +49,12 @@ impl LeftOut {
     /// Counts the value called `name`, which is of the kind `what`.
     pub(super) fn add(&mut self, what: impl Display, name: &str) -> Result<(), FormatError> {
         let what = copied(what)?;
-        let length = name.len().saturating_add(what.len()).saturating_add(size_of::<String>());
-        self.named = self.named.saturating_add(length);
-        if self.named <= MOST_NAMED {
+        if self.name_bytes < MOST_NAME_BYTES {
+            let named = copied(format_args!("{} ({what})", Short(name)))?;
+            let bytes = named.len().saturating_add(size_of::<String>());
+            self.name_bytes = self.name_bytes.saturating_add(bytes);
             self.names.try_reserve(1).map_err(|_| FormatError::memory())?;
-            self.names.push(copied(format_args!("{} ({what})", Short(name)))?);
+            self.names.push(named);
         }
         if let Some(known) = self.kinds.iter_mut().find(|known| known.what == what) {
             known.count = known.count.saturating_add(1);
@@ -109,5 +110,29 @@ impl List {
         self.0.try_reserve(item.len().saturating_add(2)).map_err(|_| FormatError::memory())?;
         let separator = if self.0.is_empty() { "" } else { "; " };
         write!(self.0, "{separator}{item}").map_err(|_| FormatError::memory())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use alloc::string::ToString as _;
+
+    use super::*;
+
+    /// A name takes the memory of what is kept of it, so one long name does not use up the memory of all names.
+    #[test]
+    fn names_are_kept_up_to_a_number_of_bytes() {
+        let mut left_out = LeftOut::default();
+        left_out.add("lib.Class", &"a".repeat(2 * MOST_NAME_BYTES)).unwrap();
+        for number in 0..100_000_u32 {
+            left_out.add("lib.Class", &number.to_string()).unwrap();
+        }
+        let names = left_out.take_names();
+        assert_eq!(names.get(1).map(String::as_str), Some("\"0\" (lib.Class)"));
+        let bytes: usize = names.iter().map(|name| name.len() + size_of::<String>()).sum();
+        assert!((MOST_NAME_BYTES..MOST_NAME_BYTES + 100).contains(&bytes), "{bytes}");
+        let note = left_out.note(Dropped::default()).unwrap().unwrap();
+        let note = crate::Error::from(note).to_string();
+        assert!(note.contains("100001 values (lib.Class)"), "{note}");
     }
 }

@@ -120,15 +120,18 @@ pub fn supply(length: usize) -> u32 {
     with(|session, out| session.supply(input(length)?, &Source(0), out))
 }
 
-/// Answers with the sibling files that are needed: a list of `{ name, shown, suffix, path }`.
+/// Answers with the sibling files whose lengths the host has to supply next by [`supply_siblings`]: a JSON list of
+/// `{ name, shown, suffix, path }`, which the type `Asked` in `bindings/js/src/instance.ts` describes.
 #[cfg(feature = "siblings")]
 #[wasm_bindgen]
 pub fn siblings() -> u32 {
     with(|session, out| session.siblings(out))
 }
 
-/// Takes the lengths of these files, which are the input of the call, as little-endian `u64`: 2^64 - 1 for a missing file. The first
-/// file that was ever asked for has the number 1. The answer is empty, or the reason why the file is rejected.
+/// Continues to open the file with the lengths of the sibling files that [`siblings`] listed. The input of the call, of `length` bytes,
+/// has one little-endian `u64` for each listed file, in the order of the list: the length of the file in bytes, or 2^64 - 1 if the file
+/// does not exist. From then on, the host identifies sibling files by numbers: 1 is the first file of the first list, and each later
+/// list continues the count. The answer is empty, or the reason why the file is rejected.
 #[cfg(feature = "siblings")]
 #[wasm_bindgen]
 pub fn supply_siblings(length: usize) -> u32 {

@@ -19,12 +19,13 @@ pub type FileSource = &'static dyn ReadAt;
 /// Returns the source of the file with this number: 0 is the file of this instance, and 1 the first sibling file.
 pub type Sources<'s> = dyn Fn(u32) -> FileSource + 's;
 
-/// The sibling files that the host was asked for. They are numbered from 1 on, in the order in which they were asked for.
+/// The sibling files of one open file, and the questions about them that the host still has to answer. Each sibling file gets a
+/// number when the host is asked for it: the first one gets 1, because 0 is the open file itself.
 #[derive(Debug, Default)]
 pub struct Siblings {
     /// The number and the length of each file, by its name; the length is `None` if the file does not exist.
     files: BTreeMap<String, (u32, Option<u64>)>,
-    /// The files that the host has not been told about, or has not answered yet.
+    /// The files whose lengths the host still has to supply. `answer` moves them to `files`.
     asked: Vec<Want>,
 }
 

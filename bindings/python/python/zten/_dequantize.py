@@ -21,6 +21,9 @@ Floats = npt.NDArray[np.float32]
 _PIECE = 1 << 16
 """The number of elements up to which rows are dequantized as a whole if a part of each of several rows is needed."""
 
+_CALLS = 16
+"""The largest number of times that a compressed component is decoded for one part of a tensor."""
+
 
 class Dequantized(np.lib.mixins.NDArrayOperatorsMixin):
     """The values of a quantized tensor as ``float32``, in row-major order. Nothing is read before a value is used:
@@ -116,12 +119,33 @@ def part(tensor: Tensor, index: Index) -> Floats:
     """Reads and dequantizes the part ``index`` of a quantized tensor: only the blocks with its elements, or whole rows if a
     part of each of several short rows is needed."""
     selection = select(index, tensor.shape)
-    if selection.rows is None:
-        array = _block(tensor, selection.ranges)
-        # With the ellipsis an index of integers makes an array, and not a scalar.
-        return np.asarray(array[(*selection.rest, ...)])
-    array = _rows(tensor, selection)
-    return np.asarray(array[(slice(None), *selection.rest[1:])])
+    has_parts = tensor.format.startswith("gguf.") or all(one.encoding == "raw" for one in tensor._components)
+    if selection.rows is not None:
+        array = _rows(tensor, selection) if has_parts else _decoded(tensor, selection.ranges, selection.rows)
+        return np.asarray(array[(slice(None), *selection.rest[1:])])
+    ranges = selection.ranges
+    array = _block(tensor, ranges) if has_parts or not ranges else _decoded(tensor, ranges, np.arange(*ranges[0]))
+    # With the ellipsis an index of integers makes an array, and not a scalar.
+    return np.asarray(array[(*selection.rest, ...)])
+
+
+def _decoded(tensor: Tensor, ranges: Sequence[tuple[int, int]], rows: npt.NDArray[np.int64]) -> Floats:
+    """Dequantizes ``rows`` within ``ranges`` of a tensor with compressed components. Each call decodes such a component from its
+    beginning, so the number of calls is limited, whatever the number of rows: otherwise the time would be quadratic."""
+    shape, (first, last) = tensor.shape, ranges[0]
+    array: Floats = tensor._room((len(rows), *(end - start for start, end in ranges[1:])), np.float32)
+    if not array.size:
+        return array
+    inner = _types.product(shape[1:])
+    step = max(-(-(last - first) // _CALLS), 16 * _PIECE // inner)
+    for start in range(first, last, step):
+        end = min(start + step, last)
+        chosen = (start <= rows) & (rows < end)
+        if chosen.any():
+            room: Floats = tensor._room((end - start, *shape[1:]), np.float32)
+            tensor._file._reader.dequantize_range(tensor._ordinal, start * inner, room.reshape(-1))
+            array[chosen] = room[(slice(None), *(slice(*ends) for ends in ranges[1:]))][rows[chosen] - start]
+    return array
 
 
 def _rows(tensor: Tensor, selection: Selection) -> Floats:

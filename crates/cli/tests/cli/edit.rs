@@ -342,6 +342,8 @@ fn values_of_gguf_files_keep_their_types() {
                 "--set=on=true",
                 "--set=words=[\"a\",\"b\"]",
                 "--set=mixed=[1,2.5]",
+                "--set=huge=1e300",
+                "--set=some_huge=[1,2.5,1e300]",
             ],
             &["--rename", "s/^/new./"],
             mode,
@@ -352,9 +354,11 @@ fn values_of_gguf_files_keep_their_types() {
             tensors.iter().map(|(name, bytes)| (format!("new.{name}"), bytes.clone())).collect();
         assert_eq!(renamed, wanted);
         assert!(attributes.iter().all(|own| new.contains(own)), "{new:?}");
-        let added = ["author", "n", "small", "wide", "part", "on", "words", "mixed"];
+        let added =
+            ["author", "n", "small", "wide", "part", "on", "words", "mixed", "huge", "some_huge"];
         assert_eq!(new.len(), attributes.len() + added.len());
-        // The type of a value follows its key: 8 is a string, 4 a u32, 5 an i32, 10 a u64, 6 an f32, 7 a bool, 9 an array.
+        // The type of a value follows its key: 8 is a string, 4 a u32, 5 an i32, 10 a u64, 6 an f32, 7 a bool, 9 an array,
+        // 12 an f64.
         let bytes = fs::read(&path).unwrap();
         let kind = |key: &str| {
             let key = [&u64::try_from(key.len()).unwrap().to_le_bytes(), key.as_bytes()].concat();
@@ -362,7 +366,7 @@ fn values_of_gguf_files_keep_their_types() {
             bytes[at + key.len()]
         };
         let kinds = added.iter().map(|key| kind(key)).collect::<Vec<_>>();
-        assert_eq!(kinds, [8, 4, 5, 10, 6, 7, 9, 9]);
+        assert_eq!(kinds, [8, 4, 5, 10, 6, 7, 9, 9, 12, 9]);
         succeeded_text(zten(["check", path.to_str().unwrap()]));
         // A changed value keeps its type, and another type is an error.
         edit(&path, &[&["--set=small=5", "--set=part=2"], mode].concat());
@@ -382,7 +386,11 @@ fn values_of_gguf_files_keep_their_types() {
             ),
             ("--set=words=7", "the attribute \"words\" is an array in the file, and 7 is not"),
             ("--set=n=[7]", "the attribute \"n\" is a u32 in the file, and no array"),
-            ("--set=words=[7]", "the attribute \"words\" is a string in the file, and 7 is not"),
+            (
+                "--set=words=[\"a\",7]",
+                "is an array in the file, of which each element is a string, and 7 is not: put the value between quotes",
+            ),
+            ("--set=part=1e300", "the attribute \"part\" is an f32 in the file, and 1e300 is not"),
         ] {
             let (status, why) = rejected(&path, &[&[set], mode].concat());
             assert!(status == 2 && why.contains(wanted), "{set}: {why}");
@@ -405,6 +413,41 @@ fn a_gguf_file_without_tensors_is_not_padded() {
     succeeded_text(zten(["edit", edited, "--set", "general.name=x"]));
     assert!(fs::metadata(&path).unwrap().len() < 1000);
     assert!(succeeded_text(zten(["ls", edited])).contains("general.name = \"x\""));
+}
+
+/// The padding of a header is kept in memory, so a file that claims a large alignment, and is long enough for it, is not edited. The
+/// file takes no space on most file systems.
+#[test]
+fn a_gguf_file_of_a_large_alignment_is_not_edited() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("x.gguf");
+    for (alignment, status) in [(64 << 20, 0), (128 << 20, 2)] {
+        let pair = gguf::pair("general.alignment", 4, &u32::to_le_bytes(alignment));
+        fs::write(&path, gguf::file(&[pair], &[], &[])).unwrap();
+        fs::File::options().append(true).open(&path).unwrap().set_len(alignment.into()).unwrap();
+        let output = run("edit", &path, &["--set=general.name=x"]);
+        let (found, _, why) = ended(&output);
+        assert_eq!(found, Some(status), "{why}");
+        assert!(status == 0 || why.contains("with an alignment of at most 67108864"), "{why}");
+    }
+}
+
+/// An array of arrays is copied, and the message about a change names it.
+#[test]
+fn arrays_of_arrays_in_gguf_files_are_not_changed() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("x.gguf");
+    // An array (9) of one array of one u8 (0).
+    let (inner, one) = ([0; 4], 1_u64.to_le_bytes());
+    let value = [&9_u32.to_le_bytes()[..], &one, &inner, &one, &[7]].concat();
+    fs::write(&path, gguf::file(&[gguf::pair("nested", 9, &value)], &[], &[])).unwrap();
+    for (set, wanted) in [
+        ("--set=nested=[[8]]", "is an array of arrays in the file, which zten does not change"),
+        ("--set=nested=8", "is an array in the file, and 8 is not"),
+    ] {
+        let (status, why) = rejected(&path, &[set]);
+        assert!(status == 2 && why.contains(wanted), "{set}: {why}");
+    }
 }
 
 #[test]

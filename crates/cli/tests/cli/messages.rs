@@ -79,6 +79,8 @@ fn a_file_that_is_too_long_is_not_called_cut() {
         assert!(found.starts_with(message), "{found}");
         assert!(found_advice.starts_with(advice), "{found_advice}");
         assert!(!found_advice.contains("cut") || advice.contains("cut"), "{found_advice}");
+        // `--trim` does nothing to a file of NumPy.
+        assert_eq!(found_advice.contains("--trim"), message.contains("the last tensor"));
     }
 }
 

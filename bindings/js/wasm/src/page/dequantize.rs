@@ -63,7 +63,10 @@ struct Picker<'p> {
 }
 
 impl Picker<'_> {
-    /// Takes the next elements. Fails with [`Stop::Enough`] if no later element is wanted.
+    /// Copies the wanted elements among `values` to `found`. `values` are the elements of the tensor from `position` on.
+    ///
+    /// # Errors
+    /// [`Stop::Enough`] as soon as all wanted elements were found, so that the caller stops decoding.
     fn take(&mut self, values: &[f32]) -> Result<(), Stop> {
         let start = self.position;
         self.position = start.saturating_add(u64::try_from(values.len()).unwrap_or(u64::MAX));

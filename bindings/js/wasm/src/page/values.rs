@@ -125,8 +125,8 @@ struct Entries {
     values: Vec<String>,
 }
 
-/// Writes the coordinates and the values of the selected entries of the sparse object `ordinal` to `out`, in the order in which they
-/// are stored. The selection ends at the last entry.
+/// Writes the selected entries of the sparse object `ordinal` to `out`: the coordinates and the value of each, in the order in which the
+/// file stores the entries. If [`select`] was given a range that ends after the last entry, the entries up to the last one are written.
 pub fn entries(file: &File, ordinal: u32, out: &mut impl Write) -> io::Result<()> {
     match session::tensor(file, ordinal).and_then(|tensor| stored(&tensor)) {
         Ok(entries) => to_writer(out, &entries),
@@ -152,7 +152,10 @@ fn stored(tensor: &Tensor<'_>) -> Result<Entries, Error> {
     Ok(Entries { total, coordinates, values: part(&values, selected)? })
 }
 
-/// Returns the indices of the `wanted` entries, of `total` ones.
+/// Limits `wanted`, a range of entries, to the `total` entries that exist.
+///
+/// # Errors
+/// [`Misuse::Slice`] if more than [`MOST`] entries are left.
 fn within(wanted: &Range<u64>, total: usize) -> Result<Range<usize>, Error> {
     let index = |index: u64| usize::try_from(index).unwrap_or(usize::MAX).min(total);
     let selected = index(wanted.start)..index(wanted.end);
