@@ -52,7 +52,8 @@ impl HubName {
             revision = Some(Ok(format!("refs/{reference}/{number}")));
             path = rest;
         }
-        let revision = revision.transpose()?;
+        // Names with and without `@main` are names of one revision, whose files are read at one commit.
+        let revision = revision.transpose()?.filter(|revision| revision != "main");
         if !revision.as_deref().is_none_or(is_revision) {
             return Err(NameError::Revision);
         }
@@ -191,6 +192,8 @@ mod tests {
         let pinned = named.at_commit(commit).unwrap();
         assert_eq!(pinned.to_string(), format!("hf://datasets/o/m@{commit}/c/d.zt"));
         assert!(named.at_commit("main").is_none());
+        let names = ["hf://o/m/a.zt", "hf://models/o/m@main/a.zt", "hf://o/m@%6dain/a.zt"];
+        assert!(names.iter().all(|name| parsed(name).unwrap().repository() == "hf://o/m"));
     }
 
     #[test]

@@ -32,8 +32,8 @@ impl RemoteName {
     }
 }
 
-/// Returns the path of the sibling file at `place` of the file at `path`, neither of which is percent-encoded. Returns
-/// `None` if `path` has no file name.
+/// Returns the path of a sibling file of the file `path`: `place` says where the sibling file is, relative to the folder and the
+/// name of that file. Neither path is percent-encoded. Returns `None` if `path` ends in a slash, so that it has no file name.
 fn beside(path: &str, place: &ShardPath<'_>) -> Option<String> {
     let (folder, own) = folder(path);
     let below = match place {

@@ -403,18 +403,31 @@ impl DigestLists {
         lists
     }
 
-    /// Returns the paths of the files in the list, in their order and each once. A path that is no Unicode text is not returned, because
-    /// the list only shows it.
-    pub fn paths(&self) -> Vec<String> {
-        let mut seen = HashSet::new();
-        let shown = self.parts.iter().filter_map(|part| path_of(self.bytes(part)));
-        let paths = shown.filter(|shown| seen.insert(*shown)).filter_map(|shown| {
-            if !shown.starts_with('"') {
-                return Some(shown.to_owned());
+    /// Returns the paths of the files in the list, in their order and each once. Returns no paths if the list names no file, as the
+    /// list of a single file does.
+    ///
+    /// # Errors
+    /// Only some parts of the list have a path, or a path is not Unicode text, which a list shows with escapes that cannot be undone.
+    pub fn paths(&self) -> Result<Vec<String>, String> {
+        let (mut seen, mut paths) = (HashSet::new(), Vec::new());
+        let parts = self.parts.iter().filter(|_| !self.by_path.is_empty());
+        for part in parts {
+            let shown = path_of(self.bytes(part)).unwrap_or_default();
+            if !seen.insert(shown) {
+                continue;
             }
-            name(shown).filter(|(_, rest)| rest.is_empty()).map(|(path, _)| path)
-        });
-        paths.collect()
+            let path = match name(shown) {
+                _ if !shown.starts_with('"') => Some(shown.to_owned()),
+                Some((path, "")) => Some(path),
+                _ => None,
+            };
+            let line = part.lines.saturating_add(1);
+            let path = path.filter(|path| !path.is_empty());
+            paths.push(path.ok_or_else(|| {
+                format!("the path of the file whose digests begin in line {line} is missing or not Unicode text")
+            })?);
+        }
+        Ok(paths)
     }
 
     /// Returns whether the list has a part for the path `file`, as `zten hash` shows it.
@@ -543,9 +556,16 @@ mod tests {
         // Line numbers in errors count from the start of the whole list, not of the part for the file.
         let error = digests(&format!("{a}{}", part("b", "?")), "b").unwrap_err();
         assert!(error.contains("line 6"), "{error}");
-        assert_eq!(DigestLists::new(format!("{two}{a}").into()).paths(), ["a", "b"]);
-        let odd = part(r#""x y\u{7f}""#, SUM);
-        assert_eq!(DigestLists::new(odd.into()).paths(), ["x y\u{7f}"]);
+        let paths = |text: &str| DigestLists::new(text.into()).paths();
+        assert_eq!(paths(&format!("{two}{a}")).unwrap(), ["a", "b"]);
+        assert_eq!(paths(&part(r#""x y\u{7f}""#, SUM)).unwrap(), ["x y\u{7f}"]);
+        let nameless = list(&format!("{SUM}  8  f32[2]  w/data\n"));
+        assert_eq!(paths(&nameless).unwrap(), [""; 0]);
+        // No file of the list is passed over.
+        for odd in [&nameless, &part(r#""\x{ff}""#, SUM), &part(r#""a"b"#, SUM), &part("", SUM)] {
+            let error = paths(&format!("{a}{odd}")).unwrap_err();
+            assert!(error.contains("begin in line 4 "), "{odd}: {error}");
+        }
         // A list of a single file is used for a file of any name, here `b`.
         assert_eq!(digests(&a, "b"), Ok(part_of(&a)));
     }

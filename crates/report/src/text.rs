@@ -3,7 +3,9 @@
 use zten::conventions::{Convention, QuantizedForm};
 use zten::formats::Block;
 use zten::manifest::ElementType;
-use zten::{Component, Layout, Tensor, escape};
+use zten::{Component, Tensor, escape};
+
+use crate::archive::is_known;
 
 /// The largest width of a word in columns.
 const WORD: usize = 24;
@@ -37,11 +39,6 @@ pub fn format(object: &Tensor<'_>) -> String {
         return "quantized".to_owned();
     }
     word(object.layout_name(), is_known(object))
-}
-
-/// Returns whether zten knows the layout of `object`.
-pub fn is_known(object: &Tensor<'_>) -> bool {
-    object.layout() != Layout::Unknown || Block::of(object).is_some()
 }
 
 /// Returns the type of the elements of `component`: the name of the blocks of GGUF, or of the dtype.

@@ -20,7 +20,7 @@ Exit status:
   0  all tensors were read, and no element is of a kind that --fail-on names
   1  an element is of a kind that --fail-on names, or the file is invalid, or exceeds a limit
   2  wrong usage, a pattern that matches nothing, or the file could not be read
-  3  the file needs what is not supported";
+  3  the file needs what is not supported, or with --fail-on a tensor has no statistics";
 
 /// `zten stat`
 #[derive(Debug, clap::Args, Serialize, Deserialize)]

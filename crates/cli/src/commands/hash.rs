@@ -101,7 +101,8 @@ fn read_list(file: &Opened, of: &Path, most: u64) -> Result<Digests, Box<Problem
 /// looked at here: the list is parsed in the confined process.
 ///
 /// # Errors
-/// The list cannot be read, is longer than the limit `manifest`, or names no file.
+/// The list cannot be read, is longer than the limit `manifest`, names no file, or names a remote file or standard input. The path of
+/// a file in the list is missing or not Unicode text.
 pub(crate) fn listed_files(args: &Hash, list: &Path) -> Result<Vec<PathBuf>, String> {
     let shown = escape::path(&remote::shown(list));
     if list.as_os_str() == "-" || remote::is_remote(list) {
@@ -120,8 +121,18 @@ pub(crate) fn listed_files(args: &Hash, list: &Path) -> Result<Vec<PathBuf>, Str
     let mut text = Vec::new();
     file.take(most).read_to_end(&mut text).map_err(|error| failed(&error))?;
     let paths = DigestLists::new(text).paths();
+    let paths =
+        paths.map_err(|why| format!("{shown}: {why}: give the files to compare with the list"))?;
     if paths.is_empty() {
         return Err(format!("{shown}: the list names no file: give the file to compare with it"));
+    }
+    // A list may come from anyone, so it does not choose which servers get requests.
+    let is_elsewhere = |path: &&String| *path == "-" || remote::is_remote(path.as_ref());
+    if let Some(path) = paths.iter().find(is_elsewhere) {
+        let path = escape::path(&remote::shown(path.as_ref()));
+        return Err(format!(
+            "{shown}: {path} is not a file on this machine: give the files to compare with the list"
+        ));
     }
     let folder = list.parent().unwrap_or(Path::new(""));
     Ok(paths.iter().map(|path| folder.join(path)).collect())

@@ -355,6 +355,20 @@ fn files_of_a_list_are_found_from_its_folder() {
     let wanted = "single: the list names no file: give the file to compare with it\n";
     assert_eq!(complaint, wanted);
     assert_eq!(failed(of(".", &["hash", "-c", "none"]), 2).lines().count(), 1);
+    // A list does not choose which servers get requests.
+    for (other, shown) in
+        [("https://h/x?secret", "https://h/x?..."), ("hf://o/m/x", "hf://o/m/x"), ("-", "-")]
+    {
+        let part = |path: &str| format!("{HEADER}# {path}\n{}  1  u8  x/data\n", "0".repeat(64));
+        fs::write(folder.path().join("models/list"), part("sub dir/b.zt") + &part(other)).unwrap();
+        for (at, list) in [(".", "models/list"), ("models", "list")] {
+            let complaint = failed(of(at, &["hash", "-c", list]), 2);
+            let wanted = format!(
+                "{list}: {shown} is not a file on this machine: give the files to compare with the list\n"
+            );
+            assert_eq!(complaint, wanted);
+        }
+    }
     assert_eq!(of(".", &["hash"]).status.code(), Some(2));
 }
 

@@ -4,13 +4,8 @@ use std::time::Duration;
 
 use zten_testkit::server::{Reply, Request, Server, honest};
 
-use super::{limits, rejected};
+use super::{content, limits, read, rejected};
 use zten_remote::{Redirects, RemoteError, RemoteFile, RemoteName, RemoteOptions};
-
-/// Returns content that is longer than the tail that is fetched when a file is opened.
-fn content() -> Vec<u8> {
-    (0..200_000_u32).map(|n| (n % 251) as u8).collect()
-}
 
 fn options() -> RemoteOptions {
     RemoteOptions::default().times(limits())
@@ -18,15 +13,6 @@ fn options() -> RemoteOptions {
 
 fn open(server: &Server) -> Result<RemoteFile, RemoteError> {
     RemoteFile::open(&RemoteName::parse(&server.url()).unwrap(), &options())
-}
-
-fn read(file: &RemoteFile, range: std::ops::Range<u64>) -> Result<Vec<u8>, RemoteError> {
-    let mut bytes = Vec::new();
-    file.read_with(range, |chunk| {
-        bytes.extend_from_slice(chunk);
-        Ok::<(), RemoteError>(())
-    })?;
-    Ok(bytes)
 }
 
 /// Returns the error of reading the start of a file whose server lies from the second request on.

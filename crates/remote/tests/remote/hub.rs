@@ -4,18 +4,13 @@ use zten_remote::{HubAccess, Redirects, RemoteError, RemoteFile, RemoteName, Rem
 use zten_remote::{Sibling, Want};
 use zten_testkit::server::{COMMIT, Reply, Request, Server, honest};
 
-use super::{limits, rejected};
+use super::{content, limits, read, rejected};
 
 const OTHER: &str = "76543210fedcba9876543210fedcba9876543210";
 
 /// The path of the file at the branch `main`, and at its commit.
 const MAIN: &str = "/o/m/resolve/main/a/file.zt";
 const PINNED: &str = "/o/m/resolve/0123456789abcdef0123456789abcdef01234567/a/file.zt";
-
-/// Returns content that is longer than the tail that is fetched when a file is opened.
-fn content() -> Vec<u8> {
-    (0..200_000_u32).map(|n| (n % 251) as u8).collect()
-}
 
 /// Returns the reply of a hub that sends the file itself.
 fn direct(request: &Request) -> Reply {
@@ -39,15 +34,6 @@ fn open_as(name: &str, options: &RemoteOptions) -> Result<RemoteFile, RemoteErro
 
 fn open(hub: &Server) -> Result<RemoteFile, RemoteError> {
     open_as("hf://o/m/a/file.zt", &options(hub, None))
-}
-
-fn read(file: &RemoteFile, range: std::ops::Range<u64>) -> Result<Vec<u8>, RemoteError> {
-    let mut bytes = Vec::new();
-    file.read_with(range, |chunk| {
-        bytes.extend_from_slice(chunk);
-        Ok::<(), RemoteError>(())
-    })?;
-    Ok(bytes)
 }
 
 fn sibling() -> Want {

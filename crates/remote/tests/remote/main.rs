@@ -7,9 +7,10 @@ mod memory;
 mod requests;
 mod siblings;
 
+use std::ops::Range;
 use std::time::Duration;
 
-use zten_remote::TimeLimits;
+use zten_remote::{RemoteError, RemoteFile, TimeLimits};
 
 /// Checks that an error matches a pattern.
 macro_rules! rejected {
@@ -27,4 +28,19 @@ fn limits() -> TimeLimits {
         pause: Duration::from_millis(1),
         ..TimeLimits::default()
     }
+}
+
+/// Returns content that is longer than the tail that is fetched when a file is opened.
+fn content() -> Vec<u8> {
+    (0..200_000_u32).map(|n| (n % 251) as u8).collect()
+}
+
+/// Reads `range` of `file`.
+fn read(file: &RemoteFile, range: Range<u64>) -> Result<Vec<u8>, RemoteError> {
+    let mut bytes = Vec::new();
+    file.read_with(range, |chunk| {
+        bytes.extend_from_slice(chunk);
+        Ok::<(), RemoteError>(())
+    })?;
+    Ok(bytes)
 }

@@ -39,11 +39,12 @@ impl Summary {
         app.set_written();
         app.set_exit_status(self.left_out.status());
         let left_out = self.left_out.line();
-        if args.is_to_stdout() {
+        if args.quiet {
+            // Only the tensors that are left out are named.
+        } else if args.is_to_stdout() {
             // Standard output has the data. As other programs in a pipe do, the command says nothing if all is well.
-            let notes = self.notes.iter().filter(|_| !args.quiet);
-            notes.clone().try_for_each(|note| app.error(note))?;
-        } else if !args.quiet {
+            self.notes.iter().try_for_each(|note| app.error(note))?;
+        } else {
             self.print_summary(app, args, plan)?;
         }
         let input = escape::path(&shown(&args.input));

@@ -1,5 +1,9 @@
-//! The commits at which a call reads repositories of the hub. The first file of a repository decides the commit, and all other
-//! files that the call names are read at it, although other processes may open them.
+//! Keeps all files that one command reads from a repository of the Hugging Face hub at one commit. A branch can get new commits
+//! while the command runs, so the files of a branch could be of different commits otherwise.
+//!
+//! The command has a list with the commit of each repository and revision from which it has opened a file. The first file that is
+//! opened adds its commit, and all later files are opened at the commit in the list. On Linux a process of its own opens each file
+//! that the command line names, and these processes share the list.
 
 use std::io;
 
@@ -12,8 +16,8 @@ use in_file::{first, known};
 #[cfg(not(target_os = "linux"))]
 use in_memory::{first, known};
 
-/// Opens the remote file `name`: a file on the hub at the commit at which the call reads its repository, if the call has
-/// opened a file of the same repository and revision before.
+/// Opens the remote file `name`. A file on the hub is opened at the commit that the list has for its repository and revision. If
+/// the list has none, the hub decides the commit, which is then added to the list.
 pub(super) fn open(name: &RemoteName, options: &RemoteOptions) -> io::Result<RemoteFile> {
     let at = |commit: &str| -> io::Result<RemoteFile> {
         let name = name.at_commit(commit).ok_or(io::ErrorKind::InvalidData)?;
@@ -26,11 +30,12 @@ pub(super) fn open(name: &RemoteName, options: &RemoteOptions) -> io::Result<Rem
     let file = RemoteFile::open(name, options)?;
     let Some(own) = file.commit() else { return Ok(file) };
     let commit = first(&repository, own)?;
-    // Several files of a repository may be opened at the same time. The first one decides for the others.
+    // Another process may have opened a file of the repository at the same time, and added another commit before. That commit is
+    // the one for all files.
     if commit == own { Ok(file) } else { at(&commit) }
 }
 
-/// The list of commits in a file in memory, which the processes that fetch files inherit as their standard output.
+/// The list of commits as a file in memory. Each process that fetches a file inherits this file as its standard output.
 #[cfg(target_os = "linux")]
 mod in_file {
     use std::fs::File;
@@ -50,7 +55,7 @@ mod in_file {
     /// The length of a record in bytes: the sum of the name, and the commit of 40 digits.
     const RECORD: usize = 72;
 
-    /// Returns the standard output of a process that fetches a file: the list of this call.
+    /// Returns the list as the standard output for a new process that fetches a file. The first call creates the list.
     pub(crate) fn start() -> io::Result<Stdio> {
         static LIST: OnceLock<Result<File, Errno>> = OnceLock::new();
         let list = LIST.get_or_init(|| {
@@ -72,7 +77,7 @@ mod in_file {
         Sha256::digest(repository.as_bytes()).into()
     }
 
-    /// Returns the commit of `repository` in the list.
+    /// Returns the commit of `repository`, a name with its revision, or `None` if it is not in the list.
     pub(super) fn known(repository: &str) -> io::Result<Option<String>> {
         let (list, sum) = (list()?, sum(repository));
         let mut offset = 0;
@@ -90,14 +95,15 @@ mod in_file {
         }
     }
 
-    /// Adds `commit` to the list, and returns the first commit of `repository` in it.
+    /// Adds `commit` as a commit of `repository` to the list, and returns the first commit of `repository` in the list, which another
+    /// process may have added before.
     pub(super) fn first(repository: &str, commit: &str) -> io::Result<String> {
         list()?.write_all(&[&sum(repository), commit.as_bytes()].concat())?;
         known(repository)?.ok_or_else(|| io::ErrorKind::UnexpectedEof.into())
     }
 }
 
-/// The list of commits of this process, which opens all files of the call.
+/// The list of commits as a map. Outside of Linux this process opens all files itself.
 #[cfg(not(target_os = "linux"))]
 mod in_memory {
     use std::collections::HashMap;
@@ -106,14 +112,14 @@ mod in_memory {
 
     static LIST: Mutex<Option<HashMap<String, String>>> = Mutex::new(None);
 
-    /// Returns the commit of `repository` in the list.
+    /// Returns the commit of `repository`, a name with its revision, or `None` if it is not in the list.
     #[expect(clippy::unnecessary_wraps, reason = "on Linux, it may fail")]
     pub(super) fn known(repository: &str) -> io::Result<Option<String>> {
         let list = LIST.lock().unwrap_or_else(PoisonError::into_inner);
         Ok(list.as_ref().and_then(|list| list.get(repository)).cloned())
     }
 
-    /// Adds `commit` to the list unless it has a commit of `repository`, and returns the one that it has.
+    /// Returns the commit of `repository` in the list, to which `commit` is added before if the list has no commit of `repository`.
     #[expect(clippy::unnecessary_wraps, reason = "on Linux, it may fail")]
     pub(super) fn first(repository: &str, commit: &str) -> io::Result<String> {
         let mut list = LIST.lock().unwrap_or_else(PoisonError::into_inner);
