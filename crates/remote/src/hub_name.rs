@@ -192,8 +192,8 @@ mod tests {
         let pinned = named.at_commit(commit).unwrap();
         assert_eq!(pinned.to_string(), format!("hf://datasets/o/m@{commit}/c/d.zt"));
         assert!(named.at_commit("main").is_none());
-        let names = ["hf://o/m/a.zt", "hf://models/o/m@main/a.zt", "hf://o/m@%6dain/a.zt"];
-        assert!(names.iter().all(|name| parsed(name).unwrap().repository() == "hf://o/m"));
+        let spellings = ["hf://o/m/a.zt", "hf://models/o/m@main/a.zt", "hf://o/m@%6dain/a.zt"];
+        assert!(spellings.iter().all(|name| parsed(name).unwrap().repository() == "hf://o/m"));
     }
 
     #[test]
