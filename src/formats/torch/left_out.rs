@@ -132,7 +132,7 @@ mod tests {
         let bytes: usize = names.iter().map(|name| name.len() + size_of::<String>()).sum();
         assert!((MOST_NAME_BYTES..MOST_NAME_BYTES + 100).contains(&bytes), "{bytes}");
         let note = left_out.note(Dropped::default()).unwrap().unwrap();
-        let note = crate::Error::from(note).to_string();
+        let note = crate::error::Error::from(note).to_string();
         assert!(note.contains("100001 values (lib.Class)"), "{note}");
     }
 }
