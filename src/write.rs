@@ -32,7 +32,7 @@ use crate::error::{BareError, OutOfMemory};
 pub use compress::Level;
 pub use copy::Copier;
 #[doc(hidden)]
-pub use copy::{Change, Conversion, Layouts};
+pub use copy::{Change, Content, Conversion, Layouts};
 pub use declare::{BlobInShard, NewComponent, NewObject, ShardRecord, StoredBlob};
 pub use elements::Part;
 pub use encoded::Encoded;

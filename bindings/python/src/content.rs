@@ -19,9 +19,10 @@ use crate::source::Open;
 /// A component in a list of digests: its role, type, number of decoded bytes and SHA-256.
 pub(crate) type Digested = (String, String, Option<u64>, Option<String>);
 
-/// The digests of a file: the text of the list, and the name of each object with its components.
+/// The digests of a file: the text of the list, the identity of the tensors in hexadecimal digits (`None` if a component cannot be
+/// read), and the name of each object with its components.
 #[derive(IntoPyObject)]
-pub(crate) struct Hashed(String, Vec<(String, Vec<Digested>)>);
+pub(crate) struct Hashed(String, Option<String>, Vec<(String, Vec<Digested>)>);
 
 /// Does `work` on the objects `ordinals`, in the order of the file, after the shards that they need have been verified.
 ///
@@ -80,7 +81,9 @@ pub(crate) fn hashed(open: &Open, ordinals: &[u32], cancel: &Cancel) -> Result<H
     let mut found: Vec<(Tensor<'_>, Vec<Sum>)> =
         each(open, ordinals, cancel, (work, sums::unsummed))?;
     found.sort_by_key(|(tensor, _)| tensor.name());
-    let mut hashed = Hashed(format!("{}\n", digests::HEADER), Vec::new());
+    let listed = found.iter().flat_map(|(tensor, sums)| sums::entries(tensor, sums));
+    let identity = sums::identity(listed).map(|sum| digests::hex(&sum));
+    let mut hashed = Hashed(format!("{}\n", digests::HEADER), identity, Vec::new());
     for (tensor, sums) in &found {
         let mut components = Vec::new();
         for entry in sums::entries(tensor, sums) {
@@ -89,7 +92,7 @@ pub(crate) fn hashed(open: &Open, ordinals: &[u32], cancel: &Cancel) -> Result<H
             let (role, kind) = (entry.role.into_owned(), entry.kind.into_owned());
             components.push((role, kind, entry.bytes, entry.sha256.map(|sum| digests::hex(&sum))));
         }
-        hashed.1.push((tensor.name().to_owned(), components));
+        hashed.2.push((tensor.name().to_owned(), components));
     }
     Ok(hashed)
 }

@@ -301,7 +301,8 @@ impl Reader {
         self.work(py, bytes, |open, cancel| content::statistics(open, &ordinals, cancel))
     }
 
-    /// Reads and verifies the whole file, and returns its list of digests: as text, and the components of each object.
+    /// Reads and verifies the whole file, and returns its list of digests: as text, its identity, and the components of
+    /// each object.
     fn hashed(&self, py: Python<'_>) -> PyResult<Hashed> {
         let bytes = stored(self.open()?.manifest());
         self.work(py, bytes, |open, cancel| {

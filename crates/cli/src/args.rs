@@ -12,6 +12,7 @@ pub(crate) mod hash;
 mod ls;
 pub(crate) mod nearest;
 pub(crate) mod os_path;
+pub(crate) mod patch;
 mod remote;
 pub(crate) mod rename;
 mod stat;
@@ -32,6 +33,7 @@ pub(crate) use diff::{Diff, Tolerance};
 pub(crate) use edit::Edit;
 pub(crate) use hash::{ContentAlgorithm, Hash};
 pub(crate) use ls::{LS_HELP, Ls, Patterns, Sort};
+pub(crate) use patch::{Patch, PatchAction, PatchApply, PatchMake, PatchShow};
 pub(crate) use remote::Settings as RemoteSettings;
 pub(crate) use stat::{HELP as STAT_HELP, Stat, StatSort, Unwanted};
 
