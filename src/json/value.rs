@@ -38,7 +38,8 @@ impl Serialize for Map<'_> {
     }
 }
 
-/// An attribute value in the JSON form of `docs/json.md`. Serialization recurses at most 64 levels, the limit of every reader.
+/// A wrapper that serializes an attribute value in the JSON form of `docs/json.md`. It recurses at most 64 levels, the
+/// limit of every reader.
 #[derive(Clone, Debug)]
 pub struct Json<'a>(pub Item<'a>);
 

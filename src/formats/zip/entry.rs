@@ -175,7 +175,7 @@ impl<'d> Entry<'d> {
         self.name.as_bytes().ends_with(FOLDER)
     }
 
-    /// The number of bytes to which the member decompresses, if the member is compressed.
+    /// Returns the number of bytes to which the member decompresses, or `None` if the member is not compressed.
     pub(crate) fn decompressed(&self) -> Option<u64> {
         (self.header.method == DEFLATED).then_some(self.size)
     }

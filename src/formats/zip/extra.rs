@@ -22,7 +22,7 @@ const OF_FILES: [(u16, &[usize]); 3] = [
 /// The id of the field by which PyTorch aligns members, and the byte that fills this field.
 const PADDING: (u16, u8) = (0x4246, b'Z');
 
-/// The extra fields that affect the content of a member.
+/// Some readers, written in C, end a name at a zero byte.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Extra<'b> {
     /// The 64-bit numbers that do not fit into 32-bit fields.
@@ -127,7 +127,7 @@ mod tests {
                 );
             }
         }
-        // Another name, and what is not known.
+        // An extra field with another name for the member, and unknown extra fields.
         for id in [0x7075, 0x9901, 0, 0xcafe] {
             let sentence = rejection(&field(id, &[0; 5]));
             assert!(sentence.contains(&format!("{id:#06x} of 5 bytes")), "{sentence}");
