@@ -86,7 +86,7 @@ impl Index {
         name.map_or(&[], |(_, name)| name.of(texts))
     }
 
-    /// A wrapper that serializes a map of attributes in the JSON form of `docs/json.md`.
+    /// Returns the components of `object`.
     #[inline]
     pub(crate) fn components_of(&self, object: &ObjectRecord) -> &[ComponentRecord] {
         let start = usize_from_u32(object.first);

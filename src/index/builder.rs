@@ -41,7 +41,7 @@ pub(crate) struct IndexFault {
 }
 
 impl IndexFault {
-    /// The fault for a broken invariant of the library.
+    /// The fault of an invariant of the library that does not hold.
     const INTERNAL: Self =
         Self { kind: ErrorKind::Internal, found: 0, object: None, at: FaultAt::Name };
 
@@ -399,7 +399,7 @@ pub enum Blobs {
     Any,
 }
 
-/// The fault of an invariant of the library that does not hold.
+/// A component whose blob breaks a rule, and the rule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Overlap {
     /// The ordinal of the component among all components.

@@ -22,7 +22,7 @@ const OF_FILES: [(u16, &[usize]); 3] = [
 /// The id of the field by which PyTorch aligns members, and the byte that fills this field.
 const PADDING: (u16, u8) = (0x4246, b'Z');
 
-/// Some readers, written in C, end a name at a zero byte.
+/// The extra fields that affect the content of a member.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Extra<'b> {
     /// The 64-bit numbers that do not fit into 32-bit fields.
