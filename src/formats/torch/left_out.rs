@@ -119,7 +119,8 @@ mod tests {
 
     use super::*;
 
-    /// A name takes the memory of what is kept of it, so one long name does not use up the memory of all names.
+    /// Checks that a name uses up the memory of what is kept of it, so that one long name does not exhaust the memory for
+    /// all names.
     #[test]
     fn names_are_kept_up_to_a_number_of_bytes() {
         let mut left_out = LeftOut::default();
