@@ -94,7 +94,10 @@ def test_attributes_of_tensors(tmp_path: Path) -> None:
 
 def test_a_tolerance_accepts_elements(old: Path, tmp_path: Path) -> None:
     new = saved({**ARRAYS, "f32": (ARRAYS["f32"] * 1.001).astype(np.float32)}, tmp_path / "new.zt")
-    for how, within, beyond in (({"rtol": 1e-2}, 1, 0), ({"atol": 0.1}, 1, 0), ({"rtol": 1e-4}, 0, 5), ({"rtol": 0.0}, 0, 5)):
+    cases: list[tuple[dict[str, Any], int, int]] = [
+        ({"rtol": 1e-2}, 1, 0), ({"atol": 0.1}, 1, 0), ({"rtol": 1e-4}, 0, 5), ({"rtol": 0.0}, 0, 5),
+    ]
+    for how, within, beyond in cases:
         found = zten.diff(old, new, names=list(ARRAYS), **how)
         assert found.summary["within"] == within and found.equal == (within == 1)
         if beyond:
