@@ -23,6 +23,7 @@ use crate::digests::Enforced;
 use crate::error::Failure;
 use crate::interrupt::{self, Cancel};
 use crate::options::Opening;
+pub(crate) use shards::OpenShards;
 use shards::{Found, Listed};
 
 /// The bytes of a file that is read.
@@ -245,6 +246,15 @@ impl Open {
         }
     }
 
+    /// Makes each group of tensors that follows a convention of quantization one tensor, as the command does.
+    ///
+    /// # Errors
+    /// The shapes of some groups are the content of small tensors, which cannot be read.
+    pub(crate) fn with_conventions(self, cancel: &Cancel) -> Result<Self, Error> {
+        let groups = self.groups(cancel)?;
+        Ok(Self { archive: self.archive.with_groups(groups), ..self })
+    }
+
     /// Returns the manifest of the file.
     pub(crate) fn manifest(&self) -> &Manifest<impl AsRef<[u8]>> {
         self.archive.manifest()
@@ -296,6 +306,11 @@ impl Open {
             #[cfg(feature = "remote")]
             Source::Remote(_) => true,
         }
+    }
+
+    /// Returns whether the file is a file on disk or bytes in memory, which several threads can read at once.
+    pub(crate) fn is_local(&self) -> bool {
+        matches!(**self.source(), Source::File(_) | Source::Bytes(_))
     }
 
     /// Returns the effort of reading `bytes` bytes, as the number of bytes that [`interrupt::run`] takes: a request over the

@@ -9,6 +9,8 @@ pub mod blocks;
 pub mod catalog;
 pub mod check;
 pub mod diagnostic;
+#[cfg(feature = "content")]
+pub mod diff;
 pub mod digests;
 pub mod dtype;
 pub mod glob;

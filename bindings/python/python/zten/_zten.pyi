@@ -64,6 +64,14 @@ def convert(
     form: _Form,
     zstd: int | None,
 ) -> int: ...
+def diff(
+    old: Reader,
+    new: Reader,
+    patterns: list[str] | None,
+    # The relative and the absolute difference that is accepted.
+    tolerance: tuple[float | None, float | None],
+    # The JSON document, the totals as text, and the changes of changed and renamed tensors as text, by their new names.
+) -> tuple[str, str, list[tuple[str, str]]]: ...
 def written_format(path: str | os.PathLike[str] | None, format: str | None) -> str: ...
 def shown(path: str | os.PathLike[str]) -> str: ...
 def size(text: str) -> int: ...
@@ -73,7 +81,12 @@ def packings() -> list[tuple[str, int, str, int]]: ...
 @final
 class Reader:
     def __init__(
-        self, file: Any, strictness: _Strictness, digests: _Digests | None = None
+        self,
+        file: Any,
+        strictness: _Strictness,
+        digests: _Digests | None = None,
+        # Whether each group of tensors that follows a convention of quantization is one tensor.
+        conventions: bool = False,
     ) -> None: ...
     @property
     def closed(self) -> bool: ...
