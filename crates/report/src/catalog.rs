@@ -1,8 +1,9 @@
-//! The catalog of all rules: of zTensor, of the other formats, of lists of digests, and of policies.
+//! The catalog of all rules: of zTensor, of the other formats, of lists of digests, of stores, and of policies.
 
 use zten::rules::{self, Class, Row, Scope, Source, Texts};
 
 use crate::digests::Difference;
+use crate::stores;
 
 /// The rule of the note on programs.
 pub static PROGRAM: Row = Row::new(
@@ -53,12 +54,16 @@ rows! {
         "No component is compressed, where the policy forbids that."
         "the policy does not allow compression"
         "Write the file again with `zten convert`, without `--zstd`.";
+    STORE "policy-store"
+        "The content of the file was compared with its name in a store, where the policy requires that."
+        "the policy requires a file in a store that names it by its digest"
+        "Check the cache of the Hugging Face hub or the store of Ollama that the file came from, and not a copy.";
 }
 
 /// Returns every rule, the rules of zTensor first.
 pub fn rows() -> impl Iterator<Item = &'static Row> {
     let listed = Difference::ALL.iter().map(|difference| difference.row());
-    let of_callers = listed.chain(POLICY_ROWS.iter().copied());
+    let of_callers = listed.chain(stores::ROWS.iter().copied()).chain(POLICY_ROWS.iter().copied());
     rules::rows().chain(zten::formats::rules::rows()).chain([&PROGRAM]).chain(of_callers)
 }
 
