@@ -1,8 +1,9 @@
-//! The catalog of all rules: of zTensor, of the other formats, of lists of digests, of policies, and of patches.
+//! The catalog of all rules: of zTensor, of the other formats, of lists of digests, of stores, of policies, and of patches.
 
 use zten::rules::{self, Class, Row, Scope, Source, Texts};
 
 use crate::digests::Difference;
+use crate::stores;
 
 /// The rule of the note on programs.
 pub static PROGRAM: Row = Row::new(
@@ -53,6 +54,10 @@ rows! {
         "No component is compressed, where the policy forbids that."
         "the policy does not allow compression"
         "Write the file again with `zten convert`, without `--zstd`.";
+    STORE "policy-store"
+        "The content of the file was compared with its name in a store, where the policy requires that."
+        "the policy requires a file in a store that names it by its digest"
+        "Check the cache of the Hugging Face hub or the store of Ollama that the file came from, and not a copy.";
 }
 
 /// Defines the rules of patches: for each the name of the constant, the id, the class, the requirement, the short description of a
@@ -106,7 +111,8 @@ patch_rows! {
 /// Returns every rule, the rules of zTensor first.
 pub fn rows() -> impl Iterator<Item = &'static Row> {
     let listed = Difference::ALL.iter().map(|difference| difference.row());
-    let of_callers = listed.chain(POLICY_ROWS.iter().chain(PATCH_ROWS).copied());
+    let of_callers = listed
+        .chain(stores::ROWS.iter().chain(POLICY_ROWS).chain(PATCH_ROWS).copied());
     rules::rows().chain(zten::formats::rules::rows()).chain([&PROGRAM]).chain(of_callers)
 }
 

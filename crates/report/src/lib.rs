@@ -22,6 +22,7 @@ pub mod notation;
 pub mod policy;
 pub mod size;
 pub mod statistics;
+pub mod stores;
 #[cfg(feature = "content")]
 pub mod sums;
 #[cfg(feature = "content")]

@@ -43,7 +43,9 @@ impl Found {
 impl Listed {
     /// Lists the shard `want` of the file `root`, and opens the shard if `root` was opened by its `path`.
     pub(super) fn open_sibling(want: Want, root: &Source, path: &Path) -> io::Result<Self> {
-        let Source::File(_) = root else { return Ok(Self { want, found: OnceLock::new() }) };
+        let (Source::File(_) | Source::Blob(_)) = root else {
+            return Ok(Self { want, found: OnceLock::new() });
+        };
         let found = ShardFinder::of(path).open(&want)?;
         let found = found.map(|shard| Found::new(Source::File(shard.file), shard.length));
         Ok(Self { want, found: OnceLock::from(found) })

@@ -55,6 +55,7 @@ mod sessions;
 mod sharded;
 mod shards;
 mod stat;
+mod stores;
 #[cfg(unix)]
 mod terminal;
 mod threads;

@@ -11,7 +11,7 @@ const INVALID: &str = "reject/blob-alignment--v12-72.zt";
 const UNSUPPORTED: &str = "accept/unsupported-dtype--v01-unknown.zt";
 
 /// Runs `check` in each way in which files may be opened.
-pub(super) fn each_way(args: &[&str], check: impl Fn(&Output)) {
+pub(crate) fn each_way(args: &[&str], check: impl Fn(&Output)) {
     for way in [&[][..], &["--no-sandbox"], &["--jobs=2"]] {
         if !way.contains(&"--jobs=2") || cfg!(target_os = "linux") {
             check(&zten([&["check"], args, way].concat()));
