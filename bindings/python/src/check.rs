@@ -37,6 +37,7 @@ pub(crate) struct Found {
     shard: Option<String>,
     message: String,
     advice: Option<&'static str>,
+    page: Option<String>,
     notes: Vec<FoundNote>,
 }
 
@@ -52,6 +53,7 @@ pub(crate) struct FoundNote {
     more: u64,
     message: String,
     advice: Option<&'static str>,
+    page: Option<String>,
 }
 
 impl From<Note<'_>> for FoundNote {
@@ -66,6 +68,7 @@ impl From<Note<'_>> for FoundNote {
             more: note.more,
             message: note.message,
             advice: note.advice,
+            page: note.page,
         }
     }
 }
@@ -84,6 +87,7 @@ impl From<Report<'_>> for Found {
             shard: report.shard.map(str::to_owned),
             message: report.message.into_owned(),
             advice: report.advice,
+            page: report.page,
             notes: report.notes.into_iter().map(FoundNote::from).collect(),
         }
     }

@@ -121,6 +121,33 @@ pub fn find(id: &str) -> Option<&'static Row> {
     rows().find(|row| row.id() == id)
 }
 
+/// Returns where `row` comes from: clauses of a specification, or the reason for the rule, with the kind of source in front.
+pub fn origin(row: &Row) -> String {
+    match row.source() {
+        Source::Spec(clause) => format!("specification: {clause}"),
+        Source::Implied(why) => format!("implied: {why}"),
+        Source::Policy(why) if is_of_caller(row) => format!("policy of the caller: {why}"),
+        Source::Policy(why) => format!("policy of this reader: {why}"),
+        Source::Fault(issues) => format!("published fault of a reader: {issues}"),
+        other => other.clause().to_owned(),
+    }
+}
+
+/// Returns whether a rule is checked only if the caller asks for it, with a list of digests or a policy.
+fn is_of_caller(row: &Row) -> bool {
+    row.id().starts_with("list-") || row.id().starts_with("policy-")
+}
+
+/// Returns a text that names the classes of plain values that pickles may import, and says how an unknown class can be read. It
+/// belongs to the rule `torch-global`.
+pub fn classes_in_pickles() -> String {
+    let names: Vec<_> = zten::formats::classes_in_pickles().collect();
+    format!(
+        "What PyTorch imports with `weights_only=True`, and with the arguments of their own pickles alone: {}. `--tolerate torch-global` reads the tensors of a checkpoint with other classes, without importing anything; `allow-globals` in a policy accepts the classes that it names.",
+        names.join(", ")
+    )
+}
+
 /// Ids of rules that earlier versions had. A policy may name them, because a policy is written once and used with many
 /// versions.
 const RETIRED: &[&str] = &[

@@ -18,6 +18,7 @@ pub mod glob;
 pub mod measure;
 pub mod natural;
 pub mod notation;
+pub mod page;
 #[cfg(feature = "policy")]
 pub mod policy;
 pub mod size;

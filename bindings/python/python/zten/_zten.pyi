@@ -37,6 +37,7 @@ class _Note(TypedDict):
     more: int
     message: str
     advice: str | None
+    page: str | None
 
 class _Found(TypedDict):
     verdict: str
@@ -50,6 +51,7 @@ class _Found(TypedDict):
     shard: str | None
     message: str
     advice: str | None
+    page: str | None
     notes: list[_Note]
 
 def check(file: Any, strictness: _Strictness, manifest_only: bool) -> _Found: ...

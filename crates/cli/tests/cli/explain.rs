@@ -1,6 +1,7 @@
 //! `zten explain`
 
 use zten::rules::rows;
+use zten_report::page::page_of;
 
 use crate::{ended, failed, succeeded_text, zten};
 
@@ -15,6 +16,7 @@ fn every_rule() {
         for part in [row.holds(), row.advice(), row.source().clause(), row.scope().as_str()] {
             assert!(text.contains(&words(part)), "{part}: {text}");
         }
+        assert!(text.ends_with(&format!(" page {}", page_of(row.id()))), "{text}");
         assert!(text.contains("policy of this reader: ") == (row.source().clause() == "policy"));
     }
 }

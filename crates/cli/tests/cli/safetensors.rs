@@ -116,7 +116,8 @@ fn bools_are_validated_by_every_command() {
         "schema": 2, "file": path, "verdict": "invalid", "level": "error", "format": "safetensors",
         "rule": "tensor-bool-value", "clause": "policy", "offset": offset, "object": "flags",
         "component": "data", "shard": null, "more": 0, "message": found["message"],
-        "advice": zten::formats::rules::Rule::TensorBoolValue.row().advice(), "notes": [],
+        "advice": zten::formats::rules::Rule::TensorBoolValue.row().advice(),
+        "page": zten_report::page::page_of("tensor-bool-value"), "notes": [],
     });
     assert_eq!(*found, wanted);
     let out = folder.path().join("out.zt");

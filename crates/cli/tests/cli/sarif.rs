@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use serde_json::{Value, json};
+use zten_report::page::page_of;
 use zten_testkit::reject_index;
 
 use crate::schema::Schema;
@@ -42,6 +43,11 @@ fn documents_keep_the_schema_and_say_what_json_says() {
     let rules = run["tool"]["driver"]["rules"].as_array().unwrap();
     assert!(rules.len() > 150, "{}", rules.len());
     assert_eq!(run["tool"]["driver"]["version"], env!("CARGO_PKG_VERSION"));
+    // Every rule has a page, except that a file could not be read, which is no rule.
+    for rule in rules {
+        let page = rule["id"].as_str().filter(|id| *id != "not-validated").map(page_of);
+        assert_eq!(rule["helpUri"], json!(page), "{rule}");
+    }
     assert_eq!(run["invocations"][0], json!({ "executionSuccessful": false, "exitCode": 2 }));
     let lines = printed("--json", &["--summary"], &files);
     let (summary, lines) = lines.split_last().unwrap();

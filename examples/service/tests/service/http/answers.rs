@@ -31,7 +31,7 @@ fn a_valid_file_is_valid() {
         assert_eq!(answer.status, 200);
         let wanted = json!({
             "schema": 2, "file": null, "verdict": "valid", "level": null, "format": "ztensor", "rule": null,
-            "clause": null, "advice": null, "offset": null, "object": null, "component": null, "shard": null, "more": 0, "notes": [],
+            "clause": null, "advice": null, "page": null, "offset": null, "object": null, "component": null, "shard": null, "more": 0, "notes": [],
             "message": "valid (1.2, 13 tensors, 13 components, 282 B of data)",
         });
         assert_eq!(answer.body, wanted);
@@ -48,7 +48,7 @@ fn a_file_that_is_not_valid_has_its_rule_and_place() {
         "schema": 2, "file": null, "verdict": "invalid", "level": "error", "format": "ztensor", "rule": "blob-alignment",
         "clause": "v1.2 §4", "offset": 226, "object": "w", "component": "data", "shard": null,
         "more": null, "advice": zten::rules::find("blob-alignment").unwrap().advice(),
-        "message": "", "notes": [],
+        "page": zten_report::page::page_of("blob-alignment"), "message": "", "notes": [],
     });
     let mut body = answer.body.clone();
     body["message"] = json!("");
