@@ -4,15 +4,15 @@
 //! | --- | --- | --- |
 //! | 1.1 dtypes `f8_e4m3`, `f8_e5m2`, `complex64`, `complex128` | `type` on `u8`, `f32`, `f64` | the same |
 //! | bools | `bool` | `type` on `u8` |
-//! | types that 1.2 does not have | `type` that is not known there | as they are |
-//! | an unknown `type` with a name that the target generation knows | rejected | rejected, but for the types that 1.2 does not have |
-//! | `sparse_csr`, `zt.sparse_csr/1`, and the like | the one name | the other |
+//! | types that 1.2 does not have | a `type` that readers of 1.2 do not know | unchanged |
+//! | an unknown `type` with a name that the target generation knows | rejected | rejected, except types that 1.2 does not have |
+//! | `sparse_csr`, `zt.sparse_csr/1`, and the like | the name in 1.2 | the name in 2 |
 //! | index components of other integer types | `u64` | `u64`, if not all are `u32` |
 //! | 0.1 bools other than 0 and 1 | 1 | 1 |
 //! | big-endian elements (0.1) | little-endian | little-endian |
-//! | zstd, or not; digests | as is asked for | as is asked for |
-//! | blobs in shards | in the one file | in the one file |
-//! | fields that are not known | in 0.1, attributes of the object; else left out | the same |
+//! | compression; digests | as the settings say | as the settings say |
+//! | blobs in shards | in the new file | in the new file |
+//! | unknown fields | those of 0.1 become attributes of the object; others are left out | the same |
 
 use alloc::string::String;
 use alloc::vec::Vec;

@@ -250,7 +250,7 @@ def test_strides_byte_order_and_shared_storages_make_no_difference(tmp_path: Pat
 
 
 def test_an_unread_tensor_leaves_no_identity() -> None:
-    path = CORPUS / "v2/accept/unsupported-type--v2.zt"
+    path = CORPUS / "accept/unsupported-dtype--v01-unknown.zt"
     with zten.open(path) as file, pytest.raises(zten.Unsupported, match="no identity") as raised:
         file.identity()
     assert raised.value.object is not None

@@ -29,7 +29,7 @@ pub(crate) use cat::{Cat, HELP as CAT_HELP};
 pub(crate) use check::Check;
 pub(crate) use color::Color;
 pub(crate) use convert::{Convert, Digest, Float, OutFormat, Select, Tied, To, arguments};
-pub(crate) use diff::{Diff, Tolerance};
+pub(crate) use diff::Diff;
 pub(crate) use edit::Edit;
 pub(crate) use hash::{ContentAlgorithm, Hash};
 pub(crate) use ls::{LS_HELP, Ls, Patterns, Sort};

@@ -1,8 +1,9 @@
-//! The catalog of all rules: of zTensor, of the other formats, of lists of digests, of policies, and of patches.
+//! The catalog of all rules: of zTensor, of the other formats, of lists of digests, of stores, of policies, and of patches.
 
 use zten::rules::{self, Class, Row, Scope, Source, Texts};
 
 use crate::digests::Difference;
+use crate::stores;
 
 /// The rule of the note on programs.
 pub static PROGRAM: Row = Row::new(
@@ -53,6 +54,10 @@ rows! {
         "No component is compressed, where the policy forbids that."
         "the policy does not allow compression"
         "Write the file again with `zten convert`, without `--zstd`.";
+    STORE "policy-store"
+        "The content of the file was compared with its name in a store, where the policy requires that."
+        "the policy requires a file in a store that names it by its digest"
+        "Check the cache of the Hugging Face hub or the store of Ollama that the file came from, and not a copy.";
 }
 
 /// Defines the rules of patches: for each the name of the constant, the id, the class, the requirement, the short description of a
@@ -106,13 +111,41 @@ patch_rows! {
 /// Returns every rule, the rules of zTensor first.
 pub fn rows() -> impl Iterator<Item = &'static Row> {
     let listed = Difference::ALL.iter().map(|difference| difference.row());
-    let of_callers = listed.chain(POLICY_ROWS.iter().chain(PATCH_ROWS).copied());
+    let of_callers = listed
+        .chain(stores::ROWS.iter().chain(POLICY_ROWS).chain(PATCH_ROWS).copied());
     rules::rows().chain(zten::formats::rules::rows()).chain([&PROGRAM]).chain(of_callers)
 }
 
 /// Returns the rule whose id is `id`.
 pub fn find(id: &str) -> Option<&'static Row> {
     rows().find(|row| row.id() == id)
+}
+
+/// Returns where `row` comes from: clauses of a specification, or the reason for the rule, with the kind of source in front.
+pub fn origin(row: &Row) -> String {
+    match row.source() {
+        Source::Spec(clause) => format!("specification: {clause}"),
+        Source::Implied(why) => format!("implied: {why}"),
+        Source::Policy(why) if is_of_caller(row) => format!("policy of the caller: {why}"),
+        Source::Policy(why) => format!("policy of this reader: {why}"),
+        Source::Fault(issues) => format!("published fault of a reader: {issues}"),
+        other => other.clause().to_owned(),
+    }
+}
+
+/// Returns whether a rule is checked only if the caller asks for it, with a list of digests or a policy.
+fn is_of_caller(row: &Row) -> bool {
+    row.id().starts_with("list-") || row.id().starts_with("policy-")
+}
+
+/// Returns a text that names the classes of plain values that pickles may import, and says how an unknown class can be read. It
+/// belongs to the rule `torch-global`.
+pub fn classes_in_pickles() -> String {
+    let names: Vec<_> = zten::formats::classes_in_pickles().collect();
+    format!(
+        "What PyTorch imports with `weights_only=True`, and with the arguments of their own pickles alone: {}. `--tolerate torch-global` reads the tensors of a checkpoint with other classes, without importing anything; `allow-globals` in a policy accepts the classes that it names.",
+        names.join(", ")
+    )
 }
 
 /// Ids of rules that earlier versions had. A policy may name them, because a policy is written once and used with many

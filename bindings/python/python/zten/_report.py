@@ -45,7 +45,7 @@ class Summary:
     dtypes: list[TypeTotals]
     """The totals of each dtype, the largest first."""
     text: str
-    """The totals as text: ``"6,400 parameters: 25.6 kB of f32"``."""
+    """The totals as text: ``"6,400 parameters: 25.0 KiB of f32"``."""
 
     def __str__(self) -> str:
         return self.text

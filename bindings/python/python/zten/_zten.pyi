@@ -37,6 +37,7 @@ class _Note(TypedDict):
     more: int
     message: str
     advice: str | None
+    page: str | None
 
 class _Found(TypedDict):
     verdict: str
@@ -50,6 +51,7 @@ class _Found(TypedDict):
     shard: str | None
     message: str
     advice: str | None
+    page: str | None
     notes: list[_Note]
 
 def check(file: Any, strictness: _Strictness, manifest_only: bool) -> _Found: ...
@@ -64,6 +66,14 @@ def convert(
     form: _Form,
     zstd: int | None,
 ) -> int: ...
+def diff(
+    old: Reader,
+    new: Reader,
+    patterns: list[str] | None,
+    # The relative and the absolute difference that is accepted.
+    tolerance: tuple[float | None, float | None],
+    # The JSON document, the totals as text, and the changes of changed and renamed tensors as text, by their new names.
+) -> tuple[str, str, list[tuple[str, str]]]: ...
 def written_format(path: str | os.PathLike[str] | None, format: str | None) -> str: ...
 def shown(path: str | os.PathLike[str]) -> str: ...
 def size(text: str) -> int: ...
@@ -73,7 +83,12 @@ def packings() -> list[tuple[str, int, str, int]]: ...
 @final
 class Reader:
     def __init__(
-        self, file: Any, strictness: _Strictness, digests: _Digests | None = None
+        self,
+        file: Any,
+        strictness: _Strictness,
+        digests: _Digests | None = None,
+        # Whether each group of tensors that follows a convention of quantization is one tensor.
+        conventions: bool = False,
     ) -> None: ...
     @property
     def closed(self) -> bool: ...
