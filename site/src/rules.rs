@@ -21,7 +21,7 @@ struct Group {
 }
 
 /// All groups, in the order of the site.
-const GROUPS: [Group; 11] = [
+const GROUPS: [Group; 12] = [
     Group {
         file: "ztensor",
         title: "zTensor",
@@ -64,6 +64,11 @@ const GROUPS: [Group; 11] = [
         file: "callers",
         title: "Policies, lists and folders",
         about: "What zten checks only if the caller asks for it: with a policy, with a list of digests, or in a folder.",
+    },
+    Group {
+        file: "patches",
+        title: "Patches",
+        about: "What every patch between checkpoints does, and what it is applied to. `zten patch` checks these rules.",
     },
 ];
 
@@ -110,7 +115,8 @@ pub(crate) fn pages(examples: &Examples, mentions: &Mentions) -> Result<Pages> {
             text.push_str(&format!("| [`{id}`]({id}/index.md) | {holds}{note} |\n"));
             summary.push_str(&format!("    - [{id}](rules/{id}/index.md)\n"));
             let example = examples.example(id)?;
-            if example.is_none() && !id.starts_with("list-") {
+            // The tests of these write the files that break them.
+            if example.is_none() && !id.starts_with("list-") && *file != "patches" {
                 return Err(format!("no file of the corpus is about the rule {id}").into());
             }
             pages.push((format!("{id}/index"), page(row, example.as_ref(), examples, mentions)));
@@ -131,6 +137,7 @@ fn group(row: &Row) -> &'static str {
         Scope::Other(".npy, .npz" | ".npz" | ".npz, PyTorch") => "numpy",
         Scope::Other("PyTorch") => "pytorch",
         Scope::Other("not read") => "not-read",
+        Scope::Other("patches") => "patches",
         Scope::Other(formats) if formats.starts_with("all, ") => "callers",
         Scope::Other(_) => "all-formats",
         _ if row.id().starts_with("canonical-") => "canonical",
@@ -169,6 +176,9 @@ fn page(row: &Row, example: Option<&Example>, examples: &Examples, mentions: &Me
     });
     match example {
         Some(example) => text.push_str(&section(example, examples.count(id))),
+        None if group(row) == "patches" => {
+            text.push_str("The tests of patches write such files, beside the file that they are applied to.\n");
+        }
         None => text.push_str("No single file of the corpus can: a file breaks this rule only together with a list of digests that the caller gives.\n"),
     }
 

@@ -185,8 +185,12 @@ impl<'m, S: Sink> Maker<'m, S> {
         let is_known = |own: Component<'_>| {
             matches!(own.element_type(), ElementType::Plain(_) | ElementType::Logical(_))
         };
-        if !tensor.components().all(is_known) {
-            let sentence = "it is added or has another type or shape, and a patch cannot hold elements of an unknown type";
+        // The reader of a patch would not interpret these, and so not verify them.
+        let is_known = tensor.components().all(is_known)
+            && (tensor.layout() != Layout::Unknown
+                || profile(tensor).map_err(Failure::New)?.is_some());
+        if !is_known {
+            let sentence = "it is added or changes more than elements, and a patch cannot hold an unknown type or layout";
             return Err(Failure::Inexpressible(Inexpressible::tensor(tensor.name(), sentence)));
         }
         let name = format!("{WHOLE}{}", tensor.name());

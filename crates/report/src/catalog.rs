@@ -111,8 +111,8 @@ patch_rows! {
 /// Returns every rule, the rules of zTensor first.
 pub fn rows() -> impl Iterator<Item = &'static Row> {
     let listed = Difference::ALL.iter().map(|difference| difference.row());
-    let of_callers = listed
-        .chain(stores::ROWS.iter().chain(POLICY_ROWS).chain(PATCH_ROWS).copied());
+    let of_callers =
+        listed.chain(stores::ROWS.iter().chain(POLICY_ROWS).chain(PATCH_ROWS).copied());
     rules::rows().chain(zten::formats::rules::rows()).chain([&PROGRAM]).chain(of_callers)
 }
 
