@@ -196,7 +196,8 @@ fn documents_keep_the_schema() {
             two[1].as_os_str(),
         ]);
         if made.status.success() {
-            add("patch", printed("patch", &["show".as_ref(), &patch]));
+            let show = ["patch".as_ref(), "show".as_ref(), "--json".as_ref(), patch.as_os_str()];
+            add("patch", json_lines(&zten(show).stdout));
         }
     }
     if cfg!(target_os = "linux") {
