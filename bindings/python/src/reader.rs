@@ -46,7 +46,7 @@ impl Reader {
     ///
     /// # Errors
     /// A `ValueError` if the file is closed.
-    fn open(&self) -> PyResult<Arc<Open>> {
+    pub(crate) fn open(&self) -> PyResult<Arc<Open>> {
         let open = self.open.read().unwrap_or_else(PoisonError::into_inner);
         open.clone().ok_or_else(|| PyValueError::new_err("the file is closed"))
     }
@@ -65,7 +65,7 @@ impl Reader {
     }
 
     /// Returns the exception for `error`, which reading the file returned.
-    fn failed(&self, py: Python<'_>, open: &Open, error: Error) -> PyErr {
+    pub(crate) fn failed(&self, py: Python<'_>, open: &Open, error: Error) -> PyErr {
         Failure::reading(open.manifest(), error).at(py, self.path.as_deref())
     }
 }
@@ -73,12 +73,13 @@ impl Reader {
 #[pymethods]
 impl Reader {
     #[new]
-    #[pyo3(signature = (file, strictness, digests=None))]
+    #[pyo3(signature = (file, strictness, digests=None, conventions=false))]
     fn new(
         py: Python<'_>,
         file: &Bound<'_, PyAny>,
         strictness: Strictness,
         digests: Option<GivenList>,
+        conventions: bool,
     ) -> PyResult<Self> {
         let opening = strictness.opening()?;
         let given = Given::from_python(file)?;
@@ -86,6 +87,11 @@ impl Reader {
         let mut open = given.open(py, &opening)?;
         if let Some(digests) = digests {
             open.digests = Some(Enforced::new(py, digests, open.manifest())?);
+        }
+        if conventions {
+            let grouped =
+                interrupt::run(py, open.effort(0), |cancel| open.with_conventions(cancel))?;
+            open = grouped.map_err(|error| Failure::from(error).at(py, path.as_deref()))?;
         }
         Ok(Self { open: RwLock::new(Some(Arc::new(open))), path })
     }
@@ -301,7 +307,8 @@ impl Reader {
         self.work(py, bytes, |open, cancel| content::statistics(open, &ordinals, cancel))
     }
 
-    /// Reads and verifies the whole file, and returns its list of digests: as text, and the components of each object.
+    /// Reads and verifies the whole file, and returns its list of digests: as text, its identity, and the components of
+    /// each object.
     fn hashed(&self, py: Python<'_>) -> PyResult<Hashed> {
         let bytes = stored(self.open()?.manifest());
         self.work(py, bytes, |open, cancel| {

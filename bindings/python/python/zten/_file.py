@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeAlias
 import numpy as np
 
 from . import _html, _types, _zten
-from ._errors import MissingTensor
+from ._errors import MissingTensor, unserved
 from ._paths import Source, is_path, local, open_remote, resolved
 from ._tensor import Tensor
 from ._types import Array
@@ -86,7 +86,7 @@ class File(Mapping[str, Tensor]):
     was opened by its path can be pickled: unpickling opens the path again.
     """
 
-    __slots__ = ("_digests", "_map", "_maps", "_opened", "_reader", "_source", "_strictness", "_verify")
+    __slots__ = ("_conventions", "_digests", "_map", "_maps", "_opened", "_reader", "_source", "_strictness", "_verify")
 
     def __init__(
         self,
@@ -95,6 +95,7 @@ class File(Mapping[str, Tensor]):
         map: bool,
         verify: bool,
         digests: _Digests | None = None,
+        conventions: bool = False,
     ) -> None:
         self._source = local(source)
         self._strictness = how
@@ -102,11 +103,14 @@ class File(Mapping[str, Tensor]):
         # With a list of digests, components are always compared.
         self._verify = verify or digests is not None
         self._digests = digests
+        # Whether tensors of codes and scales that belong together are one tensor.
+        self._conventions = conventions
         self._maps: dict[bool, mmap.mmap | bytes | bytearray] = {}
         # The file of fsspec that was opened for this object, and is closed with it.
         self._opened = open_remote(self._source)
         try:
-            self._reader = Reader(self._source if self._opened is None else self._opened, how, digests)
+            read = self._source if self._opened is None else self._opened
+            self._reader = Reader(read, how, digests, conventions)
         except BaseException:
             if self._opened is not None:
                 self._opened.close()
@@ -161,7 +165,7 @@ class File(Mapping[str, Tensor]):
             raise TypeError("only a file that was opened by its path, or a file of fsspec that was not open yet, can be pickled")
         source = os.fspath(self._source) if self._opened is None else self._source
         map, verify = self._map, self._verify
-        return File, (source, self._strictness, map, verify, self._digests)
+        return File, (source, self._strictness, map, verify, self._digests, self._conventions)
 
     def close(self) -> None:
         """Closes the file. Arrays stay valid, and tensors of the file can no longer be read. A map is released with the last
@@ -216,6 +220,19 @@ class File(Mapping[str, Tensor]):
         from ._report import summary
 
         return summary(self)
+
+    def identity(self) -> str:
+        """Reads and verifies all of the file, and returns the SHA-256 of its list of digests, as ``zten hash --id`` does: the
+        same 64 digits for the same tensors in any format, order and sharding.
+
+        Raises:
+            Invalid, Unsupported, LimitExceeded: the content breaks a rule, or cannot be read.
+        """
+        _, identity, objects = self._reader.hashed()
+        if identity is None:
+            unread = next(name for name, components in objects if any(one[3] is None for one in components))
+            raise unserved("it cannot be read, so the file has no identity", unread, file=self._reader.path)
+        return identity
 
     def _repr_html_(self) -> str:
         """Returns a table of the tensors for notebooks. Names are escaped."""

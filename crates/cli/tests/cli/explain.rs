@@ -9,7 +9,7 @@ use crate::{ended, failed, succeeded_text, zten};
 fn every_rule() {
     for row in rows() {
         let text = succeeded_text(zten(["explain", row.id()]));
-        // Lines are wrapped.
+        // The output is wrapped, so the words are compared without line breaks.
         let words = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
         let text = words(&text);
         assert!(text.starts_with(&format!("{} ", row.id())), "{text}");

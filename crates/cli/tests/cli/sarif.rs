@@ -1,4 +1,4 @@
-//! `zten check --sarif`, whose documents keep the schema of SARIF 2.1.0.
+//! Tests that the documents of `zten check --sarif` conform to the schema of SARIF 2.1.0.
 
 use std::path::PathBuf;
 
@@ -13,7 +13,7 @@ fn schema() -> Schema {
     Schema::at("tests/data/sarif-2.1.0.schema.json")
 }
 
-/// Files of the corpus, each of which breaks a rule; and others.
+/// Returns files of the corpus, each of which breaks a rule, and other files.
 fn files() -> Vec<PathBuf> {
     let mut files: Vec<_> = reject_index().map(|row| row.path).collect();
     files.sort();
@@ -115,7 +115,7 @@ fn regions_are_as_long_as_what_breaks_the_rule() {
     assert!(blob["byteLength"].as_u64().unwrap() > 0, "{blob}");
 }
 
-/// The validator rejects documents that break the schema.
+/// Checks that the validator rejects documents that violate the schema.
 #[test]
 fn the_schema_rejects_what_it_should() {
     let schema = schema();
