@@ -63,7 +63,7 @@ catalog! {
         "the components decode to {} bytes or more together, which exceeds the limit",
         "Raise the limit `decoded-total` if you trust the file.";
     Shards "limit-shards", Policy("each shard takes a file descriptor of the process"), V2,
-        "A file has at most 1,024 shards.",
+        "At most 1,024 shards of a file are opened.",
         "the file lists {} shards, which exceeds the limit", "Raise the limit `shards` if you trust the file.";
     Keys "limit-keys", Policy("finding duplicates in huge maps of tiny keys is the most expensive work that a manifest can require"), All,
         "An interpreted map other than `objects` has at most 4,096 keys.",
