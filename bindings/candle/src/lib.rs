@@ -87,8 +87,9 @@ pub fn var_builder<'a, P: AsRef<Path>>(
 }
 
 impl Weights {
-    /// Opens files of any format that [`zten::formats`] reads. Opens also their shards, which are in the same folder or in
-    /// its subfolder `blobs` (v2 §7.1), and the files that an index of safetensors files names. Does not read tensors.
+    /// Opens files of any format that [`zten::formats`] reads, with their shards, which are in the same folder or in
+    /// its subfolder `blobs` (v2 §7.1), and with the files that an index of safetensors files names. Does not read
+    /// tensors.
     ///
     /// # Errors
     /// A file cannot be read, its manifest or header violates a rule of its format, or two files contain objects with the
