@@ -274,13 +274,12 @@ fn measure(
         [_, Err(error)] => return Err(failed((1, error))),
     };
     let files = files.each_ref().map(Sources::all);
-    let most = old.archive.limits().decoded();
     let one = |object: &mut Object<'_>| {
         let find = [old, new].map(|side| side.archive.manifest().get(object.name));
         let [Some(one), Some(other)] = find else { return Ok(()) };
         let [old, new] = &files;
         let both = [one.read_from(old), other.read_from(new)];
-        object.changes.measure(both, (most, tolerance)).map_err(failed)
+        object.changes.measure(both, tolerance).map_err(failed)
     };
     let is_local = sides.iter().all(|side| side.archive.source().is_local());
     if is_local && threads::count() > 1 {
