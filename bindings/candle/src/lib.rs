@@ -14,8 +14,8 @@
 //! ```
 //!
 //! Opening validates the manifests and headers. A tensor is read, decoded and verified against its digest or checksum, if
-//! it has one, when it is asked for; its elements go from the file straight to where candle keeps them. Blocks of GGUF are
-//! dequantized, or taken as they are by [`Weights::quantized`]. Elements of a type that candle does not have are an
+//! it has one, when it is asked for; its elements go from the file straight to where candle keeps them. Quantized
+//! tensors are dequantized; blocks of GGUF may also be taken as they are by [`Weights::quantized`]. Elements of a type that candle does not have are an
 //! error, and never cast: bools, complex numbers, `u16`, `u64`, `i8`, FP8 but E4M3.
 #![cfg_attr(
     not(test),
@@ -88,16 +88,37 @@ pub fn var_builder<'a, P: AsRef<Path>>(
 
 impl Weights {
     /// Opens files of any format that [`zten::formats`] reads, and looks for their shards, which lie beside them or below
-    /// `blobs` (v2 §7.1), and for the files that an index of safetensors files names. No tensor is read.
+    /// `blobs` (v2 §7.1), and for the files that an index of safetensors files names. No tensor is read, except the shapes of some
+    /// quantized tensors.
+    ///
+    /// Tensors that a program has quantized and stored as several tensors, such as `X_blocks` and `X_scales`, are one tensor `X`, which
+    /// [`load`](Self::load) dequantizes. A model that reads the codes itself opens the file with [`open_plain`](Self::open_plain).
     ///
     /// # Errors
     /// A file cannot be read; its manifest or header breaks a rule of its format; two of the files have an object of one
     /// name.
     pub fn open<P: AsRef<Path>>(paths: &[P], options: &OpenOptions) -> Result<Self> {
+        Self::open_as(paths, options, Archive::with_conventions)
+    }
+
+    /// Opens files as [`open`](Self::open) does, but with the names that the files state: codes and scales are tensors of their own.
+    ///
+    /// # Errors
+    /// The errors of [`open`](Self::open).
+    pub fn open_plain<P: AsRef<Path>>(paths: &[P], options: &OpenOptions) -> Result<Self> {
+        Self::open_as(paths, options, Ok)
+    }
+
+    fn open_as<P: AsRef<Path>>(
+        paths: &[P],
+        options: &OpenOptions,
+        view: impl Fn(Archive) -> zten::Result<Archive>,
+    ) -> Result<Self> {
         let (mut files, mut names) = (Vec::new(), HashMap::new());
         for path in paths {
             let path = path.as_ref();
-            let archive = options.open(path).map_err(|error| Error::wrap(error).with_path(path))?;
+            let archive = options.open(path).and_then(&view);
+            let archive = archive.map_err(|error| Error::wrap(error).with_path(path))?;
             for name in archive.names() {
                 if let Some(other) = names.insert(name.to_owned(), files.len()) {
                     let other = files.get(other).map_or(path, |file: &WeightFile| &file.path);
@@ -115,16 +136,21 @@ impl Weights {
         self.names.keys().map(String::as_str)
     }
 
-    /// A dense tensor as it is in the file, of its own type and shape; blocks of GGUF dequantized, as `f32`.
+    /// A dense tensor as it is in the file, of its own type and shape; a quantized tensor dequantized, as `f32`.
     ///
     /// # Errors
-    /// [`Error::CannotFindTensor`]; an object that is neither dense nor blocks of GGUF; elements of a type that candle does
+    /// [`Error::CannotFindTensor`]; an object that is neither dense nor quantized; elements of a type that candle does
     /// not have; a digest that its bytes do not have, and any other rule on content; a shard that is not there.
     pub fn load(&self, name: &str, device: &Device) -> Result<Tensor> {
         let (file, tensor) = self.find(name)?;
-        let read = || match Blocks::of(&tensor)? {
-            Some(blocks) => blocks.dequantize(device, file.archive.limits().decoded()),
-            None => elements::tensor(&tensor, device),
+        let read = || {
+            // Blocks of another size than their type has are an error.
+            Blocks::of(&tensor)?;
+            if tensor.is_quantized() {
+                quantized::dequantize(&tensor, device, file.archive.limits().decoded())
+            } else {
+                elements::tensor(&tensor, device)
+            }
         };
         read().map_err(|error| file.place(error, name))
     }
