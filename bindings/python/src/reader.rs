@@ -8,6 +8,7 @@ use numpy::PyReadwriteArray1;
 use pyo3::exceptions::{PyIndexError, PyKeyError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyByteArray, PyBytes, PyDict, PyList, PyTuple};
+use zten::conventions::QuantizedForm;
 use zten::element::{ByteOrder, StorageType};
 use zten::error::Misuse;
 use zten::finding::{Finding, Verdict, format_name};
@@ -73,21 +74,33 @@ impl Reader {
 #[pymethods]
 impl Reader {
     #[new]
-    #[pyo3(signature = (file, strictness, digests=None))]
+    #[pyo3(signature = (file, strictness, digests=None, conventions=false))]
     fn new(
         py: Python<'_>,
         file: &Bound<'_, PyAny>,
         strictness: Strictness,
         digests: Option<GivenList>,
+        conventions: bool,
     ) -> PyResult<Self> {
         let opening = strictness.opening()?;
         let given = Given::from_python(file)?;
         let path = given.path();
         let mut open = given.open(py, &opening)?;
+        let reader = |open| Self { open: RwLock::new(Some(Arc::new(open))), path };
+        if conventions {
+            let groups = interrupt::run(py, open.effort(0), |cancel| open.find_groups(cancel))?;
+            open = match groups {
+                Ok(groups) => open.with_groups(groups),
+                Err(error) => {
+                    let failure = Failure::reading(open.manifest(), error);
+                    return Err(failure.at(py, reader(open).path.as_deref()));
+                }
+            };
+        }
         if let Some(digests) = digests {
             open.digests = Some(Enforced::new(py, digests, open.manifest())?);
         }
-        Ok(Self { open: RwLock::new(Some(Arc::new(open))), path })
+        Ok(reader(open))
     }
 
     fn close(&self) {
@@ -485,9 +498,22 @@ impl Reader {
         })
     }
 
-    /// Returns the parameters of a quantized object: the bits, group size and packing of a `quantized_group`; the axis and
-    /// block size of a `zt.mx/1`; the ggml type and the elements and bytes of a block of GGUF. Returns `None` for any other
-    /// object.
+    /// Returns the name of the form of object `ordinal`, a group of tensors that follow a convention of quantization: `MXFP4 [32]`.
+    /// Returns `None` for any other object.
+    fn form(&self, ordinal: u32) -> PyResult<Option<String>> {
+        let open = self.open()?;
+        Ok(QuantizedForm::of(&object(&open, ordinal)?).map(|form| form.to_string()))
+    }
+
+    /// Returns whether the tensors of the file include groups that are one quantized tensor each.
+    fn has_groups(&self, py: Python<'_>) -> PyResult<bool> {
+        let groups = self.work(py, 0, |open, cancel| open.find_groups(cancel))?;
+        Ok(!groups.is_empty())
+    }
+
+    /// Returns the parameters of a quantized object: the convention, bits and group size of a group of tensors; the bits, group size
+    /// and packing of a `quantized_group`; the bits, group size and axis of a `zt.quant_group/1`; the axis and block size of a
+    /// `zt.mx/1`; the ggml type and the elements and bytes of a block of GGUF. Returns `None` for any other object.
     fn quantization<'py>(
         &self,
         py: Python<'py>,
@@ -509,7 +535,19 @@ impl Reader {
                 facts.set_item("axis", mx.axis())?;
                 facts.set_item("block_size", mx.block_size())?;
             }
+            Layout::QuantGroup => {
+                let group = object.quant_group().map_err(|error| self.failed(py, &open, error))?;
+                facts.set_item("bits", group.bits)?;
+                facts.set_item("group_size", group.group_size)?;
+                facts.set_item("axis", group.axis)?;
+            }
             _ => {
+                if let Some(form) = QuantizedForm::of(&object) {
+                    facts.set_item("convention", form.convention.title())?;
+                    facts.set_item("bits", form.bits)?;
+                    facts.set_item("group_size", form.group_size)?;
+                    return Ok(Some(facts));
+                }
                 let Some(block) = Block::of_layout(&object) else { return Ok(None) };
                 facts.set_item("ggml_type", block.name)?;
                 facts.set_item("block_elements", block.elements)?;

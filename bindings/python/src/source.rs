@@ -13,10 +13,11 @@ use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::PyBytes;
+use zten::conventions::Groups;
 use zten::finding::Finding;
 use zten::formats::{Begun, Part, Recognition};
 use zten::network::{is_remote, shown};
-use zten::shards::{IS_LINK, LINKED, Runs, Sibling, Want};
+use zten::shards::{Files, IS_LINK, LINKED, Runs, Sibling, Want};
 use zten::{Archive, Component, Error, Manifest, ReadAt, Tensor, error::Misuse};
 
 use crate::digests::Enforced;
@@ -243,6 +244,24 @@ impl Open {
                 Ok(Self { archive, shards, digests: None })
             }
         }
+    }
+
+    /// Finds the groups of tensors that are one quantized tensor each. The shapes of some groups are the content of small tensors, which
+    /// may be in sibling files. These are not fetched from a remote file, because they lie between the other tensors.
+    ///
+    /// # Errors
+    /// The errors of [`Archive::find_groups`]; a sibling file cannot be read.
+    pub(crate) fn find_groups(&self, cancel: &Cancel) -> Result<Groups, Error> {
+        if !self.archive.needs_content_for_groups() || self.is_remote() {
+            return self.archive.find_groups(None);
+        }
+        let (root, shards) = (self.root(cancel), self.all_shards(cancel)?);
+        self.archive.find_groups(Some(&Files { root: &root, shards: &shards }))
+    }
+
+    /// Makes each of `groups`, which were found in this file, one tensor.
+    pub(crate) fn with_groups(self, groups: Groups) -> Self {
+        Self { archive: self.archive.with_groups(groups), ..self }
     }
 
     /// Returns the manifest of the file.

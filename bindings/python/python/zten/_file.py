@@ -86,7 +86,7 @@ class File(Mapping[str, Tensor]):
     was opened by its path can be pickled: unpickling opens the path again.
     """
 
-    __slots__ = ("_digests", "_map", "_maps", "_opened", "_reader", "_source", "_strictness", "_verify")
+    __slots__ = ("_conventions", "_digests", "_map", "_maps", "_opened", "_reader", "_source", "_strictness", "_verify")
 
     def __init__(
         self,
@@ -95,6 +95,7 @@ class File(Mapping[str, Tensor]):
         map: bool,
         verify: bool,
         digests: _Digests | None = None,
+        conventions: bool = False,
     ) -> None:
         self._source = local(source)
         self._strictness = how
@@ -102,11 +103,12 @@ class File(Mapping[str, Tensor]):
         # With a list of digests, components are always compared.
         self._verify = verify or digests is not None
         self._digests = digests
+        self._conventions = conventions
         self._maps: dict[bool, mmap.mmap | bytes | bytearray] = {}
         # The file of fsspec that was opened for this object, and is closed with it.
         self._opened = open_remote(self._source)
         try:
-            self._reader = Reader(self._source if self._opened is None else self._opened, how, digests)
+            self._reader = Reader(self._source if self._opened is None else self._opened, how, digests, conventions)
         except BaseException:
             if self._opened is not None:
                 self._opened.close()
@@ -161,7 +163,7 @@ class File(Mapping[str, Tensor]):
             raise TypeError("only a file that was opened by its path, or a file of fsspec that was not open yet, can be pickled")
         source = os.fspath(self._source) if self._opened is None else self._source
         map, verify = self._map, self._verify
-        return File, (source, self._strictness, map, verify, self._digests)
+        return File, (source, self._strictness, map, verify, self._digests, self._conventions)
 
     def close(self) -> None:
         """Closes the file. Arrays stay valid, and tensors of the file can no longer be read. A map is released with the last
@@ -282,6 +284,7 @@ def open(
     canonical: bool = False,
     shards: bool = True,
     digests: Digests | None = None,
+    conventions: bool | None = None,
 ) -> File:
     """Opens a file of any format that zten reads: zTensor of the generations 0.1, 1.1, 1.2 and 2, safetensors, an index of
     several safetensors files in the same folder (``*.index.json``), GGUF, ``.npy``, ``.npz``, or a checkpoint of PyTorch, whose
@@ -289,7 +292,7 @@ def open(
     and objects have no name.
 
     All rules about the manifest or header are validated: names, dtypes, shapes, sizes, and that each blob is within the file.
-    No data is read before a tensor is.
+    No data is read before a tensor is, except the shapes of some quantized tensors: see ``conventions``.
 
     Args:
         source: a path of a file, or of a folder with one model, which may begin with ``~`` or ``file://``; a URL that begins
@@ -313,11 +316,19 @@ def open(
             a part of a tensor, or a view of a map, is returned, the whole tensor is read and compared once. :class:`Invalid`
             has the tensor and the rule ``list-changed``, or ``list-added`` for a tensor that is not in the list.
             :meth:`File.verify` also finds tensors that are missing in the file (``list-missing``).
+        conventions: show tensors that a program has quantized and stored as several tensors, such as ``X_blocks`` and ``X_scales``,
+            as one tensor ``X`` with these components, whose :meth:`Tensor.dequantize` returns the values (``docs/quantized.md``).
+            A few conventions store the shape as a small tensor, which is read at once, except from a remote file. With False the
+            file has the tensors that its header names. This is also what a list of ``digests`` names, so that the default is True
+            without ``digests``, and False with them.
 
     Raises:
         Invalid, Unsupported, LimitExceeded: the manifest or header breaks a rule, or cannot be read.
         OSError: the file cannot be read.
-        ValueError: ``digests`` is not a list of digests.
+        ValueError: ``digests`` is not a list of digests, or is given with ``conventions=True``.
     """
+    if conventions and digests is not None:
+        raise ValueError("a list of digests names the tensors that the file stores: open it with conventions=False")
+    conventions = digests is None if conventions is None else conventions
     how = strictness(limits, tolerate, canonical, shards)
-    return File(source, how, map, verify, listed(digests))
+    return File(source, how, map, verify, listed(digests), conventions)
