@@ -6,7 +6,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let archive = zten::open(path)?;
     let quantized = archive.tensor(name)?.quantized()?;
     let (inputs, outputs) = (quantized.inputs(), quantized.outputs());
-    // A small file can claim any shape, so bound the memory before you allocate it.
+    // A small file can declare any shape, so the example bounds the memory before it allocates.
     let count = inputs.checked_mul(outputs).filter(|count| *count <= 1 << 28);
     let mut weights = vec![0.0; usize::try_from(count.ok_or("too many weights")?)?];
     quantized.dequantize(&mut weights)?;

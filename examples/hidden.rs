@@ -3,12 +3,12 @@
 use regex_syntax::hir::{Class, HirKind};
 use regex_syntax::parse;
 
-/// The version of Unicode that `regex-syntax` knows, as its tables say.
+/// The version of Unicode in the tables of `regex-syntax`.
 const UNICODE_VERSION: &str = "16.0.0";
 
-/// The set of hidden characters. `Other` is control, format, surrogate, private and not assigned. The last are
-/// blank without a property that says so: the braille blank, the null notehead, the full and half blanks of
-/// hieroglyphs, and the filler of Khitan.
+/// The set of hidden characters. `Other` contains control, format, surrogate, private-use and unassigned characters. The
+/// characters at the end are blank, but have no property that says so: the braille blank, the null notehead, the full and
+/// half blanks of hieroglyphs, and the filler of Khitan.
 const HIDDEN: &str = r"[\p{Default_Ignorable_Code_Point}\p{Other}\p{Separator}\p{White_Space}\u{2800}\u{1D159}\u{13441}\u{13442}\u{16FE4}--\x20]";
 
 /// Planes that have a table: all of the rest is hidden.

@@ -21,7 +21,7 @@ fn validate(file: Vec<u8>) -> Result<usize, Error> {
 
 /// Returns the HTTP status for `error`: 4xx if the file is the cause, 5xx if the server is.
 fn status(error: &Error) -> u16 {
-    // Without a wildcard, so that a new kind of error does not compile until it has a status.
+    // The match has no wildcard, so that a new kind of error does not compile until it has a status.
     match error.kind() {
         ErrorKind::Invalid(_) => 422,     // Unprocessable Content
         ErrorKind::Unsupported(_) => 415, // Unsupported Media Type

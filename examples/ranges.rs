@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use zten::{Error, Limits, OpenOptions, ReadAt};
 
-/// A file whose ranges are requested, and the number of requests so far.
+/// A file that is read by requests for ranges, and the number of requests so far.
 struct Remote {
     file: File,
     requests: AtomicU64,
@@ -25,7 +25,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let [path, name] = arguments.as_slice() else { return Err("FILE NAME".into()) };
     let (file, requests) = (File::open(path)?, AtomicU64::new(0));
     let length = file.metadata()?.len();
-    // A file can claim a manifest as long as the limit, and memory for the manifest is allocated. So lower the limit.
+    // A file can declare a manifest as long as the limit, and memory for the manifest is allocated, so the example lowers
+    // the limit.
     let options = OpenOptions::default().limits(Limits::default().with_manifest(64 << 20));
     // Opening a zTensor file makes three requests: its first 8 bytes, its footer and its manifest. For asynchronous requests,
     // `zten::open::Opening` returns the ranges to fetch.

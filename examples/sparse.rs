@@ -14,7 +14,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         }
         return Ok(());
     }
-    // All indices are checked here, once: nothing below can be out of range.
+    // All indices are checked here, so no access below can be out of range.
     let matrix = tensor.csr()?;
     let vector = vec![1.0; usize::try_from(matrix.columns())?];
     for row in matrix.by_row::<f32>()? {

@@ -11,7 +11,7 @@ fn list(path: &std::path::Path) -> Result<(), Error> {
     let archive = zten::open(path)?;
     let verified = archive.verify()?;
     for tensor in &archive {
-        // A name is any UTF-8. `{:?}` escapes control characters, which could control the terminal.
+        // A name may contain any characters. `{:?}` escapes control characters, which could otherwise control the terminal.
         println!("{:?} {} {} {:?}", tensor.name(), tensor.layout(), tensor.dtype(), tensor.shape());
         for component in tensor.components() {
             println!(

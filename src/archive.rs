@@ -99,8 +99,8 @@ impl<B: AsRef<[u8]>> ReadAt for InMemory<B> {
     }
 }
 
-/// The source of a file. It gives [`Manifest`] the bytes from which names and attributes are borrowed: the whole file if the
-/// source has the file in memory, the header if the source has only the header in memory, and otherwise an empty slice.
+/// The source of an archive, and the part of the file that names and attributes are borrowed from: the whole file if the
+/// source has it in memory, only the header if the source has only that in memory, and otherwise nothing.
 struct Held<S> {
     source: S,
     length: u64,
@@ -122,7 +122,7 @@ impl<S: ReadAt> AsRef<[u8]> for Held<S> {
     }
 }
 
-/// Returns the bytes of `range`, if `source` lends them.
+/// Returns the bytes of `range` without a copy, or `None` if `source` does not have them in memory.
 #[inline]
 fn lent<'s>(source: &'s impl ReadAt, range: &Range<u64>) -> Option<&'s [u8]> {
     let length = range.end.saturating_sub(range.start);
@@ -162,7 +162,7 @@ pub(crate) fn read_frame(
     Ok(Frame::read(container, &footer, range, limits)?)
 }
 
-/// Reads the `range` of `source` into new memory.
+/// Reads `range` of `source` into a new buffer. The caller has checked the length of the range against the limits.
 fn fetch(source: &dyn ReadAt, range: Range<u64>) -> Result<Vec<u8>, Error> {
     let mut bytes = Vec::new();
     source.append_range(range, &mut bytes)?;
@@ -180,7 +180,8 @@ where
 }
 
 impl<S: ReadAt> Archive<S> {
-    /// Opens the zTensor file whose manifest lies where `frame` says. The manifest of an immutable source is not copied.
+    /// Opens the zTensor file whose manifest lies at the range in `frame`. If the source is immutable memory, the manifest
+    /// is borrowed and not copied.
     pub(crate) fn of_frame(frame: &Frame, source: S, options: &OpenOptions) -> Result<Self, Error> {
         let (range, length) = (&frame.manifest, frame.file_len());
         let section = usize::try_from(range.start).ok().zip(usize::try_from(range.end).ok());
@@ -231,7 +232,8 @@ impl<S> Archive<S> {
         self.manifest.add_copies(copies, findings)
     }
 
-    /// Creates an empty builder for another index of the same file, with the same sibling files.
+    /// Creates an empty builder for a second index of this file, which may name the same sibling files. It is used when the
+    /// header alone does not decide what the file holds.
     #[cfg(all(feature = "detect", feature = "dequantize"))]
     pub(crate) fn builder_of_same<'o>(
         &self,
@@ -289,7 +291,7 @@ impl<S> Archive<S> {
         self.manifest.len()
     }
 
-    /// Returns whether there are no tensors.
+    /// Returns whether the file has no tensors.
     pub fn is_empty(&self) -> bool {
         self.manifest.is_empty()
     }
@@ -311,7 +313,7 @@ impl<S: ReadAt> Archive<S> {
         &self.manifest
     }
 
-    /// Returns the manifest with this archive as the source of its content.
+    /// Returns the manifest, with this archive as the source from which its components are read.
     #[inline]
     fn parts(&self) -> ManifestRef<'_> {
         self.manifest.parts().with_source(self)

@@ -27,14 +27,14 @@ use crate::rules::{Limit, Rule};
 /// The rest of the manifest, from the next item on.
 pub(crate) type Input<'m> = &'m [u8];
 
-/// The result of a parser: the rest of the input after the item, and the item.
+/// The result of a parser: the input after the item, and what was read.
 pub(crate) type Parsed<'m, O> = IResult<Input<'m>, O, Fault>;
 
 /// The result of a check within a parser. Its error type is that of the parser, because converting errors at each call
 /// was a large part of the code.
 pub(crate) type Checked<O> = Result<O, nom::Err<Fault>>;
 
-/// A place in the manifest, as the number of bytes from there to its end.
+/// A position in the manifest, as the number of bytes from there to its end.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct BytesLeft(u32);
 
@@ -47,19 +47,19 @@ impl BytesLeft {
         Self(len_u32(input.len()))
     }
 
-    /// Returns the number of bytes from the place to the end of the manifest.
+    /// Returns the number of bytes from this position to the end of the manifest.
     #[inline]
     pub(crate) fn get(self) -> u32 {
         self.0
     }
 }
 
-/// An error at a place in the manifest.
+/// An error at a position in the manifest.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Fault {
     pub(crate) kind: ErrorKind,
     pub(crate) bytes_left: BytesLeft,
-    /// The number that was found, for the sentence of the rule.
+    /// The number that was found, which the message of the rule shows.
     pub(crate) found: u64,
 }
 
@@ -76,7 +76,7 @@ impl Fault {
         Self { kind: kind.into(), bytes_left, found }
     }
 
-    /// Creates the fault of an invariant of this library that does not hold at `at`.
+    /// Creates the error, at `at`, of an invariant of this library that does not hold.
     #[cold]
     pub(crate) fn internal(at: Input<'_>) -> Self {
         Self::new(ErrorKind::Internal, BytesLeft::of(at))
@@ -104,8 +104,8 @@ pub(crate) fn fault(error: nom::Err<Fault>) -> Fault {
     }
 }
 
-/// Fails with `rule` at `at`. Only creating the fault is not inlined: if the whole result came from a call, it would be
-/// returned in memory, and so would the values that parsers read.
+/// Returns the error of breaking `rule` at `at`. Only creating the fault is not inlined: if the whole result came from a
+/// call, it would be returned in memory, and so would the values that parsers read.
 #[inline]
 pub(crate) fn fail<O>(rule: Rule, at: Input<'_>) -> Parsed<'_, O> {
     Err(Fault::new(rule, BytesLeft::of(at)).into())
@@ -114,7 +114,7 @@ pub(crate) fn fail<O>(rule: Rule, at: Input<'_>) -> Parsed<'_, O> {
 /// The byte of the item `null`.
 pub(crate) const NULL: u8 = 0xf6;
 
-/// Reads the content of a definite string whose head was at `at`.
+/// Takes the content of a string of definite length from `input`. `at` is the input at the head of the string, for errors.
 #[inline]
 fn content<'m>((at, head): (Input<'m>, Head), input: Input<'m>) -> Parsed<'m, Input<'m>> {
     if head.indefinite() {
@@ -127,27 +127,28 @@ fn content<'m>((at, head): (Input<'m>, Head), input: Input<'m>) -> Parsed<'m, In
     }
 }
 
-/// Reads an unsigned integer of at most 64 bits. Another item breaks `wrong`.
+/// Reads an unsigned integer of at most 64 bits. An item of another type breaks the rule `wrong`.
 #[inline]
 pub(crate) fn uint(wrong: Rule, at: Input<'_>) -> Parsed<'_, u64> {
     read_uint::<false>(wrong, at)
 }
 
-/// Reads an unsigned integer of at most 64 bits, whose head must be the shortest if `SHORTEST`.
+/// Reads an unsigned integer of at most 64 bits. With `SHORTEST`, its head must be the shortest. An item of another type
+/// breaks the rule `wrong`.
 #[inline]
 pub(crate) fn read_uint<const SHORTEST: bool>(wrong: Rule, at: Input<'_>) -> Parsed<'_, u64> {
     let (rest, head) = head_of::<SHORTEST>(major::UINT, wrong, at)?;
     Ok((rest, head.argument))
 }
 
-/// Reads a definite text string. Its bytes have not been checked to be UTF-8.
+/// Reads a text of definite length, without checking that it is UTF-8. An item of another type breaks the rule `wrong`.
 #[inline]
 pub(crate) fn text(wrong: Rule, at: Input<'_>) -> Parsed<'_, Input<'_>> {
     read_text::<false>(wrong, at)
 }
 
-/// Reads a definite text string, whose head must be the shortest if `SHORTEST`. Its bytes have not been checked to be
-/// UTF-8.
+/// Reads a text of definite length, without checking that it is UTF-8. With `SHORTEST`, its head must be the shortest. An
+/// item of another type breaks the rule `wrong`.
 #[inline(always)]
 pub(crate) fn read_text<const SHORTEST: bool>(wrong: Rule, at: Input<'_>) -> Parsed<'_, Input<'_>> {
     let (rest, head) = head_of::<SHORTEST>(major::TEXT, wrong, at)?;
@@ -160,7 +161,7 @@ pub(crate) fn read_text<const SHORTEST: bool>(wrong: Rule, at: Input<'_>) -> Par
 pub(crate) fn is_ascii<const WITHOUT_ZERO: bool>(text: &[u8]) -> bool {
     const HIGH: u128 = u128::from_ne_bytes([0x80; 16]);
     const ONES: u128 = u128::from_ne_bytes([1; 16]);
-    // If no high bit is set, subtracting 1 from each byte sets the high bit of a zero byte.
+    // Subtracting 1 from a byte sets its high bit if the byte is zero. High bits that were set before are rejected anyway.
     let high = |bytes: u128| bytes | if WITHOUT_ZERO { bytes.wrapping_sub(ONES) } else { 0 };
     let of = |chunk: &[u8; 16]| high(u128::from_ne_bytes(*chunk));
     let half = |chunk: &[u8; 8]| u128::from(u64::from_ne_bytes(*chunk));
@@ -186,7 +187,7 @@ pub(crate) fn utf8(at: BytesLeft, content: Input<'_>) -> Checked<&str> {
     core::str::from_utf8(content).map_err(|_| Fault::new(Rule::CborUtf8, at).into())
 }
 
-/// The limit of maps and arrays that may have any number of entries.
+/// The limit for maps and arrays whose number of entries is not limited.
 pub(crate) const UNLIMITED: u32 = u32::MAX;
 
 /// Reads a key of an interpreted map: a definite text, which has not been checked to be UTF-8.
@@ -224,8 +225,8 @@ pub(crate) fn starts<'m, const N: usize>(input: Input<'m>, item: &[u8; N]) -> Op
     (first == item).then_some(rest)
 }
 
-/// Reads a text of at most 7 bytes with the shortest head. Returns the rest, the content, and the content as a word.
-/// Returns `None` for any other item, and near the end of the input.
+/// Reads a text of at most 7 bytes with the shortest head. Returns the input after it, the content, and the head and
+/// content packed into an integer, which compares faster. Returns `None` for any other item, and near the end of the input.
 #[inline]
 pub(crate) fn short_text(at: Input<'_>) -> Option<(Input<'_>, Input<'_>, Word)> {
     const TEXT: u8 = major::TEXT << 5;
@@ -236,7 +237,7 @@ pub(crate) fn short_text(at: Input<'_>) -> Option<(Input<'_>, Input<'_>, Word)> 
     (length < 8).then(|| (rest, content, Word::from_content(word, length)))
 }
 
-/// Returns the bytes of `at` before `rest`, which must be its end.
+/// Returns the bytes between `at` and `rest`, which must be a later position of the same input.
 #[inline]
 pub(crate) fn span<'m>(at: Input<'m>, rest: Input<'_>) -> Result<Input<'m>, Fault> {
     let length = at.len().checked_sub(rest.len());
@@ -256,7 +257,7 @@ pub(crate) mod major {
     pub(crate) const SIMPLE: u8 = 7;
 }
 
-/// The initial byte of a simple value that is in a second byte.
+/// The initial byte of a simple value whose number is in a second byte.
 const SIMPLE: u8 = 0xf8;
 /// The initial byte that ends an indefinite-length item.
 pub(crate) const BREAK: u8 = 0xff;
@@ -278,7 +279,8 @@ impl Head {
     }
 }
 
-/// Returns the shortest head with the given major type and argument: the bytes of an array from the returned index on.
+/// Returns the shortest head of the type `major` with `argument`: the bytes of the returned array from the returned index
+/// on.
 #[inline]
 pub(crate) fn head_bytes(major: u8, argument: u64) -> ([u8; 9], usize) {
     let mut bytes = [0; 9];
@@ -307,7 +309,8 @@ fn width(info: u8) -> (usize, u32) {
     (bytes, 64_u32.wrapping_sub(8 << (info & 3)))
 }
 
-/// Reads an argument that does not fit in the initial byte, or returns `None` if the input ends within the argument.
+/// Reads an argument that takes bytes of its own, as `info` says. Returns the input after it and the argument, or `None` if
+/// the input ends before.
 pub(crate) fn argument(at: Input<'_>, info: u8) -> Option<(Input<'_>, u64)> {
     if let Some(read) = wide(at, info) {
         return Some(read);
@@ -316,15 +319,15 @@ pub(crate) fn argument(at: Input<'_>, info: u8) -> Option<(Input<'_>, u64)> {
     Some((rest, argument.iter().fold(0, |number, byte| number << 8 | u64::from(*byte))))
 }
 
-/// Reads an [`argument`] if the input has as many bytes as the longest head, which is so except at the end of the
-/// manifest.
+/// Reads an argument as [`argument`] does, if the input has at least the 9 bytes of the longest head. Returns `None` near
+/// the end of the manifest.
 #[inline]
 fn wide(at: Input<'_>, info: u8) -> Option<(Input<'_>, u64)> {
     let [_, argument @ ..] = at.first_chunk::<9>()?;
     let (bytes, unused) = width(info);
     let rest = at.get(bytes.wrapping_add(1)..)?;
     if cfg!(target_pointer_width = "32") && info < 27 {
-        // Reversing 8 bytes takes much longer on such machines than reversing 4.
+        // On 32-bit machines, reversing the order of 8 bytes takes much longer than of 4.
         let [a, b, c, d, ..] = *argument;
         let unused = unused.wrapping_sub(32);
         return Some((rest, (u32::from_be_bytes([a, b, c, d]) >> unused).into()));
@@ -356,7 +359,8 @@ pub(crate) fn head(at: Input<'_>) -> Parsed<'_, Head> {
     }
 }
 
-/// Reads a head of the major type `wanted`, which must be the shortest if `SHORTEST`. Any other item breaks `wrong`.
+/// Reads a head of the major type `wanted`. With `SHORTEST`, the head must be the shortest. Any other item breaks the rule
+/// `wrong`.
 #[inline(always)]
 pub(crate) fn head_of<const SHORTEST: bool>(
     wanted: u8,
@@ -364,7 +368,7 @@ pub(crate) fn head_of<const SHORTEST: bool>(
     at: Input<'_>,
 ) -> Parsed<'_, Head> {
     if let Some((initial, rest)) = at.split_first() {
-        // If the type is the wanted one, only the additional information remains of the initial byte.
+        // If the major type is `wanted`, the exclusive or leaves only the additional information.
         let info = initial ^ (wanted << 5);
         if info < 24 {
             return Ok((rest, Head { major: wanted, info, argument: u64::from(info) }));
@@ -383,7 +387,7 @@ pub(crate) fn head_of<const SHORTEST: bool>(
     Ok((rest, head))
 }
 
-/// Returns whether an argument of its own bytes needs as many bytes as `info` says: a smaller argument would fit in the
+/// Returns whether `argument`, which takes the bytes that `info` says, needs that many: a smaller argument would fit in the
 /// initial byte or in half as many bytes. Returns false for indefinite lengths.
 #[inline]
 fn is_shortest(info: u8, argument: u64) -> bool {
@@ -391,7 +395,7 @@ fn is_shortest(info: u8, argument: u64) -> bool {
     if info == 24 { argument >= 24 } else { info < 28 && argument >> (bytes << 2) != 0 }
 }
 
-/// Reads a head as [`head_of`] does, for heads that its fast path does not handle.
+/// Reads a head as [`head_of`] does, in the cases that the fast path there leaves out.
 #[inline(never)]
 fn any_head_of(wanted: u8, wrong: Rule, at: Input<'_>) -> Parsed<'_, Head> {
     match head(at)? {
@@ -402,15 +406,15 @@ fn any_head_of(wanted: u8, wrong: Rule, at: Input<'_>) -> Parsed<'_, Head> {
 
 /// The number of entries that may follow in an open map or array.
 ///
-/// For a definite length it is the number of entries left. For an indefinite length, which ends with a break, it is
-/// negative: below zero by the number of entries that are still allowed, and one.
+/// For a definite length it is the number of entries that are left. For an indefinite length, which ends with a break byte,
+/// it is negative: −1 − the number of entries that are still allowed.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Entries(i64);
 
 impl Entries {
     /// No entries.
     pub(crate) const NONE: Self = Self(0);
-    /// The pieces of an indefinite-length string.
+    /// The count for the chunks of a string of indefinite length, whose number is not limited.
     pub(crate) const CHUNKS: Self = Self(i64::MIN);
 
     #[inline]
@@ -423,7 +427,7 @@ impl Entries {
         Self(!i64::from(limit))
     }
 
-    /// Returns whether the length is definite and no entries are left.
+    /// Returns whether the length is definite and no entry is left.
     #[inline]
     pub(crate) fn are_over(self) -> bool {
         self.0 == 0
@@ -435,13 +439,13 @@ impl Entries {
         self.0 > 0
     }
 
-    /// Returns the entries after one of them. Some must be left.
+    /// Returns the count after one more entry was taken. At least one must be left.
     #[inline]
     pub(crate) fn but_one(self) -> Self {
         Self(self.0.wrapping_sub(1))
     }
 
-    /// Takes one entry, and returns whether there is one.
+    /// Takes one entry from the count. Returns false if the map or array ends at `input`.
     #[inline]
     pub(crate) fn next(&mut self, input: Input<'_>) -> bool {
         if self.0 > 0 {
@@ -456,10 +460,10 @@ impl Entries {
         more
     }
 
-    /// Returns the bytes after the last entry, once [`next`](Self::next) has returned false.
+    /// Returns the input after the map or array, once [`next`](Self::next) has returned false at `input`.
     ///
     /// # Errors
-    /// `limit`, at `at`, if a map or array of indefinite length has more entries than the limit.
+    /// `limit`, at `at`, if a map or array of indefinite length has more entries than allowed.
     #[inline]
     pub(crate) fn end<'m>(
         self,
@@ -476,19 +480,21 @@ impl Entries {
         }
     }
 
-    /// Returns the number of entries, if the head gives it.
+    /// Returns the number of entries that the head declares, or `None` for an indefinite length.
     pub(crate) fn claimed(self) -> Option<u32> {
         u32::try_from(self.0).ok()
     }
 }
 
-/// Returns the smallest size in bytes of an entry of a map or array, and the limit on the number of entries.
+/// Returns the smallest size in bytes of an entry of a map or array of the type `major`, and which limit applies to the
+/// number of entries.
 #[inline]
 fn entry_cost(major: u8) -> (u8, Limit) {
     if major == major::MAP { (2, Limit::Keys) } else { (1, Limit::Rank) }
 }
 
-/// Checks the claimed number of entries, first against the number of bytes left and then against the limit.
+/// Checks the number of entries that the head at `at` declares: first against the number of bytes that are left, so that a
+/// short file cannot declare billions of entries, and then against `limit`.
 pub(crate) fn entries<'m>(
     (at, head): (Input<'m>, Head),
     limit: u32,
@@ -507,31 +513,33 @@ pub(crate) fn entries<'m>(
     }
 }
 
-/// Reads the head of a map of at most `limit` entries.
+/// Reads the head of a map of at most `limit` entries. An item of another type breaks the rule `wrong`.
 #[inline]
 pub(crate) fn map_head(wrong: Rule, limit: u32, at: Input<'_>) -> Parsed<'_, Entries> {
     open::<{ major::MAP }, false>(wrong, limit, at)
 }
 
-/// Reads the head of a map, which must be definite and the shortest.
+/// Reads the head of a map of definite length, which must be the shortest. An item of another type breaks the rule `wrong`.
 #[inline]
 pub(crate) fn strict_map_head(wrong: Rule, at: Input<'_>) -> Parsed<'_, Entries> {
     open::<{ major::MAP }, true>(wrong, UNLIMITED, at)
 }
 
-/// Reads the head of an array of at most `limit` entries.
+/// Reads the head of an array of at most `limit` items. An item of another type breaks the rule `wrong`.
 #[inline]
 pub(crate) fn array_head(wrong: Rule, limit: u32, at: Input<'_>) -> Parsed<'_, Entries> {
     open::<{ major::ARRAY }, false>(wrong, limit, at)
 }
 
-/// Reads the head of an array, which must be definite and the shortest.
+/// Reads the head of an array of definite length, which must be the shortest. An item of another type breaks the rule
+/// `wrong`.
 #[inline]
 pub(crate) fn strict_array_head(wrong: Rule, at: Input<'_>) -> Parsed<'_, Entries> {
     open::<{ major::ARRAY }, true>(wrong, UNLIMITED, at)
 }
 
-/// Opens a map or array.
+/// Reads the head of a map or array (`MAJOR`) of at most `limit` entries. With `SHORTEST`, it must be the shortest head of
+/// a definite length.
 #[inline(always)]
 fn open<const MAJOR: u8, const SHORTEST: bool>(
     wrong: Rule,
@@ -548,7 +556,7 @@ fn open<const MAJOR: u8, const SHORTEST: bool>(
     any_open::<MAJOR, SHORTEST>(wrong, limit, at)
 }
 
-/// Opens a map or array as [`open`] does, if it has no short head or breaks a rule.
+/// Reads a head as [`open`] does, in the cases that the fast path there leaves out.
 #[inline(never)]
 fn any_open<const MAJOR: u8, const SHORTEST: bool>(
     wrong: Rule,
@@ -571,13 +579,13 @@ pub(crate) struct Keys<'m> {
 }
 
 impl<'m> Keys<'m> {
-    /// Starts checking the keys of a map. `first` is the input at the first key.
+    /// Starts checking the keys of a map. `first` is the input at its first key.
     #[inline]
     pub(crate) fn of(first: Input<'m>) -> Self {
         Self { first, last: None, disorder: false, count: 0 }
     }
 
-    /// Notes a key, which may be a duplicate.
+    /// Records `key`, which may be a duplicate of an earlier key.
     #[inline]
     pub(crate) fn note(&mut self, key: &'m [u8]) {
         self.disorder |= self.last.is_some_and(|last| last >= key);
@@ -585,23 +593,27 @@ impl<'m> Keys<'m> {
         self.count();
     }
 
-    /// Counts an entry whose key is known to be no duplicate.
+    /// Counts an entry whose key needs no comparison, because the parser has already checked that it is unique.
     #[inline]
     pub(crate) fn count(&mut self) {
         self.count = self.count.wrapping_add(1);
     }
 
-    /// Fails if a key that was noted is a duplicate.
+    /// Checks that no recorded key is a duplicate.
+    ///
+    /// # Errors
+    /// `duplicate-key`, at the first duplicate.
     #[inline]
     pub(crate) fn finish(&self) -> Checked<()> {
         if self.disorder { unsorted(self.first, self.count) } else { Ok(()) }
     }
 }
 
-/// Fails with the first duplicate key among `count` unsorted entries from `first` on.
+/// Returns an error at the first duplicate among the keys of `count` entries from `first` on, which are not in ascending
+/// order.
 #[inline(never)]
 fn unsorted(first: Input<'_>, count: u32) -> Checked<()> {
-    // Places are counted from the first key.
+    // Positions are counted from the first key, so that they fit in 32 bits.
     let place = |at: Input<'_>| len_u32(first.len().wrapping_sub(at.len()));
     let at = |place| first.get(usize_from_u32(place)..).unwrap_or_default();
     let read = |place| key(at(place)).map_or(Input::default(), |(_, key)| key);
@@ -611,14 +623,14 @@ fn unsorted(first: Input<'_>, count: u32) -> Checked<()> {
         .map_err(|out| Fault::new(out, BytesLeft::of(first)))?;
     match table.duplicate(read) {
         None => Ok(()),
-        // Each key has been read before, so reading it cannot fail.
+        // Each key has been read before, so an error here would be a defect of this library.
         Some(place) if key(at(place)).is_err() => Err(Fault::internal(at(place)).into()),
         Some(place) => Err(disorder(at(place), true).into()),
     }
 }
 
-/// Checks that the text `key`, whose head is at `at`, comes after `last` in deterministic CBOR, and makes it the last
-/// key.
+/// Checks that the text `key`, whose head is at `at`, is greater than `last` in the order of deterministic CBOR, and stores
+/// it in `last`.
 #[inline]
 pub(crate) fn ascend<'m>(last: &mut Input<'m>, at: Input<'m>, key: Input<'m>) -> Checked<()> {
     let order = by_length(last, key);
@@ -629,32 +641,32 @@ pub(crate) fn ascend<'m>(last: &mut Input<'m>, at: Input<'m>, key: Input<'m>) ->
     Ok(())
 }
 
-/// Returns the fault of a key that does not come after the key before it, or that is a duplicate.
+/// Returns the error of a key at `at` that is not greater than the key before it, or is a duplicate of it.
 #[cold]
 fn disorder(at: Input<'_>, is_duplicate: bool) -> Fault {
     let rule = if is_duplicate { Rule::DuplicateKey } else { Rule::KeyOrder };
     Fault::new(rule, BytesLeft::of(at))
 }
 
-/// An entry of a map that is read again.
+/// An entry of a map that has been checked before.
 #[derive(Clone, Copy)]
 pub(crate) struct Entry<'m> {
-    /// The entry and the bytes that follow it.
+    /// The input at the entry.
     pub(crate) at: Input<'m>,
-    /// The key, if it is a definite text. In 2, keys may also be other items.
+    /// The key, or `None` if it is not a text of definite length. Generation 2 allows keys of other types.
     pub(crate) key: Option<Input<'m>>,
     pub(crate) value: Input<'m>,
 }
 
-/// Returns an iterator over the entries of the map at `map`, which is empty if there is no map. An entry is skipped
-/// only when the next is requested, so that bytes after the last returned entry may be malformed.
+/// Returns an iterator over the entries of the map at `map`. It is empty if `map` is not at a map. An entry is skipped only
+/// when the next is requested, so the bytes after the last returned entry may be malformed.
 pub(crate) fn entries_of(map: Input<'_>) -> impl Iterator<Item = Entry<'_>> {
     let opened = map_head(Rule::ObjectType, UNLIMITED, map);
     let (first, entries) = opened.unwrap_or((map, Entries::NONE));
     entries_from(first, entries)
 }
 
-/// Returns an iterator over the entries of a map, from `first` on.
+/// Returns an iterator over `left` entries of a map, whose first entry is at `first`.
 fn entries_from(first: Input<'_>, mut left: Entries) -> impl Iterator<Item = Entry<'_>> {
     let mut next = Some(first);
     let mut value = None;
@@ -673,26 +685,26 @@ fn entries_from(first: Input<'_>, mut left: Entries) -> impl Iterator<Item = Ent
     })
 }
 
-/// Returns the number of keys before `mark` in the map at `at`; 0 if there is no map.
+/// Returns the number of keys before the position `mark` in the map at `at`, or 0 if `at` is not at a map.
 #[cold]
 pub(crate) fn keys_before(at: Input<'_>, mark: BytesLeft) -> u32 {
     len_u32(entries_of(at).take_while(|entry| BytesLeft::of(entry.at) > mark).count())
 }
 
-/// Returns the value of the key `wanted` in the map at `map`, which has been checked.
+/// Returns the input at the value of the key `wanted` in the map at `map`, which has been checked.
 pub(crate) fn find<'m>(map: Input<'m>, wanted: &str) -> Option<Input<'m>> {
     entries_of(map).find(|entry| entry.key == Some(wanted.as_bytes())).map(|entry| entry.value)
 }
 
-/// The key at that place in the map at `map`: what is left after it, and the key. The entries
-/// before it have to be in order, and nothing after it.
+/// Returns key number `place` of the map at `map`, and the input after that key. Only the entries before it must be
+/// well-formed.
 pub(crate) fn nth_key(map: Input<'_>, place: u32) -> Option<(Input<'_>, Input<'_>)> {
     let entry = entries_of(map).nth(usize_from_u32(place))?;
     Some((entry.value, entry.key?))
 }
 
-/// Checks the attributes at `at`, which lie within `open` levels: a map whose keys are distinct texts, and whose values
-/// may be anything. Returns the bytes left after the map. A value of another type breaks `wrong`.
+/// Checks the attributes at `at`: a map with distinct texts as keys and values of any type. `open` levels are open around
+/// it. Returns the input after the map. An item of another type breaks the rule `wrong`.
 pub(crate) fn pass_attributes<'m>(
     limits: &Limits,
     wrong: Rule,
@@ -750,7 +762,8 @@ mod tests {
         }
     }
 
-    /// The fast path reads the same as the slow one would, so only this test shows that it is taken.
+    /// Checks that the fast path takes short texts. Reading gives the same result without it, so no other test would
+    /// notice.
     #[test]
     fn short_texts_are_read_as_words() {
         let (rest, content, word) = short_text(b"\x64datarest").unwrap();

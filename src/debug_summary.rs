@@ -1,8 +1,8 @@
-//! Short `Debug` output: little of a file is shown, however much there is.
+//! Short `Debug` output. Little of a file is shown, however long it is, so that a log line stays short.
 
 use core::fmt;
 
-/// Bytes: how many there are.
+/// Bytes, for debug output that shows only how many there are.
 #[derive(Clone, Copy)]
 pub(crate) struct Bytes<'a>(pub(crate) &'a [u8]);
 
@@ -15,7 +15,7 @@ impl fmt::Debug for Bytes<'_> {
 /// A text for debug output: its first characters, and its size in bytes if it is longer.
 pub(crate) struct Start<'a>(pub(crate) &'a str);
 
-/// Characters of a text, at most.
+/// The largest number of characters that are shown.
 const MOST: usize = 64;
 
 impl fmt::Debug for Start<'_> {

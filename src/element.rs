@@ -100,13 +100,13 @@ impl StorageType {
     /// All storage types.
     pub const ALL: [Self; Self::COUNT] = Self::LIST;
 
-    /// Returns the dtype whose name in zTensor 1.x is `name`, or `None` if there is none.
+    /// Returns the storage type whose name in zTensor 1.x is `name`, or `None` if no type has that name.
     pub(crate) fn from_v1(name: &[u8]) -> Option<Self> {
         Self::ALL.into_iter().find(|storage| storage.names().0.as_bytes() == name)
     }
 
-    /// Returns the same type as [`from_v1`](Self::from_v1) or, if `V2`, [`from_v2`](Self::from_v2). A [`Word`] holds a short name
-    /// as one number, which is faster to compare.
+    /// Returns the storage type whose short name is packed into the integer `name`, which compares faster than a text: the
+    /// type of [`from_v2`](Self::from_v2) if `V2`, and of [`from_v1`](Self::from_v1) otherwise.
     #[inline]
     pub(crate) fn from_word<const V2: bool>(name: Word) -> Option<Self> {
         match_name! { name;
@@ -147,7 +147,7 @@ impl StorageType {
         self.divisor().get()
     }
 
-    /// Returns [`width`](Self::width) as a number to divide by.
+    /// Returns [`width`](Self::width) as a non-zero number, by which division cannot fail.
     #[inline]
     pub(crate) fn divisor(self) -> NonZeroU8 {
         const ONE: NonZeroU8 = NonZeroU8::MIN;

@@ -80,7 +80,7 @@ pub enum Misuse with fn sentence -> &'static str {
 }
 }
 
-/// The system has no memory left. Neither the file nor the call is wrong, except that they may ask for much.
+/// Memory is exhausted. Neither the file nor the call is wrong, although one of them may ask for much.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct OutOfMemory;
 
@@ -219,7 +219,7 @@ pub struct Location {
 }
 
 impl Location {
-    /// The absent ordinal. A manifest has at most 2^30 bytes, so no object or component has this ordinal.
+    /// The value that means "no ordinal". A manifest has at most 2^30 bytes, so no object or component has this ordinal.
     const NONE: u32 = u32::MAX;
 
     pub(crate) const NOWHERE: Self = Self { object: Self::NONE, component: Self::NONE };
@@ -259,7 +259,7 @@ impl fmt::Debug for Location {
     }
 }
 
-/// The number of bits of a byte count that is packed with a type: enough for 256 TiB.
+/// The number of bits for a byte count that is packed with an element type: enough for 256 TiB.
 const BYTES: u32 = 48;
 
 /// An element type packed into 32 bits: a byte 1, the storage type, the logical type plus 1 (0 if there is none), and a
@@ -277,8 +277,8 @@ impl Described {
         Self(u32::from_be_bytes([1, storage.ordinal(), logical, 0]))
     }
 
-    /// Packs the type into the upper 16 bits of `bytes`, because an error has room for one number. A number of more
-    /// than 48 bits is returned without the type.
+    /// Packs the type into the upper 16 bits of `bytes`, because an error has room for one number only. A number of bytes
+    /// that needs more than 48 bits is returned without the type.
     pub(crate) fn beside(self, bytes: u64) -> u64 {
         let [_, storage, logical, _] = self.0.to_be_bytes();
         match bytes >> BYTES {
@@ -299,7 +299,8 @@ impl Described {
         }
     }
 
-    /// Returns the name of the type, and a text that follows the name in a sentence. Returns `None` for the number 0.
+    /// Returns the name of the type, and a text that must follow the name in a sentence. Returns `None` if this value
+    /// stands for no type.
     fn name(self) -> Option<(&'static str, &'static str)> {
         let [1, storage, logical, _] = self.0.to_be_bytes() else { return None };
         let storage = StorageType::LIST.get(usize::from(storage))?;
@@ -328,7 +329,7 @@ impl BareError {
         Self { offset: offset.into(), ..Self::unplaced(kind.into()) }
     }
 
-    /// Creates an error without an offset, because its place lies in decoded content or in no file.
+    /// Creates an error without an offset: it lies in decoded content, or not in a file at all.
     #[cold]
     pub(crate) fn nowhere(kind: impl Into<ErrorKind>) -> Self {
         Self::unplaced(kind.into())
@@ -357,7 +358,8 @@ impl BareError {
         Self::unplaced(ErrorKind::Internal)
     }
 
-    /// Creates an error without a place. Not marked cold, because callers create it before they know that they need it.
+    /// Creates an error without an offset. Not marked `#[cold]`, because callers create it before they know that they need
+    /// it.
     const fn unplaced(kind: ErrorKind) -> Self {
         Self { kind, location: Location::NOWHERE, offset: None, found: 0 }
     }

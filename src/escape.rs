@@ -34,7 +34,8 @@ pub fn is_hidden(c: char) -> bool {
     }
     let [low, high, plane, _] = u32::from(c).to_le_bytes();
     let Some(turns) = hidden::PLANES.get(usize::from(plane)) else {
-        // Private, not assigned, tags or selectors: the table's source is asked in a test.
+        // Planes above these tables hold only private, unassigned, tag and selector characters. A test checks this against
+        // the source of the tables.
         return true;
     };
     let code = u16::from_le_bytes([low, high]);
@@ -56,7 +57,8 @@ fn columns(c: char) -> usize {
     if is_escaped(c) { c.escape_unicode().len() } else { c.width().unwrap_or(1).max(1) }
 }
 
-/// Splits a text into runs of characters without an escape. Each run comes with the escaped character that follows it.
+/// Splits `text` into runs of characters that need no escape. Each run comes with the character after it that needs one, or
+/// with `None` at the end.
 pub(crate) fn runs(text: &str) -> impl Iterator<Item = (&str, Option<char>)> {
     text.split_inclusive(is_escaped).map(|piece| {
         let mut run = piece.chars();
@@ -67,7 +69,7 @@ pub(crate) fn runs(text: &str) -> impl Iterator<Item = (&str, Option<char>)> {
     })
 }
 
-/// A complete name in escaped form, without quotes.
+/// A complete name, displayed in escaped form without quotes.
 #[derive(Clone, Copy, Debug)]
 pub struct Escaped<'a>(pub &'a str);
 
@@ -80,7 +82,7 @@ impl fmt::Display for Escaped<'_> {
     }
 }
 
-/// A complete name between quotes.
+/// A complete name, displayed between quotes.
 #[derive(Clone, Copy, Debug)]
 pub struct Quoted<'a>(pub &'a str);
 
@@ -90,7 +92,7 @@ impl fmt::Display for Quoted<'_> {
     }
 }
 
-/// A complete name, between quotes unless it is plain.
+/// A complete name, displayed between quotes unless it is plain.
 #[derive(Clone, Copy, Debug)]
 pub struct Name<'a>(pub &'a str);
 
@@ -113,7 +115,8 @@ pub fn escape_all(name: &str) -> String {
     Escaped(name).to_string()
 }
 
-/// Returns the two ends of a text that takes more than `limit` columns.
+/// Returns the beginning and the end of `text` that fit into `limit` columns with an ellipsis between them. Returns `None`
+/// if the whole text fits.
 fn ends(text: &str, limit: usize) -> Option<[&str; 2]> {
     if fitting(text.chars(), limit) == text.len() {
         return None;
@@ -124,7 +127,7 @@ fn ends(text: &str, limit: usize) -> Option<[&str; 2]> {
     Some([text.get(..head)?, text.get(tail..)?])
 }
 
-/// Returns the length in bytes of the first characters that fit into `left` columns.
+/// Returns the length in bytes of the leading characters of `chars` that fit into `left` columns.
 fn fitting(chars: impl Iterator<Item = char>, mut left: usize) -> usize {
     let mut bytes = 0_usize;
     for c in chars {
@@ -137,7 +140,7 @@ fn fitting(chars: impl Iterator<Item = char>, mut left: usize) -> usize {
     bytes
 }
 
-/// A name between quotes, whose middle is cut out if the name takes more columns than a limit.
+/// A name, displayed between quotes. Its middle is cut out if it takes more columns than the limit.
 #[derive(Clone, Copy, Debug)]
 struct Within<'a>(&'a str, usize);
 
@@ -150,7 +153,7 @@ impl fmt::Display for Within<'_> {
     }
 }
 
-/// A name between quotes, whose middle is cut out if the name is long: like [`quoted`], but without allocation.
+/// A name, displayed between quotes. Its middle is cut out if the name is long, as [`quoted`] does, but without allocation.
 #[derive(Clone, Copy, Debug)]
 pub struct Short<'a>(pub &'a str);
 
@@ -160,7 +163,7 @@ impl fmt::Display for Short<'_> {
     }
 }
 
-/// Returns a text that is no name, and cuts out its middle if it takes more than `limit` columns.
+/// Returns `text`, which is not a name, with its middle cut out if it takes more than `limit` columns.
 pub fn cut(text: &str, limit: usize) -> String {
     match ends(text, limit) {
         None => escape_all(text),
@@ -192,7 +195,7 @@ impl fmt::Display for Word<'_> {
     }
 }
 
-/// Returns a role for a message.
+/// Returns the role of a component as messages show it.
 pub fn role(role: &str) -> String {
     word(role, COLUMNS)
 }
@@ -277,12 +280,12 @@ mod tests {
     fn long_names_lose_their_middle() {
         assert_eq!(cut("abcdefghij", 10), "abcdefghij");
         assert_eq!(cut("abcdefghijk", 10), "abcde…hijk");
-        // Two columns each, and five for an escape.
+        // Each of these characters takes two columns, and an escape takes five.
         assert_eq!(cut("重重重重重重", 7), "重…重");
         assert_eq!(cut("\0\0\0", 11), "\\u{0}…\\u{0}");
         let accents = "\u{301}".repeat(500);
         assert_eq!(cut(&accents, 80).chars().count(), 80);
-        // No name that is whole looks like one that was cut.
+        // A complete name must never look like a name that was cut.
         assert_eq!(word("abcdefghijk", 10), "\"abcde\"…\"hijk\"");
         assert_eq!(word("abc…ijk", 10), "\"abc…ijk\"");
         let [head, tail] = ["a".repeat(40), "a".repeat(39)];

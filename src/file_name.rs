@@ -13,7 +13,7 @@ use crate::network::without_query;
 pub struct FileName<'n> {
     /// The bytes of the name. A component of a path need not be UTF-8.
     bytes: &'n [u8],
-    /// Whether the name was the end of a URL with a query or fragment.
+    /// Whether the name comes from a URL with a query or fragment.
     has_query: bool,
 }
 
@@ -33,7 +33,7 @@ impl<'n> FileName<'n> {
         self.bytes
     }
 
-    /// Returns whether the name was the end of a URL with a query or fragment.
+    /// Returns whether the name comes from a URL with a query or fragment.
     pub(crate) fn has_query(self) -> bool {
         self.has_query
     }

@@ -437,6 +437,6 @@ pub fn torch_steps(pickle: &[u8]) -> u64 {
     torch::steps(pickle)
 }
 
-/// The most work for each byte of a pickle: see [`torch_steps`].
+/// The largest amount of work for each byte of a pickle: see [`torch_steps`].
 #[doc(hidden)]
 pub const TORCH_STEPS: u64 = 64;

@@ -2,13 +2,13 @@
 //! A strict, zero-copy reader of tensor files, for untrusted input: [zTensor], safetensors, GGUF, `.npy`, `.npz` and
 //! checkpoints of PyTorch; and a writer of all of these but GGUF and PyTorch.
 //!
-//! Give it a file; it gives back typed slices of its bytes, or an error that says which rule was broken, by which
-//! tensor, at which byte. There is no panic, no guess, and no silent zero.
+//! The reader returns typed slices of the bytes of a file, or an error that says which rule the file breaks, in which
+//! tensor and at which byte. It never panics on a file, and never guesses what an invalid file means.
 //!
 //! ```
 //! # #[cfg(feature = "files")] {
-//! let archive = zten::open("corpus/accept/1.2.3/dense_all.zt")?; // every rule that needs no data has been validated
-//! archive.verify()?; // and now those that do: digests, compression, indices
+//! let archive = zten::open("corpus/accept/1.2.3/dense_all.zt")?; // validates every rule that needs no data
+//! archive.verify()?; // validates all data: digests, compression, indices
 //! for tensor in &archive {
 //!     println!("{} {} {:?}", tensor.name(), tensor.dtype(), tensor.shape());
 //! }
@@ -49,15 +49,15 @@
 //!
 //! # What is checked, and when
 //!
-//! | step | what has been shown then | cost |
+//! | step | what is checked | cost |
 //! | --- | --- | --- |
-//! | opening | every rule that the manifest can be validated by: its CBOR to the last byte, names, types, shapes, sizes, where the blobs lie | time and memory in proportion to the manifest, none to the data |
-//! | borrowing: [`as_slice`](Tensor::as_slice), [`view`](Component::view) | that it can be borrowed; bools are validated | none |
+//! | opening | all rules that need no data: the CBOR of the manifest to its last byte, names, types, shapes, sizes, the positions of blobs | time and memory in proportion to the manifest, none to the data |
+//! | borrowing: [`as_slice`](Tensor::as_slice), [`view`](Component::view) | alignment, byte order, and that the elements are not compressed; bools | none |
 //! | a sparse view: [`csr`](Tensor::csr), [`coo`](Tensor::coo) | all indices are in range | time in proportion to the indices |
-//! | decoding: [`to_vec`](Tensor::to_vec), [`read`](Component::read), … | the bytes of that component: compression, decoded size, digest, bools | time in proportion to the data |
+//! | decoding: [`to_vec`](Tensor::to_vec), [`read`](Component::read), … | the bytes of the component: compression, decoded size, digest, bools | time in proportion to the data |
 //! | verifying: [`Archive::verify`], [`verify::check`] | all of the above for every component | time in proportion to the data; 64 KiB, and a zstd window |
 //!
-//! Borrowed bytes have not been held against their digest: verify first a file that comes from elsewhere.
+//! The digest of borrowed bytes has not been compared. Verify a file that you do not trust before you borrow from it.
 //!
 //! # Errors
 //!
@@ -69,14 +69,14 @@
 //!
 //! # Generations
 //!
-//! `ZTEN0001` (0.1) and `ZTEN1000` (1.1, 1.2). Generation 2 is another container,
-//! with a magic of its own. Rules cite the clause that they come from, and
-//! `docs/format.md` describes each clause; [`rules`] is the catalog.
+//! zTensor files begin with `ZTEN0001` (generation 0.1), with `ZTEN1000` (1.1 and 1.2), or with the magic of generation 2,
+//! which is another container. Each rule cites the clause of the specification that it comes from. `docs/format.md`
+//! describes each clause, and [`rules`] is the catalog of rules.
 //!
 //! # Three environments
 //!
-//! * Services: no panic, no allocation out of proportion to the file's bytes, every limit a number
-//!   that can be set ([`Limits`]). The library maps nothing: a map changes under its reader.
+//! * Services: no file can make the library panic, or allocate out of proportion to the bytes of the file, and every limit
+//!   can be set ([`Limits`]). The library maps no file into memory, because the bytes of a map change when the file does.
 //! * `no_std` + `alloc`: without the feature `std`, for every format. A model is read in place from flash;
 //!   [`ReadAt`] reads one that is not in the address space. `embedded/src/layer.rs` can be copied.
 //! * `wasm32-unknown-unknown`, without a C toolchain: [`Opening`](open::Opening) asks for byte ranges, and the caller
@@ -88,7 +88,7 @@
 //! | --- | --- | --- |
 //! | `std` | yes | opening by path; names in errors, advice of rules; `Loader`; writing other formats than zTensor, and JSON |
 //! | `zstd` | yes | compressed components, in safe Rust |
-//! | `zstd-ruzstd` | no | the same by `ruzstd`: slower, takes memory that it does not ask for |
+//! | `zstd-ruzstd` | no | decoding by `ruzstd` instead: slower, and aborts if memory is out |
 //! | `digest` | yes | sha256 and crc32c |
 //! | `write` | yes | writing files ([`mod@write`]), and the canonical form |
 //! | `ztensor`, `safetensors`, `gguf`, `numpy`, `torch` | yes | opening files of these formats; `.npy` and `.npz` files for `numpy`. Without `detect`, every file is taken for a zTensor file, also without `ztensor` |
@@ -100,7 +100,7 @@
 //! | `deflate` | yes, enabled by `numpy` and `torch` | deflated content, which other formats have |
 //! | `ndarray` | no | dense arrays as views of `ndarray` |
 //!
-//! The oldest Rust that builds it is 1.89. Without `std`, `serde_cbor_2` does not compile in a graph where another crate
+//! The library needs Rust 1.89 or later. Without `std`, `serde_cbor_2` does not compile in a graph where another crate
 //! turns on `serde/std`.
 //!
 //! [zTensor]: https://docs.rs/ztensor

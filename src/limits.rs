@@ -5,19 +5,20 @@ use crate::num::enum_all;
 
 /// The fixed numbers of the zTensor formats.
 pub(crate) mod format {
-    /// Every blob starts at a multiple of this: v0.1 §3.2, v1.1 I.2, v1.2 §4.
+    /// The alignment of blobs in bytes before generation 2: v0.1 §3.2, v1.1 I.2, v1.2 §4.
     pub(crate) const ALIGNMENT: u64 = 64;
     /// The alignment of blobs in generation 2: v2 §2.4.
     pub(crate) const ALIGNMENT_V2: u64 = 4096;
     /// The alignment of blobs in canonical files of generation 2: v2 §6.3.
     pub(crate) const CANONICAL_ALIGNMENT_V2: u64 = 65536;
-    /// The longest manifest: v1.1 IV.1 step 4, v1.2 §5 step 4, v2 §3.1; policy for 0.1.
+    /// The largest size of a manifest in bytes: v1.1 IV.1 step 4, v1.2 §5 step 4, v2 §3.1. For 0.1, which has no such rule,
+    /// it is a decision of zten.
     pub(crate) const MANIFEST_CAP: u64 = 1 << 30;
-    /// The deepest nesting that the decoder keeps counters for.
+    /// The largest depth of nesting, for which the decoder has room.
     pub(crate) const DEPTH_CAP: u8 = 64;
-    /// The deepest nesting in generation 2: v2 §3.1.
+    /// The largest depth of nesting in generation 2: v2 §3.1.
     pub(crate) const DEPTH_V2: u8 = 32;
-    /// The nesting of the format itself, which no limit may go below.
+    /// The depth of nesting that the format itself needs. No limit can be set below it.
     pub(crate) const DEPTH_FLOOR: u8 = 6;
     /// The largest size of a chunk of content in bytes.
     pub(crate) const CHUNK_CAP: u32 = 64 << 10;

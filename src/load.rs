@@ -25,15 +25,15 @@ use crate::num::u64_from_usize;
 use crate::read_at::{ReadAt, Source as _};
 use crate::verify::{decoded_total_error, required};
 
-/// Reads whole components of one file into memory on several threads: decoded, little-endian, and
-/// verified, within the limits on a whole file.
+/// A loader that reads whole components of one file into memory on several threads: decoded, little-endian and verified,
+/// within the limits on a whole file.
 ///
-/// A thread that finds no component left to begin decodes frames of one that others have begun, where it has many of at
-/// least 16 KiB and at most 64 MiB that decode to at most 64 times as much: each with a window of its own, and the stored
-/// bytes of its frame.
+/// A thread that finds no component left helps another thread: it decodes frames of a component that the other has begun,
+/// if the component has many frames of 16 KiB to 64 MiB that decode to at most 64 times their size. Each thread then takes the
+/// memory of a zstd window and of the stored bytes of one frame.
 ///
-/// The content that comes back has the digest that the manifest gives, if it gives one. That the
-/// indices of sparse objects are in range is shown by [`Verifier`](crate::verify::Verifier), not here.
+/// Content that has a digest in the manifest has been compared with it. Whether the indices of sparse objects are in range
+/// is not checked here, but by [`Verifier`](crate::verify::Verifier).
 ///
 /// ```
 /// let archive = zten::open("corpus/accept/1.2.3/dense_all.zt")?;
@@ -45,10 +45,10 @@ use crate::verify::{decoded_total_error, required};
 /// ```
 #[derive(Debug)]
 pub struct Loader {
-    /// The number of threads. `None` is the number of processors, which are counted when there is work for
-    /// two: to count them takes longer than to read a small tensor.
+    /// The largest number of threads. If `None`, it is the number of processors, which is asked for only if there is work
+    /// for two threads: asking takes longer than reading a small tensor.
     threads: Option<usize>,
-    /// Bytes that compressed components may still decode to.
+    /// The number of bytes that compressed components may still decode to.
     left: AtomicU64,
     total: u64,
 }
@@ -124,19 +124,21 @@ impl<S: ReadAt> Archive<S> {
     }
 }
 
-/// Bytes for which another thread is worth starting: below them, starting one takes longer than reading.
+/// The number of bytes to read for which another thread is started. Reading fewer bytes takes less time than starting a
+/// thread.
 const WORTHWHILE: u64 = 1 << 20;
 
 impl Loader {
-    /// A loader for a file, with the limits that it was opened with and as many threads as there are processors.
+    /// Creates a loader for the file with `manifest`. It has the limits that the file was opened with, and uses as many
+    /// threads as there are processors.
     pub fn new<B: AsRef<[u8]>>(manifest: &Manifest<B>) -> Self {
         let parts = manifest.parts();
         let total = parts.options().limit().decoded_total(parts.file_len());
         Self { threads: None, left: AtomicU64::new(total), total }
     }
 
-    /// The same, for a file that has shards of so many bytes together, as
-    /// [`Verifier::with_shard_bytes`](crate::verify::Verifier::with_shard_bytes).
+    /// Adds the `bytes` of all shards to the size of the file, on which the limit on decoded bytes depends, as
+    /// [`Verifier::with_shard_bytes`](crate::verify::Verifier::with_shard_bytes) does.
     #[must_use]
     pub fn with_shard_bytes<B: AsRef<[u8]>>(self, manifest: &Manifest<B>, bytes: u64) -> Self {
         let parts = manifest.parts();
@@ -145,20 +147,20 @@ impl Loader {
         Self { left: AtomicU64::new(total), total, ..self }
     }
 
-    /// Returns this loader with at most `threads` threads, the caller's among them. No thread is started that has less
-    /// than 1 MiB to read.
+    /// Returns this loader with at most `threads` threads, including the calling thread. A thread is started only if it has
+    /// 1 MiB or more to read.
     #[must_use]
     pub fn threads(mut self, threads: usize) -> Self {
         self.threads = Some(threads.max(1));
         self
     }
 
-    /// Reads components into memory of their own, which is aligned to 64 bytes. They are returned
-    /// in the order in which they are given.
+    /// Reads `components` into new memory, which is aligned to 64 bytes. Returns the contents in the order of `components`.
     ///
     /// # Errors
-    /// The errors of [`Component::read`]; `limit-decoded-total`; `unsupported-digest` where a digest
-    /// cannot be verified. It is the error of the first component that has one, those that are not supported last.
+    /// The errors of [`Component::read`]; `limit-decoded-total`; `unsupported-digest` if a digest cannot be verified. If
+    /// several components fail, the error is that of the first, except that unsupported features come after all other
+    /// errors.
     pub fn read<'a>(
         &self,
         components: impl IntoIterator<Item = Component<'a>>,
@@ -180,11 +182,12 @@ impl Loader {
         })
     }
 
-    /// Reads components into memory of the caller's: each into bytes that are exactly as long as its decoded content.
+    /// Reads components into buffers of the caller. Each buffer must have the length of the decoded content.
     ///
     /// # Errors
-    /// The errors of [`Component::read_into`]; `limit-decoded-total`; `unsupported-digest` where a digest
-    /// cannot be verified. It is the error of the first component that has one, those that are not supported last.
+    /// The errors of [`Component::read_into`]; `limit-decoded-total`; `unsupported-digest` if a digest cannot be verified.
+    /// If several components fail, the error is that of the first, except that unsupported features come after all other
+    /// errors.
     pub fn read_into<'a>(&self, targets: &mut [(Component<'a>, &mut [u8])]) -> Result<(), Error> {
         let threads = self.worthwhile(targets.iter().map(|(component, _)| *component));
         let read = |(component, buffer): &mut (Component<'a>, &mut [u8]),
@@ -196,7 +199,8 @@ impl Loader {
         run_all(targets.iter_mut(), threads, read).map(drop)
     }
 
-    /// The number of threads for which there is work. Frames of one component are decoded by several.
+    /// Returns the number of threads for which `components` are enough work. Several threads may decode frames of one
+    /// component.
     fn worthwhile<'a>(&self, components: impl Iterator<Item = Component<'a>>) -> usize {
         let own = |component: Component<'a>| {
             component.decoded_length().unwrap_or(0).max(component.extent().length())
@@ -210,7 +214,10 @@ impl Loader {
         useful.min(self.threads.unwrap_or_else(processors))
     }
 
-    /// Charges what a compressed component decodes to.
+    /// Charges the decoded `bytes` of `component`, if it is compressed, to the limit on the whole file.
+    ///
+    /// # Errors
+    /// `limit-decoded-total`.
     fn spend(&self, component: &Component<'_>, bytes: u64) -> Result<(), Error> {
         if !component.encoding().is_compressed() {
             return Ok(());
@@ -223,9 +230,10 @@ impl Loader {
     }
 }
 
-/// Does `work` on each item. Items are handed out in order, so that of all that fail the first
-/// is among those that have been tried. One that is not supported does not keep the others from being tried.
-/// A thread is idle when there are none left.
+/// Calls `work` with each of `items`, on `threads` threads, and returns the outputs in the order of the items. After an
+/// error other than an unsupported feature no further item is begun. Items are handed out in order, so the first item that
+/// fails is always among those that were tried, and the error does not depend on the threads. A thread that finds no item
+/// left adds itself to the budget of idle threads that `work` gets.
 fn run_all<T, O: Send>(
     items: impl Iterator<Item = T> + Send,
     threads: usize,
@@ -243,7 +251,7 @@ fn run_all<T, O: Send>(
     };
     thread::scope(|scope| {
         let more = threads.saturating_sub(1);
-        // Where no thread can be had, those that there are do the work.
+        // If no thread can be started, the threads that run do all of the work.
         let spawn = |_| thread::Builder::new().spawn_scoped(scope, worker).ok();
         let others: Vec<_> = (0..more).map_while(spawn).collect();
         worker();
@@ -260,19 +268,19 @@ fn run_all<T, O: Send>(
     Ok(done.into_iter().map(|(_, output)| output).collect())
 }
 
-/// The items that are left, and what has come of the others.
+/// The items that are left, and the outcomes of the others.
 struct Progress<I, O> {
-    /// None when one has failed, and nothing further on says more about the file.
+    /// The items that are left; `None` after an error that ends the work.
     items: Option<Enumerate<I>>,
-    /// Outputs with the positions of their items.
+    /// The outputs so far, each with the position of its item.
     done: Vec<(usize, O)>,
-    /// True if items further on can say more about the file; the position of the item that failed; its error.
+    /// The error to report: whether it is an unsupported feature, the position of its item, and the error.
     failed: Option<(bool, usize, Error)>,
 }
 
 impl<I, O> Progress<I, O> {
-    /// Keeps the output of the item at that position, or the failure that says more about the file: a final one, or
-    /// else the first.
+    /// Stores the outcome of the item at position `at`. Of several errors, one that is not about an unsupported feature is
+    /// kept, and otherwise the first.
     fn note(&mut self, at: usize, outcome: Result<O, Error>) {
         let kept = outcome.and_then(|output| {
             self.done.try_reserve(1).map_err(|_| OutOfMemory)?;
@@ -290,7 +298,8 @@ impl<I, O> Progress<I, O> {
     }
 }
 
-/// The next item; none when they are over, when one has failed, or when the iterator has panicked.
+/// Takes the next item and its position. Returns `None` if no item is left, after an error that ends the work, or if
+/// another thread has panicked.
 fn next<I: Iterator, O>(progress: &Mutex<Progress<I, O>>) -> Option<(usize, I::Item)> {
     progress.lock().ok()?.items.as_mut()?.next()
 }

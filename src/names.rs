@@ -8,8 +8,8 @@ use std::sync::OnceLock;
 use crate::error::OutOfMemory;
 use crate::num::{halves, sort_by, u64_from_usize, usize_from_u32};
 
-/// A table of texts: each entry has 32 bits of hash in its upper half and the place of the text in its lower half. The
-/// entries are sorted.
+/// A table for finding texts: a sorted list with one entry for each text, which has 32 bits of hash in its upper half and
+/// the position of the text among all texts in its lower half.
 ///
 /// Entries with equal hashes are sorted by their texts, so that an attacker who chooses texts cannot make finding or
 /// sorting them slower than logarithmic.
@@ -17,7 +17,7 @@ use crate::num::{halves, sort_by, u64_from_usize, usize_from_u32};
 pub(crate) struct NameTable(Vec<u64>);
 
 impl NameTable {
-    /// Creates the table of `count` texts. `read` returns the text at a place.
+    /// Creates the table of `count` texts. `read` returns the text at a position.
     pub(crate) fn new<'t>(
         count: usize,
         texts: impl Iterator<Item = (u32, &'t [u8])>,
@@ -43,7 +43,7 @@ impl NameTable {
         Ok(Self(entries))
     }
 
-    /// Returns the first place whose text also is at an earlier place.
+    /// Returns the position of the first text that is equal to an earlier text.
     pub(crate) fn duplicate<'t>(&self, read: impl Fn(u32) -> &'t [u8]) -> Option<u32> {
         let pairs = self.0.iter().zip(self.0.iter().skip(1));
         let alike = pairs.filter(|(a, b)| hash_in(**a) == hash_in(**b));
@@ -51,7 +51,7 @@ impl NameTable {
         equal.map(|(_, second)| place_in(*second)).min()
     }
 
-    /// Returns the place of `text`.
+    /// Returns the position of `text`, or `None` if the table does not have it.
     #[inline]
     pub(crate) fn find<'t>(&self, text: &[u8], read: impl Fn(u32) -> &'t [u8]) -> Option<u32> {
         let Self(entries) = self;
@@ -108,7 +108,7 @@ fn place_in(entry: u64) -> u32 {
     place
 }
 
-/// Compares two entries with the same hash by their texts, and equal texts by their places.
+/// Compares two entries with the same hash by their texts, and entries of equal texts by their positions.
 #[cold]
 #[inline(never)]
 fn by_text<'t>(a: u64, b: u64, read: impl Fn(u32) -> &'t [u8]) -> Ordering {
@@ -339,7 +339,7 @@ mod look_up_tests {
         assert_eq!(Names::hashed(3, read).unwrap().1, None);
     }
 
-    /// The table is created by the first look-up, and only for many names.
+    /// Checks that the table is created by the first look-up, and only for many names.
     #[test]
     fn a_table_is_made_when_it_is_needed() {
         let names: Vec<_> = (100..1000).map(|n| alloc::format!("{n}")).collect();

@@ -12,24 +12,24 @@ pub const fn u64_from_usize(n: usize) -> u64 {
     n as u64
 }
 
-/// A `u32` as `usize`.
+/// Returns `n` as `usize`, which has at least 32 bits on all targets of this crate.
 #[inline]
 #[expect(clippy::as_conversions, reason = "usize has at least 32 bits, asserted above")]
 pub(crate) const fn usize_from_u32(n: u32) -> usize {
     n as usize
 }
 
-/// A length that is known to be below 4 GiB, such as one within a manifest or a block.
+/// Returns `n` as `u32`. `n` is known to be below 4 GiB, such as a length within a manifest or a block.
 ///
-/// A longer one loses its high bits: no code relies on that.
+/// For a larger `n` the high bits are lost. No code relies on that.
 #[inline]
 #[expect(clippy::as_conversions, clippy::cast_possible_truncation, reason = "it says so")]
 pub(crate) fn len_u32(n: usize) -> u32 {
     n as u32
 }
 
-/// A product, wrapped, and whether it overflows. Where that is a call for numbers of 64 bits, small ones are
-/// told by themselves.
+/// Returns the wrapped product of `a` and `b`, and whether it overflows. On 32-bit machines, where a 64-bit overflow check
+/// is a function call, small factors are multiplied without the check.
 #[inline]
 pub(crate) fn product(a: u64, b: u64) -> (u64, bool) {
     if cfg!(target_pointer_width = "64") || (a | b) >> 32 != 0 {
@@ -38,22 +38,22 @@ pub(crate) fn product(a: u64, b: u64) -> (u64, bool) {
     (a.wrapping_mul(b), false)
 }
 
-/// The high and the low half of a number.
+/// Returns the high and the low half of `number`.
 #[inline]
 #[expect(clippy::as_conversions, clippy::cast_possible_truncation, reason = "each is a half")]
 pub(crate) const fn halves(number: u64) -> [u32; 2] {
     [(number >> 32) as u32, number as u32]
 }
 
-/// The quotient, if nothing remains.
+/// Returns the quotient, or `None` if the division leaves a remainder or `divisor` is 0.
 #[inline]
 pub(crate) fn divide_exactly(dividend: u64, divisor: u64) -> Option<u64> {
     let remainder = dividend.checked_rem(divisor)?;
     dividend.checked_div(divisor).filter(|_| remainder == 0)
 }
 
-/// Returns whether a text comes before another by their bytes. Where comparing texts is a loop over bytes, it
-/// is done by words.
+/// Returns whether `one` comes before `other` in the order of bytes. Without `memcmp`, the comparison takes a word at a
+/// time, because a loop over bytes is slower.
 #[inline]
 pub(crate) fn is_before(one: &[u8], other: &[u8]) -> bool {
     if cfg!(target_pointer_width = "64") { one < other } else { is_before_by_words(one, other) }
@@ -65,7 +65,7 @@ fn is_before_by_words(one: &[u8], other: &[u8]) -> bool {
     for (word, other) in words.iter().zip(others) {
         let (word, other) = (u64::from_le_bytes(*word), u64::from_le_bytes(*other));
         if word != other {
-            // The first byte that differs is the lowest.
+            // The words are little-endian, so the first byte that differs is the lowest.
             let alike = (word ^ other).trailing_zeros() & 0x38;
             return word >> alike & 0xff < other >> alike & 0xff;
         }
@@ -74,8 +74,8 @@ fn is_before_by_words(one: &[u8], other: &[u8]) -> bool {
     one.get(alike..) < other.get(alike..)
 }
 
-/// Sorts items; equal ones come in any order. With `--cfg zten_terse` it is done by a heap, which takes longer, and for each
-/// type a tenth of the code of the standard library.
+/// Sorts `items`. Equal items come in any order. With `--cfg zten_terse` a heap sort is used, which is slower, but for each
+/// type takes a tenth of the code of the standard library's sort.
 #[inline]
 pub(crate) fn sort_by<T>(items: &mut [T], mut compare: impl FnMut(&T, &T) -> Ordering) {
     if cfg!(zten_terse) {
@@ -95,7 +95,7 @@ fn sort_by_heap<T>(items: &mut [T], is_less: &mut dyn FnMut(&T, &T) -> bool) {
     }
 }
 
-/// Makes a heap of the items from `root` on, of which all but that are heaps.
+/// Moves the item at `root` down until the items from `root` on form a heap. All items below `root` form heaps already.
 fn sift<T>(heap: &mut [T], mut root: usize, is_less: &mut dyn FnMut(&T, &T) -> bool) {
     loop {
         let left = root.saturating_mul(2).saturating_add(1);
@@ -113,12 +113,12 @@ fn sift<T>(heap: &mut [T], mut root: usize, is_less: &mut dyn FnMut(&T, &T) -> b
     }
 }
 
-/// A text of at most 7 bytes as one number, to be compared in one go.
+/// A text of at most 7 bytes as an integer, so that two texts are compared in one operation.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Word(u64);
 
 impl Word {
-    /// The word of a text.
+    /// Creates the word of `text`.
     pub(crate) const fn new(text: &str) -> Self {
         let mut bytes = [0; 8];
         let [length, ..] = text.len().to_le_bytes();
@@ -131,16 +131,16 @@ impl Word {
         Self::from_content(u64::from_le_bytes(bytes), length)
     }
 
-    /// The word of a text of `length` bytes, at most 7, from its length and its bytes, in order
-    /// from the low byte up; what follows them is left out.
+    /// Creates the word of the text whose first `length` bytes, at most 7, are the low bytes of `bytes`. Higher bytes are
+    /// ignored.
     #[inline]
     pub(crate) const fn from_content(bytes: u64, length: u8) -> Self {
         Self(bytes << (56_u8.wrapping_sub(length.wrapping_mul(8)) & 63))
     }
 }
 
-/// Declares an enum and the list of its variants, from which none can be missing; on request, also what a function says
-/// of each.
+/// Declares an enum, the list of its variants, and optionally a function with a value for each variant. As all come from
+/// one list, no variant can be missing.
 macro_rules! enum_all {
     (
         $(#[$outer:meta])* $vis:vis enum $name:ident with
@@ -172,7 +172,7 @@ macro_rules! enum_all {
             #[allow(dead_code, clippy::allow_attributes, reason = "not all are listed")]
             pub(crate) const LIST: [Self; Self::COUNT] = [$( Self::$variant ),+];
 
-            /// Returns the variant's place in the list.
+            /// Returns the position of the variant in the list.
             #[inline]
             #[allow(dead_code, clippy::allow_attributes, reason = "not all are numbered")]
             #[expect(clippy::as_conversions, reason = "a variant's number is its place")]
@@ -186,7 +186,7 @@ macro_rules! enum_all {
 
 pub(crate) use enum_all;
 
-/// Displays types by a method that gives their name.
+/// Implements `Display` for types that have a method `name`.
 macro_rules! impl_display {
     ($($type:ty: $name:ident;)+) => { $(
         impl core::fmt::Display for $type {
@@ -200,7 +200,7 @@ macro_rules! impl_display {
 
 pub(crate) use impl_display;
 
-/// Looks up the value of a short text in a list of names.
+/// Returns the value for a short text out of a list of names and values.
 macro_rules! match_name {
     ($word:expr; $($name:literal => $value:expr,)+) => {{
         let word = $word;

@@ -67,9 +67,9 @@ impl Fp8 {
 /// The text form of an element.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Style {
-    /// People: `1.0+2.0j`, `NaN`.
+    /// The form for people: `1.0+2.0j`, `NaN`.
     Text,
-    /// Programs: `[1.0,2.0]`, `{"$float":"NaN"}`.
+    /// The form for programs: `[1.0,2.0]`, `{"$float":"NaN"}`.
     Json,
 }
 
@@ -85,7 +85,7 @@ impl Kind {
         Some(match logical {
             LogicalType::Complex64 => Self::Complex(StorageType::F32),
             LogicalType::Complex128 => Self::Complex(StorageType::F64),
-            // Two share a byte.
+            // Two elements share a byte, so no element has bytes of its own.
             LogicalType::F4E2M1 => return None,
             logical => match Fp8::from_logical(logical) {
                 Some(kind) => Self::Fp8(kind),
@@ -94,7 +94,7 @@ impl Kind {
         })
     }
 
-    /// The width of an element in bytes.
+    /// Returns the width of an element in bytes.
     pub fn width(self) -> usize {
         match self {
             Self::Plain(storage) => usize::from(storage.width()),
@@ -103,8 +103,8 @@ impl Kind {
         }
     }
 
-    /// The name of the type in NumPy files. NumPy has no bf16 and FP8 types: bf16 becomes two bytes of void, and FP8 becomes
-    /// unsigned bytes.
+    /// Returns the name of the type in NumPy files. NumPy has no bf16 and FP8 types: bf16 becomes two bytes of void, and
+    /// FP8 becomes unsigned bytes.
     pub fn numpy(self) -> &'static str {
         match self {
             Self::Plain(StorageType::F64) => "<f8",
@@ -411,7 +411,7 @@ mod tests {
         }
     }
 
-    /// Every number of each narrow type is told by its digits, and no fewer would do.
+    /// Checks, for every number of each narrow type, that its digits read back to it, and that fewer digits do not.
     #[test]
     #[expect(clippy::float_cmp, reason = "they are exact")]
     fn own_digits_read_back() {
@@ -420,7 +420,7 @@ mod tests {
             let mut sorted: Vec<f64> = finite.collect();
             sorted.sort_by(f64::total_cmp);
             sorted.dedup();
-            // The numbers beside a decimal one, the nearest first, and whether it is the nearest alone.
+            // The two numbers next to a decimal number, the nearest first, and whether the nearest is unique.
             let nearest = |decimal: f64| {
                 let after = sorted.partition_point(|number| *number < decimal);
                 let nearest = sorted.iter().skip(after.saturating_sub(1)).take(2);

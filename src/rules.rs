@@ -239,7 +239,7 @@ impl Source {
 }
 
 impl Scope {
-    /// Returns the generations as a text.
+    /// Returns the generations, or the other formats, as text.
     pub fn as_str(&self) -> &'static str {
         match self {
             Self::All => "0.1, 1.1, 1.2, 2",

@@ -25,9 +25,9 @@ pub use crate::digest::{Mismatch, Verified};
 pub use crate::error::Rank;
 #[cfg(feature = "digest")]
 pub(crate) use canonical::sha256;
-#[cfg(feature = "std")]
-pub use check::check_on;
 pub use check::{Check, Fault, Observer, Report, check};
+#[cfg(feature = "std")]
+pub use check::{check_in_order, check_on};
 pub(crate) use sparse::Sparse;
 pub use subject::Subject;
 #[cfg(feature = "std")]

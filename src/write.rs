@@ -32,7 +32,7 @@ use crate::error::{BareError, OutOfMemory};
 pub use compress::Level;
 pub use copy::Copier;
 #[doc(hidden)]
-pub use copy::{Change, Conversion, Layouts};
+pub use copy::{Change, Content, Conversion, Layouts};
 pub use declare::{BlobInShard, NewComponent, NewObject, ShardRecord, StoredBlob};
 pub use elements::Part;
 pub use encoded::Encoded;
@@ -46,15 +46,15 @@ pub use sink::IoSink;
 pub use sink::Sink;
 pub use writer::Writer;
 
-/// The order of names of objects, and of roles in an object, in canonical form: shorter ones
-/// first, those of one length by their bytes. RFC 8949 §4.2.1.
+/// Compares two names of objects, or two roles of an object, in the order of the canonical form: shorter ones first, those
+/// of equal length by their bytes. RFC 8949 §4.2.1.
 pub fn canonical_order(a: &str, b: &str) -> Ordering {
     crate::names::by_length(a.as_bytes(), b.as_bytes())
 }
 
-/// Collects items in memory that is asked for.
+/// Collects `items`, and returns an error instead of aborting if memory is out.
 fn collect<T>(items: impl ExactSizeIterator<Item = T>) -> Result<Vec<T>, BareError> {
-    // `len` may panic where a hint contradicts itself.
+    // `len` may panic if the size hints of the iterator contradict each other.
     let (mut all, (count, _)) = (Vec::new(), items.size_hint());
     all.try_reserve_exact(count).map_err(|_| OutOfMemory)?;
     all.extend(items.take(count));

@@ -1,4 +1,4 @@
-//! Writing CBOR: heads with the shortest argument, texts, numbers. RFC 8949 §3, §4.2.1.
+//! Writing CBOR: heads with the shortest argument, texts, numbers (RFC 8949 §3, §4.2.1).
 
 use alloc::vec::Vec;
 
@@ -8,8 +8,8 @@ use crate::debug_summary::Bytes;
 use crate::error::OutOfMemory;
 use crate::num::u64_from_usize;
 
-/// Writes CBOR, such as attributes: items one after another. The items of an array or map follow its head. Their number is
-/// checked where the CBOR is used.
+/// A writer of CBOR items, one after another, for example of attributes. The items of an array or map are added after its
+/// head. Whether their number fits the head is checked when the CBOR is used, not here.
 ///
 /// ```
 /// # fn f() -> Result<(), zten::error::OutOfMemory> {
@@ -34,17 +34,17 @@ impl core::fmt::Debug for Encoder {
 }
 
 impl Encoder {
-    /// The bytes that have been written.
+    /// Returns the bytes that have been written.
     pub fn as_bytes(&self) -> &[u8] {
         &self.0
     }
 
-    /// The bytes that have been written, in memory of their own.
+    /// Returns the bytes that have been written, as a vector.
     pub fn into_bytes(self) -> Vec<u8> {
         self.0
     }
 
-    /// The items that `write` adds.
+    /// Returns an encoder with the items that `write` adds.
     pub(crate) fn with(
         write: impl FnOnce(&mut Self) -> Result<(), OutOfMemory>,
     ) -> Result<Self, OutOfMemory> {
@@ -57,12 +57,12 @@ impl Encoder {
         self.0.len()
     }
 
-    /// Forgets what comes after the first `length` bytes.
+    /// Drops everything after the first `length` bytes.
     pub(crate) fn truncate(&mut self, length: usize) {
         self.0.truncate(length);
     }
 
-    /// Adds items that are CBOR already.
+    /// Adds `items`, bytes that are complete CBOR items, to the end.
     #[inline]
     pub fn raw(&mut self, items: &[u8]) -> Result<(), OutOfMemory> {
         self.0.try_reserve(items.len()).map_err(|_| OutOfMemory)?;
@@ -70,18 +70,19 @@ impl Encoder {
         Ok(())
     }
 
-    /// Reserves memory for exactly `bytes` more bytes.
+    /// Reserves memory for exactly `bytes` further bytes, so that adding them cannot fail.
     pub fn reserve(&mut self, bytes: usize) -> Result<(), OutOfMemory> {
         self.0.try_reserve_exact(bytes).map_err(|_| OutOfMemory)
     }
 
-    /// Adds items that are CBOR already before all others.
+    /// Adds `items`, bytes that are complete CBOR items, at the beginning.
     pub(crate) fn prepend(&mut self, items: &[u8]) -> Result<(), OutOfMemory> {
         self.reserve(items.len())?;
         self.insert(0, items)
     }
 
-    /// Adds a head before what stands from `at` on.
+    /// Inserts a head of the type `major` at the offset `at` of the output, so that the items from there on become its
+    /// content. For items of which the number was not known when they were written.
     pub(super) fn insert_head(
         &mut self,
         at: usize,
@@ -92,7 +93,7 @@ impl Encoder {
         self.insert(at, bytes.get(start..).unwrap_or_default())
     }
 
-    /// Adds items that are CBOR already before what stands from `at` on.
+    /// Inserts `items`, bytes of CBOR, at the offset `at` of the output.
     fn insert(&mut self, at: usize, items: &[u8]) -> Result<(), OutOfMemory> {
         self.raw(items)?;
         if let Some(moved) = self.0.get_mut(at..).filter(|moved| items.len() <= moved.len()) {
@@ -101,14 +102,15 @@ impl Encoder {
         Ok(())
     }
 
-    /// Puts bytes in the place of as many from `at` on; none if there are fewer.
+    /// Overwrites the output from the offset `at` on with `bytes`. Returns `None`, and changes nothing, if the output ends
+    /// before all of them.
     pub(crate) fn overwrite(&mut self, at: usize, bytes: &[u8]) -> Option<()> {
         let over = self.0.get_mut(at..)?.get_mut(..bytes.len())?;
         over.copy_from_slice(bytes);
         Some(())
     }
 
-    /// Adds a head of the major type, the argument in as few bytes as can be.
+    /// Adds a head of the type `major` with its `argument` in the fewest bytes: RFC 8949 §4.2.1.
     #[inline]
     pub(super) fn head(&mut self, major: u8, argument: u64) -> Result<(), OutOfMemory> {
         match u8::try_from(argument) {
@@ -117,10 +119,10 @@ impl Encoder {
         }
     }
 
-    /// Adds a head whose argument does not fit into its first byte.
+    /// Adds a head whose argument takes bytes of its own after the initial byte.
     #[inline(never)]
     fn long_head(&mut self, major: u8, argument: u64) -> Result<(), OutOfMemory> {
-        // In pieces of known sizes, which are copied without a call.
+        // Arrays of a constant size are copied without a call of `memcpy`, unlike a slice of 2 to 9 bytes.
         let initial = major << 5;
         if let Ok(argument) = u8::try_from(argument) {
             self.raw(&[initial | 0x18, argument])
@@ -142,7 +144,7 @@ impl Encoder {
         self.head(major::UINT, number)
     }
 
-    /// Adds the negative integer −1 − `below`.
+    /// Adds the negative integer −1 − `below`, as CBOR stores negative integers.
     pub fn negative(&mut self, below: u64) -> Result<(), OutOfMemory> {
         self.head(major::NEGATIVE, below)
     }
@@ -159,7 +161,7 @@ impl Encoder {
         self.text_of(text.as_bytes())
     }
 
-    /// Adds a text of bytes that are UTF-8.
+    /// Adds a text. `bytes` must be UTF-8; the caller has checked them.
     #[inline]
     pub(crate) fn text_of(&mut self, bytes: &[u8]) -> Result<(), OutOfMemory> {
         self.head(major::TEXT, u64_from_usize(bytes.len()))?;
@@ -171,19 +173,19 @@ impl Encoder {
         self.head(major::ARRAY, items)
     }
 
-    /// Adds the head of a map of `entries` pairs of key and value.
+    /// Adds the head of a map of `entries` entries. Each entry is a key followed by a value.
     pub fn map(&mut self, entries: u64) -> Result<(), OutOfMemory> {
         self.head(major::MAP, entries)
     }
 
-    /// Sets the number of entries, fewer than 24, of a map whose head is at `at` and has been written as that of none.
+    /// Sets the number of entries of a map, at most 23, whose head at the offset `at` was written for an empty map.
     pub(crate) fn count(&mut self, at: usize, entries: u8) {
         if let Some(head) = self.0.get_mut(at) {
             *head |= entries;
         }
     }
 
-    /// Adds a tag, which the item that it stands before is to follow.
+    /// Adds the tag `number`. The next item that is added is its content.
     pub fn tag(&mut self, number: u64) -> Result<(), OutOfMemory> {
         self.head(major::TAG, number)
     }
@@ -198,7 +200,7 @@ impl Encoder {
         self.raw(&[NULL])
     }
 
-    /// Adds any other simple value.
+    /// Adds the simple value `number`: RFC 8949 §3.3.
     pub fn simple(&mut self, number: u8) -> Result<(), OutOfMemory> {
         match number {
             0..24 => self.raw(&[major::SIMPLE << 5 | number]),
@@ -206,7 +208,7 @@ impl Encoder {
         }
     }
 
-    /// Adds a float in the fewest bytes that keep it, and every bit of a NaN.
+    /// Adds a float in the fewest bytes that keep its value, and all bits of a NaN.
     pub fn float(&mut self, value: f64) -> Result<(), OutOfMemory> {
         let (info, bits) = shortest_float(value);
         self.raw(&[major::SIMPLE << 5 | info])?;

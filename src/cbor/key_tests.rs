@@ -1,4 +1,4 @@
-//! Keys that come again, beside comparing all.
+//! Compares the detection of duplicate keys with a test that compares each key with all others.
 
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -8,7 +8,8 @@ use crate::cbor::{BytesLeft, Fault, fault};
 use crate::rules::Rule;
 use fastrand::Rng;
 
-/// Values, and whether they have a reader of their own.
+/// The values of entries, as CBOR, and whether the key of such an entry is one that the parser knows. Known keys are
+/// checked by the parser of their record, so [`Keys`] need not remember them.
 const VALUES: [(&[u8], bool); 6] = [
     (&[0], false),
     (&[0x9f, 0xa1, 0x61, b'a', 0x80, 0xff], false),
@@ -24,7 +25,7 @@ struct Entry {
     is_known: bool,
 }
 
-/// A map with something before it and behind it, and how much is behind its head.
+/// Returns the CBOR of a map of `entries`, with one byte before the map and a text after it.
 fn manifest(entries: &[Entry], is_indefinite: bool) -> Vec<u8> {
     let mut bytes = alloc::vec![0x82];
     if is_indefinite {
@@ -43,7 +44,8 @@ fn manifest(entries: &[Entry], is_indefinite: bool) -> Vec<u8> {
     bytes
 }
 
-/// Reads the map. Returns the outcome, and the position of the first repeated key, found by comparing all.
+/// Reads the map of the entries `known` in `manifest`. Returns what [`Keys`] reports, and the position of the first
+/// duplicate key, found by comparing all keys.
 fn read(manifest: &[u8], known: &[Entry]) -> (Result<(), Fault>, Option<BytesLeft>) {
     let at = &manifest[1..];
     let (mut input, mut entries) = map_head(Rule::ObjectType, UNLIMITED, at).unwrap();
@@ -53,7 +55,7 @@ fn read(manifest: &[u8], known: &[Entry]) -> (Result<(), Fault>, Option<BytesLef
         assert!(entries.next(input));
         let (value, text) = key(input).unwrap();
         let rest = pass(value).unwrap();
-        // Those with a reader of their own do not stand there twice.
+        // Known keys are never duplicates in this test, because the parser of a record finds those.
         if entry.is_known {
             keys.count();
         } else {
@@ -77,7 +79,7 @@ fn the_first_key_that_comes_again_is_found() {
         if cfg!(miri) { &[(9, 20)] } else { &[(9, 2_000), (90, 300), (900, 30), (4_000, 6)] };
     for (most, rounds) in sizes.iter().copied() {
         for round in 0..rounds {
-            // Keys are long enough that a map of thousands has more than 64 KiB.
+            // The keys are so long that maps of thousands of entries are longer than 64 KiB.
             let (count, names) = (rng.usize(..=most), [most * most, most * 50][round % 2] + 1);
             let entries: Vec<Entry> = (0..count)
                 .map(|n| {

@@ -1,4 +1,4 @@
-//! Giving items their one form.
+//! Rewriting items as deterministic CBOR (RFC 8949 §4.2.1), in which each value has exactly one encoding.
 
 use alloc::vec::Vec;
 
@@ -10,20 +10,19 @@ use crate::limits::format::DEPTH_CAP;
 use crate::num::u64_from_usize;
 use crate::rules::Rule;
 
-/// Adds the well-formed item at `at` to `out` in its one form: what is left after it.
+/// Encodes the well-formed item at `at` as deterministic CBOR, and adds it to `out`. Returns the input after the item.
 ///
 /// # Errors
-/// `duplicate-key` at a map in which a key stands twice, for such a map has no such form;
-/// [`OutOfMemory`].
+/// `duplicate-key` at a map with a duplicate key, because deterministic CBOR cannot express it; [`OutOfMemory`].
 pub(crate) fn rewrite<'m>(at: Input<'m>, out: &mut Encoder) -> Result<Input<'m>, Fault> {
     let mut rewriter = Rewriter { out, listed: Vec::new() };
     walk(at, 0, DEPTH_CAP, &mut rewriter).map(|(rest, ())| rest).map_err(fault)
 }
 
-/// Writes each item as it is walked over.
+/// An observer of the walker that writes each visited item as deterministic CBOR.
 struct Rewriter<'o> {
     out: &'o mut Encoder,
-    /// The entries of the open maps.
+    /// The entries of all open maps, the innermost map last.
     listed: Vec<Entry>,
 }
 
@@ -31,13 +30,13 @@ struct Rewriter<'o> {
 #[derive(Clone, Copy, Default)]
 struct Open<'m> {
     at: Input<'m>,
-    /// The offset in the output at which it begins.
+    /// The offset in the output of its head.
     begin: usize,
-    /// The number of entries of maps outside it that are listed.
+    /// The number of entries in `listed` that belong to maps around this one.
     outside: usize,
 }
 
-/// The place in the output of an entry of a map that is being written.
+/// The offsets in the output of an entry of an open map: of its key, of its value, and of its end.
 #[derive(Clone, Copy)]
 struct Entry {
     key: usize,
@@ -67,7 +66,7 @@ impl<'m> Watch<'m> for Rewriter<'_> {
             None => leaf(Item(span(at, rest)?), head.major, self.out),
             Some(own) => {
                 *own = Open { at, begin, outside };
-                // That of indefinite length is written when its items have been counted.
+                // The head of an item of indefinite length is inserted in `end`, when its items have been counted.
                 if head.indefinite() { Ok(()) } else { self.out.head(head.major, head.argument) }
             }
         };
@@ -87,7 +86,7 @@ impl<'m> Watch<'m> for Rewriter<'_> {
     }
 }
 
-/// Writes a number, string or simple value in its one form.
+/// Adds the deterministic encoding of `item`, a number, string or simple value.
 fn leaf(item: Item<'_>, major: u8, out: &mut Encoder) -> Result<(), OutOfMemory> {
     match item.value() {
         Value::Uint(number) | Value::Negative(number) => out.head(major, number),
@@ -98,12 +97,12 @@ fn leaf(item: Item<'_>, major: u8, out: &mut Encoder) -> Result<(), OutOfMemory>
         }
         Value::Float(value) if value.is_nan() => out.float(NAN),
         Value::Float(value) => out.float(value),
-        // Simple values have one form only.
+        // Each simple value has only one encoding.
         _ => out.raw(item.as_bytes()),
     }
 }
 
-/// Puts the entries of a map, the last thing that was written, in order.
+/// Sorts the entries of a map by the bytes of their keys. The entries must be the last bytes of `out`.
 fn sort(entries: &mut [Entry], out: &mut Encoder) -> Result<(), ErrorKind> {
     let key = |entry: &Entry| out.as_bytes().get(entry.key..entry.value);
     if entries.is_sorted_by(|first, second| key(first) < key(second)) {
@@ -118,7 +117,7 @@ fn sort(entries: &mut [Entry], out: &mut Encoder) -> Result<(), ErrorKind> {
     if entries.iter().zip(entries.iter().skip(1)).any(|(a, b)| key(a) == key(b)) {
         return Err(Rule::DuplicateKey.into());
     }
-    // `end` is now where the first entry began.
+    // `end` is now the offset of the first entry.
     let mut sorted = Encoder::default();
     for entry in entries {
         let bytes = out.as_bytes().get(entry.key..entry.end);
@@ -142,7 +141,7 @@ mod tests {
     use super::*;
     use crate::cbor::deterministic;
 
-    /// The one form of an item.
+    /// Returns the deterministic encoding of `item`, and checks that it is accepted as deterministic.
     fn rewritten(item: &[u8]) -> Vec<u8> {
         let mut out = Encoder::default();
         assert!(rewrite(item, &mut out).unwrap().is_empty());
@@ -167,7 +166,7 @@ mod tests {
             (&[0xa2, 1, 2, 3, 4], &[&[0xbf, 3, 4, 1, 2, 0xff], &[0xb8, 2, 1, 2, 3, 4]]),
             // Shorter keys come first.
             (b"\xa3\x61b\x01\x62aa\x02\x80\x03", &[b"\xa3\x80\x03\x62aa\x02\x61b\x01"]),
-            // A map in a map, both out of order, and one as a key.
+            // A map with another map as a value and as a key. All maps are out of order.
             (
                 &[0xa2, 1, 0xa2, 1, 2, 3, 4, 0xa2, 1, 2, 3, 4, 0],
                 &[&[0xbf, 0xa2, 3, 4, 1, 2, 0, 1, 0xbf, 3, 4, 1, 2, 0xff, 0xff]],
@@ -206,10 +205,10 @@ mod tests {
 
     #[test]
     fn a_fault_is_where_the_form_is_left() {
-        // [1, {"b": 1, "a": 2}]: the key `a`, 3 bytes before the end.
+        // [1, {"b": 1, "a": 2}]: the key `a` is out of order, 3 bytes before the end.
         let fault = deterministic(b"\x82\x01\xa2\x61b\x01\x61a\x02").unwrap_err();
         assert_eq!(fault.bytes_left.get(), 3);
-        // [1, 24 in three bytes]
+        // [1, 24], in which 24 takes three bytes instead of two.
         assert_eq!(deterministic(&[0x82, 1, 0x19, 0, 24]).unwrap_err().bytes_left.get(), 3);
     }
 

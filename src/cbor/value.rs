@@ -1,7 +1,7 @@
-//! Reading uninterpreted values: attributes and unknown fields, as a borrowed tree.
+//! Reading uninterpreted values, such as attributes and unknown fields, as a borrowed tree.
 //!
-//! The bytes have been checked when the manifest was opened, so reading cannot fail. A tree is
-//! never built: each step reads one head.
+//! The bytes were checked when the manifest was opened, so reading cannot fail. A tree is never built in memory: each step
+//! reads one head.
 
 use alloc::vec::Vec;
 use core::fmt;
@@ -31,9 +31,9 @@ pub enum Value<'m> {
     Text(Chunks<'m>),
     /// An array.
     Array(Array<'m>),
-    /// A map; its keys may be anything and may repeat.
+    /// A map. Its keys may be of any type, and may repeat.
     Map(Map<'m>),
-    /// A tag number and the item it stands before.
+    /// The number of a tag, and the item that is its content.
     Tag(u64, Item<'m>),
     /// `true` or `false`.
     Bool(bool),
@@ -45,7 +45,7 @@ pub enum Value<'m> {
     Float(f64),
     /// Any other simple value.
     Simple(u8),
-    /// Bytes that are no item: an invariant of this library does not hold, as for
+    /// The bytes are not an item, although they have been checked: a defect of this library, as for
     /// [`ErrorKind::Internal`](crate::ErrorKind::Internal).
     Invalid,
 }
@@ -57,7 +57,7 @@ impl<'m> Item<'m> {
         Self(bytes)
     }
 
-    /// Returns the item's CBOR, as the manifest spells it.
+    /// Returns the item's CBOR bytes as they are in the manifest.
     pub fn as_bytes(&self) -> &'m [u8] {
         self.0
     }
@@ -84,15 +84,16 @@ impl<'m> Item<'m> {
         })
     }
 
-    /// The value as any type that serde can fill. What the type itself takes for memory, and
-    /// what its errors say, is not under control here.
+    /// Deserializes the value into any type of serde. The memory that `T` itself allocates is not limited, and the texts of
+    /// its errors are not escaped.
     ///
     /// # Errors
-    /// [`Misuse::Type`] where the value is not one of that type; [`OutOfMemory`].
+    /// [`Misuse::Type`] if the value is not a `T`; [`OutOfMemory`].
     pub fn get<T: Deserialize<'m>>(&self) -> Result<T, Error> {
         let mut scratch = Vec::new();
         let mut read = from_slice_with_scratch(self.0, &mut scratch);
-        // A string in chunks has to be put together: it is shorter than the item.
+        // The chunks of a string have to be joined in memory. The joined string is shorter than the item, so the item's
+        // length is enough.
         if read.as_ref().is_err_and(serde_cbor_2::Error::is_scratch_too_small) {
             let reserved = scratch.try_reserve_exact(self.0.len());
             reserved.map_err(|_| BareError::from(OutOfMemory))?;
@@ -103,9 +104,9 @@ impl<'m> Item<'m> {
     }
 }
 
-/// A float or simple value.
+/// Interprets a head of major type 7 as a float or simple value: RFC 8949 §3.3.
 pub(super) fn simple<'m>(head: Head) -> Value<'m> {
-    // The argument is a number of as many bits as `info` says.
+    // The argument holds the bits of a float. `info` tells its width.
     let [.., a, b, c, d] = head.argument.to_be_bytes();
     match head.info {
         20 => Value::Bool(false),
@@ -119,11 +120,11 @@ pub(super) fn simple<'m>(head: Head) -> Value<'m> {
     }
 }
 
-/// The one NaN of deterministic CBOR.
+/// The NaN that deterministic CBOR uses for all NaNs.
 pub(super) const NAN: f64 = f64::from_bits(0x7ff8 << 48);
 
-/// The additional information and the bits of the shortest float of that value. A shorter NaN is the same where only
-/// zeros are left out behind it.
+/// Returns the additional information and the argument of the shortest float that is equal to `value`. A NaN is shortened
+/// only if the bits that are dropped are zeros.
 pub(super) fn shortest_float(value: f64) -> (u8, u64) {
     let bits = value.to_bits();
     if value.is_nan() {
@@ -153,9 +154,9 @@ impl fmt::Debug for Item<'_> {
     }
 }
 
-/// The pieces of a string: one, or as many as an indefinite-length string has chunks.
+/// The chunks of a string: one for a string of definite length, any number for a string of indefinite length.
 ///
-/// Each piece of a text is UTF-8 by itself.
+/// Each chunk of a text is UTF-8 by itself.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Chunks<'m> {
     rest: &'m [u8],
@@ -172,17 +173,17 @@ impl<'m> Chunks<'m> {
         }
     }
 
-    /// The whole string, unless it comes in chunks.
+    /// Returns the whole string, or `None` if it consists of several chunks.
     pub fn as_bytes(&self) -> Option<&'m [u8]> {
         (!self.chunked).then_some(self.rest)
     }
 
-    /// The whole text, unless it comes in chunks or is a byte string.
+    /// Returns the whole text, or `None` if it consists of several chunks or is a byte string.
     pub fn as_str(&self) -> Option<&'m str> {
         self.as_bytes().filter(|_| self.text).and_then(|bytes| core::str::from_utf8(bytes).ok())
     }
 
-    /// The pieces, in order.
+    /// Returns an iterator over the chunks, in order.
     pub fn pieces(&self) -> impl Iterator<Item = &'m [u8]> + use<'m> {
         let whole = self.as_bytes().into_iter();
         let (mut rest, mut entries) = (self.rest, Entries::CHUNKS);
@@ -203,13 +204,13 @@ impl fmt::Debug for Chunks<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.as_str() {
             Some(text) => Start(text).fmt(f),
-            // Of a string in chunks, with their heads and what follows them.
+            // A string of indefinite length is shown as CBOR, with the heads of its chunks and what follows.
             None => Bytes(self.rest).fmt(f),
         }
     }
 }
 
-/// The items of an array, in order.
+/// An iterator over the items of an array.
 #[derive(Clone)]
 pub struct Array<'m> {
     rest: &'m [u8],
@@ -229,7 +230,7 @@ impl PartialEq for Array<'_> {
 }
 
 impl<'m> Array<'m> {
-    /// The item that comes next, which has been checked.
+    /// Returns the next item, which has been checked before.
     fn split(&mut self) -> Option<Item<'m>> {
         let rest = pass(self.rest)?;
         let item = span(self.rest, rest).ok()?;
@@ -246,7 +247,7 @@ impl<'m> Iterator for Array<'m> {
     }
 }
 
-/// The entries of a map, in order.
+/// An iterator over the entries of a map, in the order of the manifest.
 #[derive(Clone)]
 pub struct Map<'m>(Array<'m>);
 
@@ -270,7 +271,7 @@ impl<'m> Iterator for Map<'m> {
     }
 }
 
-/// Attributes: a map whose keys are text and stand there once. v1.1 II.1, v1.2 §1.
+/// An iterator over attributes: the entries of a map whose keys are distinct texts. v1.1 II.1, v1.2 §1.
 ///
 /// ```
 /// # fn f(attributes: zten::attributes::Attributes<'_>) -> Result<(), zten::Error> {
@@ -282,13 +283,13 @@ impl<'m> Iterator for Map<'m> {
 /// ```
 #[derive(Clone)]
 pub struct Attributes<'m> {
-    /// The entries that have not been passed over.
+    /// The entries that the iterator has not returned.
     left: Map<'m>,
-    /// The map, and what follows it.
+    /// The map with all entries, followed by the rest of the manifest.
     map: Input<'m>,
 }
 
-/// No attributes.
+/// Returns empty attributes.
 impl Default for Attributes<'_> {
     fn default() -> Self {
         Self { left: Map(Array { rest: &[], entries: Entries::NONE }), map: &[0xa0] }
@@ -308,7 +309,7 @@ impl PartialEq for Attributes<'_> {
 }
 
 impl<'m> Attributes<'m> {
-    /// The attributes in the checked map at `input`.
+    /// Reads the map at `input`, which has been checked. Returns `None` if it is not a map.
     pub(crate) fn read(input: Input<'m>) -> Option<Self> {
         match Item(input).value() {
             Value::Map(left) => Some(Self { left, map: input }),
@@ -316,16 +317,16 @@ impl<'m> Attributes<'m> {
         }
     }
 
-    /// The value of a key, as any type that serde can fill.
+    /// Deserializes the value of the attribute `key` into any type of serde. Returns `None` if there is no such attribute.
     ///
     /// # Errors
-    /// [`Misuse::Type`] where the value is not one of that type.
+    /// [`Misuse::Type`] if the value is not a `T`.
     pub fn get<T: Deserialize<'m>>(&self, key: &str) -> Result<Option<T>, Error> {
         self.item(key).map(|item| item.get()).transpose()
     }
 
-    /// All attributes, as a struct or map that serde can fill. What the type itself takes for memory, and
-    /// what its errors say, is not under control here.
+    /// Deserializes all attributes into a struct or map of serde. The memory that `T` itself allocates is not limited, and
+    /// the texts of its errors are not escaped.
     ///
     /// ```
     /// #[derive(serde::Deserialize)]
@@ -345,7 +346,7 @@ impl<'m> Attributes<'m> {
     /// ```
     ///
     /// # Errors
-    /// [`Misuse::Attributes`] where they are none of that type; [`OutOfMemory`].
+    /// [`Misuse::Attributes`] if the attributes are not a `T`; [`OutOfMemory`].
     pub fn deserialize<T: Deserialize<'m>>(&self) -> Result<T, Error> {
         let map = super::item(self.map).ok_or(BareError::internal())?;
         Item(map).get().map_err(|error| match error.kind() {
@@ -354,7 +355,7 @@ impl<'m> Attributes<'m> {
         })
     }
 
-    /// The value of a key.
+    /// Returns the value of the attribute `key`.
     pub fn item(&self, key: &str) -> Option<Item<'m>> {
         self.clone().find(|(name, _)| *name == key).map(|(_, item)| item)
     }
@@ -364,7 +365,7 @@ impl<'m> Iterator for Attributes<'m> {
     type Item = (&'m str, Item<'m>);
 
     fn next(&mut self) -> Option<Self::Item> {
-        // Of a record of 2, keys that are not text are passed over.
+        // Maps of generation 2 may have keys that are not texts. They are no attributes.
         self.left.find_map(|(key, item)| match key.value() {
             Value::Text(text) => text.as_str().map(|text| (text, item)),
             _ => None,

@@ -1,8 +1,9 @@
-//! Walking over one item of any kind. Open maps, arrays and tags are counted, never recursed into.
+//! The walker, which visits all parts of one CBOR item. Open maps, arrays and tags are kept in an array of at most 64
+//! levels: recursion would let a deeply nested item overflow the stack.
 //!
-//! The walker checks that an item is well-formed, that texts are UTF-8, and how deep it is. A [`Watch`] sees every
-//! item, every key and every end on the way: [`Deterministic`] checks that each has its one form, and `rewrite` gives it
-//! that form.
+//! The walker checks that an item is well-formed, that texts are UTF-8, and how deep the item is nested. An observer
+//! ([`Watch`]) is called at each item, key and end: [`Deterministic`] checks that each item has its deterministic encoding,
+//! and `rewrite` writes that encoding.
 
 use super::value::{NAN, shortest_float};
 use super::{BREAK, BytesLeft, Checked, Entries, Fault, Head, Input, Parsed, UNLIMITED, Value};
@@ -14,21 +15,22 @@ use crate::limits::format::{DEPTH_CAP, DEPTH_V2};
 use crate::num::usize_from_u32;
 use crate::rules::{Limit, Rule};
 
-/// An observer of an item that is walked over.
+/// An observer of the items that the walker visits.
 pub(super) trait Watch<'m> {
-    /// The state that is kept of each open map, array or tag.
+    /// The state that the observer keeps for each open map, array or tag.
     type Own: Copy + Default;
 
-    /// The most maps, arrays and tags around a value; one without items is none of them.
+    /// The largest number of non-empty maps, arrays and tags around a value; `None` for no limit but the caller's.
     const AROUND: Option<u8> = None;
 
-    /// Takes an item that begins at `at`, and the level that it is in.
+    /// Called before the item at `at` is read. `within` is the map, array or tag that holds the item.
     #[inline]
     fn begin(&mut self, _at: Input<'m>, _within: Option<&mut Level<Self::Own>>) -> Checked<()> {
         Ok(())
     }
 
-    /// Takes an item that ends at `rest`; or a head that ends there and has opened a level.
+    /// Called after the front of the item at `at` was read. `rest` is the input after a number, string or simple value, or
+    /// after the head of a map, array or tag; `own` is then the new state of that level.
     #[inline]
     fn front(
         &mut self,
@@ -39,31 +41,32 @@ pub(super) trait Watch<'m> {
         Ok(())
     }
 
-    /// Takes the end of a level.
+    /// Called at the end of a map, array or tag.
     #[inline]
     fn end(&mut self, _level: &Level<Self::Own>) -> Checked<()> {
         Ok(())
     }
 }
 
-/// An open map, array or tag.
+/// An open map, array or tag, and the state that the observer keeps for it.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Level<K> {
     pub(super) items: Items,
-    /// The state that the watch keeps of it.
+    /// The state of the observer.
     pub(super) own: K,
 }
 
-/// Items that an open map, array or tag still asks for.
+/// The number of items that an open map, array or tag still expects.
 #[derive(Clone, Copy, Default, Debug, PartialEq, Eq)]
 pub(super) struct Items {
-    /// Two for each entry of a map; of indefinite length, the most that there is, less those that have been.
+    /// Keys and values that are left: two for each entry of a map. For an indefinite length it counts down from
+    /// [`Self::ENDLESS`], so that the number of items can be computed.
     left: u32,
     pub(super) is_map: bool,
 }
 
 impl Items {
-    /// More items than a manifest has bytes for; whole entries of a map.
+    /// The start of the count for an indefinite length. It is more than a manifest has bytes, and even, as maps need.
     const ENDLESS: u32 = u32::MAX - 1;
     const INDEFINITE: u32 = 1 << 31;
 
@@ -82,13 +85,13 @@ impl Items {
         self.is_map && self.left.is_multiple_of(2)
     }
 
-    /// The number of entries so far, of a map or array of indefinite length.
+    /// Returns the number of entries or items so far, if the length is indefinite. Returns `None` if it is definite.
     pub(super) fn counted(self) -> Option<u32> {
         let count = Self::ENDLESS.wrapping_sub(self.left);
         (self.left >= Self::INDEFINITE).then_some(if self.is_map { count >> 1 } else { count })
     }
 
-    /// The bytes after it, if it ends at `input`.
+    /// Returns the input after this map, array or tag if it ends at `input`, and `None` if more items follow.
     #[inline]
     fn end(self, input: Input<'_>) -> Option<Input<'_>> {
         if self.left == 0 {
@@ -99,31 +102,32 @@ impl Items {
     }
 }
 
-/// Levels that may be open.
+/// The largest number of open levels.
 const MOST: usize = 64;
 const _: () = assert!(DEPTH_CAP == 64, "a place for every one");
 
-/// An item of any form.
+/// An observer that accepts all well-formed items.
 struct Any;
 
 impl Watch<'_> for Any {
     type Own = ();
 }
 
-/// Passes over the item at `at`, which lies within `open` levels, going no deeper than `limit`.
+/// Skips the item at `at`, and checks that it is well-formed. `open` levels are open around it; `limit` is the largest
+/// depth of levels in all.
 #[inline]
 pub(crate) fn skip(at: Input<'_>, open: u8, limit: u8) -> Parsed<'_, ()> {
     walk(at, open, limit, &mut Any)
 }
 
-/// Passes over the item at `at`, which [`skip`] has passed over before: what is in it is counted, and its levels are
-/// not. None if it is cut.
+/// Skips the item at `at`, which [`skip`] has checked before. Counting its items is enough to find the end, which is faster
+/// than keeping levels. Returns `None` if the item is cut off.
 #[inline]
 pub(crate) fn pass(at: Input<'_>) -> Option<Input<'_>> {
     pass_definite(at).or_else(|| skip(at, 0, DEPTH_CAP).ok().map(|(rest, ())| rest))
 }
 
-/// [`pass`] for an item in which all lengths are definite.
+/// Skips an item as [`pass`] does. Returns `None` also if a length in it is indefinite.
 #[inline]
 fn pass_definite(mut input: Input<'_>) -> Option<Input<'_>> {
     let mut items = 1_u32;
@@ -147,30 +151,31 @@ fn pass_definite(mut input: Input<'_>) -> Option<Input<'_>> {
     Some(input)
 }
 
-/// The argument of a head that has bytes of its own for it.
+/// Reads an argument that takes bytes of its own, as [`argument`] does. Arguments above `u32::MAX` are returned as
+/// `u32::MAX`.
 #[inline(never)]
 fn argument_of(at: Input<'_>, info: u8) -> Option<(Input<'_>, u32)> {
     let (rest, argument) = argument(at, info)?;
-    // Numbers and tags may be any.
+    // Only numbers and tags, whose argument `pass` ignores, may be as large as that in a checked manifest.
     Some((rest, u32::try_from(argument).unwrap_or(u32::MAX)))
 }
 
-/// The bytes of the item at `at`, which has been passed over before.
+/// Returns the bytes of the item at `at`, which has been checked before.
 pub(crate) fn item(at: Input<'_>) -> Option<Input<'_>> {
     span(at, pass(at)?).ok()
 }
 
-/// Passes over the item at `at`, which lies within `open` levels, going no deeper than `limit`, and checks that it
-/// is deterministic CBOR as generation 2 has it: v2 §3.1, RFC 8949 §4.2.1.
+/// Skips the item at `at`, and checks that it is deterministic CBOR as generation 2 requires: v2 §3.1, RFC 8949 §4.2.1.
+/// `open` levels are open around it; `limit` is the largest depth of levels in all.
 pub(crate) fn strict(at: Input<'_>, open: u8, limit: u8) -> Parsed<'_, ()> {
     walk(at, open, limit, &mut Deterministic::<true>)
 }
 
-/// Checks that the well-formed item at `at` is deterministic CBOR, tags and simple values among it: what is left
-/// after it.
+/// Checks that the well-formed item at `at` is deterministic CBOR. Tags and all simple values are allowed. Returns the
+/// input after the item.
 ///
 /// # Errors
-/// `canonical-cbor`, at the first item or key that is not.
+/// `canonical-cbor`, at the first item or key that is not deterministic.
 pub(crate) fn deterministic(at: Input<'_>) -> Result<Input<'_>, Fault> {
     match walk(at, 0, DEPTH_CAP, &mut Deterministic::<false>) {
         Ok((rest, ())) => Ok(rest),
@@ -178,7 +183,7 @@ pub(crate) fn deterministic(at: Input<'_>) -> Result<Input<'_>, Fault> {
     }
 }
 
-/// The fault of an item that has another form than the canonical one.
+/// Converts the error of an item that is not deterministic to one of the rule `canonical-cbor`, which files of 1.x break.
 fn canonical(error: nom::Err<Fault>) -> Fault {
     let mut fault = super::fault(error);
     if matches!(fault.kind, crate::error::ErrorKind::Invalid(_)) {
@@ -187,12 +192,12 @@ fn canonical(error: nom::Err<Fault>) -> Fault {
     fault
 }
 
-/// Checks that the head and the keys of the well-formed map at `at` are deterministic, whose values `entry` checks:
-/// what is left after it. `entry` is given where the entry begins, the key, which is empty if it is no text, and the
-/// value, and returns what is left after that.
+/// Checks that the head and the keys of the well-formed map at `at` are deterministic CBOR, and calls `entry` to check each
+/// value. `entry` gets the input at the entry, its key (empty if the key is not a text) and the input at the value, and
+/// returns the input after the value. Returns the input after the map.
 ///
 /// # Errors
-/// `canonical-cbor` at a head or key that has not the one form, or is out of order; those of `entry`.
+/// `canonical-cbor` at a head or key that is not deterministic or is out of order; the errors of `entry`.
 pub(crate) fn deterministic_map<'m, E: From<Fault>>(
     at: Input<'m>,
     mut entry: impl FnMut(Input<'m>, Input<'m>, Input<'m>) -> Result<Input<'m>, E>,
@@ -213,7 +218,8 @@ pub(crate) fn deterministic_map<'m, E: From<Fault>>(
     Ok(input)
 }
 
-/// Walks over the item at `at`, which lies within `open` levels, going no deeper than `limit`.
+/// Visits all parts of the item at `at`, and calls `watch` at each. `open` levels are open around the item; `limit` is the
+/// largest depth of levels in all. Returns the input after the item.
 #[inline]
 pub(super) fn walk<'m, W: Watch<'m>>(
     at: Input<'m>,
@@ -230,7 +236,8 @@ pub(super) fn walk<'m, W: Watch<'m>>(
     }
 }
 
-/// [`walk`] from the head of a map, an array or a tag on.
+/// Continues [`walk`] after the head of a map, array or tag at `at`. The head opened the level that is given with the input
+/// after the head.
 #[inline(never)]
 fn nested<'m, W: Watch<'m>>(
     at: Input<'m>,
@@ -239,7 +246,7 @@ fn nested<'m, W: Watch<'m>>(
     limit: u8,
     watch: &mut W,
 ) -> Parsed<'m, ()> {
-    // From the outermost on, without the innermost.
+    // The levels around the current one, the outermost first.
     let mut around = [Level::default(); MOST];
     let check_depth = |at, depth| match W::AROUND {
         _ if depth >= limit => Err(Fault::with(Limit::Depth, BytesLeft::of(at), limit.into())),
@@ -275,8 +282,8 @@ fn nested<'m, W: Watch<'m>>(
     }
 }
 
-/// Passes over the front of an item: all of a number, string or simple value, or the head of a map, array or tag,
-/// whose level it returns.
+/// Reads the front of an item: all of a number, string or simple value, or the head of a map, array or tag. Returns the
+/// level that such a head opens.
 #[inline]
 fn front<'m, W: Watch<'m>>(at: Input<'m>) -> Parsed<'m, Option<Level<W::Own>>> {
     let (rest, items) = match short(at) {
@@ -287,7 +294,8 @@ fn front<'m, W: Watch<'m>>(at: Input<'m>) -> Parsed<'m, Option<Level<W::Own>>> {
     Ok((rest, items.map(|items| Level { items, own: W::Own::default() })))
 }
 
-/// [`front`] where the argument is in the initial byte, and nothing is wrong.
+/// Reads a front as [`front`] does, if the argument is in the initial byte. Returns `None` for other items, and if anything
+/// is wrong.
 #[inline]
 fn short(at: Input<'_>) -> Option<(Input<'_>, Option<Items>)> {
     let (initial, rest) = at.split_first()?;
@@ -311,7 +319,7 @@ fn short(at: Input<'_>) -> Option<(Input<'_>, Option<Items>)> {
     }
 }
 
-/// [`front`] of any item.
+/// Reads a front as [`front`] does, for any item. Most items are short, so this is not inlined.
 #[inline(never)]
 fn any_front(at: Input<'_>) -> Parsed<'_, Option<Items>> {
     let (rest, head) = head(at)?;
@@ -322,12 +330,13 @@ fn any_front(at: Input<'_>) -> Parsed<'_, Option<Items>> {
             Ok((rest, Some(Items::new(entries, head.major == major::MAP))))
         }
         major::TAG => Ok((rest, Some(Items { left: 1, is_map: false }))),
-        // The head of a number or simple value is all of it.
+        // A number or simple value consists of its head only.
         _ => Ok((rest, None)),
     }
 }
 
-/// Passes over the content of a byte or text string, in one piece or in chunks: RFC 8949 §3.2.3.
+/// Skips the content of a byte or text string with the head `head` at `at`, in one piece or in chunks: RFC 8949 §3.2.3.
+/// `rest` is the input after the head.
 #[inline]
 fn string<'m>(at: Input<'m>, rest: Input<'m>, head: Head) -> Parsed<'m, ()> {
     if !head.indefinite() {
@@ -344,7 +353,7 @@ fn string<'m>(at: Input<'m>, rest: Input<'m>, head: Head) -> Parsed<'m, ()> {
     Ok((chunks.end(input, rest, Limit::Keys)?, ()))
 }
 
-/// Passes over the content of a definite string.
+/// Skips the content of a string of definite length, and checks that a text is UTF-8.
 #[inline]
 fn piece<'m>((at, head): (Input<'m>, Head), rest: Input<'m>) -> Parsed<'m, ()> {
     let (rest, bytes) = content((at, head), rest)?;
@@ -354,17 +363,17 @@ fn piece<'m>((at, head): (Input<'m>, Head), rest: Input<'m>) -> Parsed<'m, ()> {
     Ok((rest, ()))
 }
 
-/// Deterministic CBOR: shortest heads and floats, definite lengths, one NaN, and the keys of every map in ascending
-/// order of their encodings, which proves them unique without memory. In 2, also no tags, and no simple values
-/// but bools and null.
+/// An observer that requires deterministic CBOR: shortest heads and floats, definite lengths, one NaN, and keys in
+/// ascending order of their bytes. Ascending keys are unique, which is thereby checked without memory. With `V2`, tags are
+/// rejected, and all simple values except bools and null.
 struct Deterministic<const V2: bool>;
 
-/// A map whose keys are watched.
+/// The keys of an open map that an observer compares.
 #[derive(Clone, Copy, Default)]
 struct KeyOrder<'m> {
-    /// The current key begins there.
+    /// The input at the current key.
     key: Input<'m>,
-    /// The encoding of the key before.
+    /// The bytes of the previous key.
     last: Input<'m>,
 }
 
@@ -372,8 +381,8 @@ impl<'m, const V2: bool> Watch<'m> for Deterministic<V2> {
     type Own = KeyOrder<'m>;
     const AROUND: Option<u8> = if V2 { Some(DEPTH_V2) } else { None };
 
-    /// A key is what stands before its value: keys that are maps themselves, and have such keys, would be passed over
-    /// again and again to find where they end.
+    /// Compares each key when its value begins, because the bytes before the value are the key. To find the end of a key by
+    /// skipping it would be quadratic in the depth, if keys are maps with such keys.
     #[inline]
     fn begin(&mut self, at: Input<'m>, within: Option<&mut Level<KeyOrder<'m>>>) -> Checked<()> {
         if let Some(Level { items: Items { is_map: true, left }, own }) = within {
@@ -381,7 +390,7 @@ impl<'m, const V2: bool> Watch<'m> for Deterministic<V2> {
                 own.key = at;
             } else {
                 let key = span(own.key, at)?;
-                // No key is empty, so any is above what stands for none.
+                // No key is empty, so the first key is greater than the initial `last`.
                 if own.last >= key {
                     return Err(disorder(own.key, own.last == key).into());
                 }
@@ -395,7 +404,8 @@ impl<'m, const V2: bool> Watch<'m> for Deterministic<V2> {
     }
 }
 
-/// Checks that a tag, a simple value, a float or a head with bytes of its own has its one form.
+/// Checks that the item at `at` has its deterministic form, if its first byte does not already tell: a tag, a simple value,
+/// a float, or a head whose argument takes bytes of its own.
 #[inline(never)]
 fn check_form<const V2: bool>(at: Input<'_>) -> Checked<()> {
     let (_, head) = head(at)?;
@@ -432,7 +442,8 @@ mod tests {
 
     use super::{DEPTH_CAP, pass, short, skip};
 
-    /// Short items are passed over as all others are: only this test sees that they are short.
+    /// Checks that the fast path takes short items. Skipping gives the same result without it, so no other test would
+    /// notice.
     #[test]
     fn what_is_short_is_passed_over_at_once() {
         let levels =
@@ -448,7 +459,7 @@ mod tests {
         }
     }
 
-    /// The bytes that open an item, and those that end it.
+    /// The bytes that open an item around another one, and the bytes that end it.
     const LEVELS: [(&[u8], &[u8]); 10] = [
         (&[0x81], &[]),
         (&[0x84, 0x80, 0x9f, 0xff], &[0]),

@@ -46,13 +46,13 @@ pub struct Reader<'a> {
     pub(super) source: Located<'a>,
     pub(super) reading: Reading<'a>,
     buffer: Vec<u8>,
-    /// Bytes of elements that have been read but not handed out, for callers of `io::Read` with buffers of less than 16
+    /// Bytes of elements that have been read but not handed out, because the caller's `io::Read` buffer is smaller than 16
     /// bytes.
     #[cfg_attr(not(feature = "std"), expect(dead_code, reason = "only `io::Read` has them"))]
     held: Held,
 }
 
-/// Up to `length` bytes of elements, of which the first `taken` have been handed out.
+/// Bytes of elements: the first `length` of the array, of which the caller has got the first `taken`.
 #[derive(Default)]
 struct Held {
     bytes: [u8; 16],
@@ -110,9 +110,9 @@ pub(super) struct Reading<'a> {
     mismatch: Option<Mismatch>,
     /// The error that every further call returns, once a call has failed.
     failed: Option<BareError>,
-    /// Whether bools are checked to be 0 or 1. False for bytes between elements, and after a wrong bool was found.
+    /// Whether bools are checked to be 0 or 1. False for bytes between strided elements, and after a wrong bool was found.
     validates_bools: bool,
-    /// The records of which one field is read; `None` if the blob holds nothing but elements.
+    /// The state of reading one field of records; `None` if the blob holds nothing but elements.
     records: Option<Records>,
 }
 
@@ -242,8 +242,8 @@ impl<'a> Component<'a> {
         let stored = self.extent().length();
         let most = stored.saturating_mul(rules.expansion).saturating_add(rules.slack);
         if length > rules.longest.min(most) {
-            // The component stays unread, and nothing is said about its pickle. Checking it would take memory in proportion
-            // to a size that a few stored bytes can decompress to.
+            // The pickle stays unchecked and the component unread. Checking it would take memory in proportion to its
+            // decoded size, and a few stored bytes can decompress to a large one.
             return Ok(());
         }
         let bytes = self.reader_of(StorageType::U8)?.collect()?;
@@ -283,7 +283,7 @@ impl<'a> Component<'a> {
     fn rows(&self) -> Result<Reader<'a>, Error> {
         let (location, extent, shape) = (self.location(), self.extent(), self.tensor().shape());
         let declared = self.decoded_length().ok_or(BareError::internal().at(location))?;
-        // Either the whole blob is held in memory, or the elements are.
+        // Either the whole blob or the elements are in memory, so the larger of the two counts.
         let most = declared.max(extent.length());
         if most > self.limits().decoded() {
             let over = BareError::new(Limit::Decoded, extent.offset()).found(most);
@@ -477,7 +477,7 @@ impl Reader<'_> {
         })
     }
 
-    /// Returns an upper bound of the size of the next chunk in bytes.
+    /// Returns an upper bound for the size of the next chunk in bytes.
     pub(crate) fn wanted(&self) -> usize {
         self.reading.wanted()
     }
@@ -487,7 +487,7 @@ impl Reader<'_> {
         self.reading.validates_bools = false;
     }
 
-    /// Reads the whole content, which must not have been begun, if its size is within the limit `decoded`.
+    /// Reads the whole content into memory, if its size is within the limit `decoded`. Nothing may have been read before.
     pub(super) fn hold(&mut self) -> Result<Vec<u8>, Error> {
         let component = self.reading.component;
         let stored = component.extent().length();
@@ -502,18 +502,18 @@ impl Reader<'_> {
         self.collect()
     }
 
-    /// Reads the whole content, which must not have been begun. The caller has checked its size.
+    /// Reads the whole content into memory. Nothing may have been read before, and the caller has checked the size.
     fn collect(&mut self) -> Result<Vec<u8>, Error> {
         let declared = self.reading.length();
         let most = declared.and_then(|length| usize::try_from(length).ok()).unwrap_or(usize::MAX);
         let mut bytes = Vec::new();
         if matches!(self.reading.stored, Stored::Raw(_)) {
-            // The file has all of these bytes, so the size is not an invented number.
+            // The file has at least as many bytes, so the size was not invented.
             bytes.try_reserve_exact(most).map_err(|_| BareError::from(OutOfMemory))?;
         }
         loop {
             let filled = bytes.len();
-            // Once all declared bytes have come, an empty buffer is enough to find the end.
+            // After all declared bytes, an empty buffer suffices to verify the end.
             let wanted = self.wanted().min(most.saturating_sub(filled));
             let needed = filled.saturating_add(wanted);
             grow(&mut bytes, needed, most).map_err(BareError::from)?;
@@ -527,18 +527,17 @@ impl Reader<'_> {
         }
     }
 
-    /// Returns the digest of the manifest and the digest that was computed, after the error `digest-mismatch`.
+    /// Returns the digest that the manifest declares and the digest that was computed, after the error `digest-mismatch`.
     pub fn mismatch(&self) -> Option<&Mismatch> {
         self.reading.mismatch.as_ref()
     }
 
-    /// Returns whether the digest was verified, once everything has been read; `None` before.
+    /// Returns how the content was verified, once everything has been read; `None` before.
     pub fn verified(&self) -> Option<Verified> {
         self.reading.verified
     }
 
-    /// Returns whether parts of the content can be read without the bytes before them. If so, the digest is not
-    /// computed.
+    /// Returns whether [`seek`](Self::seek) can skip content without reading it. If so, the digest is not computed.
     pub(crate) fn seeks(&mut self) -> bool {
         let is_stream = matches!(
             self.reading.component.stored_encoding(),
@@ -572,8 +571,7 @@ impl Reader<'_> {
         Ok(())
     }
 
-    /// Finishes a frame that has been begun: its rest is decoded, at most `most` bytes at a time, to verify its
-    /// checksum.
+    /// Decodes the rest of a frame that has been begun, at most `most` bytes at a time, to verify the frame's checksum.
     pub(crate) fn settle(&mut self, most: usize) -> Result<(), Error> {
         #[cfg(feature = "zstd")]
         if let Stored::Seekable(frames) = &mut self.reading.stored {
@@ -586,8 +584,8 @@ impl Reader<'_> {
 }
 
 impl Reading<'_> {
-    /// Calls `read`, unless an earlier call has failed. Errors are kept, and get the names of the tensor and the
-    /// component.
+    /// Calls `read`, unless an earlier call has failed. An error is stored for later calls, and gets the names of the
+    /// tensor and the component.
     fn unless_failed<T>(
         &mut self,
         read: impl FnOnce(&mut Self) -> Result<T, Error>,
@@ -601,7 +599,7 @@ impl Reading<'_> {
         }
     }
 
-    /// Keeps `error` for every later call, and adds the names of the tensor and the component.
+    /// Stores `error` for all later calls, and adds the names of the tensor and the component to it.
     #[cold]
     fn fail(&mut self, error: Error) -> Error {
         let error = error.at(self.component.location());
@@ -612,8 +610,8 @@ impl Reading<'_> {
         self.component.tensor().named(error)
     }
 
-    /// Reads the next chunk, which the source lends or `buffer` holds. Each byte is read from the source once, so that
-    /// the returned bytes are the bytes that were hashed and validated even if the file changes.
+    /// Reads the next chunk: bytes that the source lends, or bytes that are read into `buffer`. Each byte is read from the
+    /// source once, so that the returned bytes are the bytes that were hashed and validated even if the file changes.
     fn next<'c, R: ReadAt>(
         &mut self,
         source: &'c R,
@@ -687,7 +685,7 @@ impl Reading<'_> {
         };
         let room = buffer.get_mut(..most.saturating_sub(rest)).ok_or(BareError::internal())?;
         if room.is_empty() && self.wanted() > 0 {
-            // Compressed content may have ended already. Only reading on tells.
+            // Compressed content may have ended already. Only another read tells.
             return match self.next(source, &mut Vec::new())? {
                 Some(_) => Err(BareError::misuse(Misuse::Buffer).into()),
                 None => Ok(0),
@@ -730,7 +728,7 @@ impl Reading<'_> {
         let bytes = room.get_mut(..length).ok_or(BareError::internal())?;
         let position = self.position;
         self.pass(bytes)?;
-        // The elements of a strided array were changed when the blob was read.
+        // The elements of a strided array were reordered and byte-swapped when the blob was read.
         let is_done = matches!(self.stored, Stored::Strided(_));
         if !is_done && self.component.byte_order() == ByteOrder::Big {
             if let Some(fields) = self.component.swapped_fields() {
@@ -805,7 +803,7 @@ impl Reading<'_> {
         }
     }
 
-    /// Validates the bools of `chunk`, and moves the position behind it.
+    /// Validates the bools of `chunk`, and advances the position by its length.
     pub(super) fn pass(&mut self, chunk: &[u8]) -> Result<(), BareError> {
         let offset = self.offset_of(self.position);
         self.last = chunk.last().copied().unwrap_or(self.last);
@@ -849,7 +847,7 @@ impl Reading<'_> {
             let found = self.component.described().map_or(bytes, |element| element.beside(bytes));
             return Err(BareError::nowhere(Rule::WholeElements).found(found));
         }
-        // The high nibble of the last byte of an odd number of `f4_e2m1` is 0: v2 appendix A.
+        // The high nibble of the last byte must be 0 if the number of `f4_e2m1` elements is odd: v2 appendix A.
         let odd = self.component.packed_elements().is_some_and(|count| count & 1 == 1);
         if odd && self.last > 15 {
             let offset = self.position.checked_sub(1).and_then(|last| self.offset_of(last));
@@ -864,7 +862,7 @@ impl Reading<'_> {
         let is_checked = self.hasher.as_ref().is_some_and(Hasher::has_checksum);
         if is_checked && let Some(sum) = self.component.shared_sum(&self.component.extent().range())
         {
-            // Other components are parts of this storage. Its checksum need not be computed again for them.
+            // Other components lie in the same storage, which is now verified for them, too.
             sum.set_verified();
         }
         // The hasher is taken at the end, so the digest is compared once.

@@ -26,14 +26,14 @@ pub(super) struct Inflate {
     window: Vec<u8>,
     /// The index in the window of the next byte to decode.
     next: usize,
-    /// The number of bytes before `next` that have been decoded but not handed out.
+    /// The number of bytes before `next` in the window that have been decoded but not handed out.
     ready: usize,
-    /// Stored bytes that have been read, and the number of them that have been decoded.
+    /// Stored bytes that have been read. `taken` is the number of them that have been decoded.
     input: Vec<u8>,
     taken: usize,
     /// The range of the file with the stored bytes that have not been read.
     stored: Extent,
-    /// The number of decoded bytes in front of the content that are still to come.
+    /// The number of decoded bytes before the content that are still to come.
     prefix: u64,
     /// The number of declared content bytes that have not been handed out.
     left: u64,

@@ -54,7 +54,7 @@ impl FrameRange {
             None => Frames::open(&stored, extent, Some(declared), limits),
         };
         let mut frame = frame.ok()?;
-        // Another read is needed to validate the end of the frame, where no more bytes may come.
+        // One more read validates the end of the frame: no more bytes may follow.
         let length = frame.read(&stored, room, |_| ()).ok()?;
         let more = frame.read(&stored, &mut [0], |_| ()).ok()?;
         ((length, more) == (room.len(), 0)).then_some(room)
@@ -68,10 +68,10 @@ pub(crate) struct FrameList {
     pub(crate) decoded: usize,
 }
 
-/// The state that threads share: frames that are still to be decoded, and frames that have been.
+/// The state that the threads share: the frames that are left to decode, and the decoded frames.
 struct Work<'a, 'b> {
     left: Enumerate<IntoIter<FrameRange>>,
-    /// The part of the buffer for the frames that are left.
+    /// The part of the buffer for the frames that are left to decode.
     room: &'b mut [u8],
     /// The hasher of stored bytes, if the digest is computed over stored bytes.
     hasher: Option<Hasher>,
@@ -90,8 +90,8 @@ struct Job<'s, 'b> {
 }
 
 impl<'b> Work<'_, 'b> {
-    /// Validates the decoded frame with the index `place`, and frames that have waited for it. Returns `None` if
-    /// anything is wrong.
+    /// Records that the frame with the index `place` was decoded, and validates it and those after it in order, as far as
+    /// they are decoded. Returns `None` if anything is wrong.
     fn note(&mut self, place: usize, decoded: &'b [u8]) -> Option<()> {
         *self.done.get_mut(place)? = Some(decoded);
         while let Some(decoded) = self.done.get_mut(self.validated).and_then(Option::take) {
@@ -190,7 +190,7 @@ impl Reader<'_> {
         done.resize(count, None);
         let left = frames.all.into_iter().enumerate();
         let work = Work { left, room: buffer, hasher, done, validated: 0, reading };
-        // `None` once anything was wrong.
+        // `None` after any thread found something wrong.
         let work = Mutex::new(Some(work));
         let one = || {
             let job = work.lock().ok()?.as_mut()?.next(&source);

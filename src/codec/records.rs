@@ -10,7 +10,8 @@ use crate::read_at::extend;
 /// The largest number of decoded bytes that are held in memory at once. A record may be longer.
 pub(super) const RECORDS: usize = 64 << 10;
 
-/// The state of reading one field of all records: the position of the field, and decoded bytes of records.
+/// The state of reading one field of all records: the position of the field, and the decoded bytes that hold the current
+/// record.
 pub(super) struct Records {
     /// The size of a record in bytes.
     record: u64,

@@ -15,10 +15,10 @@ use crate::num::u64_from_usize;
 use crate::read_at::ReadAt;
 use crate::rules::{Limit, Rule};
 
-/// The magic of the skippable frame that holds the table, and the magic at the end of the table.
+/// The magic of the skippable frame that holds the table. `SEEKABLE` is the magic at the end of the table.
 const SKIPPABLE: [u8; 4] = [0x5e, 0x2a, 0x4d, 0x18];
 const SEEKABLE: [u8; 4] = [0xb1, 0xea, 0x92, 0x8f];
-/// The number of bytes of the table before its entries, and after them.
+/// The number of bytes of the table before its entries. `TAIL` is the number after them.
 const HEAD: u64 = 8;
 const TAIL: u64 = 9;
 /// The largest number of bytes that a frame may decode to.
@@ -27,11 +27,11 @@ const FRAME_CAP: u32 = 16 << 20;
 /// The frames of a component that is being decoded.
 pub(super) struct Seekable {
     extent: Extent,
-    /// The offset of the entries, their number, and whether each entry has a checksum.
+    /// The offset in the file of the table's first entry.
     entries: u64,
     count: u32,
     checksums: bool,
-    /// The index of the next entry, and the offset of its frame.
+    /// The index of the next frame to decode.
     next: u32,
     at: u64,
     /// The number of decoded bytes that are still to come.
@@ -40,12 +40,12 @@ pub(super) struct Seekable {
     limits: Limits,
 }
 
-/// Returns the size of an entry in bytes.
+/// Returns the size in bytes of a table entry, with or without checksums.
 fn width(checksums: bool) -> u8 {
     if checksums { 12 } else { 8 }
 }
 
-/// Reads `N` words of four bytes at offset `at`.
+/// Reads `N` words of four bytes from `source` at the offset `at`.
 fn read_words<const N: usize, R: ReadAt>(source: &R, at: u64) -> Result<[[u8; 4]; N], Error> {
     let mut words = [[0; 4]; N];
     source.read_at(at, words.as_flattened_mut())?;
@@ -61,8 +61,8 @@ pub(super) struct Entry {
 }
 
 impl Entry {
-    /// Opens the frame at `at`. The entry must hold exactly one frame with a checksum, which must equal the checksum of
-    /// the entry if the entry has one.
+    /// Opens the frame at the offset `at`. The entry must hold exactly one frame with a checksum, which must equal the
+    /// checksum of the entry if the entry has one.
     pub(super) fn frame<R: ReadAt>(
         self,
         source: &R,
@@ -142,8 +142,8 @@ impl Seekable {
         Ok(())
     }
 
-    /// Returns the error of sizes that do not add up. It also occurs while decoding, if the source returns another
-    /// table than before.
+    /// Returns the error for sizes that do not add up to `found`. It also occurs while decoding, if the source returns
+    /// another table than before.
     fn sizes(&self, found: u64) -> BareError {
         BareError::new(Rule::SeekSizes, self.extent.offset()).found(found)
     }

@@ -134,7 +134,7 @@ fn check_frame<S: ReadAt>(shard: &Shard<'_>, candidate: &Candidate<S>) -> Result
 }
 
 impl<'a, S> BoundShard<'a, S> {
-    /// Returns the shard's entry in the table.
+    /// Returns the entry of this shard in the table of shards.
     pub fn shard(&self) -> Shard<'a> {
         self.shard
     }
@@ -235,7 +235,7 @@ pub(crate) fn compare(
 /// The shards of a file that have been found.
 #[derive(Clone)]
 pub struct Shards<'a, S> {
-    /// The manifest that lists the shards; `None` for `default()`, which has no shards.
+    /// The manifest that lists the shards; `None` for `default()`, which holds no shards.
     manifest: Option<ManifestRef<'a>>,
     /// The shards, in the order of the table.
     bound: Vec<BoundShard<'a, S>>,
@@ -326,14 +326,14 @@ impl<'a, S> Shards<'a, S> {
 /// this blob are compared with [`VerifiedBlocks`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct WeakBlob {
-    /// The number that the caller of [`weak_blobs`] gave to the shard.
+    /// The number by which the caller of [`weak_blobs`] identifies the shard.
     shard: usize,
     start: u64,
     end: u64,
 }
 
-/// Lists the weak blobs of the shards that `number` selects, sorted and without repetitions. `number` takes the name of
-/// a shard and returns the number and the digest of the shard, or `None` to leave its blobs out.
+/// Lists the weak blobs of the shards for which `number` returns a value, sorted and without repetitions. `number` takes
+/// the name of a shard, and returns the number by which the caller identifies it and the digest of the shard.
 fn weak_blobs<'d>(
     manifest: ManifestRef<'_>,
     number: impl Fn(&str) -> Option<(usize, Option<Digest<'d>>)>,
@@ -361,7 +361,8 @@ fn blobs_of(blobs: &[WeakBlob], shard: usize) -> impl Iterator<Item = &WeakBlob>
     blobs.iter().skip(first).take_while(move |blob| blob.shard == shard)
 }
 
-/// The number of a shard, and the number of the first shard with the same file, size and digest.
+/// A shard, and the first shard that has the same file, size and digest, so that one comparison serves both. Both are
+/// numbers of the caller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct SameBlob {
     first: usize,

@@ -5,7 +5,7 @@ use alloc::vec::Vec;
 use crate::error::{BareError, OutOfMemory};
 use crate::num::{sort_by, u64_from_usize};
 
-/// A strided array whose elements have been read and verified, and the position of the next element.
+/// A strided array whose bytes have been read and verified, and the position in it of the next element.
 pub(super) struct Strided {
     elements: Elements,
     /// The size of an element in bytes.
@@ -69,8 +69,8 @@ impl Picked {
         Ok(Some(Self { starts, bytes }))
     }
 
-    /// Picks the elements that begin in `chunk`: a whole number of elements of `width` bytes, which begin at offset
-    /// `at` of the blob. Chunks must be passed in order.
+    /// Picks the elements that begin in `chunk`, the bytes of the blob from the offset `at` on: a whole number of elements
+    /// of `width` bytes. Chunks must be passed in order.
     pub(super) fn take(&mut self, at: u64, chunk: &[u8], width: usize) -> Result<(), BareError> {
         let end = at.saturating_add(u64_from_usize(chunk.len()));
         let taken = self.bytes.len().checked_div(width).ok_or(BareError::internal())?;

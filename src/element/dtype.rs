@@ -35,7 +35,7 @@ pub enum DType with
     U16 = (Some(StorageType::U16), None),
     /// Unsigned, 1 byte: `u8`.
     U8 = (Some(StorageType::U8), None),
-    /// One byte: 0 or 1, but in 0.1, where any byte that is not 0 is true: `bool`.
+    /// One byte: 0 or 1. In 0.1 any byte other than 0 is true: `bool`.
     Bool = (Some(StorageType::Bool), None),
     /// FP8 of OCP and NVIDIA: [`F8E4M3Fn`](crate::element::F8E4M3Fn).
     F8E4M3Fn = (Some(StorageType::U8), Some(LogicalType::F8E4M3Fn)),
@@ -61,16 +61,16 @@ pub enum DType with
 impl_display! { DType: name; }
 
 impl DType {
-    /// All of them, `Unknown` last.
+    /// All dtypes; `Unknown` is the last.
     pub const ALL: [Self; Self::COUNT] = Self::LIST;
 
-    /// The type of those elements.
+    /// Returns the dtype of elements of the type `storage` with the meaning `logical`.
     pub(crate) fn of(storage: StorageType, logical: Option<LogicalType>) -> Self {
         let own = (Some(storage), logical);
         Self::LIST.into_iter().find(|dtype| dtype.parts() == own).unwrap_or(Self::Unknown)
     }
 
-    /// The name, as 1.2 and 2 spell it: `f32`, `f8_e4m3fn`, `complex64`; `unknown` of a type that is not known.
+    /// Returns the name as 1.2 and 2 spell it: `f32`, `f8_e4m3fn`, `complex64`; `unknown` for a type that is not known.
     pub fn name(self) -> &'static str {
         match self.parts() {
             (_, Some(logical)) => logical.name(),
@@ -79,7 +79,7 @@ impl DType {
         }
     }
 
-    /// The number of bits of an element, if the type is known.
+    /// Returns the number of bits of an element, or `None` for [`Unknown`](Self::Unknown).
     pub fn bits(self) -> Option<u32> {
         let (storage, logical) = self.parts();
         if logical == Some(LogicalType::F4E2M1) {
@@ -89,7 +89,8 @@ impl DType {
         Some(u32::from(storage?.width()).wrapping_mul(ratio.into()).wrapping_mul(8))
     }
 
-    /// The storage type and the logical type, if it is known. Unstable.
+    /// Returns the storage type, and the logical type if the dtype has one. Returns `None` for [`Unknown`](Self::Unknown).
+    /// Unstable.
     #[doc(hidden)]
     pub fn stored(self) -> Option<(StorageType, Option<LogicalType>)> {
         let (storage, logical) = self.parts();

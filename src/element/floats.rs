@@ -4,17 +4,17 @@ use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
 use super::{ByteOrder, Element, LogicalType, StorageType, padded, sealed};
 
-/// The value of a finite pattern of one sign bit, then exponent, then `MANTISSA` bits of
-/// mantissa.
+/// Returns the value of a finite small float, whose `bits` are a sign, an exponent with the bias `BIAS`, and `MANTISSA`
+/// bits of mantissa.
 #[inline]
 fn widen<const MANTISSA: u32, const BIAS: u32>(bits: u8) -> f32 {
-    // Nothing here can wrap: the exponent field ends up between 127 - 16 and 127 + 16.
+    // None of these operations can wrap: the resulting exponent field is between 127 - 16 and 127 + 16.
     let exponent_of = |power: u32| power.wrapping_sub(BIAS).wrapping_add(127).wrapping_shl(23);
     let sign = u32::from(bits & 0x80) << 24;
     let magnitude = bits & 0x7f;
     let mantissa = magnitude & 1_u8.wrapping_shl(MANTISSA).wrapping_sub(1);
     let value = if mantissa == magnitude {
-        // A zero exponent: a multiple of the smallest step. No subnormal `f32` comes into it,
+        // An exponent field of zero: the value is a multiple of the smallest step. The computation has no subnormal `f32`,
         // because some machines flush those to zero.
         f32::from(mantissa) * f32::from_bits(exponent_of(1_u32.wrapping_sub(MANTISSA)))
     } else {
@@ -24,7 +24,8 @@ fn widen<const MANTISSA: u32, const BIAS: u32>(bits: u8) -> f32 {
     f32::from_bits(value.to_bits() | sign)
 }
 
-/// The value of an FP8 pattern: a NaN becomes the quiet NaN of the same sign.
+/// Returns the value of an FP8 float. A NaN becomes the quiet `f32` NaN of the same sign. `infinite` is the pattern of
+/// positive infinity, if the type has one.
 #[inline]
 fn fp8<const MANTISSA: u32, const BIAS: u32>(bits: u8, is_nan: bool, infinite: Option<u8>) -> f32 {
     if is_nan {
@@ -36,7 +37,7 @@ fn fp8<const MANTISSA: u32, const BIAS: u32>(bits: u8, is_nan: bool, infinite: O
     }
 }
 
-/// Declares floats of one byte, with the patterns that are no number, and their values.
+/// Declares element types of one byte, with the bit patterns that are NaN and the conversion to `f32`.
 macro_rules! byte_floats {
     ($( $(#[$doc:meta])* $name:ident, nan $nan:pat, |$float:ident| $value:expr; )+) => { $(
         $(#[$doc])*
@@ -51,22 +52,22 @@ macro_rules! byte_floats {
         pub struct $name(u8);
 
         impl $name {
-            /// The element of that bit pattern.
+            /// Creates the element with the bit pattern `bits`.
             pub const fn from_bits(bits: u8) -> Self {
                 Self(bits)
             }
 
-            /// The bit pattern.
+            /// Returns the bit pattern.
             pub const fn to_bits(self) -> u8 {
                 self.0
             }
 
-            /// Returns whether it is not a number.
+            /// Returns whether the element is not a number.
             pub const fn is_nan(self) -> bool {
                 matches!(self.0, $nan)
             }
 
-            /// The exact value: every one is an `f32`.
+            /// Returns the value, which an `f32` holds exactly.
             #[inline]
             pub fn to_f32(self) -> f32 {
                 let $float = self;
@@ -108,25 +109,25 @@ macro_rules! byte_floats {
 }
 
 byte_floats! {
-    /// `f8_e4m3fn`: 4 bits of exponent, 3 of mantissa, bias 7. No infinities; `0x7f` and `0xff`
-    /// are NaN, which becomes the quiet NaN of the same sign; the largest is 448.
+    /// `f8_e4m3fn`: 4 bits of exponent, 3 of mantissa, bias 7. It has no infinities. `0x7f` and `0xff` are NaN, and convert
+    /// to the quiet NaN of the same sign. The largest value is 448.
     F8E4M3Fn, nan 0x7f | 0xff, |float| fp8::<3, 7>(float.0, float.is_nan(), None);
 
-    /// `f8_e5m2`: 5 bits of exponent, 2 of mantissa, bias 15, with the infinities and NaNs of
-    /// IEEE 754, which become the quiet NaN of the same sign; the largest finite one is 57344.
+    /// `f8_e5m2`: 5 bits of exponent, 2 of mantissa, bias 15, with the infinities and NaNs of IEEE 754. NaNs convert to the
+    /// quiet NaN of the same sign. The largest finite value is 57344.
     F8E5M2, nan 0x7d..=0x7f | 0xfd..=0xff,
     |float| fp8::<2, 15>(float.0, float.is_nan(), Some(0x7c));
 
-    /// `f8_e4m3fnuz`: 4 bits of exponent, 3 of mantissa, bias 8. No infinities and no negative
-    /// zero, whose pattern `0x80` is the one NaN, a negative one as an `f32`; the largest is 240.
+    /// `f8_e4m3fnuz`: 4 bits of exponent, 3 of mantissa, bias 8. It has no infinities and no negative zero. The pattern
+    /// `0x80` is the only NaN, which converts to a negative `f32` NaN. The largest value is 240.
     F8E4M3Fnuz, nan 0x80, |float| fp8::<3, 8>(float.0, float.is_nan(), None);
 
-    /// `f8_e5m2fnuz`: 5 bits of exponent, 2 of mantissa, bias 16. No infinities and no negative
-    /// zero, whose pattern `0x80` is the one NaN, a negative one as an `f32`; the largest is 57344.
+    /// `f8_e5m2fnuz`: 5 bits of exponent, 2 of mantissa, bias 16. It has no infinities and no negative zero. The pattern
+    /// `0x80` is the only NaN, which converts to a negative `f32` NaN. The largest value is 57344.
     F8E5M2Fnuz, nan 0x80, |float| fp8::<2, 16>(float.0, float.is_nan(), None);
 
-    /// `f8_e8m0`: 2 to the power of the byte less 127; FF is not a number. There is no zero: what stands
-    /// for it is the smallest, a subnormal `f32`.
+    /// `f8_e8m0`: 2 to the power of (the byte − 127). `0xff` is NaN. There is no zero: the byte 0 is the smallest value,
+    /// 2^−127, a subnormal `f32`.
     F8E8M0, nan 0xff, |float| f32::from_bits(match float.0 {
         0 => 0x0040_0000,
         0xff => 0x7fc0_0000,
@@ -134,25 +135,25 @@ byte_floats! {
     });
 }
 
-/// `f4_e2m1`: sign, two bits of exponent, one of mantissa. Two share a byte, the first in its low
-/// nibble, so that they are read by [`View::nibbles`](crate::view::View::nibbles).
+/// `f4_e2m1`: a sign, two bits of exponent, one bit of mantissa. A byte holds two elements, the first in its low nibble, so
+/// elements are read by [`View::nibbles`](crate::view::View::nibbles).
 ///
-/// Equality is that of the bits.
+/// Two elements are equal if their bits are equal.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct F4E2M1(u8);
 
 impl F4E2M1 {
-    /// The element of the bit pattern in the low nibble.
+    /// Creates the element whose bit pattern is the low nibble of `bits`.
     pub const fn from_bits(bits: u8) -> Self {
         Self(bits & 15)
     }
 
-    /// The bit pattern, in the low nibble.
+    /// Returns the bit pattern, in the low nibble.
     pub const fn to_bits(self) -> u8 {
         self.0
     }
 
-    /// The exact value: one of ±0, ±0.5, ±1, ±1.5, ±2, ±3, ±4, ±6.
+    /// Returns the exact value: one of ±0, ±0.5, ±1, ±1.5, ±2, ±3, ±4, ±6.
     pub fn to_f32(self) -> f32 {
         const VALUES: [f32; 8] = [0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0];
         let value = VALUES.get(usize::from(self.0 & 7)).copied().unwrap_or(0.0);
@@ -160,9 +161,9 @@ impl F4E2M1 {
     }
 }
 
-/// A complex number as it is stored: the real part, then the imaginary one.
+/// A complex number as it is stored: the real part, followed by the imaginary part.
 ///
-/// `Complex<f32>` stands for `complex64`, `Complex<f64>` for `complex128`.
+/// `Complex<f32>` is the Rust type of `complex64`, and `Complex<f64>` of `complex128`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, FromBytes, Immutable, KnownLayout)]
 #[repr(C)]
 pub struct Complex<T> {
@@ -181,7 +182,7 @@ macro_rules! complex {
             const LOGICAL: Option<LogicalType> = Some(LogicalType::$logical);
             const ZERO: Self = Self { re: 0.0, im: 0.0 };
 
-            // Each part by itself is in the byte order of its storage type.
+            // The byte order applies to each part separately.
             #[inline]
             fn read(bytes: &[u8], order: ByteOrder) -> Option<Self> {
                 let (re, im) = bytes.split_at_checked(size_of::<$float>())?;

@@ -61,7 +61,7 @@ struct Context {
     advice: Option<&'static str>,
 }
 
-/// The borrowed names of the place of an error.
+/// The borrowed names that say where an error is: of the tensor, the component and the shard.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Named<'m> {
     pub(crate) generation: Option<Generation>,
@@ -145,7 +145,7 @@ impl Error {
         self
     }
 
-    /// Adds the names that the error does not have yet.
+    /// Adds those names of `named` that the error does not have yet.
     #[cfg(feature = "std")]
     #[must_use]
     pub(crate) fn named(mut self, named: &Named<'_>) -> Self {
@@ -184,7 +184,7 @@ impl Error {
         ))
     }
 
-    /// Sets the sentence, if there is memory for it.
+    /// Sets the sentence. If memory is out, the error keeps its former sentence.
     #[cfg(feature = "std")]
     #[must_use]
     pub(crate) fn saying(mut self, sentence: fmt::Arguments<'_>) -> Self {
@@ -215,14 +215,14 @@ impl Error {
         self
     }
 
-    /// Returns the same error at `location`.
+    /// Returns the same error at `location` instead.
     #[must_use]
     pub(crate) fn at(mut self, location: Location) -> Self {
         self.bare.location = location;
         self
     }
 
-    /// Returns the same error at `offset` of the file.
+    /// Returns the same error at `offset` of the file instead.
     #[must_use]
     pub(crate) fn moved(mut self, offset: u64) -> Self {
         self.bare = self.bare.moved(offset);

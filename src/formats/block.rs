@@ -22,7 +22,7 @@ use super::gguf::dequantize::dequantize;
 use super::gguf::types::BLOCKS;
 use super::kind::elements;
 
-/// The prefix of the layouts of blocks. The name of the type in lower case follows.
+/// The prefix of the layout names of blocks. The type's name in lower case follows.
 const LAYOUT: &str = "gguf.";
 
 /// The types of blocks for which generation 2 has no profile.

@@ -9,8 +9,8 @@ use crate::index::{Builder, Parsed, Rejection};
 use super::error::FormatError;
 use super::rules::Rule;
 
-/// Converts an error of the builder that is not about a duplicate name. Only the end of the header can have such an error,
-/// which [`finish`] converts.
+/// Converts an error of the builder other than one about a duplicate name: those occur at the end of the header only, where
+/// [`finish`] converts them.
 #[cold]
 pub(super) fn format_error(error: Error) -> FormatError {
     match error.kind() {

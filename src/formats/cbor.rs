@@ -197,7 +197,7 @@ fn text(item: &[u8]) -> Option<&str> {
     }
 }
 
-/// Returns the bytes of `entries` from position `from` to position `to`.
+/// Returns the bytes of `entries` from the position `from` to the position `to`.
 fn part(entries: &[u8], from: u32, to: u32) -> &[u8] {
     entries.get(usize_from_u32(from)..usize_from_u32(to)).unwrap_or_default()
 }

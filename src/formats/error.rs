@@ -1,4 +1,4 @@
-//! The error for a file that cannot be read.
+//! The error of a format's reader: a violation of the format, or an error of the library.
 
 use alloc::string::String;
 use core::fmt::{self, Write as _};
@@ -99,8 +99,8 @@ impl From<OutOfMemory> for FormatError {
 }
 
 impl FormatError {
-    /// Creates a violation of `rule` without an offset: `sentence` is about the whole file, or about something that has a
-    /// name.
+    /// Creates the error for a violation of `rule` that has no offset: `sentence` is about the whole file, or about
+    /// something that has a name.
     pub(super) fn violation(rule: impl Into<&'static Row>, sentence: impl fmt::Display) -> Self {
         let row = rule.into();
         match copied(sentence) {
@@ -114,7 +114,7 @@ impl FormatError {
         }
     }
 
-    /// Creates a violation of `rule` at the byte `offset` of the file.
+    /// Creates the error for a violation of `rule` at the offset `offset` of the file.
     pub(super) fn violation_at(
         rule: impl Into<&'static Row>,
         sentence: impl fmt::Display,
@@ -123,8 +123,8 @@ impl FormatError {
         Self::violation(rule, sentence).or_at(offset)
     }
 
-    /// Creates a violation of `rule` whose `sentence` begins with a verb. The name that [`about`](Self::about) adds becomes
-    /// the subject.
+    /// Creates the error for a violation of `rule`. `sentence` begins with a verb: the name that [`about`](Self::about)
+    /// adds later is its subject.
     pub(super) fn predicate(rule: impl Into<&'static Row>, sentence: impl fmt::Display) -> Self {
         Self::violation(rule, sentence).with_subject(Subject::Name)
     }
@@ -146,13 +146,14 @@ impl FormatError {
         self
     }
 
-    /// Adds `name`, the tensor, member or key that breaks the rule, unless the violation has a name already. Any other error gets
-    /// no name, since no part of the file is to blame.
+    /// Adds `name`, the name of the tensor, member or key that breaks the rule, unless the violation has a name already.
+    /// Errors other than violations stay unchanged, since no part of the file is to blame.
     pub(super) fn about(self, name: &str) -> Self {
         self.with(name, |violation| &mut violation.name)
     }
 
-    /// Adds `name` as [`about`](Self::about) does. Bytes of `name` that are not UTF-8 are replaced by U+FFFD.
+    /// Adds a `name` that need not be UTF-8, as [`about`](Self::about) does. Invalid bytes of `name` are replaced by
+    /// U+FFFD.
     pub(super) fn about_bytes(self, name: &[u8]) -> Self {
         let mut text = Text(String::new());
         for chunk in name.utf8_chunks() {
@@ -164,8 +165,8 @@ impl FormatError {
         self.about(&text.0)
     }
 
-    /// Adds `part`, the name of the sibling file that breaks the rule, unless the error has such a name already, or is about no
-    /// rule.
+    /// Adds `part`, the name of the sibling file in which the rule is broken. Errors that already name a file, and errors
+    /// that are about no rule, stay unchanged.
     pub(super) fn in_part(self, part: &str) -> Self {
         match self {
             Self::Library(error) if error.row().is_some() && error.file().is_none() => {
@@ -179,7 +180,7 @@ impl FormatError {
         }
     }
 
-    /// Sets the `field` of the violation to `text` unless the field is set already.
+    /// Sets the field of the violation that `field` selects to `text`, unless the field is set already.
     fn with(mut self, text: &str, field: fn(&mut Violation) -> &mut Option<String>) -> Self {
         if let Self::Violation(violation) = &mut self
             && let unset @ None = field(violation)
@@ -205,12 +206,13 @@ impl FormatError {
         Self::Library(OutOfMemory.into())
     }
 
-    /// Creates the error for an invariant of the library that does not hold.
+    /// Creates the error for an invariant of the library that does not hold. `what` describes the invariant.
     pub(super) fn internal(what: &str) -> Self {
         Self::library(ErrorKind::Internal, format_args!("internal error: {what}"))
     }
 
-    /// Creates an error of the library that is not about the file. Without `std`, the sentence is dropped.
+    /// Creates an error of the library of the given kind, which is not about the file. Without `std`, the sentence is
+    /// dropped.
     pub(super) fn library(kind: ErrorKind, sentence: fmt::Arguments<'_>) -> Self {
         match copied(sentence) {
             Ok(sentence) => Self::Library(Error::of_format(kind, sentence, None)),
@@ -270,8 +272,8 @@ impl From<FormatError> for Error {
     }
 }
 
-/// The sentence that `bytes` bytes follow `last`, which should be the last thing in a file or member. It is written without
-/// taking memory.
+/// The sentence that `bytes` unexpected bytes follow `last`, the thing that should be the last in a file or member. It is
+/// displayed without allocating.
 pub(super) struct Follow<'l> {
     pub(super) bytes: u64,
     pub(super) last: &'l str,
@@ -284,7 +286,7 @@ impl fmt::Display for Follow<'_> {
     }
 }
 
-/// Returns the [`Follow`] of `bytes` and `last`.
+/// Creates the sentence that `bytes` unexpected bytes follow `last`.
 pub(super) fn follow(bytes: u64, last: &str) -> Follow<'_> {
     Follow { bytes, last }
 }

@@ -13,13 +13,13 @@ use crate::escape;
 
 use super::index;
 
-/// The suffixes of model files.
+/// The suffixes of the names of model files.
 const SUFFIXES: [&str; 9] =
     [".zt", ".safetensors", ".gguf", ".npy", ".npz", ".pt", ".pth", ".ckpt", ".pth.tar"];
 /// The suffix of a checkpoint whose name begins with one of [`CHECKPOINTS`]. Other `.bin` files are optimizer states,
 /// arguments of a training run and the like.
 const BIN: &str = ".bin";
-/// The beginnings of the names of `.bin` checkpoints.
+/// The prefixes of the names of `.bin` files that are checkpoints.
 const CHECKPOINTS: [&str; 2] = ["pytorch_model", "adapter_model"];
 /// The number of candidates that an error message lists, at most.
 const NAMED: usize = 8;
@@ -83,8 +83,8 @@ enum Kind {
     Model,
 }
 
-/// Returns the kind of the file `name`; `None` for files that are no models, and for the second and later files of a split
-/// GGUF model.
+/// Returns what kind of model the name `name` announces. Returns `None` for files that are no models, and for the second
+/// and later files of a split GGUF model.
 fn kind(name: &str) -> Option<Kind> {
     let lower = name.to_ascii_lowercase();
     if lower.starts_with('.') {

@@ -82,7 +82,8 @@ pub(crate) fn open(
     file.parse_header(start, &mut |start| parse(source, length, start, options))
 }
 
-/// What a parser makes of the first bytes of a file: `None` if the header extends beyond them.
+/// The result of parsing the first bytes of a file. `None` means that the header extends beyond them, so more bytes have to
+/// be read.
 type Attempt<T> = Result<Option<T>, FormatError>;
 
 /// Returns the offset at which the data of the last tensor ends in the GGUF file `source`, counted from the start of the file. Without
@@ -111,7 +112,7 @@ pub(crate) fn data_end(
     })
 }
 
-/// A file whose header is read.
+/// A file whose header is being read.
 struct File<'f> {
     source: &'f dyn ReadAt,
     length: u64,
@@ -230,7 +231,7 @@ fn component<'a>(
     RawComponent { byte_order, ..RawComponent::raw(storage, offset, bytes) }
 }
 
-/// Appends `more` to `text`.
+/// Appends `more` to `text`. Returns an error instead of aborting if memory is out.
 fn append(text: &mut String, more: &str) -> Result<(), FormatError> {
     text.try_reserve_exact(more.len()).map_err(|_| FormatError::memory())?;
     text.push_str(more);

@@ -93,7 +93,7 @@ impl Index {
         Ok(Self { header: Header::parse(&bytes, limits)?, length, _feature: feature })
     }
 
-    /// The names of the files that the index names, in no particular order.
+    /// Returns the names of the files that the index names, in no particular order.
     pub(crate) fn files(&self) -> impl Iterator<Item = &str> {
         self.header.weights.files()
     }

@@ -54,8 +54,8 @@ pub(crate) fn put(text: &str, depth: u8, out: &mut Encoder) -> Result<(), Format
 /// The number of nesting levels of a manifest around the value of an attribute.
 const OUTSIDE: usize = 2;
 
-/// Parses `list` as a JSON array of texts and returns the texts, sorted. Returns `None` if `list` is another value, or has more
-/// than `entries` items: a list longer than the metadata has no use, and could exhaust memory.
+/// Parses `list` as a JSON array of texts, and returns the texts sorted. Returns `None` if `list` is another value, or has
+/// more than `entries` items: keys beyond the number of metadata entries have no use, and could exhaust memory.
 fn keys(list: &str, entries: usize) -> Option<Vec<Cow<'_, str>>> {
     serde_json::from_str::<IgnoredAny>(list).ok()?;
     let mut tokens = Tokens(list);

@@ -33,6 +33,7 @@ impl Kind {
 
 /// Returns the number of elements of a tensor of the given shape. Returns `None` if the number exceeds 64 bits.
 pub(super) fn elements(shape: &[u64]) -> Option<u64> {
-    // Other readers multiply dimensions in order, so a product may overflow before a later dimension of 0.
+    // Other readers multiply the dimensions in order, so for them the product overflows even if a later dimension is 0.
+    // Such a shape is rejected.
     shape.iter().try_fold(1_u64, |product, dimension| product.checked_mul(*dimension))
 }

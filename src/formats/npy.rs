@@ -271,7 +271,7 @@ impl Room {
         self.bytes = self.bytes.saturating_add(bytes.saturating_mul(Self::FACTOR));
     }
 
-    /// Takes `bytes` bytes, and returns whether they were left.
+    /// Takes `bytes` bytes of the room. Returns false, and takes nothing, if fewer are left.
     fn take(&mut self, bytes: u64) -> bool {
         match self.bytes.checked_sub(bytes) {
             Some(left) => {

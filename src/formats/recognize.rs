@@ -81,7 +81,7 @@ pub enum OtherKind {
 }
 
 impl OtherKind {
-    /// The name of the kind, as in JSON output.
+    /// Returns the name of the kind, as in JSON output.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Text => "text",
@@ -96,7 +96,7 @@ impl OtherKind {
         }
     }
 
-    /// A description of a file of this kind, for messages.
+    /// Returns a description of a file of this kind, for messages.
     pub fn description(self) -> &'static str {
         match self {
             Self::Text => "text",
@@ -124,12 +124,12 @@ pub enum Executable {
     MachO,
     /// Compiled Python.
     Bytecode,
-    /// Python source, which is told by its suffix.
+    /// Python source code, recognized by the suffix of the file's name.
     Python,
 }
 
 impl Executable {
-    /// The name of the kind, as in JSON output.
+    /// Returns the name of the kind, as in JSON output.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Elf => "elf",
@@ -140,7 +140,7 @@ impl Executable {
         }
     }
 
-    /// A description of a program of this kind, for messages.
+    /// Returns a description of a program of this kind, for messages.
     pub fn description(self) -> &'static str {
         match self {
             Self::Elf => "a program or library (ELF)",
@@ -212,8 +212,8 @@ impl Recognition {
         self.kind
     }
 
-    /// The name of the file's format, or of its kind if it holds no tensors, as in JSON output. `None` if the file is empty or
-    /// not recognized.
+    /// Returns the name of the file's format, or of its kind if it holds no tensors, as in JSON output. Returns `None` if
+    /// the file is empty or not recognized.
     pub fn format(&self) -> Option<&'static str> {
         match self.kind {
             Recognized::ZTensor => Some(ZTENSOR),
@@ -431,7 +431,7 @@ fn of_nothing(name: FileName<'_>) -> Result<Recognition, FormatError> {
 /// tensor format, the recognition gives the reader or the rule that reports the contradiction.
 fn of_name(name: FileName<'_>, kind: Recognized) -> Recognition {
     match by_name(name) {
-        // The reader of the claimed format reports what is wrong with an unknown content.
+        // The content is unknown, so the reader of the claimed format reports what is wrong with it.
         Some(Detected::Read(format)) if kind == Recognized::Unknown => {
             Recognized::Read(format).into()
         }

@@ -31,7 +31,7 @@ pub(super) fn text(out: &mut Vec<u8>, text: &str) {
 pub(super) struct Record<'r>(pub(super) &'r [u8]);
 
 impl<'r> Record<'r> {
-    /// Reads the next number.
+    /// Reads the next number. Returns 0 if the record has ended.
     pub(super) fn number(&mut self) -> u64 {
         let mut number = 0;
         for shift in (0..u64::BITS).step_by(7) {
@@ -45,7 +45,7 @@ impl<'r> Record<'r> {
         number
     }
 
-    /// Reads the next text.
+    /// Reads the next text. Returns an empty text if the record has ended.
     pub(super) fn text(&mut self) -> &'r str {
         let length = usize::try_from(self.number()).unwrap_or(usize::MAX);
         let (text, rest) = self.0.split_at_checked(length).unwrap_or_default();

@@ -76,7 +76,7 @@ impl Header {
 #[derive(Debug)]
 #[expect(clippy::large_enum_variant, reason = "each file has one value, which is moved once")]
 pub enum Begun<S: ReadAt> {
-    /// An archive.
+    /// An archive, which needs no other file.
     Archive(Archive<S>),
     /// A file that names sibling files with more tensors. The caller opens the sibling files.
     Root(Root<S>),
@@ -127,7 +127,7 @@ impl fmt::Debug for Part<'_> {
 }
 
 impl<S: ReadAt> Root<S> {
-    /// The format of the file.
+    /// Returns the format of the root.
     pub fn format(&self) -> Format {
         match self.0 {
             Kind::Index { .. } => Format::Index,
@@ -135,7 +135,7 @@ impl<S: ReadAt> Root<S> {
         }
     }
 
-    /// The source of the root's own bytes.
+    /// Returns the source of the root's own bytes.
     pub fn source(&self) -> &S {
         match &self.0 {
             Kind::Index { source, .. } => source,
@@ -143,7 +143,8 @@ impl<S: ReadAt> Root<S> {
         }
     }
 
-    /// The names of the sibling files that the root names, in no particular order. Their number is within the limit `shards`.
+    /// Returns the names of the sibling files that the root names, in no particular order. Their number is within the limit
+    /// `shards`.
     pub fn files(&self) -> impl Iterator<Item = &str> {
         let (index, split) = match &self.0 {
             Kind::Index { index, .. } => (Some(index.files()), None),
@@ -251,7 +252,8 @@ pub(crate) fn push(
     Ok(byte_length(tensor))
 }
 
-/// Returns the length of the elements of `tensor` in bytes, or of the stored bytes where the file does not tell the elements.
+/// Returns the length of the elements of `tensor` in bytes, or the number of its stored bytes if the file does not tell the
+/// length of the elements.
 pub(crate) fn byte_length(tensor: &Tensor<'_>) -> u64 {
     let lengths = tensor
         .components()

@@ -1,4 +1,4 @@
-//! Files made here, files that other programs made, and damage to both.
+//! Tests of the formats, with files that are made here, files that other programs wrote, and damaged forms of both.
 
 mod archive;
 mod batter;
@@ -29,24 +29,24 @@ use super::kind::Kind;
 
 use archive::read;
 
-/// A tensor that has been read: name, shape, kind, bytes.
+/// A tensor that has been read: its name, shape, element type and bytes.
 type Read = (String, Vec<u64>, Kind, Vec<u8>);
 
-/// Opens bytes with limits, as an archive.
+/// Opens `bytes` as an archive with `limits`.
 fn open_with(name: &str, bytes: &[u8], limits: &Limits) -> Result<(), Error> {
     let options = OpenOptions::default().limits(*limits);
     let length = u64::try_from(bytes.len()).unwrap();
     options.open_named(archive::Noted::new(bytes), length, Path::new(name)).map(drop)
 }
 
-/// The only tensor of a file.
+/// Returns the only tensor of a file.
 fn single(name: &str, bytes: &[u8]) -> Read {
     let (_, mut tensors) = read(name, bytes).unwrap();
     assert_eq!(tensors.len(), 1);
     tensors.remove(0)
 }
 
-/// Returns the rejection of a file, on opening or on reading.
+/// Returns the message with which opening or reading a file fails.
 fn rejection(name: &str, bytes: &[u8]) -> String {
     let error = read(name, bytes).expect_err("the file is read without a complaint");
     assert!(error.is_rejection(), "{error}");
@@ -62,7 +62,7 @@ pub(super) fn brief(error: &Error) -> String {
     format!("{}{}{}{}", quoted(file), quoted(tensor), error.sentence(), offset.unwrap_or_default())
 }
 
-/// A file of the corpus that another program has written.
+/// Returns the bytes of a file in the corpus that another program wrote.
 fn data(name: &str) -> Vec<u8> {
     let (_, format) = name.rsplit_once('.').unwrap();
     let corpus = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("corpus/other");
@@ -108,7 +108,7 @@ fn the_content_decides_and_then_the_name() {
     }
 }
 
-/// If two tensors have one name, the error has this name and the offset of the second tensor's description.
+/// Checks that the error for a duplicate name has the name, and the offset of the second tensor's description.
 #[test]
 fn duplicate_names_are_reported_at_the_second_tensor() {
     let corpus = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("corpus/other");
@@ -128,7 +128,7 @@ fn duplicate_names_are_reported_at_the_second_tensor() {
     }
 }
 
-/// In a split model, the error names the file of the second tensor and has no offset.
+/// Checks that the error for a name that two files of a split model have names the second file, and has no offset.
 #[cfg(feature = "parts")]
 #[test]
 fn duplicate_names_in_two_files_are_reported_with_the_second_file() {
@@ -139,7 +139,7 @@ fn duplicate_names_in_two_files_are_reported_with_the_second_file() {
     assert_eq!((error.tensor(), error.file()), (Some("a"), Some(&*name(2))));
 }
 
-/// zTensor files are opened, too, and rejected by the rules of the library.
+/// Checks that zTensor files open here, too, and that the rules of the library reject invalid ones.
 #[cfg(feature = "ztensor")]
 #[test]
 fn archives_are_of_ztensor_too() {
@@ -149,12 +149,12 @@ fn archives_are_of_ztensor_too() {
     let archive = open(&path).unwrap();
     assert_eq!(archive.format(), "zTensor");
     assert_eq!(OpenOptions::default().from_bytes(&*bytes).unwrap().len(), archive.len());
-    // Its magic tells, whatever it is called.
+    // The magic decides, whatever the name of the file is.
     let folder = tempfile::tempdir().unwrap();
     let named = folder.path().join("model.index.json");
     fs::write(&named, &bytes).unwrap();
     assert_eq!(open(&named).unwrap().format(), "zTensor");
-    // Their shards are found beside them.
+    // Shards are found in the folder of the file.
     let sharded = open(&corpus.with_file_name("shards").join("dense.zt")).unwrap();
     assert_eq!(sharded.tensor("w").unwrap().to_vec::<f32>().unwrap().len(), 4);
     sharded.verify().unwrap();

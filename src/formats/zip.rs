@@ -81,7 +81,7 @@ impl Extents {
         Ok(())
     }
 
-    /// The number of members.
+    /// Returns the number of members.
     pub(super) fn count(&self) -> usize {
         self.ranges.len()
     }

@@ -200,14 +200,14 @@ pub(crate) struct Dialect {
     /// The facts that code uses after a manifest has been parsed.
     pub(crate) facts: FormatFacts,
     pub(crate) nesting: Nesting,
-    /// Returns whether a key is a field of an object, and not an attribute; `None` if objects have attributes of their
-    /// own.
+    /// Returns whether a key is a field of an object. In 0.1, all other keys of an object are its attributes. `None` if
+    /// objects have a field for attributes.
     pub(crate) object_fields: Option<fn(&[u8]) -> bool>,
     /// Whether components may be in shards.
     pub(crate) has_shards: bool,
-    /// The fields that records do not store.
+    /// The fields that are found in the manifest again when an error or a writer needs them.
     pub(crate) fields: Fields,
-    /// Whether a dtype may stand for a logical type.
+    /// Whether the names of logical types may be dtypes, as in 1.1.
     pub(crate) logical_dtypes: bool,
     /// Whether a compressed component must give its decoded size.
     pub(crate) needs_decoded_length: bool,
@@ -215,32 +215,32 @@ pub(crate) struct Dialect {
     pub(crate) writing: Option<&'static Writing>,
 }
 
-/// The form of the files of a generation that is written.
+/// How files of a generation are written.
 #[derive(Debug)]
 pub(crate) struct Writing {
     pub(crate) generation: Generation,
     pub(crate) container: Container,
-    /// The dialect of its manifest.
+    /// The dialect of the manifest.
     pub(crate) dialect: &'static Dialect,
     /// The encoding of compressed components.
     pub(crate) compression: Encoding,
-    /// True if the manifest is deterministic CBOR, whose maps may have any number of keys.
+    /// Whether the manifest must be deterministic CBOR, whose maps may have any number of keys.
     pub(crate) deterministic: bool,
-    /// True if the bools are a type, and not a dtype.
+    /// Whether `bool` is a logical type (2) and not a dtype (1.x).
     pub(crate) bool_is_type: bool,
-    /// The alignment of blobs of a canonical file, at which the first one begins.
+    /// The alignment in bytes of blobs in a canonical file. The first blob begins at this offset.
     pub(crate) canonical_alignment: u64,
-    /// The type of that name.
+    /// Returns the logical type of this name in the generation.
     pub(crate) logical_type: fn(&[u8]) -> Option<LogicalType>,
-    /// The format of that name.
+    /// Returns the layout of this name in the generation.
     pub(crate) format: fn(&[u8]) -> Layout,
-    /// The name of a format, if there is one.
+    /// Returns the name of a layout, if the generation has one for it.
     pub(crate) format_name: fn(Layout) -> Option<&'static str>,
 }
 
 impl Writing {
-    /// Returns whether a `type` that is unknown elsewhere says something here of elements that are stored like that. Names of
-    /// logical types on their own storage do not count: they are what 1.2 keeps of the types of 2.
+    /// Returns whether the generation defines the `type` of this name for elements that are stored as this storage type.
+    /// Logical types on their own storage type do not count: 1.2 keeps the types of 2 in this way.
     pub(crate) fn knows_type(&self, name: &str, storage: StorageType) -> bool {
         let logical = (self.logical_type)(name.as_bytes());
         let plain = if self.bool_is_type { StorageType::Bool } else { storage };
@@ -248,7 +248,8 @@ impl Writing {
     }
 }
 
-/// The fields of an object and of a component that are looked up again. One that a generation has not is empty.
+/// The fields of objects and components that are found in the manifest again. A field that a generation does not have is
+/// [`Field::NONE`].
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Fields {
     /// The key of an object's name in 0.1, where an object is an entry of a list. In other generations the name is
@@ -267,26 +268,26 @@ pub(crate) struct Fields {
     pub(crate) byte_order: Field,
 }
 
-/// The nesting of the records of objects and components.
+/// How the records of objects and components are nested.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Nesting {
-    /// One record is an object and its only component.
+    /// One record describes an object and its only component (0.1).
     Flat,
-    /// The record of an object follows its name, and that of a component its role.
+    /// The record of an object follows its name, and the record of a component follows its role.
     Named,
 }
 
-/// The fields of a component that say where its blob lies.
+/// The fields of a component that tell where its blob lies.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Blob {
-    /// Offset and length are fields.
+    /// The offset and the length are two fields.
     Fields(Field, Field),
-    /// One field is an array of the two.
+    /// One field is an array of the offset and the length.
     Pair(Field),
 }
 
 impl Blob {
-    /// Returns whether a field of that key is among them.
+    /// Returns whether one of these fields has the key `key`.
     pub(crate) fn has(&self, key: &[u8]) -> bool {
         match self {
             Self::Fields(offset, length) => offset.is(key) || length.is(key),
@@ -294,7 +295,7 @@ impl Blob {
         }
     }
 
-    /// Offset and length in the record of a component, which has been checked.
+    /// Returns the offset and the length of the blob in the component's map, which has been checked.
     pub(crate) fn find<'m>(&self, map: Input<'m>) -> Option<(Input<'m>, Input<'m>)> {
         match self {
             Self::Fields(offset, length) => offset.find(map).zip(length.find(map)),
@@ -355,20 +356,20 @@ impl Dialect {
     }
 }
 
-/// A field of a record that has been checked: to be looked up again.
+/// A field of a checked record, by its key, with which the field can be found again.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Field(pub(in crate::formats::ztensor) &'static str);
 
 impl Field {
-    /// A field that no record has.
+    /// The field of records that do not have it.
     pub(in crate::formats::ztensor) const NONE: Self = Self("");
 
-    /// Returns whether it has that key.
+    /// Returns whether the field has the key `key`.
     pub(crate) fn is(self, key: &[u8]) -> bool {
         self.0.as_bytes() == key
     }
 
-    /// The value in the map at `map`, if it is there.
+    /// Returns the input at the value of the field in the map at `map`, or `None` if the map does not have the field.
     pub(crate) fn find(self, map: Input<'_>) -> Option<Input<'_>> {
         find(map, self.0)
     }

@@ -41,7 +41,7 @@ pub(crate) struct IndexFault {
 }
 
 impl IndexFault {
-    /// The fault for a broken invariant of the library.
+    /// The fault of an invariant of the library that does not hold.
     const INTERNAL: Self =
         Self { kind: ErrorKind::Internal, found: 0, object: None, at: FaultAt::Name };
 
@@ -116,7 +116,7 @@ impl IndexBuilder {
         reserve(&mut self.objects, objects)
     }
 
-    /// Returns the number of objects so far.
+    /// Returns the number of objects that have been added.
     #[inline]
     pub(crate) fn len(&self) -> u32 {
         len_u32(self.objects.len())
@@ -487,7 +487,7 @@ mod tests {
     use super::{Blobs, ComponentRecord, Extent, OfFile, Overlap, find_overlap};
     use crate::rules::Rule;
 
-    /// Random blobs: `find_overlap` must return what comparing each pair of blobs finds.
+    /// Checks `find_overlap` on random blobs against a comparison of each pair of blobs.
     #[test]
     fn overlaps_are_found_as_by_comparing_all() {
         let mut random = fastrand::Rng::with_seed(11);

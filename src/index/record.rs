@@ -474,7 +474,7 @@ impl ShardRecord {
 mod tests {
     use super::{ComponentRecord, ObjectRecord};
 
-    /// Records of an ordinary object take 96 bytes: `docs/limits.md`.
+    /// Checks that the records of an ordinary object take 96 bytes, as `docs/limits.md` says.
     #[test]
     fn records_are_small() {
         assert_eq!((size_of::<ObjectRecord>(), size_of::<ComponentRecord>()), (40, 56));

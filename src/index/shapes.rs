@@ -207,7 +207,8 @@ mod tests {
         }
     }
 
-    /// Shapes of all sizes, so that some end at the end of a chunk and others are moved to the next chunk.
+    /// Checks that shapes of all sizes keep their addresses while others are added. Some shapes end at the end of a chunk,
+    /// and others are moved to the next chunk.
     #[test]
     fn shapes_stay_where_they_are_in_chunks() {
         let mut random = fastrand::Rng::with_seed(7);

@@ -23,7 +23,7 @@ pub const ENTRIES: usize = 4096;
 /// The bits of the canonical NaN, without a sign or payload.
 pub const ONE_NAN: u64 = 0x7ff8_0000_0000_0000;
 
-/// A map of attributes in the JSON form of `docs/json.md`.
+/// A wrapper that serializes a map of attributes in the JSON form of `docs/json.md`.
 #[derive(Clone, Debug)]
 pub struct Map<'a>(pub Attributes<'a>);
 
@@ -38,7 +38,8 @@ impl Serialize for Map<'_> {
     }
 }
 
-/// An attribute value in the JSON form of `docs/json.md`. Serialization recurses at most 64 levels, the limit of every reader.
+/// A wrapper that serializes an attribute value in the JSON form of `docs/json.md`. It recurses at most 64 levels, the
+/// limit of every reader.
 #[derive(Clone, Debug)]
 pub struct Json<'a>(pub Item<'a>);
 

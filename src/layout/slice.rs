@@ -132,7 +132,7 @@ fn element_size(object: &Tensor<'_>, data: &Component<'_>) -> Option<u64> {
 /// # Ok::<(), zten::Error>(())
 /// ```
 pub trait Ranges: sealed::Sealed {
-    /// The number of ranges.
+    /// Returns the number of ranges.
     #[doc(hidden)]
     fn count(&self) -> usize;
 

@@ -7,8 +7,8 @@ use core::cell::Cell;
 
 use super::{NameTable, Seeds, ends, hash, hash_in, place_in};
 
-/// Texts of one hash by the known seeds: the last 8 bytes cancel their seed, so that nothing is left of the
-/// first.
+/// Returns a text whose hash by the known seeds is the same for each `first`: the last 8 bytes cancel their seed, so the
+/// product is 0 whatever the first bytes are.
 pub(crate) fn colliding(first: u64) -> Vec<u8> {
     [first.to_le_bytes(), Seeds::KNOWN.1.to_le_bytes()].concat()
 }
@@ -18,7 +18,7 @@ fn table(texts: &[Vec<u8>]) -> NameTable {
     NameTable::new(texts.len(), (0..).zip(texts.iter().map(Vec::as_slice)), read).unwrap()
 }
 
-/// Holds the table of those texts against comparing all of them.
+/// Checks the table of `texts` against a comparison of each text with all others.
 fn check(texts: &[Vec<u8>]) {
     let read = |place: u32| texts[place as usize].as_slice();
     let table = table(texts);
@@ -66,7 +66,7 @@ fn many_texts() {
 fn texts_of_one_hash() {
     let others = || (0..200).map(|n| alloc::format!("layer.{n}").into_bytes());
     for count in (0..80).step_by(if cfg!(miri) { 40 } else { 1 }) {
-        // The end that they have in common says where among the others they come.
+        // The common end gives the group another hash each time, so another position among the other texts.
         let end = u128::from(count).to_le_bytes();
         let group = (0..count).map(|first| [colliding(first).as_slice(), &end].concat());
         check(&others().chain(group).collect::<Vec<_>>());
@@ -79,7 +79,7 @@ fn texts_of_one_hash() {
     check(&texts);
 }
 
-/// However many have one hash, finding one reads a logarithm of them.
+/// Checks that finding a text reads a logarithmic number of texts, even if all have one hash.
 #[test]
 #[cfg_attr(miri, ignore = "it is a matter of sizes")]
 fn few_texts_are_read() {
@@ -95,19 +95,19 @@ fn few_texts_are_read() {
         assert!(reads.get() < most, "{} texts were read", reads.get());
     };
     let different: Vec<_> = (0..20_000).map(|n| alloc::format!("{n}").into_bytes()).collect();
-    // A few take more steps than there are, and are compared once more at the end.
+    // For some texts the interpolation is followed by a bisection, which reads one text more.
     most(&different, 20_200);
     let alike: Vec<_> = (0..20_000).map(colliding).collect();
     most(&alike, 20_000 * 17);
 }
 
-/// Hashes that are not where they should be, and a search for some that are not there.
+/// Checks hashes that are not evenly spread, which interpolation misses, and searches for missing hashes near them.
 #[test]
 fn hashes_that_crowd() {
     let texts: Vec<_> = (0..2_000_u32).map(|n| n.to_le_bytes().to_vec()).collect();
     let read = |place: u32| texts[place as usize].as_slice();
     for (factor, offset) in [(1, 0), (3, 1 << 31), (7, u64::from(u32::MAX) - 14_000)] {
-        // All are found by the hash of one of them, which stands at each place in turn.
+        // Each entry is looked for by the hash of one entry, at each possible position.
         for (place, text) in (0_u32..).zip(&texts).step_by(if cfg!(miri) { 500 } else { 1 }) {
             let mut hashes: Vec<u64> = (0..2_000).map(|n| n * factor + offset).collect();
             hashes[place as usize] = hash(text).into();
@@ -121,7 +121,7 @@ fn hashes_that_crowd() {
     }
 }
 
-/// `lab/src/proof` makes texts that look alike by these.
+/// Checks the hashes for known seeds, from which `lab/src/proof` makes texts that collide.
 #[test]
 fn known_seeds_give_known_hashes() {
     for (text, hash) in
@@ -140,7 +140,7 @@ fn texts_of_equal_blocks_have_hashes_of_their_own() {
     assert_eq!(hashes.len(), 215);
 }
 
-/// Texts of at most 16 bytes and one length differ where their ends do.
+/// Checks that texts of equal length, at most 16 bytes, have different ends if they differ.
 #[test]
 fn ends_have_each_byte() {
     let text: Vec<u8> = (1..=16).collect();
@@ -170,7 +170,7 @@ fn a_hash_depends_on_all_of_the_text_and_on_both_seeds() {
     }
 }
 
-/// Other seeds tell apart what the known ones do not.
+/// Checks that texts that collide by the known seeds do not collide by other seeds.
 #[test]
 fn seeds_that_are_secret_tell_texts_apart() {
     let texts: Vec<Vec<u8>> = (0..1_000).map(colliding).collect();
@@ -179,7 +179,7 @@ fn seeds_that_are_secret_tell_texts_apart() {
     assert_eq!(hashes.len(), texts.len());
 }
 
-/// A table that has been made of names is where they are, with the ends of names that others begin with.
+/// Checks names that are ranges of one text, some of which begin with others.
 #[test]
 fn texts_within_texts() {
     let nested: Vec<Vec<u8>> = (0..300).map(|length| alloc::vec![0; length % 150]).collect();

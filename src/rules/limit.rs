@@ -3,7 +3,7 @@
 use super::{Class, NESTED, Row, Scope, Source, Texts, catalog};
 
 catalog! {
-    /// Something that a valid file may hold and this reader does not read.
+    /// A feature of valid files that this reader does not support.
     Unsupported, Unsupported:
 
     Version "unsupported-version", Spec("v1.2 appendix, v2 §2.3"), From1,
@@ -38,7 +38,7 @@ catalog! {
 }
 
 catalog! {
-    /// A limit that a file goes beyond.
+    /// A limit that a valid file may exceed.
     Limit, Limit:
 
     Manifest "limit-manifest", Policy("memory while opening follows the manifest"), All,

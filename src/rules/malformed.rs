@@ -1,11 +1,11 @@
-//! The rules that a malformed file breaks.
+//! The rules that make a file invalid.
 
 use super::{
     CANONICAL, COUNTED, Class, DAMAGED, NESTED, Row, Scope, Source, Texts, WRITER, catalog,
 };
 
 catalog! {
-    /// A rule that a malformed file breaks.
+    /// A rule that an invalid file breaks.
     Rule, Invalid:
 
     // The container.
@@ -17,7 +17,7 @@ catalog! {
         "the first 8 bytes are not a zTensor magic", "The file has another format, or its first bytes are damaged.";
     FooterMagic "footer-magic", Spec("v1.1 IV.1 step 2, v1.2 §5 step 2, v2 §2.3"), From1,
         "A `ZTEN1000` file ends with `ZTEN1000`, and a file of 2 with its magic.",
-        "the last 8 bytes are not the magic that the file begins with: it was cut, or it is a 1.0 file, which cannot be told from a cut one",
+        "the last 8 bytes are not the magic that the file begins with: the file was cut, or is a 1.0 file, which looks like a cut one",
         "Fetch the file again. If it was written by version 1.0 of the reference library, write it again with a newer one.";
     ManifestCap "manifest-cap", Spec("v1.1 IV.1 step 4, v1.2 §5 step 4, v2 §3.1"), All,
         "The manifest has at most 1,073,741,824 bytes (for 0.1 this is policy).",
@@ -52,8 +52,8 @@ catalog! {
         "A two-byte simple value is 32 or more.",
         "the two-byte simple value {} is below 32", DAMAGED;
     CborBreak "cbor-break", Spec("RFC 8949 §3.2.1, v2 §3.1"), All,
-        "A break stands only where an indefinite-length item may end.",
-        "a CBOR break stands where a value or key is expected", DAMAGED;
+        "A break occurs only where an indefinite-length item may end.",
+        "a CBOR break occurs where a value or key is expected", DAMAGED;
     CborChunk "cbor-chunk", Spec("RFC 8949 §3.2.3"), UpTo1,
         "The chunks of an indefinite-length string are definite strings of the same kind.",
         "a chunk of an indefinite-length string is not a definite string of its kind", DAMAGED;
@@ -80,7 +80,7 @@ catalog! {
         "more than 32 maps and arrays are open around a value", NESTED;
     KeyOrder "key-order", Spec("RFC 8949 §4.2.1, v2 §3.1"), V2,
         "The keys of every map are sorted by their encodings, byte by byte, strictly ascending.",
-        "a key comes after one that it sorts before", WRITER;
+        "a key follows a greater key", WRITER;
 
     // Keys and strings that are interpreted.
     KeyType "key-type", Spec("v0.1 §4, v1.1 II, v1.2 §1, v2 §3.1, §3.5"), All,
@@ -120,8 +120,8 @@ catalog! {
         "`shards` is a map.", "`shards` is not a map", WRITER;
     // The shards.
     ShardName "shard-name", Spec("v2 §7.1"), V2,
-        "The name of a shard has 1 to 64 letters, digits, dots, underscores and hyphens, and begins with none of the dots.",
-        "the name of the shard has {} bytes, not 1 to 64, or others than letters, digits and `._-`, or begins with a dot", WRITER;
+        "The name of a shard has 1 to 64 letters, digits, dots, underscores and hyphens, and does not begin with a dot.",
+        "the name of the shard has {} bytes instead of 1 to 64, or characters other than letters, digits and `._-`, or begins with a dot", WRITER;
     ShardType "shard-type", Spec("v2 §7.1"), V2,
         "Every shard is a map.", "a shard is not a map", WRITER;
     ShardSizeMissing "shard-size-missing", Spec("v2 §7.1"), V2,
@@ -213,8 +213,8 @@ catalog! {
         "`uncompressed_length` (`decoded_length` in 2) is an unsigned integer of at most 64 bits, or (1.x) null.",
         "`uncompressed_length` is neither an unsigned integer nor null", WRITER;
     DecodedLengthMissing "uncompressed-length-missing", Spec("v1.2 §1, v2 §3.4"), From1_2,
-        "A zstd component gives its `uncompressed_length`; in 2, one with an encoding its `decoded_length`.",
-        "the component is encoded and does not say how long it is when decoded", WRITER;
+        "A zstd component has `uncompressed_length`; in 2, a component with an encoding has `decoded_length`.",
+        "the component is compressed, but does not give its decoded length", WRITER;
     DecodedLengthRaw "uncompressed-length-raw", Implied("a raw component has one length"), V1,
         "`uncompressed_length` of a raw component equals its `length`.",
         "the component is raw and its `uncompressed_length` of {} is not its `length`", WRITER;
@@ -234,7 +234,7 @@ catalog! {
         "Compressed multi-byte data is not declared big-endian.",
         "compressed data is declared big-endian", "Write the entry again, raw or little-endian.";
 
-    // Where the blobs lie.
+    // The positions of blobs.
     BlobAlignment "blob-alignment", Spec("v0.1 §3.2, v1.1 I.2, v1.2 §4, v2 §2.4"), All,
         "Every component offset is a multiple of 64, in 2 of 4096.",
         "component offset {} is not a multiple of 64 (4096 in 2)", WRITER;
@@ -249,20 +249,20 @@ catalog! {
         "the blob at offset {} overlaps another",
         "If the writer meant to share one blob between names, the tolerance `shared-blobs` accepts identical extents.";
 
-    // What the sizes say.
+    // Sizes that follow from shapes.
     ShapeOverflow "shape-overflow", Implied("no file can hold as many elements"), All,
         "The product of a shape is 0 where a dimension is 0, and otherwise fits in 64 bits.",
         "the product of the shape overflows", COUNTED;
     WholeElements "whole-elements", Implied("part of an element has no meaning"), All,
-        "Every component holds whole elements; in 2, every one of a sparse object.",
+        "Every component holds a whole number of elements; in 2, every component of a sparse object.",
         "{} bytes are not a whole number of elements", WRITER;
     DenseSize "dense-size", Spec("v1.2 §2, v1.1 III.1, v0.1 §5.1, v2 §5.1"), All,
         "The decoded bytes of a dense object are exactly the product of its shape times the size of an element.",
         "{} bytes do not match the shape and the type", WRITER;
 
-    // What each format requires.
+    // The components that each layout requires.
     DenseRoles "dense-roles", Spec("v1.1 III.1, v1.2 §3, v2 §5.1"), From1,
-        "A dense object has the component `data`, and in 2 no other.", "the dense object has no `data`, or more than it", WRITER;
+        "A dense object has the component `data`, and in 2 no other.", "the dense object has no component `data`, or has others", WRITER;
     CsrRoles "csr-roles", Spec("v1.1 III.2, v1.2 §3, v2 §5.2"), From1,
         "A `sparse_csr` object has `values`, `indices` and `indptr`, and in 2 no others.",
         "the `sparse_csr` object lacks `values`, `indices` or `indptr`, or has others", WRITER;
@@ -276,7 +276,7 @@ catalog! {
         "A `quantized_group` object has `zeros`.", "the `quantized_group` object has no `zeros`",
         "If the quantization is symmetric, the tolerance `missing-zeros` accepts it.";
     IndexDtype "index-dtype", Spec("v1.2 §3, v1.1 III.2, III.3, v2 §5.2"), From1,
-        "Index components are `u64`; in 1.1, any integer type; in 2 all of them `u64` or all `u32`.",
+        "Index components have the type `u64`; in 1.1 any integer type; in 2 all of an object are `u64`, or all are `u32`.",
         "an index component is not of an index type",
         "Integer indices other than `u64` in a 1.2 file are accepted by the tolerance `narrow-indices`.";
     IndexLogicalType "index-type", Spec("v1.2 §3, v2 §5.2"), From1,
@@ -296,11 +296,11 @@ catalog! {
         "`coords` has rank entries for each value.",
         "`coords` has {} entries, not rank for each value", WRITER;
 
-    // What the profiles of 2 require.
+    // The attributes that the profiles of 2 require.
     AttributeMissing "attribute-missing", Spec("v2 §5.2"), V2,
-        "An object of a profile has the attributes that its layout requires, and they their fields.", "the object lacks an attribute, or a field of one, that its layout requires", WRITER;
+        "An object with a profile has the attributes that its layout requires, and the attributes have their fields.", "the object lacks an attribute, or a field of one, that its layout requires", WRITER;
     AttributeType "attribute-type", Spec("v2 §5.2"), V2,
-        "The attributes of a profile, and their fields, are of the types that its layout gives them.", "the attribute, or a field of it, does not have the type that the layout requires", WRITER;
+        "The attributes of a profile, and their fields, have the types that the layout requires.", "the attribute, or a field of it, does not have the type that the layout requires", WRITER;
     AttributeAxis "attribute-axis", Spec("v2 §5.2"), V2,
         "`axis` is the number of a dimension of the shape, the outermost being 0.", "`axis` is {}, and the shape has no such dimension", WRITER;
     ScaleForm "scale-form", Spec("v2 §5.2"), V2,
@@ -310,21 +310,21 @@ catalog! {
     QuantBits "quant-bits", Spec("v2 §5.2"), V2,
         "`bits` is 2, 3, 4, 5, 6 or 8, and divides the bits of a word.", "`bits` is {}: none of 2, 3, 4, 5, 6 and 8, or it does not divide the bits of a word", WRITER;
     QuantPacking "quant-packing", Spec("v2 §5.2"), V2,
-        "`packing` has a `word` of `u8`, `u16`, `u32` or `u64`, an `order` of `lsb_first` or `msb_first`, and as many codes `per_word` as fill one.", "`packing` has an unknown word or order, or a number of codes that does not fill a word", WRITER;
+        "`packing` has a `word` of `u8`, `u16`, `u32` or `u64`, an `order` of `lsb_first` or `msb_first`, and the number `per_word` of codes that fill a word.", "`packing` has an unknown word or order, or a number of codes that does not fill a word", WRITER;
     QuantGroupSize "quant-group-size", Spec("v2 §5.2"), V2,
         "`group_size` divides the dimension of the axis, or is 0.", "`group_size` is {}, which does not divide the dimension of the axis", WRITER;
     QuantZeroPoint "quant-zero-point", Spec("v2 §5.2"), V2,
-        "`zero_point` has the form `none`, `implied` or `tensor`, a tensor the packing `plain` or `same_as_data`.", "`zero_point` has an unknown form or packing", WRITER;
+        "`zero_point` has the form `none`, `implied` or `tensor`, and the form `tensor` has the packing `plain` or `same_as_data`.", "`zero_point` has an unknown form or packing", WRITER;
     GgufBlock "gguf-block", Spec("v2 §5.2"), V2,
-        "`elems_per_block` is 1 or more and divides the product of the shape; `block_bytes` is 1 or more.", "a block of {} is empty, or does not divide the elements", WRITER;
+        "`elems_per_block` is 1 or more and divides the product of the shape; `block_bytes` is 1 or more.", "a block of size {} is empty, or does not divide the number of elements", WRITER;
     ProfileRoles "profile-roles", Spec("v2 §5.2"), V2,
-        "`zt.mx/1` has the parts `data` and `scales`, `zt.quant_group/1` these, and `zeros` if they are a tensor, `gguf.NAME/1` `data`; and no others.", "the object lacks a part of its layout, or has another one", WRITER;
+        "`zt.mx/1` has the parts `data` and `scales`; `zt.quant_group/1` also has `zeros` if the zero points are a tensor; `gguf.NAME/1` has `data`. There are no other parts.", "the object lacks a part of its layout, or has another one", WRITER;
     ProfileDtype "profile-dtype", Spec("v2 §5.2"), V2,
-        "The parts of a profile are of the types that its layout and its attributes ask for.", "the part does not have the type that its layout and attributes require", WRITER;
+        "The parts of a profile have the types that its layout and its attributes require.", "the part does not have the type that its layout and attributes require", WRITER;
     ProfileSize "profile-size", Spec("v2 §5.2"), V2,
-        "The decoded bytes of each part of a profile are what shape and attributes ask for.", "{} bytes do not match the shape and the attributes", WRITER;
+        "Each part of a profile has the decoded size that the shape and the attributes require.", "{} bytes do not match the shape and the attributes", WRITER;
 
-    // What the data holds.
+    // The content of components.
     DigestMismatch "digest-mismatch", Spec("v0.1 §4, v1.1 II.3, v1.2 §1, v2 §3.4"), All,
         "The stored bytes of a component have the digest that the manifest gives.",
         "the stored bytes do not have the digest that the manifest gives", DAMAGED;
@@ -341,7 +341,7 @@ catalog! {
         "In a row, indices are strictly ascending.",
         "index {} is not above the one before it in its row", WRITER;
     CellRepeated "coo-cell-repeated", Spec("v2 §5.2"), V2,
-        "No cell of a `sparse_coo` object has two values.", "value {} is in a cell that has one before it", WRITER;
+        "No cell of a `sparse_coo` object has two values.", "value {} is in a cell that already has a value", WRITER;
     ZstdMagic "zstd-magic", Spec("RFC 8878 §3.1.1, v0.1 §5.2, v1.1 II.3, v1.2 §1"), All,
         "A zstd component is one or more zstd frames and nothing else.",
         "{} bytes are left where a zstd frame should begin", DAMAGED;
@@ -359,15 +359,15 @@ catalog! {
         "A zstd block is no larger than the window, and than 128 KiB.",
         "a zstd block of {} bytes is larger than the window or 128 KiB", DAMAGED;
     ZstdContentSize "zstd-content-size", Spec("RFC 8878 §3.1.1.1.4"), All,
-        "A zstd frame that gives its content size holds just as many bytes.",
-        "a zstd frame does not hold the {} bytes that it says it does", DAMAGED;
+        "A zstd frame that gives its content size holds exactly that number of bytes.",
+        "a zstd frame does not hold the {} bytes that its header gives", DAMAGED;
     ZstdChecksum "zstd-checksum", Spec("RFC 8878 §3.1.1"), All,
         "A zstd frame that has a checksum matches it.",
         "a zstd frame does not match its checksum", DAMAGED;
     ZstdCorrupt "zstd-corrupt", Spec("RFC 8878 §3.1.1.3"), All,
         "Every zstd block can be decoded.", "a zstd block cannot be decoded", DAMAGED;
     SeekTable "seek-table", Spec("v2 §8.2, zstd seekable format"), V2,
-        "The part ends with a seek table: magics, a length that is its own, and reserved bits of 0.",
+        "The part ends with a seek table with valid magics, its own length, and reserved bits of 0.",
         "the part does not end with a seek table", DAMAGED;
     SeekSizes "seek-sizes", Spec("v2 §8.2"), V2,
         "The sizes in a seek table add up to the bytes before it, and to `decoded_length`.",
@@ -379,24 +379,24 @@ catalog! {
         "Every entry of a seek table is one zstd frame, with a checksum.",
         "an entry of the seek table is not one zstd frame with a checksum", WRITER;
     DecodedSize "decoded-size", Spec("v1.2 §1, §2, v1.1 III.1, v0.1 §5.1"), All,
-        "A component decodes to exactly as many bytes as the manifest says.",
-        "the component decodes to {} bytes or more, which is not what the manifest says", WRITER;
+        "A component decodes to exactly the number of bytes that the manifest gives.",
+        "the component decodes to {} bytes or more, but the manifest gives another size", WRITER;
     BoolValue "bool-value", Spec("v1.1 II.4, v1.2 §2, v2 appendix A"), From1,
         "A bool is stored as 0x00 or 0x01.", "a bool is stored as {}", WRITER;
     NibbleValue "nibble-value", Spec("v2 appendix A"), V2,
         "The high nibble of the last byte is 0 where the number of `f4_e2m1` elements is odd.",
         "the last byte is {}: its high nibble holds no element and is not 0", WRITER;
 
-    // The canonical form, where it is asked for.
+    // The canonical form, if the caller asks for it.
     CanonicalGeneration "canonical-generation", Policy("one content has one file"), V1From2,
         "A canonical file is of version `1.2.0`.", "the file is not of version `1.2.0`", CANONICAL;
     CanonicalCbor "canonical-cbor", Policy("one content has one file: RFC 8949 §4.2.1"), V1From2,
         "The manifest is deterministic CBOR: shortest heads and floats, definite lengths, keys in ascending order of their encodings.",
-        "an item of the manifest is not in the one form that deterministic CBOR has for it", CANONICAL;
+        "an item of the manifest is not deterministic CBOR", CANONICAL;
     CanonicalField "canonical-field", Policy("one content has one file"), From1_2,
-        "No field is unknown, and none says what holds without it.",
-        "the field is unknown, or says what holds without it", CANONICAL;
-    CanonicalEncoding "canonical-encoding", Policy("encoders differ on what they make of the same bytes"), From1_2,
+        "No field is unknown, and no field states a default.",
+        "the field is unknown, or states a default", CANONICAL;
+    CanonicalEncoding "canonical-encoding", Policy("encoders compress the same bytes differently"), From1_2,
         "Every component is raw.", "the component is compressed", CANONICAL;
     CanonicalDigest "canonical-digest", Policy("one content has one file, and no byte of it is free to change"), From1_2,
         "Every component has a sha256 digest in lower-case digits; in 2 an xxh3.",
@@ -412,6 +412,6 @@ catalog! {
     CanonicalReserved "canonical-reserved", Policy("no byte of the file is free to change"), V2,
         "The reserved field of the footer is 0.", "the reserved field is {}, not 0", CANONICAL;
     CanonicalSharing "canonical-sharing", Policy("one content has one file"), V2,
-        "Components of equal bytes share one blob.",
-        "the blob holds the bytes of another, which is to be shared", CANONICAL;
+        "Components with equal bytes share one blob.",
+        "the blob has the same bytes as another blob, which the components must share", CANONICAL;
 }

@@ -109,6 +109,34 @@ pub fn check_on<'a>(
     check.all(observer)
 }
 
+/// Checks a whole file as [`check`] does, but reads the objects in the order in which the file stores them, so that a source can hash the file as it is read from its start to its end. A checkpoint of PyTorch, for example, stores
+/// tensors in the order of the texts of their numbers. The report of an observer that [lists all](Observer::lists_all) is that of
+/// [`check`]. Other observers may get another of several errors that are as important.
+#[cfg(feature = "std")]
+pub fn check_in_order<'a>(
+    subject: impl Into<Subject<'a>>,
+    observer: &mut dyn Observer,
+) -> Report<'a> {
+    let mut check = Check::new(subject, observer);
+    let manifest = check.subject.manifest;
+    let mut order = Vec::new();
+    // Without memory for the order, the order of the manifest does as well, and the bytes are read twice.
+    if order.try_reserve_exact(manifest.tensors().len()).is_err() {
+        return check.all(observer);
+    }
+    order.extend(manifest.tensors().map(|object| {
+        let start = object.components().map(|component| component.extent().offset()).min();
+        (start, object.ordinal())
+    }));
+    order.sort_unstable();
+    for (_, ordinal) in order {
+        if check.object(ordinal, observer).is_break() {
+            break;
+        }
+    }
+    check.finish(observer)
+}
+
 /// A check that the caller drives step by step, for hosts that have to fetch the bytes of an object before it is checked.
 /// [`check`] does all steps.
 pub struct Check<'a> {
@@ -169,6 +197,8 @@ impl<'a> Check<'a> {
     /// Validates the padding, adds the error of the shards, compares tensors that are in two files of an index, and returns
     /// the report. Objects that were not checked are not in the report.
     pub fn finish(mut self, observer: &dyn Observer) -> Report<'a> {
+        // The caller may have checked the objects in any order, and the report has the order of the file.
+        self.report.errors.sort_unstable_by_key(|error| error.object.unwrap_or(u32::MAX));
         if let Some(error) = self.shards.take() {
             self.report.add(None, error, observer);
         }

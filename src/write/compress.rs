@@ -8,30 +8,32 @@ use crate::index::Encoding;
 
 /// A compression level: from 1, the fastest, to 5, the smallest. The default is 2.
 ///
-/// They are not the levels of other encoders. All are much the same on weights, where a level
-/// cannot save more than the frequencies of bytes allow; each looks at twice as many places as
-/// the one below for what repeats.
+/// The levels are not those of other encoders. Each level looks for repetitions at twice as many positions as the level
+/// below. On weights all levels give about the same size, because weights hardly repeat, and only the frequencies of bytes
+/// can be used.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Level(encode::Level);
 
 impl Level {
-    /// The level of that number.
+    /// Creates the level with the number `level`.
+    ///
+    /// # Errors
+    /// [`Misuse::Level`] if the number is not from 1 to 5.
     pub fn new(level: u8) -> Result<Self, Error> {
         encode::Level::new(level).map(Self).ok_or(Misuse::Level.into())
     }
 }
 
-/// The content of one component, being compressed.
+/// An encoder of the content of one component.
 pub(super) enum Encoder {
-    /// One frame.
+    /// The content becomes one frame.
     Frame(encode::Encoder),
-    /// Frames with a table.
+    /// The content becomes several frames with a table of their sizes.
     Seekable(encode::Seekable),
 }
 
 impl Encoder {
-    /// An encoder of exactly `decoded` bytes. All memory that it needs is taken here, but for the
-    /// table of frames.
+    /// Creates an encoder of exactly `decoded` bytes. All memory except the table of frames is allocated here.
     pub(super) fn new(level: Level, decoded: u64, encoding: Encoding) -> Result<Self, BareError> {
         if encoding == Encoding::ZstdSeekable {
             return encode::Seekable::new(level.0, decoded)
@@ -41,7 +43,7 @@ impl Encoder {
         encode::Encoder::new(level.0, decoded).map(Self::Frame).map_err(encode_error)
     }
 
-    /// Takes bytes, and hands to `out` what can be written.
+    /// Compresses `bytes`, and passes compressed bytes to `out` as far as they are complete.
     pub(super) fn write<E: From<BareError>>(
         &mut self,
         bytes: &[u8],
@@ -54,7 +56,7 @@ impl Encoder {
         .map_err(failed)
     }
 
-    /// Hands the end to `out`.
+    /// Passes the last compressed bytes to `out`.
     pub(super) fn finish<E: From<BareError>>(
         self,
         out: &mut impl FnMut(&[u8]) -> Result<(), E>,

@@ -4,15 +4,15 @@
 //! | --- | --- | --- |
 //! | 1.1 dtypes `f8_e4m3`, `f8_e5m2`, `complex64`, `complex128` | `type` on `u8`, `f32`, `f64` | the same |
 //! | bools | `bool` | `type` on `u8` |
-//! | types that 1.2 does not have | `type` that is not known there | as they are |
-//! | an unknown `type` with a name that the target generation knows | rejected | rejected, but for the types that 1.2 does not have |
-//! | `sparse_csr`, `zt.sparse_csr/1`, and the like | the one name | the other |
+//! | types that 1.2 does not have | a `type` that readers of 1.2 do not know | unchanged |
+//! | an unknown `type` with a name that the target generation knows | rejected | rejected, except types that 1.2 does not have |
+//! | `sparse_csr`, `zt.sparse_csr/1`, and the like | the name in 1.2 | the name in 2 |
 //! | index components of other integer types | `u64` | `u64`, if not all are `u32` |
 //! | 0.1 bools other than 0 and 1 | 1 | 1 |
 //! | big-endian elements (0.1) | little-endian | little-endian |
-//! | zstd, or not; digests | as is asked for | as is asked for |
-//! | blobs in shards | in the one file | in the one file |
-//! | fields that are not known | in 0.1, attributes of the object; else left out | the same |
+//! | compression; digests | as the settings say | as the settings say |
+//! | blobs in shards | in the new file | in the new file |
+//! | unknown fields | those of 0.1 become attributes of the object; others are left out | the same |
 
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -79,7 +79,19 @@ pub struct Change<'c> {
     pub drops_attributes: bool,
     /// The new type of the elements of `data`, and the function that converts them; `None` to keep the elements.
     pub elements: Option<(DType, &'c Conversion<'c>)>,
+    /// The function that replaces the bytes of each component by as many others; `None` to keep the bytes. It is not combined with
+    /// `elements`, nor with the settings of a file that stores equal bytes once.
+    pub content: Option<&'c Content<'c>>,
 }
+
+/// Replaces the decoded bytes of a component while they are copied. It is called with each chunk, and with `None` at the end of the
+/// component, and passes as many bytes on.
+pub type Content<'c> = dyn Fn(
+        &Component<'_>,
+        Option<&[u8]>,
+        &mut dyn FnMut(&[u8]) -> Result<(), Error>,
+    ) -> Result<(), Error>
+    + 'c;
 
 impl core::fmt::Debug for Change<'_> {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
@@ -87,6 +99,7 @@ impl core::fmt::Debug for Change<'_> {
         f.debug_struct("Change")
             .field("name", &self.name)
             .field("dtype", &dtype)
+            .field("replaces_content", &self.content.is_some())
             .finish_non_exhaustive()
     }
 }
@@ -104,8 +117,14 @@ impl core::fmt::Debug for Changes<'_> {
 impl<'c> Copier<'c> {
     /// Creates a copier for the objects of a file, with the limits that the file was opened with.
     pub fn new<B: AsRef<[u8]>>(manifest: &Manifest<B>) -> Self {
+        Self::with_verifier(Verifier::new(manifest))
+    }
+
+    /// Creates a copier that validates what it reads with `verifier`.
+    #[doc(hidden)]
+    pub fn with_verifier(verifier: Verifier) -> Self {
         let (level, layouts, attributes, changes) = (None, None, None, None);
-        Self { verifier: Verifier::new(manifest), level, layouts, attributes, changes }
+        Self { verifier, level, layouts, attributes, changes }
     }
 
     /// Adds the `bytes` of all shards to the size of the file, as [`Verifier::with_shard_bytes`] does.
@@ -271,10 +290,16 @@ impl<'c> Copier<'c> {
         let mut out = begun.map_err(own)?;
         for part in &parts {
             let converted = Converted::new(part, &target, new.elements);
-            let take = |chunk: &[u8]| {
+            let mut write = |chunk: &[u8]| {
                 converted.chunk(chunk, &mut |bytes| out.write_part(part.role(), bytes)).map_err(own)
             };
-            self.verifier.component(part, &mut sparse, Order::Rows, take)?;
+            let Some(content) = new.content else {
+                self.verifier.component(part, &mut sparse, Order::Rows, write)?;
+                continue;
+            };
+            let replace = |chunk: &[u8]| content(part, Some(chunk), &mut write);
+            self.verifier.component(part, &mut sparse, Order::Rows, replace)?;
+            content(part, None, &mut write)?;
         }
         out.finish().map_err(own)
     }

@@ -1,4 +1,4 @@
-//! The manifest of a file that is being written.
+//! The manifest of a file that is being written, as far as it is known.
 
 use alloc::vec::Vec;
 
@@ -21,34 +21,35 @@ use crate::names::{by_length, hash};
 use crate::num::{halves, len_u32, u64_from_usize, usize_from_u32};
 use crate::rules::{Limit, Rule, Unsupported};
 
-/// The fields of the root and the entries of its objects, as CBOR. What only the whole of them shows is found when
-/// it is finished: it is opened then.
+/// The manifest of a file that is being written: the fields of the root, and the entries of objects, as CBOR. Rules that
+/// concern the whole manifest are checked at the end, by opening it as a reader does.
 #[derive(Debug)]
 pub(super) struct Draft {
-    /// The options of the readers, which the finished file is opened with.
+    /// The options with which the finished manifest is opened.
     options: OpenOptions,
-    /// The checker of what is added, without tolerances.
+    /// The checker of each object that is added. It has no tolerances.
     checker: ObjectChecker,
     target: Target,
-    /// Keys and values of the root but for shards and objects: the version (1.x), the attributes, if there are some,
-    /// and those that are not known.
+    /// The fields of the root except shards and objects: the version (1.x), attributes and unknown fields. A field without
+    /// a value is not written.
     fields: Vec<(Encoder, Option<Encoder>)>,
-    /// The entries of the table of shards.
+    /// The entries of the table of shards, without the head of the map.
     shards: Encoder,
     entries: Encoder,
-    /// The number of objects that have ended: the place of the next in the manifest.
+    /// The number of complete objects, which is the ordinal of the next one.
     pub(super) objects: u32,
     names: Names,
-    /// True if the entries are in the order of deterministic CBOR.
+    /// Whether the entries of objects are in the order of deterministic CBOR.
     sorted: bool,
-    /// Bytes that components may decode to of which the file that is appended to does not say it.
+    /// The largest number of bytes to which compressed components may decode whose size the file that is appended to does
+    /// not give (1.1).
     unsaid: u64,
-    /// The beginning of the entry of the object that has begun and not ended.
+    /// The offset in `entries` of the object that has begun and not ended.
     begun: Option<usize>,
 }
 
 impl Draft {
-    /// The manifest of a new file.
+    /// Creates the manifest of a new file.
     pub(super) fn new(options: OpenOptions, target: Target) -> Result<Self, BareError> {
         let added = OpenOptions::default().limits(*options.limit());
         let mut draft = Self {
@@ -71,7 +72,7 @@ impl Draft {
         Ok(draft)
     }
 
-    /// The manifest of a file that has one already.
+    /// Creates the manifest of a file that is appended to, from its `manifest`.
     pub(super) fn from_manifest(
         manifest: ManifestRef<'_>,
         settings: &WriteOptions,
@@ -94,7 +95,7 @@ impl Draft {
         Ok(draft)
     }
 
-    /// Keeps a field of the root: its key and its value.
+    /// Adds a field of an existing root. `own` is the input at its key, and `item` its value.
     fn field(&mut self, own: Input<'_>, item: Input<'_>) -> Result<(), BareError> {
         let name = key(own).ok().map(|(_, name)| name);
         let is = |key: &str| name == Some(key.as_bytes());
@@ -103,7 +104,7 @@ impl Draft {
         } else if self.target.writing.deterministic && is(v2::RootKey::shards.as_str()) {
             return Ok(self.shards.raw(map_entries(item)?)?);
         }
-        // In 2, keys need not be text.
+        // In 2, keys may be other items than text.
         let key = match name {
             Some(name) => Encoder::with(|out| out.text_of(name))?,
             None => Encoder::with(|out| out.raw(own))?,
@@ -111,7 +112,8 @@ impl Draft {
         Ok(self.set(key, Some(Encoder::with(|out| out.raw(item))?))?)
     }
 
-    /// Sets a field of the root: one of the first two, which every file may have, or another one.
+    /// Sets the value of a field of the root. Replaces the value only for one of the first two fields (version and
+    /// attributes), which every file may have; other keys come from a checked manifest and are unique.
     fn set(&mut self, key: Encoder, value: Option<Encoder>) -> Result<(), OutOfMemory> {
         let mut first = self.fields.iter_mut().take(2);
         if let Some((_, own)) = first.find(|(own, _)| own.as_bytes() == key.as_bytes()) {
@@ -127,7 +129,7 @@ impl Draft {
         self.options.limit()
     }
 
-    /// Gives the file attributes, in place of those that it has.
+    /// Sets the attributes of the file, which replace earlier ones.
     pub(super) fn attributes(&mut self, attributes: &Encoded) -> Result<(), BareError> {
         let attributes = self.form(attributes, 1)?;
         if let Some(own) = &attributes {
@@ -141,7 +143,7 @@ impl Draft {
         Ok(self.set(text(v1::RootKey::attributes.as_str())?, attributes)?)
     }
 
-    /// Gives objects the names that `new` returns for theirs, if it returns one.
+    /// Renames each object for whose name `new` returns another name.
     pub(super) fn rename<'n>(
         &mut self,
         new: impl Fn(&str) -> Option<&'n str>,
@@ -164,7 +166,8 @@ impl Draft {
         Ok(())
     }
 
-    /// Gives one item of CBOR, which lies within `open` levels, the form of the file; none if the form leaves it out.
+    /// Encodes `attributes` in the form of the file: deterministic CBOR for canonical files and files of 2. The attributes
+    /// will lie within `open` levels. Returns `None` for empty attributes of a canonical file, which leaves them out.
     fn form(&self, attributes: &Encoded, open: u8) -> Result<Option<Encoder>, BareError> {
         let bytes = attributes.as_bytes();
         let (rest, ()) = skip(bytes, open, self.limits().depth()).map_err(fault_error)?;
@@ -183,7 +186,7 @@ impl Draft {
         Ok((!self.target.canonical || !is_empty).then_some(out))
     }
 
-    /// Lists a shard, which is checked as a reader does.
+    /// Adds a shard called `name` to the table, after checking the entry as a reader does.
     pub(super) fn shard(&mut self, name: &str, shard: &ShardRecord) -> Result<(), BareError> {
         self.target.has_shards()?;
         let table = Encoder::with(|table| {
@@ -198,9 +201,9 @@ impl Draft {
         Ok(self.shards.raw(map_entries(table.as_bytes())?)?)
     }
 
-    /// Checks an object, whose first blob will lie at `offset`, as a reader does, and adds its entry. Where it is
-    /// rejected, nothing has changed. It has to end before anything else is written. `shard` is the one that its blobs
-    /// go to.
+    /// Checks `object` as a reader does, and adds its entry. `offset` is the offset of its first blob, and `shard` the name
+    /// of the shard that its blobs go to. After an error the manifest is unchanged. The object must [end](Self::end) before
+    /// anything else is added.
     pub(super) fn declare<'a>(
         &mut self,
         object: &NewObject<'a>,
@@ -246,7 +249,7 @@ impl Draft {
             }
             parts.push(part);
         }
-        // Layouts of other generations have none.
+        // The generation does not have layouts of other generations.
         let layout = object.format_name(writing).ok_or(BareError::nowhere(Unsupported::Format))?;
         let (name, shape) = (object.name, object.shape);
         let mut declared = Declared { name, layout, shape, attributes, parts };
@@ -283,7 +286,7 @@ impl Draft {
         Ok(declared)
     }
 
-    /// Checks what the entry of a component does not show.
+    /// Checks what a reader cannot check by the entry of a component alone.
     fn check_part(&self, part: &Part<'_>) -> Result<(), BareError> {
         let limits = self.limits();
         if part.is_stored {
@@ -307,7 +310,7 @@ impl Draft {
         Ok(())
     }
 
-    /// Writes the entry of an object.
+    /// Adds the entry of an object to the entries.
     fn write(&mut self, declared: &mut Declared<'_>) -> Result<(), OutOfMemory> {
         if self.target.writing.deterministic {
             let order = |a: &Part<'_>, b: &Part<'_>| canonical_order(a.role, b.role);
@@ -316,8 +319,8 @@ impl Draft {
         entry::object(&mut self.entries, declared, &self.target)
     }
 
-    /// Ends an object, all of whose bytes have come. `changed` tells whether more than the digests of its blobs
-    /// is other than was expected.
+    /// Ends the object `declared`, all of whose bytes have been written. If only the digests of its blobs differ from the
+    /// entry (`changed` is false), they are overwritten in place; otherwise the entry is written again.
     pub(super) fn end(
         &mut self,
         mut declared: Declared<'_>,
@@ -342,13 +345,13 @@ impl Draft {
         Ok(())
     }
 
-    /// Manifest and footer of a file whose manifest begins at `start`. It has been opened as any reader opens it:
-    /// what is rejected here would be rejected by them.
+    /// Returns the manifest and the footer of a file whose manifest begins at the offset `start`. The manifest has been
+    /// opened as a reader does, so a file that readers would reject is never finished.
     pub(super) fn finish(mut self, start: u64) -> Result<(Encoder, Footer), Error> {
         if self.begun.is_some() {
             return Err(Misuse::Unfinished.into());
         }
-        // The index of the reader takes their place.
+        // Opening the manifest builds an index of names, so this one is dropped to save memory.
         self.names = Names::default();
         if self.target.writing.deterministic {
             sort(&mut self.shards)?;
@@ -381,7 +384,7 @@ impl Draft {
         Ok((manifest, footer))
     }
 
-    /// Writes the root around the entries of its objects.
+    /// Writes the fields of the root around the entries of its objects.
     fn surround(&mut self, shards: u64) -> Result<(), OutOfMemory> {
         self.fields.retain(|(_, value)| value.is_some());
         if shards > 0 {
@@ -391,7 +394,7 @@ impl Draft {
             })?;
             self.set(text(v2::RootKey::shards.as_str())?, Some(table))?;
         }
-        // Their entries are there.
+        // The objects have no value here, because their entries have been written.
         self.set(text(v1::RootKey::objects.as_str())?, None)?;
         if self.target.writing.deterministic || self.target.canonical {
             self.fields.sort_unstable_by(|(a, _), (b, _)| a.as_bytes().cmp(b.as_bytes()));
@@ -412,25 +415,27 @@ impl Draft {
     }
 }
 
-/// The window of the frames that are written, unless what they hold is smaller.
+/// The largest window in bytes of the frames that are written. Content that is smaller gets a smaller window.
 const WINDOW: u64 = 256 << 10;
 
-/// The names in a list of entries (name and object, as CBOR): none is there twice.
+/// A check that the names in a list of entries (name and object, as CBOR) are unique.
 ///
-/// While names are sorted, each is compared with the one before. At the first that is not, all go into a table of
-/// hashes. The hash may have no secret: an attacker can make names collide, and it then takes no more. What it has
-/// missed is found at the end, where the manifest is opened. So work follows the bytes of the names, whatever they are.
+/// While names ascend, each is compared with the name before it. From the first name that does not ascend, all names are in
+/// a hash table. An attacker can make names collide, because without `std` the hash has no secret. A search therefore stops
+/// after [`REACH`](Self::REACH) slots, and a duplicate that it misses is found when the finished manifest is opened. So the
+/// work is linear in the bytes of names, whatever they are.
 #[derive(Debug, Default)]
 struct Names {
-    /// The place of the last of them.
+    /// The offset in the entries of the last name.
     last: Option<u32>,
-    /// Hashes, each above its place and 1, in slots of which half are 0: free.
+    /// A hash table: each slot has a hash in its upper half, and the offset of the entry plus 1 in its lower half. A free
+    /// slot is 0. At most half of the slots are used.
     slots: Vec<u64>,
     count: usize,
 }
 
 impl Names {
-    /// Adds the name at `at`, the last of the entries.
+    /// Adds the name at the offset `at` of `entries`. It is the last entry.
     ///
     /// # Errors
     /// `duplicate-name`; [`OutOfMemory`].
@@ -480,9 +485,11 @@ impl Names {
     }
 }
 
-/// The slot near the place of a hash that is free, or has that hash and is the one that is looked for.
+/// Returns the slot for a name with `hash`: the slot that has this hash and for whose entry `is_own` returns true, or else
+/// a free slot. Returns `None` if the slots near the place of the hash are all used.
 fn slot(slots: &mut [u64], hash: u32, is_own: impl Fn(u32) -> bool) -> Option<&mut u64> {
-    /// Honest names never are so far from where they belong, in a table that is half full.
+    /// The largest distance of a slot from the place of its hash. In a table that is half full, names that nobody has
+    /// chosen to collide are never so far away.
     const REACH: usize = 64;
     let mask = slots.len().wrapping_sub(1);
     let near = (0..REACH).map(|step| usize_from_u32(hash).wrapping_add(step) & mask);
@@ -494,7 +501,7 @@ fn slot(slots: &mut [u64], hash: u32, is_own: impl Fn(u32) -> bool) -> Option<&m
     slots.get_mut(position)
 }
 
-/// The entries (key and value) that follow one another, without a head.
+/// Returns an iterator over entries (key and value) that follow one another in `rest`, without a head.
 fn split_entries(mut rest: Input<'_>) -> impl Iterator<Item = Input<'_>> {
     core::iter::from_fn(move || {
         let after = pass(pass(rest)?)?;
@@ -504,7 +511,7 @@ fn split_entries(mut rest: Input<'_>) -> impl Iterator<Item = Input<'_>> {
     })
 }
 
-/// The places where entries begin.
+/// Returns an iterator over the offsets at which entries begin.
 fn places(entries: Input<'_>) -> impl Iterator<Item = u32> {
     split_entries(entries).scan(0_usize, |at, entry| {
         let here = len_u32(*at);
@@ -513,20 +520,20 @@ fn places(entries: Input<'_>) -> impl Iterator<Item = u32> {
     })
 }
 
-/// The name at `at`, without its head.
+/// Returns the name of the entry at the offset `at`, without its head.
 fn name(entries: Input<'_>, at: u32) -> &[u8] {
     let name = entries.get(usize_from_u32(at)..).and_then(|at| key(at).ok());
     name.map(|(_, name)| name).unwrap_or_default()
 }
 
-/// Puts entries (text and value) in the order of deterministic CBOR: that of their keys' encodings. It takes 16 bytes
-/// an entry, and a copy of all of them.
+/// Sorts entries (text and value) by their encoded keys, which is the order of deterministic CBOR. Takes 16 bytes of memory
+/// for each entry, and a copy of all entries.
 fn sort(out: &mut Encoder) -> Result<(), BareError> {
     let mut entries: Vec<Input<'_>> = Vec::new();
     let count = split_entries(out.as_bytes()).count();
     entries.try_reserve_exact(count).map_err(|_| OutOfMemory)?;
     entries.extend(split_entries(out.as_bytes()));
-    // No key is the beginning of another, so that values are not compared.
+    // No encoded key is the beginning of another one, so values never decide the order.
     entries.sort_unstable();
     let mut sorted = Encoder::default();
     sorted.reserve(out.len())?;
@@ -535,7 +542,7 @@ fn sort(out: &mut Encoder) -> Result<(), BareError> {
     Ok(())
 }
 
-/// The entries of a map, without head and break.
+/// Returns the entries of `map` without its head and break byte.
 fn map_entries(map: Input<'_>) -> Result<Input<'_>, BareError> {
     let (entries, count) = map_head(Rule::ObjectsType, UNLIMITED, map).map_err(internal)?;
     match count.claimed() {
@@ -544,35 +551,35 @@ fn map_entries(map: Input<'_>) -> Result<Input<'_>, BareError> {
     }
 }
 
-/// A text as CBOR.
+/// Returns `text` as CBOR.
 fn text(text: &str) -> Result<Encoder, OutOfMemory> {
     Encoder::with(|out| out.text(text))
 }
 
-/// The item at `input`, and what is left after it.
+/// Splits `input` into its first item and the input after it.
 fn split(input: Input<'_>) -> Result<(Input<'_>, Input<'_>), BareError> {
     let rest = pass(input).ok_or(BareError::internal())?;
     Ok((span(input, rest).map_err(internal)?, rest))
 }
 
-/// The manifest has been read before.
+/// Converts an error of reading the manifest again, which cannot occur because it has been read before.
 fn internal<F>(_: F) -> BareError {
     BareError::internal()
 }
 
-/// A fault in something that is in no file yet.
+/// Converts a fault in an item that is not in a file yet, so it has no offset.
 fn fault_error(error: nom::Err<crate::cbor::Fault>) -> BareError {
     let fault = fault(error);
     BareError::nowhere(fault.kind).found(fault.found)
 }
 
-/// Bytes that the compressed components of a file decode to: those that the manifest says, and the most that the
-/// others can have.
+/// Returns the number of bytes to which those compressed components of a file decode whose size the manifest gives, and the
+/// largest number to which the others may decode.
 ///
 /// # Errors
 /// `limit-decoded`.
 fn decoded(manifest: ManifestRef<'_>, limits: &Limits) -> Result<(u64, u64), BareError> {
-    /// Bytes that a byte of zstd decodes to at most: a block of four bytes is 128 KiB at most.
+    /// The largest number of bytes to which a byte of zstd decodes: a block of four bytes decodes to at most 128 KiB.
     const MOST: u64 = (128 << 10) / 4;
     let (mut said, mut unsaid) = (0_u64, 0_u64);
     if !manifest.index().components.iter().any(|own| own.encoding.is_compressed()) {
@@ -616,7 +623,7 @@ mod tests {
     use crate::rules::Rule;
     use crate::write::{NewObject, WriteOptions, Writer};
 
-    /// Adds names one after another, each with an empty map, until one is rejected.
+    /// Adds objects with `names` until one is rejected, each with an empty map.
     fn add(names: impl IntoIterator<Item = String>) -> Result<(), String> {
         let (mut entries, mut known) = (Encoder::default(), Names::default());
         for name in names {
@@ -657,7 +664,7 @@ mod tests {
     #[test]
     #[cfg_attr(miri, ignore = "it is a matter of sizes")]
     fn names_that_collide_in_the_table_are_validated_at_the_end() {
-        // Names whose hashes share the bits that decide where they belong.
+        // Names whose hashes agree in the bits that select the slot.
         let colliding: Vec<String> = (0..4_000_000_u32)
             .map(|n| alloc::format!("{n:07}"))
             .filter(|name| hash(name.as_bytes()) & 0x7ff == 5)
@@ -671,7 +678,7 @@ mod tests {
             write(name).unwrap();
         }
         assert_eq!(write(&colliding[1499]).unwrap_err().rule(), Some("duplicate-name"));
-        // The last of them found no room, and is found all the same.
+        // There is no slot for the last of these names, but its duplicate is found when the manifest is opened.
         write(&colliding[0]).unwrap();
         let rejected = writer.finish().unwrap_err();
         assert_eq!(rejected.rule(), Some("duplicate-name"));

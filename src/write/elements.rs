@@ -1,4 +1,4 @@
-//! Writing tensors by their elements: slices of native numbers, in one call.
+//! Writing tensors from slices of native numbers, in one call.
 
 use alloc::borrow::Cow;
 use alloc::vec::Vec;
@@ -17,7 +17,7 @@ use crate::element::{DType, Element};
 use crate::error::{BareError, Error, Misuse, Named, OutOfMemory};
 use crate::num::u64_from_usize;
 
-/// The elements of a component: a slice of any [`Element`], or bytes of a type that is given.
+/// The elements of a component that is written: a slice of any [`Element`], or bytes of a given type.
 ///
 /// ```
 /// use zten::{DType, write::Part};
@@ -28,12 +28,12 @@ use crate::num::u64_from_usize;
 pub struct Part<'a> {
     dtype: DType,
     elements: u64,
-    /// The little-endian bytes; `None` if there was no memory for them.
+    /// The little-endian bytes; `None` if memory ran out while they were copied.
     bytes: Option<Cow<'a, [u8]>>,
 }
 
 impl<'a> Part<'a> {
-    /// Elements of that type, as their little-endian bytes.
+    /// Creates a part of elements of the type `dtype`, given as little-endian bytes.
     pub fn of_bytes(dtype: DType, bytes: &'a [u8]) -> Self {
         let bits = u64_from_usize(bytes.len()).saturating_mul(8);
         let elements = dtype.bits().and_then(|each| bits.checked_div(each.into()));
@@ -55,7 +55,7 @@ impl<'a> Part<'a> {
     }
 }
 
-/// The little-endian bytes of elements, in memory of their own, if there is any.
+/// Copies `elements` as little-endian bytes. Returns `None` if memory is out.
 fn copied<T: Element>(elements: &[T]) -> Option<Vec<u8>> {
     let mut bytes = Vec::new();
     bytes.try_reserve_exact(size_of_val(elements)).ok()?;
@@ -86,8 +86,8 @@ impl<'a, T: Element, const N: usize> From<&'a [T; N]> for Part<'a> {
 #[cfg(feature = "std")]
 impl<W: std::io::Write> Writer<IoSink<W>> {
     /// Begins a file that is written to any [`io::Write`](std::io::Write), from its first byte to its last.
-    /// [`finish`](Self::finish) returns that, flushed. Padding and manifests come in small pieces: a
-    /// [`BufWriter`](std::io::BufWriter) passes large pieces on as they are.
+    /// [`finish`](Self::finish) flushes `writer` and returns it. Padding and manifests are written in small pieces, so wrap
+    /// a file in a [`BufWriter`](std::io::BufWriter), which passes large pieces through.
     ///
     /// # Errors
     /// The header cannot be written.
@@ -108,9 +108,9 @@ impl<S: Sink> Writer<S> {
     /// ```
     ///
     /// # Errors
-    /// Every rule on tensors, `duplicate-name` among them; [`Misuse::Length`] where there are more or fewer elements than
-    /// `shape` has; [`Misuse::Unfinished`] where a tensor before has not ended; [`Misuse::Order`] where canonical form
-    /// asks for another order; [`OutOfMemory`]; whatever the sink fails with.
+    /// Any rule on tensors, including `duplicate-name`; [`Misuse::Length`] if the number of elements is not that of
+    /// `shape`; [`Misuse::Unfinished`] if an earlier tensor has not ended; [`Misuse::Order`] if the canonical form requires
+    /// another order; [`OutOfMemory`]; the error of the sink.
     pub fn add<'a>(
         &mut self,
         name: &str,
@@ -122,7 +122,7 @@ impl<S: Sink> Writer<S> {
         self.add_object(&new, &[("data", part.bytes()?)])
     }
 
-    /// Begins a dense tensor whose elements come piece by piece, as little-endian bytes in row-major order.
+    /// Begins a dense tensor whose elements are written piece by piece, as little-endian bytes in row-major order.
     ///
     /// ```
     /// use std::io::Write as _;
@@ -150,8 +150,8 @@ impl<S: Sink> Writer<S> {
         self.object(&new)
     }
 
-    /// Writes a matrix as compressed sparse rows: v1.2 §3. Its parts, in any order, are `indptr`, rows + 1 of `u64`,
-    /// `indices`, the column of each entry, `u64`, and `values`.
+    /// Writes a matrix as compressed sparse rows: v1.2 §3. `parts`, in any order, are `indptr` (rows + 1 `u64`), `indices`
+    /// (the column of each entry, `u64`) and `values`.
     ///
     /// ```
     /// let mut file = zten::Writer::to(Vec::new())?;
@@ -164,8 +164,8 @@ impl<S: Sink> Writer<S> {
     /// ```
     ///
     /// # Errors
-    /// The errors of [`add`](Self::add); [`Misuse::Parts`] where a part is missing, unknown or given twice; the rules
-    /// `csr-…` and `index-range`.
+    /// The errors of [`add`](Self::add); [`Misuse::Parts`] if a part is missing, unknown or given twice; the rules `csr-…`
+    /// and `index-range`.
     pub fn add_csr(
         &mut self,
         name: &str,
@@ -176,8 +176,8 @@ impl<S: Sink> Writer<S> {
         self.add_parts(&new, ["indptr", "values", "indices"], parts)
     }
 
-    /// Writes a tensor as a list of coordinates: v1.2 §3. Its parts, in any order, are `coords`, rank × nnz of `u64`,
-    /// all of the first dimension before all of the second, and `values`.
+    /// Writes a tensor as a list of coordinates: v1.2 §3. `parts`, in any order, are `coords` (rank × nnz `u64`, all
+    /// coordinates of the first dimension first) and `values`.
     ///
     /// # Errors
     /// The errors of [`add_csr`](Self::add_csr).
@@ -191,12 +191,12 @@ impl<S: Sink> Writer<S> {
         self.add_parts(&new, ["coords", "values"], parts)
     }
 
-    /// Writes packed weights: v1.1 III.4, v1.2 §3. Its parts, in any order, are `packed_weight`, `scales` and `zeros`,
-    /// as [`Quantized`](crate::view::Quantized) says. `attributes` is anything that serde can take apart, with `bits`,
-    /// `group_size` and `packing`.
+    /// Writes packed weights: v1.1 III.4, v1.2 §3. `parts`, in any order, are `packed_weight`, `scales` and `zeros`, which
+    /// [`Quantized`](crate::view::Quantized) describes. `attributes` is any value that serde serializes as a map, with
+    /// `bits`, `group_size` and `packing`.
     ///
     /// # Errors
-    /// The errors of [`add`](Self::add); [`Misuse::Parts`] where a part is missing, unknown or given twice.
+    /// The errors of [`add`](Self::add); [`Misuse::Parts`] if a part is missing, unknown or given twice.
     pub fn add_quantized<T: Serialize + ?Sized>(
         &mut self,
         name: &str,
@@ -209,7 +209,7 @@ impl<S: Sink> Writer<S> {
         self.add_parts(&new.attributes(&attributes), ["zeros", "scales", "packed_weight"], parts)
     }
 
-    /// Writes an object of components of those roles, in their order.
+    /// Writes `object`, whose components have the `roles`, in this order. `parts` may be in any order.
     fn add_parts<const N: usize>(
         &mut self,
         object: &NewObject<'_>,
@@ -238,25 +238,25 @@ impl<S: Sink> Writer<S> {
         self.add_object(&object.made_of(&new), &bytes)
     }
 
-    /// The object, compressed if that is set.
+    /// Returns the object, with compression if the settings ask for it.
     #[cfg(feature = "zstd")]
     fn with_level<'a>(&self, object: &NewObject<'a>) -> NewObject<'a> {
         self.level.map_or(*object, |level| object.compressed(level))
     }
 
-    /// The object: nothing is compressed.
+    /// Returns the object unchanged: without the feature `zstd` nothing is compressed.
     #[cfg(not(feature = "zstd"))]
     fn with_level<'a>(&self, object: &NewObject<'a>) -> NewObject<'a> {
         *object
     }
 
-    /// The component, compressed if that is set.
+    /// Returns the component, with compression if the settings ask for it.
     #[cfg(feature = "zstd")]
     fn component_with_level<'a>(&self, component: NewComponent<'a>) -> NewComponent<'a> {
         self.level.map_or(component, |level| component.compressed(level))
     }
 
-    /// The component: nothing is compressed.
+    /// Returns the component unchanged: without the feature `zstd` nothing is compressed.
     #[cfg(not(feature = "zstd"))]
     fn component_with_level<'a>(&self, component: NewComponent<'a>) -> NewComponent<'a> {
         component

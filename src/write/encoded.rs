@@ -1,4 +1,4 @@
-//! Attributes that are to be written.
+//! Attributes that will be written.
 
 use alloc::vec::Vec;
 
@@ -27,11 +27,11 @@ impl core::fmt::Debug for Encoded {
 }
 
 impl Encoded {
-    /// The CBOR of any value that serde can take apart: a struct, a map. Whether it is one that
-    /// can be attributes is validated where it is used.
+    /// Serializes any value of serde, such as a struct or a map, as CBOR. Whether it can be attributes is checked when it
+    /// is used.
     ///
     /// # Errors
-    /// [`Misuse::Attributes`] where it cannot be written as CBOR; [`OutOfMemory`].
+    /// [`Misuse::Attributes`] if the value cannot be written as CBOR; [`OutOfMemory`].
     pub fn from_value<T: Serialize + ?Sized>(value: &T) -> Result<Self, Error> {
         let mut taken = Taken(Encoder::default());
         let outcome = value.serialize(&mut Serializer::new(&mut taken));
@@ -42,8 +42,8 @@ impl Encoded {
         Ok(Self(taken.0.into_bytes()))
     }
 
-    /// The attributes of [`NewObject::mx`](super::NewObject::mx) that say how blocks lie: v2 §5.2. Without an axis, along the
-    /// last one.
+    /// Creates the attributes for [`NewObject::mx`](super::NewObject::mx): the number of elements of a block, and the axis
+    /// along which blocks lie, which is the last without `axis`. v2 §5.2.
     ///
     /// # Errors
     /// [`OutOfMemory`].
@@ -55,7 +55,8 @@ impl Encoded {
         })
     }
 
-    /// The attributes of [`NewObject::gguf`](super::NewObject::gguf): elements and bytes of a block. v2 §5.2.
+    /// Creates the attributes for [`NewObject::gguf`](super::NewObject::gguf): the number of elements and of bytes of a
+    /// block. v2 §5.2.
     ///
     /// # Errors
     /// [`OutOfMemory`].
@@ -74,12 +75,12 @@ impl Encoded {
         Ok(Self(Encoder::with(|out| record(out, keys, write, value))?.into_bytes()))
     }
 
-    /// A copy of attributes that a manifest has.
+    /// Copies the CBOR `attributes` of a manifest.
     pub(super) fn copied(attributes: &[u8]) -> Result<Self, BareError> {
         Ok(Self(Encoder::with(|out| out.raw(attributes))?.into_bytes()))
     }
 
-    /// Bytes that should be the CBOR of attributes; validated where they are used.
+    /// Takes `bytes` as the CBOR of attributes. They are validated when they are used.
     pub fn from_cbor(bytes: Vec<u8>) -> Self {
         Self(bytes)
     }
@@ -95,14 +96,15 @@ impl Encoded {
     }
 }
 
-/// Takes what the serializer writes, where a plain `Vec` would abort when out of memory.
+/// An output for the CBOR serializer that reports a failed allocation as an error. A plain `Vec` would abort.
 struct Taken(Encoder);
 
 impl serde_cbor_2::ser::Write for Taken {
     type Error = serde_cbor_2::Error;
 
     fn write_all(&mut self, bytes: &[u8]) -> Result<(), Self::Error> {
-        // No other error of the serializer's own can be told from those of the value.
+        // The serializer has no error for a lack of memory, so an error of its own stands for it, which values cannot
+        // cause.
         self.0.raw(bytes).map_err(|_| Self::Error::scratch_too_small(0))
     }
 }

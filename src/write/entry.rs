@@ -1,7 +1,7 @@
-//! Objects, components and shards as CBOR, by the tables in `format`.
+//! Writing objects, components and shards as CBOR, by the tables of the parsers.
 //!
-//! Canonical files and those of 2 have fields in the order of deterministic CBOR; others in the order of the tables,
-//! which is what readers guess first.
+//! In canonical files and files of 2, fields are in the order of deterministic CBOR. In other files they are in the order
+//! of the tables, which readers try first.
 
 use super::declare::{Declared, Part};
 use super::settings::Target;
@@ -13,7 +13,7 @@ use crate::formats::ztensor::v1::{ComponentKey, ObjectKey};
 use crate::formats::ztensor::v2;
 use crate::num::u64_from_usize;
 
-/// Writes name and fields of an object, whose components come in the order in which they are written.
+/// Writes the name and the fields of `declared`. Its components are in the order in which they are written.
 pub(super) fn object(
     out: &mut Encoder,
     object: &Declared<'_>,
@@ -33,7 +33,7 @@ pub(super) fn object(
             v2::ObjectKey::attributes => attributes(),
         });
     }
-    // Either order is the same.
+    // For this record, the table and deterministic CBOR have the same order.
     record(out, ObjectKey::TABLE_ORDER, ObjectKey::write, |key| match key {
         ObjectKey::shape => Some(Value::Numbers(object.shape)),
         ObjectKey::format => Some(Value::Text(object.layout)),
@@ -57,7 +57,7 @@ const _: () = assert!(
     "a canonical file has every field that another has"
 );
 
-/// Writes role and fields of a component.
+/// Writes the role and the fields of `part`.
 fn component(out: &mut Encoder, part: &Part<'_>, target: &Target) -> Result<(), OutOfMemory> {
     let blob = &part.blob;
     let decoded = blob.compressed.then_some(Value::Uint(part.bytes));
@@ -91,7 +91,7 @@ fn component(out: &mut Encoder, part: &Part<'_>, target: &Target) -> Result<(), 
     })
 }
 
-/// The value of a field.
+/// The value of a field to write.
 #[derive(Clone, Copy)]
 pub(super) enum Value<'a> {
     Uint(u64),
@@ -99,11 +99,11 @@ pub(super) enum Value<'a> {
     Numbers(&'a [u64]),
     Digest(&'a Digest<'static>),
     Encoded(&'a [u8]),
-    /// Whatever it writes.
+    /// The items that this function writes.
     Written(&'a dyn Fn(&mut Encoder) -> Result<(), OutOfMemory>),
 }
 
-/// Writes a map of those of the keys that have a value.
+/// Writes a map of those of `keys` for which `value` returns a value.
 pub(super) fn record<'a, K: Copy>(
     out: &mut Encoder,
     keys: &[K],
@@ -123,7 +123,7 @@ pub(super) fn record<'a, K: Copy>(
                 out.array(u64_from_usize(numbers.len()))?;
                 numbers.iter().try_for_each(|number| out.uint(*number))?;
             }
-            // One that is not known becomes the empty text, which readers reject.
+            // A digest of an unknown algorithm becomes the empty text, which readers reject.
             Value::Digest(own) => {
                 let digest_text = DigestText::new(own);
                 out.text_of(digest_text.as_ref().map_or(b"", DigestText::as_bytes))?;

@@ -39,30 +39,28 @@ use unix::{Draft, Target};
 /// The old file is not written to: the new file takes over its name. This needs write access to the folder, but not to
 /// the file.
 ///
-/// - **Mode**: that of the old file, without the set-user-ID, set-group-ID and sticky bits. A file
-///   where there was none gets what any new file gets there: 0666 less the umask, or what the
-///   folder's default ACL says. Until then none but the owner can open the temporary file.
+/// - **Mode**: that of the old file, without the set-user-ID, set-group-ID and sticky bits. If there was no file, the mode
+///   is that of any new file in the folder: 0666 less the umask, or as the folder's default ACL says. Until then only the
+///   owner can open the temporary file.
 /// - **Owner**: the user that publishes.
-/// - **Group**: that of the old file. Who may not give a file that group keeps their own, and the
-///   group then gets no right that all others do not have.
-/// - **ACL**: on Linux that of the old file, or none if it had none; where it cannot be kept, as
-///   with the group. Other systems do what they do with new files.
-/// - **Other names** (hard links) of the old file lead to the old content.
-/// - **Symbolic links** are rejected, those that lead nowhere too. Links on the way to the folder are
-///   the system's business. A link that takes the target's place in the last moment is replaced,
-///   and never followed.
+/// - **Group**: that of the old file. If the user may not give the file that group, it has the user's own group, which then
+///   gets only the rights that everybody has.
+/// - **ACL**: on Linux that of the old file, or none if it had none. If the ACL cannot be kept, the group's rights are
+///   reduced as above. Other systems treat the file as any new file.
+/// - **Other names** (hard links) of the old file still lead to the old content.
+/// - **Symbolic links** at the target are rejected, even if they lead nowhere. Links on the way to the folder are followed by
+///   the system. A link that appears at the target at the last moment is replaced, and never followed.
 /// - Other extended attributes and security labels are those of a new file.
 ///
 /// # What may be left behind
 ///
-/// On Linux the temporary file has no name, on file systems that have such files (ext4, XFS, Btrfs,
-/// tmpfs and others) and where `/proc` is there: what stops the program leaves nothing, but for one
-/// moment. To replace a file, the new one needs a name first: it has two calls long the name
-/// `.zten-….tmp`, and is whole then.
+/// On Linux the temporary file has no name, if the file system has such files (ext4, XFS, Btrfs, tmpfs and others) and
+/// `/proc` is mounted. A program that is killed then leaves nothing behind, with one exception: to replace a file, the new
+/// one needs a name first, so between two system calls the complete file is called `.zten-….tmp`.
 ///
-/// Elsewhere it has such a name all the time, and what stops the program leaves it. An empty file
-/// of such a name, which is made for a moment to learn the mode of a new file, may be left there as
-/// well, and on Linux with an umask of 0.
+/// On other systems the temporary file always has such a name, and a program that is killed leaves it behind. An empty
+/// file with such a name, which is created for a moment to learn the mode of a new file, may be left behind there as well,
+/// and on Linux if the umask is 0.
 ///
 /// ```
 /// # let folder = tempfile::tempdir()?;

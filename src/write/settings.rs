@@ -54,6 +54,11 @@ impl WriteOptions {
         self
     }
 
+    /// Returns whether a new file with these settings is of `generation`.
+    pub fn is_generation(&self, generation: Generation) -> bool {
+        self.generation.unwrap_or(Generation::V1_2) == generation
+    }
+
     /// Returns these settings with another algorithm for digests.
     #[must_use]
     pub fn checksum(mut self, checksum: Checksum) -> Self {

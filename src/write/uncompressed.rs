@@ -1,13 +1,14 @@
-//! Stand-ins for compression where the feature `zstd` is not built in. None of them has a value.
+//! Types that replace those for compression if the feature `zstd` is not built in. They have no values, so they cannot be
+//! used.
 
 use crate::error::{BareError, Error};
 use crate::index::Encoding;
 
-/// No level.
+/// A compression level, of which there is none without the feature `zstd`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Level {}
 
-/// No encoder.
+/// An encoder, of which there is none without the feature `zstd`.
 pub(super) enum Encoder {}
 
 impl Encoder {

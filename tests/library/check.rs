@@ -1,6 +1,7 @@
 //! The check of a whole archive: which error decides the verdict, what an observer hears, and several threads.
 
 use std::collections::BTreeMap;
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
@@ -11,7 +12,9 @@ use zten::finding::Verdict;
 use zten::index::{Blobs, Builder, FileFormat, RawComponent, RawObject, Rules};
 use zten::rules::{Class, Row, Scope, Source, Texts};
 use zten::shards::Files;
-use zten::verify::{Check, Observer, Rank, Report, Subject, Threads, check, check_on};
+use zten::verify::{
+    Check, Observer, Rank, Report, Subject, Threads, check, check_in_order, check_on,
+};
 use zten::{
     Archive, Component, Error, ErrorKind, InMemory, Layout, Limits, OpenOptions, ReadAt, Tensor,
 };
@@ -38,14 +41,21 @@ const KINDS: [Kind; 4] = [Good, BadBool, Unknown, Packed];
 
 /// Returns a file with an object of each of `kinds`.
 fn file(kinds: &[Kind]) -> Vec<u8> {
+    stored(kinds, false)
+}
+
+/// Returns a file as [`file`] does, whose last object comes first in the file if `is_turned`.
+fn stored(kinds: &[Kind], is_turned: bool) -> Vec<u8> {
     let blobs = kinds.iter().map(|kind| match kind {
         Good | Unknown => (0..16).collect(),
         BadBool => vec![0, 1, 2],
         Packed => zstd_frame(&[7; 16]),
     });
     let blobs: Vec<Vec<u8>> = blobs.collect();
-    let objects = (0_u64..).zip(kinds.iter().zip(&blobs)).map(|(at, (kind, blob))| {
-        let (offset, length) = (64 * (1 + at), blob.len() as u64);
+    let count = kinds.len();
+    let slot = |at: usize| 1 + if is_turned { count - 1 - at } else { at };
+    let objects = (0..).zip(kinds.iter().zip(&blobs)).map(|(at, (kind, blob))| {
+        let (offset, length) = (64 * slot(at) as u64, blob.len() as u64);
         let item = match kind {
             Good => dense_object(&[16], component("u8", offset, length)),
             BadBool => dense_object(&[3], component("bool", offset, length)),
@@ -63,8 +73,9 @@ fn file(kinds: &[Kind]) -> Vec<u8> {
         (format!("{at:03}"), item)
     });
     let file = v1("1.2.0", objects.collect::<Vec<_>>());
-    let blobs = (1..).zip(&blobs);
-    blobs.fold(file, |file, (at, blob)| file.blob(64 * at, blob)).build("").bytes
+    let mut blobs: Vec<_> = (0..).map(slot).zip(&blobs).collect();
+    blobs.sort_unstable();
+    blobs.into_iter().fold(file, |file, (slot, blob)| file.blob(64 * slot, blob)).build("").bytes
 }
 
 fn open(kinds: &[Kind], limits: Limits) -> Archive<InMemory<Vec<u8>>> {
@@ -444,6 +455,45 @@ fn several_threads_report_what_one_does() {
         }
     }
     assert!(verdicts.iter().all(|count| *count > 30) && limited > 30, "{verdicts:?} {limited}");
+}
+
+/// The report does not depend on the order in which objects are read, and the bytes of a file are then read from its start to its end.
+#[test]
+fn a_check_in_the_order_of_the_file_has_the_same_report() {
+    let mut rng = Rng::with_seed(6);
+    let mut turned = 0;
+    for round in 0..300 {
+        let kinds: Vec<_> = (0..rng.usize(0..24))
+            .map(|_| *rng.choice(&[Good, Good, Good, Packed, Unknown, BadBool]).unwrap())
+            .collect();
+        let is_turned = rng.bool();
+        let bytes = stored(&kinds, is_turned);
+        let archive = OpenOptions::default().from_bytes(&bytes).unwrap();
+        let listener = || Listener {
+            lists_all: true,
+            tolerated: (round % 3 == 0).then_some("bool-value"),
+            ..Listener::default()
+        };
+        let report = check(&archive, &mut listener());
+        let offsets = Mutex::new(Vec::new());
+        let source = reads(|offset, buffer| {
+            offsets.lock().unwrap().push(offset);
+            bytes.read_at(offset, buffer)
+        });
+        let mut heard = listener();
+        let subject = Subject::alone(archive.manifest(), &source);
+        let in_order = check_in_order(subject, &mut heard);
+        assert_eq!(seen(&in_order), seen(&report), "{kinds:?}");
+        let mut heard: Vec<_> = heard.heard;
+        heard.sort();
+        let mut wanted = listener();
+        check(&archive, &mut wanted);
+        assert_eq!(heard, wanted.heard);
+        let offsets = offsets.into_inner().unwrap();
+        assert!(offsets.is_sorted(), "{offsets:?}");
+        turned += usize::from(is_turned && offsets.len() > 4);
+    }
+    assert!(turned > 50, "{turned}");
 }
 
 /// Content is passed on by one thread, in order.

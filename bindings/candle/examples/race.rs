@@ -1,8 +1,8 @@
-//! Loads 1 GiB of tensors from a zTensor file, beside candle's readers of safetensors:
-//! `cargo run --release --example race`.
+//! Compares the time that this package and candle's readers of safetensors take to load 1 GiB of tensors: `cargo run
+//! --release --example race`.
 //!
-//! The files are written to a folder of their own first, and read once before anything is timed: they come from
-//! memory. Readers take turns.
+//! The program first writes the files to a temporary folder and reads each of them once, so that the operating system has
+//! them in its cache. Then the readers take turns.
 
 use std::collections::HashMap;
 use std::hint::black_box;

@@ -1,4 +1,4 @@
-//! The elements of a dense object as a tensor.
+//! Loads the elements of a dense object into a tensor of candle.
 
 use candle_core::{Device, Error, Result, Tensor, WithDType};
 use float8::F8E4M3;
@@ -6,13 +6,14 @@ use half::{bf16, f16};
 use zten::Encoding;
 use zten::element::{Element, F8E4M3Fn};
 
-/// A dimension.
+/// Converts a dimension to `usize`.
 fn length(dimension: u64) -> Result<usize> {
     usize::try_from(dimension).map_err(Error::wrap)
 }
 
-/// Dimensions whose product candle can count. It multiplies them one by one, from the first for the elements and from the
-/// last for the strides, and a dimension of 0 that comes late does not help it.
+/// Converts a shape, and returns an error if candle cannot count its elements. Candle multiplies the dimensions one by one,
+/// from the first for the elements and from the last for the strides, so a later dimension of 0 does not prevent an
+/// overflow.
 pub(crate) fn dims(shape: &[u64]) -> Result<Vec<usize>> {
     let dims: Result<Vec<usize>> = shape.iter().copied().map(length).collect();
     let dims = dims?;
@@ -54,7 +55,7 @@ fn read_as<T: Element + WithDType + Default>(
 }
 
 fn read_f8(tensor: &zten::Tensor<'_>, shape: Vec<usize>, device: &Device) -> Result<Tensor> {
-    // In the same memory.
+    // The elements stay in the same memory.
     let elements =
         read::<F8E4M3Fn>(tensor)?.into_iter().map(|own| F8E4M3::from_bits(own.to_bits()));
     Tensor::from_vec(elements.collect::<Vec<_>>(), shape, device)
@@ -64,11 +65,11 @@ fn read_f8(tensor: &zten::Tensor<'_>, shape: Vec<usize>, device: &Device) -> Res
 fn read<T: Element + Default>(tensor: &zten::Tensor<'_>) -> Result<Vec<T>> {
     let data = tensor.dense().map_err(Error::wrap)?;
     if data.encoding() != Encoding::Raw || data.is_strided() {
-        // Memory grows as bytes are decoded, for the file may claim any number of them. Strided elements are held as
-        // they lie before they are put into rows.
+        // Memory grows while bytes are decoded, because the file may declare any number of bytes. Strided elements are kept
+        // in storage order before they are copied row by row.
         return tensor.to_vec().map_err(Error::wrap);
     }
-    // As many bytes are in the file.
+    // The file contains this number of bytes.
     let count = length(data.extent().length())?.checked_div(size_of::<T>()).unwrap_or(0);
     let mut elements = Vec::new();
     elements.try_reserve_exact(count).map_err(Error::wrap)?;

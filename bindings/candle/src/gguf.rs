@@ -1,4 +1,4 @@
-//! Weights as one GGUF file, for the quantized models of candle-transformers, which read no other.
+//! Presents weights as one GGUF file, because the quantized models of candle-transformers read only GGUF.
 
 use std::collections::HashSet;
 use std::io::{self, Read, Seek, SeekFrom};
@@ -10,17 +10,18 @@ use zten::attributes::{Chunks, Item, Value};
 use crate::quantized::{Blocks, values};
 use crate::{WeightFile, Weights, elements};
 
-/// The alignment of tensors, in bytes.
+/// The alignment of tensors in bytes.
 const ALIGNMENT: u64 = 32;
 
-/// Types that candle reads of a GGUF file as they are, beside blocks, by their numbers there and the bytes of an element.
+/// The unblocked types that candle reads from a GGUF file unchanged: each with its number in GGUF and the size of an
+/// element in bytes.
 const PLAIN: [(DType, u32, u64); 3] =
     [(DType::F32, 0, 4), (DType::F16, 1, 2), (DType::BF16, 30, 2)];
 
-/// A GGUF file of the weights, which is nowhere: its bytes are made when they are read, and those of a tensor verified. After an error
-/// every other read has the same.
+/// A reader of weights as a GGUF file, which [`Weights::gguf`] returns. The file is not stored anywhere: each read makes
+/// the bytes that it returns, and verifies those of tensors.
 ///
-/// [`Weights::gguf`] makes it.
+/// After the first error, every read returns the same error.
 #[derive(Debug)]
 pub struct Gguf<'w> {
     weights: &'w Weights,
@@ -28,13 +29,14 @@ pub struct Gguf<'w> {
     tensors: Vec<Placed<'w>>,
     /// The offset of the next read.
     position: u64,
-    /// The tensor that has been read last, by its number, and its bytes.
+    /// The index and the bytes of the tensor that was read last.
     loaded: Option<(usize, Vec<u8>)>,
-    /// The first error. There are models that take one for a tensor that is not there, and go on without it.
+    /// The first error. Some models treat a tensor that they cannot read as absent and continue, so later reads must fail
+    /// as well.
     failed: Option<String>,
 }
 
-/// A tensor, and where its bytes and their padding are in the file.
+/// A tensor, and the position of its bytes and their padding in the GGUF file.
 #[derive(Debug)]
 struct Placed<'w> {
     name: &'w str,
@@ -43,15 +45,15 @@ struct Placed<'w> {
 }
 
 impl Weights {
-    /// The weights as a GGUF file, which [`Content::read`](candle_core::quantized::gguf_file::Content::read), and with it
-    /// `from_gguf` of models, reads. A tensor is read, decoded and verified when it is asked for.
+    /// Returns the weights as a GGUF file for [`Content::read`](candle_core::quantized::gguf_file::Content::read) and for
+    /// the `from_gguf` functions of models. Each tensor is read, decoded and verified when its bytes are read.
     ///
-    /// Blocks of GGUF are as they are in the file, or dequantized if candle does not have them. Of dense tensors those of
-    /// `f32`, `f16` and `bf16` are in it, and of attributes those that GGUF has values for. An integer is `u32` if it is
-    /// not negative and not larger, and a float `f32` if it is one, as models ask for them.
+    /// Blocks of GGUF are copied unchanged, or dequantized if candle does not support their type. The file contains the
+    /// dense tensors of types `f32`, `f16` and `bf16`, and the attributes that GGUF can represent. An integer becomes `u32`
+    /// if it fits, and a float becomes `f32` if it fits, because models expect these types.
     ///
     /// # Errors
-    /// A shape that candle cannot count; blocks of another size than their type has.
+    /// Candle cannot count the elements of a shape, or blocks do not have the size of their type.
     pub fn gguf(&self) -> Result<Gguf<'_>> {
         let (mut keys, mut values) = (HashSet::new(), Vec::new());
         let (mut infos, mut tensors, mut data_length) = (Vec::new(), Vec::new(), 0_u64);
@@ -99,8 +101,8 @@ impl Weights {
 }
 
 impl Gguf<'_> {
-    /// Returns all bytes from the position to the end of what is in memory of them: of the head, or of a tensor, which is
-    /// read if it is not the one that was read last. None behind the end.
+    /// Returns the bytes in memory from the current position: the rest of the head, or the rest of a tensor, which is read
+    /// unless it was read last. Returns no bytes at the end of the file.
     fn rest(&mut self) -> Result<&[u8]> {
         let (mut bytes, mut start) = (self.head.as_slice(), 0);
         if usize::try_from(self.position).is_ok_and(|position| position >= bytes.len()) {
@@ -150,20 +152,20 @@ impl Seek for Gguf<'_> {
     }
 }
 
-/// Rounds a length up to where a tensor may begin.
+/// Rounds `length` up to the alignment of tensors.
 fn padded(length: u64) -> Option<u64> {
     length.checked_next_multiple_of(ALIGNMENT)
 }
 
-/// The type of a tensor in the file, by its number, and how many bytes it has there; none of one that is left out.
+/// Returns the number of the GGUF type of `tensor` and its size in bytes, or `None` if the file omits the tensor.
 fn kind(tensor: &zten::Tensor<'_>) -> Result<Option<(u32, u64)>> {
     let shape = tensor.shape();
-    // GGUF has no more dimensions.
+    // GGUF supports at most four dimensions.
     if shape.len() > 4 {
         return Ok(None);
     }
     let found = match Blocks::of(tensor)? {
-        // Dequantized, if candle does not have them.
+        // Types that candle does not support are dequantized.
         Some(blocks) => Some(blocks.row().map_or((0, 1, 4), |(number, ..)| {
             (*number, blocks.block.elements, blocks.block.bytes)
         })),
@@ -182,7 +184,7 @@ fn kind(tensor: &zten::Tensor<'_>) -> Result<Option<(u32, u64)>> {
     Ok(Some((number, length.ok_or_else(|| Error::msg("its bytes cannot be counted"))?)))
 }
 
-/// Reads, decodes and verifies a tensor: its bytes and their padding.
+/// Reads, decodes and verifies a tensor, and returns its bytes and their padding.
 fn read(weights: &Weights, placed: &Placed<'_>) -> Result<Vec<u8>> {
     let (file, tensor) = weights.find(placed.name)?;
     let most = file.archive.limits().decoded();
@@ -203,7 +205,7 @@ fn read(weights: &Weights, placed: &Placed<'_>) -> Result<Vec<u8>> {
     read().map_err(|error| WeightFile::place(file, error, placed.name))
 }
 
-/// Copies bytes, as far as there is memory.
+/// Returns a copy of `bytes`, or an error if there is not enough memory.
 pub(crate) fn copied(bytes: &[u8]) -> Result<Vec<u8>> {
     let mut own = Vec::new();
     own.try_reserve_exact(bytes.len()).map_err(Error::wrap)?;
@@ -211,7 +213,7 @@ pub(crate) fn copied(bytes: &[u8]) -> Result<Vec<u8>> {
     Ok(own)
 }
 
-/// A value without others in it.
+/// A value that contains no other values.
 enum Scalar {
     Integer(i128),
     Float(f64),
@@ -219,7 +221,7 @@ enum Scalar {
     Text(Vec<u8>),
 }
 
-/// Types of integers, by their numbers: the least and the most that is of it, and its bytes.
+/// The integer types: the number of each, its minimum and maximum, and its size in bytes.
 const INTEGERS: [(u32, i128, i128, usize); 4] = [
     (4, 0, 0xffff_ffff, 4),
     (5, -0x8000_0000, 0x7fff_ffff, 4),
@@ -269,7 +271,7 @@ fn joined(chunks: &Chunks<'_>) -> Vec<u8> {
     chunks.pieces().flatten().copied().collect()
 }
 
-/// The first type that all of these are of, and all of them in it.
+/// Returns the first type that can represent all `scalars`, and the scalars encoded as that type.
 fn typed(scalars: &[Scalar]) -> Option<(u32, Vec<u8>)> {
     let all = |one: &dyn Fn(&Scalar) -> Option<Vec<u8>>| -> Option<Vec<u8>> {
         let parts: Option<Vec<Vec<u8>>> = scalars.iter().map(one).collect();
@@ -318,7 +320,7 @@ fn typed(scalars: &[Scalar]) -> Option<(u32, Vec<u8>)> {
         .or_else(|| Some((TEXT, all(&texts)?)))
 }
 
-/// Appends a text of GGUF.
+/// Appends a GGUF string.
 fn put_text(out: &mut Vec<u8>, text: &[u8]) {
     out.extend(u64::try_from(text.len()).unwrap_or(u64::MAX).to_le_bytes());
     out.extend_from_slice(text);

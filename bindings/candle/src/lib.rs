@@ -1,5 +1,5 @@
-//! Weights of tensor files for [candle](candle_core): of one file or several, of zTensor files of every generation with
-//! the shards of generation 2, of safetensors files with the index of several, of GGUF, `.npy` and `.npz` files.
+//! Loads weights from tensor files into [candle](candle_core). It reads one or several zTensor files of any generation
+//! with their shards, safetensors files and indices of them, and GGUF, `.npy` and `.npz` files.
 //!
 //! ```
 //! use candle_core::{DType, Device};
@@ -13,10 +13,10 @@
 //! # }
 //! ```
 //!
-//! Opening validates the manifests and headers. A tensor is read, decoded and verified against its digest or checksum, if
-//! it has one, when it is asked for; its elements go from the file straight to where candle keeps them. Quantized
-//! tensors are dequantized; blocks of GGUF may also be taken as they are by [`Weights::quantized`]. Elements of a type that candle does not have are an
-//! error, and never cast: bools, complex numbers, `u16`, `u64`, `i8`, FP8 but E4M3.
+//! Opening validates the manifests and headers. Loading a tensor reads and decodes it, and verifies its digest or checksum
+//! if it has one. Its elements are read directly into the memory of the candle tensor. [`Weights::load`] dequantizes
+//! quantized tensors, and [`Weights::quantized`] keeps blocks of GGUF quantized. Elements are never cast: types that candle does
+//! not support are an error. These are booleans, complex numbers, `u16`, `u64`, `i8`, and FP8 types other than E4M3.
 #![cfg_attr(
     not(test),
     deny(
@@ -48,17 +48,17 @@ use zten::{Archive, OpenOptions};
 pub use crate::gguf::Gguf;
 use crate::quantized::Blocks;
 
-/// The tensors of files, by their names.
+/// The tensors of one or more files, found by their names.
 ///
-/// It is a [`SimpleBackend`]: [`VarBuilder::from_backend`] takes it, in a box.
+/// `Weights` implements [`SimpleBackend`], so a box with weights can be passed to [`VarBuilder::from_backend`].
 #[derive(Debug)]
 pub struct Weights {
     files: Vec<WeightFile>,
-    /// The index of the file that holds a name.
+    /// The index of the file that contains each name.
     names: HashMap<String, usize>,
 }
 
-/// An open file with its shards, and where it is.
+/// An open file with its shards, and its path.
 #[derive(Debug)]
 struct WeightFile {
     path: PathBuf,
@@ -66,14 +66,14 @@ struct WeightFile {
 }
 
 impl WeightFile {
-    /// An error, with the file and the object that it is of.
+    /// Adds the path of the file and the name of the object to `error`.
     fn place(&self, error: Error, name: &str) -> Error {
         error.context(name.to_owned()).with_path(&self.path)
     }
 }
 
-/// The tensors of files as candle's models take them: they are converted to `dtype`, as candle
-/// converts those of safetensors.
+/// Opens files and returns a `VarBuilder`, from which candle's models take their tensors. Tensors are converted to `dtype`,
+/// as candle converts tensors from safetensors.
 ///
 /// # Errors
 /// The errors of [`Weights::open`].
@@ -87,16 +87,16 @@ pub fn var_builder<'a, P: AsRef<Path>>(
 }
 
 impl Weights {
-    /// Opens files of any format that [`zten::formats`] reads, and looks for their shards, which lie beside them or below
-    /// `blobs` (v2 §7.1), and for the files that an index of safetensors files names. No tensor is read, except the shapes of some
-    /// quantized tensors.
+    /// Opens files of any format that [`zten::formats`] reads. Opens also their shards, which are in the same folder or in
+    /// its subfolder `blobs` (v2 §7.1), and the files that an index of safetensors files names. Does not read tensors, except the
+    /// shapes of some quantized ones.
     ///
     /// Tensors that a program has quantized and stored as several tensors, such as `X_blocks` and `X_scales`, are one tensor `X`, which
     /// [`load`](Self::load) dequantizes. A model that reads the codes itself opens the file with [`open_plain`](Self::open_plain).
     ///
     /// # Errors
-    /// A file cannot be read; its manifest or header breaks a rule of its format; two of the files have an object of one
-    /// name.
+    /// A file cannot be read, its manifest or header violates a rule of its format, or two files contain objects with the
+    /// same name.
     pub fn open<P: AsRef<Path>>(paths: &[P], options: &OpenOptions) -> Result<Self> {
         Self::open_as(paths, options, Archive::with_conventions)
     }
@@ -131,16 +131,19 @@ impl Weights {
         Ok(Self { files, names })
     }
 
-    /// The names of all objects, in no order.
+    /// Returns the names of all objects, in no particular order.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         self.names.keys().map(String::as_str)
     }
 
-    /// A dense tensor as it is in the file, of its own type and shape; a quantized tensor dequantized, as `f32`.
+    /// Loads a dense tensor with its own type and shape. Quantized tensors are dequantized to `f32`.
     ///
     /// # Errors
-    /// [`Error::CannotFindTensor`]; an object that is neither dense nor quantized; elements of a type that candle does
-    /// not have; a digest that its bytes do not have, and any other rule on content; a shard that is not there.
+    /// - [`Error::CannotFindTensor`] if no file contains `name`.
+    /// - The object is neither dense nor quantized.
+    /// - Candle does not support the type of the elements.
+    /// - The bytes do not match their digest, or break another rule on content.
+    /// - A shard is missing.
     pub fn load(&self, name: &str, device: &Device) -> Result<Tensor> {
         let (file, tensor) = self.find(name)?;
         let read = || {
@@ -155,11 +158,11 @@ impl Weights {
         read().map_err(|error| file.place(error, name))
     }
 
-    /// All tensors, each as [`load`](Self::load) gives it, read by as many threads as there are processors.
-    /// [`VarBuilder::from_tensors`] takes them.
+    /// Loads all tensors as [`load`](Self::load) does, in as many threads as there are processors.
+    /// [`VarBuilder::from_tensors`] accepts the result.
     ///
     /// # Errors
-    /// The errors of [`load`](Self::load), for any of them.
+    /// The errors of [`load`](Self::load) for any of the tensors.
     pub fn load_all(&self, device: &Device) -> Result<HashMap<String, Tensor>> {
         let names: Vec<&str> = self.names().collect();
         let next = AtomicUsize::new(0);
@@ -168,7 +171,7 @@ impl Weights {
             let mut own = Vec::new();
             while let Some(name) = name() {
                 let tensor = self.load(name, device).inspect_err(|_| {
-                    // The others read no more.
+                    // Stops the other threads.
                     next.store(names.len(), Ordering::Relaxed);
                 })?;
                 own.push(((*name).to_owned(), tensor));
@@ -187,15 +190,16 @@ impl Weights {
         })
     }
 
-    /// The object of that name as zten has it: its shape, type, layout and attributes. Nothing of it is read.
+    /// Returns the object with this name, whose shape, type, layout and attributes can be inspected. Does not read its
+    /// data.
     ///
     /// # Errors
-    /// [`Error::CannotFindTensor`].
+    /// [`Error::CannotFindTensor`] if no file contains `name`.
     pub fn tensor(&self, name: &str) -> Result<zten::Tensor<'_>> {
         self.find(name).map(|(_, tensor)| tensor)
     }
 
-    /// The files, in the order in which they were given: each with its attributes, format and shards.
+    /// Returns the files in the order in which they were given: the path of each, and its attributes, format and shards.
     pub fn files(&self) -> impl Iterator<Item = (&Path, &Archive)> {
         self.files.iter().map(|file| (file.path.as_path(), &file.archive))
     }
@@ -216,7 +220,7 @@ impl SimpleBackend for Weights {
         dtype: DType,
         device: &Device,
     ) -> Result<Tensor> {
-        // Nothing is read of a tensor that does not fit.
+        // Checks the size first, so that a tensor that is too large is not read at all.
         let (_, tensor) = self.find(name)?;
         let got = Shape::from(elements::dims(tensor.shape())?);
         if got != shape {

@@ -1,4 +1,4 @@
-//! Blocks of GGUF, as candle's quantized tensors or dequantized.
+//! Loads blocks of GGUF as candle's quantized tensors, or dequantizes them.
 
 use candle_core::quantized::ggml_file::qtensor_from_ggml;
 use candle_core::quantized::{GgmlDType, QTensor};
@@ -8,7 +8,7 @@ use zten::formats::Block;
 
 use crate::{Weights, elements, gguf};
 
-/// The types of GGUF that candle computes with, by their numbers and names in ggml.
+/// The block types that candle computes with: the number and the name in ggml of each.
 const TYPES: [(u32, &str, GgmlDType); 10] = [
     (2, "Q4_0", GgmlDType::Q4_0),
     (3, "Q4_1", GgmlDType::Q4_1),
@@ -22,7 +22,7 @@ const TYPES: [(u32, &str, GgmlDType); 10] = [
     (14, "Q6_K", GgmlDType::Q6K),
 ];
 
-/// An object of blocks of GGUF: of a GGUF file, or of a zTensor file of 1.2 or 2.
+/// An object that consists of blocks of GGUF, from a GGUF file or from a zTensor file of generation 1.2 or 2.
 pub(crate) struct Blocks<'a> {
     pub(crate) block: &'static Block,
     shape: &'a [u64],
@@ -30,13 +30,13 @@ pub(crate) struct Blocks<'a> {
 }
 
 impl<'a> Blocks<'a> {
-    /// Returns the blocks of a tensor that consists of blocks, and `None` for other tensors. Opening has checked that their size
-    /// matches the shape.
+    /// Returns the blocks of `tensor`, or `None` if it does not consist of blocks. Opening has already checked that their
+    /// size matches the shape.
     pub(crate) fn of(tensor: &zten::Tensor<'a>) -> Result<Option<Self>> {
         let Some((block, data)) = Block::of_layout(tensor).zip(tensor.component("data")) else {
             return Ok(None);
         };
-        // In generation 2, attributes give the size of a block, too.
+        // In generation 2, attributes also declare the size of a block.
         if let Ok(own) = tensor.gguf_blocks()
             && (own.elements_per_block, own.block_bytes) != (block.elements, block.bytes)
         {
@@ -48,20 +48,21 @@ impl<'a> Blocks<'a> {
         Ok(Some(Self { block, shape: tensor.shape(), data }))
     }
 
-    /// Reads, decodes and verifies them.
+    /// Reads, decodes and verifies the blocks.
     pub(crate) fn read(&self) -> Result<Vec<u8>> {
         gguf::copied(&self.data.read().map_err(Error::wrap)?)
     }
 
-    /// The row of their type, if candle has it.
+    /// Returns the row of [`TYPES`] for the type of the blocks, or `None` if candle does not support it.
     pub(crate) fn row(&self) -> Option<&'static (u32, &'static str, GgmlDType)> {
-        // `qtensor_from_ggml` does not look at how many bytes there are: as many as blocks of this size take.
+        // `qtensor_from_ggml` does not check the number of bytes, so this code passes exactly the bytes that blocks of this
+        // size occupy.
         let size = [self.block.elements, self.block.bytes].map(usize::try_from);
         let is_same = |dtype: &GgmlDType| size == [dtype.block_size(), dtype.type_size()].map(Ok);
         TYPES.iter().find(|(_, own, dtype)| *own == self.block.name && is_same(dtype))
     }
 
-    /// Reads, decodes and verifies them, and hands them to candle.
+    /// Reads, decodes and verifies the blocks, and passes them to candle.
     fn quantized(&self, device: &Device) -> Result<QTensor> {
         let Some((.., dtype)) = self.row() else {
             let name = self.block.name;
@@ -70,7 +71,7 @@ impl<'a> Blocks<'a> {
             return Err(Error::msg(sentence));
         };
         let shape = elements::dims(self.shape)?;
-        // Decoded bytes are aligned to 64, more than blocks need.
+        // Decoded bytes are aligned to 64 bytes, which is more than blocks need.
         let bytes = self.data.read().map_err(Error::wrap)?;
         qtensor_from_ggml(*dtype, &bytes, shape, device)
     }
@@ -93,12 +94,12 @@ pub(crate) fn values(tensor: &zten::Tensor<'_>, most: u64) -> Result<Vec<f32>> {
 }
 
 impl Weights {
-    /// An object of blocks of GGUF as a quantized tensor of candle, whose blocks are the bytes of the file: an object of a
-    /// GGUF file, or of the zTensor file of 1.2 or 2 that it becomes.
+    /// Loads an object that consists of blocks of GGUF as one of candle's quantized tensors, with the bytes of the file as
+    /// its blocks. The object can be in a GGUF file or in a zTensor file of generation 1.2 or 2.
     ///
     /// # Errors
-    /// The errors of [`load`](Self::load), which also dequantizes blocks of the types that candle does not have; those and
-    /// objects of another layout are an error here.
+    /// The errors of [`load`](Self::load). Blocks of a type that candle does not support and objects with another layout,
+    /// which `load` can dequantize or load, are also errors.
     pub fn quantized(&self, name: &str, device: &Device) -> Result<QTensor> {
         let (file, tensor) = self.find(name)?;
         let read = || {

@@ -13,6 +13,8 @@ export interface Note {
   more: number
   message: string
   advice: string | null
+  /** The address of the page about the rule. */
+  page: string | null
 }
 
 /** The report on a file: the document of `zten check --json`. */
@@ -41,6 +43,8 @@ export interface Report {
   message: string
   /** What the owner of the file can do. */
   advice: string | null
+  /** The address of the page about the rule. */
+  page: string | null
   /** The notes on the file. A valid file can have notes. */
   notes: Note[]
 }
@@ -60,6 +64,7 @@ export class ZtenError extends Error implements Omit<Report, 'schema' | 'file'> 
   readonly shard: string | null
   readonly more: number | null
   readonly advice: string | null
+  readonly page: string | null
   readonly notes: Note[]
 
   constructor(report: Report, options?: ErrorOptions) {
@@ -75,20 +80,21 @@ export class ZtenError extends Error implements Omit<Report, 'schema' | 'file'> 
     this.shard = report.shard
     this.more = report.more
     this.advice = report.advice
+    this.page = report.page
     this.notes = report.notes
   }
 }
 
 /** Makes the full report from an error, or from the answer of a guest. */
 export const report = (
-  { verdict, level, format, rule, clause, offset, object, component, shard, more, message, advice, notes }: Omit<Report, 'schema' | 'file'>,
+  { verdict, level, format, rule, clause, offset, object, component, shard, more, message, advice, page, notes }: Omit<Report, 'schema' | 'file'>,
 ): Report =>
-  ({ schema: 2, file: null, verdict, level, format, rule, clause, offset, object, component, shard, more, message, advice, notes })
+  ({ schema: 2, file: null, verdict, level, format, rule, clause, offset, object, component, shard, more, message, advice, page, notes })
 
 /** Makes the report of an error that breaks no rule, such as a failed request. */
 export const trouble = (message: string): Report => ({
   schema: 2, file: null, verdict: 'error', level: 'error', format: null, rule: null, clause: null, offset: null,
-  object: null, component: null, shard: null, more: null, message, advice: null, notes: [],
+  object: null, component: null, shard: null, more: null, message, advice: null, page: null, notes: [],
 })
 
 /** Returns the message of an error, or of any other thrown value. */

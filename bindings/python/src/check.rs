@@ -15,6 +15,7 @@ use zten::rules;
 use zten::verify;
 use zten_report::check::{Note, Report, Scope, Valid, summary, with_notes};
 use zten_report::digests::Difference;
+use zten_report::stores;
 
 use crate::error::Failure;
 use crate::interrupt::{self, Cancel};
@@ -36,6 +37,7 @@ pub(crate) struct Found {
     shard: Option<String>,
     message: String,
     advice: Option<&'static str>,
+    page: Option<String>,
     notes: Vec<FoundNote>,
 }
 
@@ -51,6 +53,7 @@ pub(crate) struct FoundNote {
     more: u64,
     message: String,
     advice: Option<&'static str>,
+    page: Option<String>,
 }
 
 impl From<Note<'_>> for FoundNote {
@@ -65,6 +68,7 @@ impl From<Note<'_>> for FoundNote {
             more: note.more,
             message: note.message,
             advice: note.advice,
+            page: note.page,
         }
     }
 }
@@ -83,6 +87,7 @@ impl From<Report<'_>> for Found {
             shard: report.shard.map(str::to_owned),
             message: report.message.into_owned(),
             advice: report.advice,
+            page: report.page,
             notes: report.notes.into_iter().map(FoundNote::from).collect(),
         }
     }
@@ -116,9 +121,31 @@ impl Plan {
         Ok(Self { opening: strictness.opening()?, scope, canonical })
     }
 
-    /// Checks the file `given`, and returns its report. Most faults of the file are returned as a [`Failure`], which also
-    /// converts into a report.
+    /// Checks the file `given`, and compares it with its name if it is a blob of a store. Returns its report. Most faults of the file
+    /// are returned as a [`Failure`], which also converts into a report.
     fn check(&self, given: Given, cancel: &Cancel) -> Result<Found, Failure> {
+        if self.scope != Scope::All {
+            return self.check_content(given, cancel);
+        }
+        let given = given.hashed();
+        let source = given.source();
+        let found = self.check_content(given, cancel);
+        let (is_unread, format) = match &found {
+            Ok(found) => (found.verdict == Verdict::Error.as_str(), found.format.clone()),
+            Err(failure) => {
+                let Finding { verdict, format, .. } = &*failure.finding;
+                (*verdict == Verdict::Error, format.map(str::to_owned))
+            }
+        };
+        let Some(blob) = source.hashed().filter(|_| !is_unread) else { return found };
+        match blob.expected().compare(&blob.finish()?) {
+            Some(differs) => Ok(Found { format, ..differs.into() }),
+            None => found,
+        }
+    }
+
+    /// Checks the file `given` as [`check`](Self::check) does, but not its name.
+    fn check_content(&self, given: Given, cancel: &Cancel) -> Result<Found, Failure> {
         let (recognition, misnamed) = given.recognize(cancel)?;
         let opened = Open::of_recognized(given, recognition, &self.opening, cancel);
         let open = match (opened, misnamed) {
@@ -249,7 +276,8 @@ pub(crate) fn dtype(name: &str) -> Option<&'static str> {
 #[pyfunction]
 pub(crate) fn explain<'py>(py: Python<'py>, id: &str) -> PyResult<Option<Bound<'py, PyDict>>> {
     let listed = Difference::ALL.iter().map(|difference| difference.row());
-    let mut rows = rules::rows().chain(zten::formats::rules::rows()).chain(listed);
+    let own = rules::rows().chain(zten::formats::rules::rows());
+    let mut rows = own.chain(listed).chain(stores::ROWS.iter().copied());
     let Some(row) = rows.find(|row| row.id() == id) else { return Ok(None) };
     let facts = PyDict::new(py);
     for (key, text) in [

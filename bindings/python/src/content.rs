@@ -2,12 +2,16 @@
 
 use std::collections::HashSet;
 use std::fmt::Write as _;
+use std::num::NonZero;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::thread;
 
 use pyo3::prelude::*;
 use zten::json::{to_line, to_writer};
 use zten::shards::Files;
-use zten::verify::{Subject, Verifier};
+use zten::verify::{Subject, Threads, Verifier};
 use zten::{Error, Tensor};
+use zten_report::check::stored;
 use zten_report::digests;
 use zten_report::measure::{self, Found};
 use zten_report::sums::{self, Of, Sum, is_unknown};
@@ -19,16 +23,52 @@ use crate::source::Open;
 /// A component in a list of digests: its role, type, number of decoded bytes and SHA-256.
 pub(crate) type Digested = (String, String, Option<u64>, Option<String>);
 
-/// The digests of a file: the text of the list, and the name of each object with its components.
+/// The digests of a file: the text of the list, the identity of the tensors in hexadecimal digits (`None` if a component cannot be
+/// read), and the name of each object with its components.
 #[derive(IntoPyObject)]
-pub(crate) struct Hashed(String, Vec<(String, Vec<Digested>)>);
+pub(crate) struct Hashed(String, Option<String>, Vec<(String, Vec<Digested>)>);
+
+/// The number of stored bytes from which tensors are read on several threads. Less takes no longer than starting the threads.
+const LARGE: u64 = 4 << 20;
+
+/// Threads that are started for one list of objects and end with it.
+pub(crate) struct Scoped(usize);
+
+/// Returns threads on which several tensors of `open` are read at once, or `None` if one after another is as fast: the file is
+/// small, or is read through Python or over the network, in one order.
+pub(crate) fn threads_for(open: &Open) -> Option<Scoped> {
+    let is_large = stored(open.manifest()) >= LARGE;
+    let count = thread::available_parallelism().map_or(1, NonZero::get);
+    (is_large && open.is_local() && count > 1).then_some(Scoped(count))
+}
+
+impl Threads for Scoped {
+    fn run(&self, count: u32, work: &(dyn Fn(u32) + Sync)) {
+        let next = AtomicU64::new(0);
+        let work = || {
+            while let Ok(number) = u32::try_from(next.fetch_add(1, Ordering::Relaxed)) {
+                if number >= count {
+                    break;
+                }
+                work(number);
+            }
+        };
+        thread::scope(|scope| {
+            for _ in 1..self.0 {
+                // If the system refuses another thread, the running threads do all of the work.
+                let _ = thread::Builder::new().spawn_scoped(scope, work);
+            }
+            work();
+        });
+    }
+}
 
 /// Does `work` on the objects `ordinals`, in the order of the file, after the shards that they need have been verified.
 ///
 /// # Errors
 /// The first error of `work`, unless it says that zten does not know or does not read an object: `unknown` then gives the
 /// result for it.
-fn each<'a, T: Send + Sync>(
+pub(crate) fn each<'a, T: Send + Sync>(
     open: &'a Open,
     ordinals: &[u32],
     cancel: &Cancel,
@@ -51,7 +91,12 @@ fn each<'a, T: Send + Sync>(
     let one = |verifier: &mut Verifier, tensor: &Tensor<'_>| {
         selected.contains(&tensor.ordinal()).then(|| work(verifier, tensor)).transpose()
     };
-    let results = subject.results(None, one, |error| !is_unknown(error))?;
+    let threads = threads_for(open);
+    let threads: Option<&dyn Threads> = match &threads {
+        Some(threads) => Some(threads),
+        None => None,
+    };
+    let results = subject.results(threads, one, |error| !is_unknown(error))?;
     let mut found = Vec::new();
     for (result, tensor) in results.into_iter().zip(open.manifest().tensors()) {
         match result {
@@ -80,7 +125,9 @@ pub(crate) fn hashed(open: &Open, ordinals: &[u32], cancel: &Cancel) -> Result<H
     let mut found: Vec<(Tensor<'_>, Vec<Sum>)> =
         each(open, ordinals, cancel, (work, sums::unsummed))?;
     found.sort_by_key(|(tensor, _)| tensor.name());
-    let mut hashed = Hashed(format!("{}\n", digests::HEADER), Vec::new());
+    let listed = found.iter().flat_map(|(tensor, sums)| sums::entries(tensor, sums));
+    let identity = sums::identity(listed).map(|sum| digests::hex(&sum));
+    let mut hashed = Hashed(format!("{}\n", digests::HEADER), identity, Vec::new());
     for (tensor, sums) in &found {
         let mut components = Vec::new();
         for entry in sums::entries(tensor, sums) {
@@ -89,7 +136,7 @@ pub(crate) fn hashed(open: &Open, ordinals: &[u32], cancel: &Cancel) -> Result<H
             let (role, kind) = (entry.role.into_owned(), entry.kind.into_owned());
             components.push((role, kind, entry.bytes, entry.sha256.map(|sum| digests::hex(&sum))));
         }
-        hashed.1.push((tensor.name().to_owned(), components));
+        hashed.2.push((tensor.name().to_owned(), components));
     }
     Ok(hashed)
 }

@@ -11,6 +11,7 @@ mod arrays;
 mod cbor;
 mod check;
 mod content;
+mod diff;
 mod digests;
 mod error;
 mod interrupt;
@@ -30,6 +31,8 @@ mod _zten {
     use crate::arrays::{ArrayWriter, SpoolWriter, written_format};
     #[pymodule_export]
     use crate::check::{check, check_batch, dtype, explain, shown, size};
+    #[pymodule_export]
+    use crate::diff::diff;
     #[pymodule_export]
     use crate::reader::Reader;
     #[pymodule_export]

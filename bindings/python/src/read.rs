@@ -35,12 +35,25 @@ pub(crate) fn check<T>(
     let root = open.root(cancel);
     let files = Files { root: &root, shards: &shards };
     let subject = Subject::with_shards(open.manifest(), &files);
+    if let Some(blob) = open.hashed() {
+        blob.in_order();
+        return outcome(verify::check_in_order(subject, &mut Listing));
+    }
     let Some(list) = &open.digests else { return outcome(verify::check(subject, &mut ())) };
     let mut comparison = Comparison { open, list, sums: None, difference: None };
     let checked = outcome(verify::check(subject, &mut comparison))?;
     comparison.difference.map_or(Ok(()), Err)?;
     list.compare_names(open.manifest())?;
     Ok(checked)
+}
+
+/// Lists all errors, so that the order in which the objects are read does not decide which is reported.
+struct Listing;
+
+impl Observer for Listing {
+    fn lists_all(&self) -> bool {
+        true
+    }
 }
 
 /// Compares the content of a file with a list of digests while the file is checked.

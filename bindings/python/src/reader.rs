@@ -47,7 +47,7 @@ impl Reader {
     ///
     /// # Errors
     /// A `ValueError` if the file is closed.
-    fn open(&self) -> PyResult<Arc<Open>> {
+    pub(crate) fn open(&self) -> PyResult<Arc<Open>> {
         let open = self.open.read().unwrap_or_else(PoisonError::into_inner);
         open.clone().ok_or_else(|| PyValueError::new_err("the file is closed"))
     }
@@ -66,7 +66,7 @@ impl Reader {
     }
 
     /// Returns the exception for `error`, which reading the file returned.
-    fn failed(&self, py: Python<'_>, open: &Open, error: Error) -> PyErr {
+    pub(crate) fn failed(&self, py: Python<'_>, open: &Open, error: Error) -> PyErr {
         Failure::reading(open.manifest(), error).at(py, self.path.as_deref())
     }
 }
@@ -86,21 +86,15 @@ impl Reader {
         let given = Given::from_python(file)?;
         let path = given.path();
         let mut open = given.open(py, &opening)?;
-        let reader = |open| Self { open: RwLock::new(Some(Arc::new(open))), path };
-        if conventions {
-            let groups = interrupt::run(py, open.effort(0), |cancel| open.find_groups(cancel))?;
-            open = match groups {
-                Ok(groups) => open.with_groups(groups),
-                Err(error) => {
-                    let failure = Failure::reading(open.manifest(), error);
-                    return Err(failure.at(py, reader(open).path.as_deref()));
-                }
-            };
-        }
         if let Some(digests) = digests {
             open.digests = Some(Enforced::new(py, digests, open.manifest())?);
         }
-        Ok(reader(open))
+        if conventions {
+            let grouped =
+                interrupt::run(py, open.effort(0), |cancel| open.with_conventions(cancel))?;
+            open = grouped.map_err(|error| Failure::from(error).at(py, path.as_deref()))?;
+        }
+        Ok(Self { open: RwLock::new(Some(Arc::new(open))), path })
     }
 
     fn close(&self) {
@@ -314,7 +308,8 @@ impl Reader {
         self.work(py, bytes, |open, cancel| content::statistics(open, &ordinals, cancel))
     }
 
-    /// Reads and verifies the whole file, and returns its list of digests: as text, and the components of each object.
+    /// Reads and verifies the whole file, and returns its list of digests: as text, its identity, and the components of
+    /// each object.
     fn hashed(&self, py: Python<'_>) -> PyResult<Hashed> {
         let bytes = stored(self.open()?.manifest());
         self.work(py, bytes, |open, cancel| {
@@ -507,7 +502,7 @@ impl Reader {
 
     /// Returns whether the tensors of the file include groups that are one quantized tensor each.
     fn has_groups(&self, py: Python<'_>) -> PyResult<bool> {
-        let groups = self.work(py, 0, |open, cancel| open.find_groups(cancel))?;
+        let groups = self.work(py, 0, |open, cancel| open.groups(cancel))?;
         Ok(!groups.is_empty())
     }
 

@@ -13,26 +13,39 @@ use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::PyBytes;
-use zten::conventions::Groups;
 use zten::finding::Finding;
 use zten::formats::{Begun, Part, Recognition};
 use zten::network::{is_remote, shown};
-use zten::shards::{Files, IS_LINK, LINKED, Runs, Sibling, Want};
+use zten::shards::{IS_LINK, LINKED, Runs, Sibling, Want};
 use zten::{Archive, Component, Error, Manifest, ReadAt, Tensor, error::Misuse};
+use zten_report::stores::{self, Hashed, Role};
 
 use crate::digests::Enforced;
 use crate::error::Failure;
 use crate::interrupt::{self, Cancel};
 use crate::options::Opening;
+pub(crate) use shards::OpenShards;
 use shards::{Found, Listed};
 
 /// The bytes of a file that is read.
 pub(crate) enum Source {
     File(File),
+    /// A blob of a store, which is hashed as it is read.
+    Blob(Hashed<File>),
     Bytes(PyBackedBytes),
     Object(PythonFile),
     #[cfg(feature = "remote")]
     Remote(Box<zten_remote::RemoteFile>),
+}
+
+impl Source {
+    /// Returns the blob of a store that is hashed as it is read, if this is one.
+    pub(crate) fn hashed(&self) -> Option<&Hashed<File>> {
+        match self {
+            Self::Blob(file) => Some(file),
+            _ => None,
+        }
+    }
 }
 
 /// A Python object with `seek` and `read`, which one thread at a time calls: the two calls of a read belong together.
@@ -129,6 +142,28 @@ impl Given {
         let path = model.as_deref().unwrap_or(path);
         let (file, length) = zten::source::open_regular(path)?;
         Ok(Self::new(Source::File(file), length, path.to_owned()))
+    }
+
+    /// Hashes the file as it is read if its real path is that of a blob of a store, whose name says the digest.
+    pub(crate) fn hashed(self) -> Self {
+        let Self { source, length, name } = self;
+        let expected = match (&*source, stores::role_of(&name)) {
+            (Source::File(_), Some((Role::Blob(expected), _))) => Some(expected),
+            _ => None,
+        };
+        let source = match (Arc::try_unwrap(source), expected) {
+            (Ok(Source::File(file)), Some(expected)) => {
+                Arc::new(Source::Blob(Hashed::new(file, length, expected)))
+            }
+            (Ok(source), _) => Arc::new(source),
+            (Err(source), _) => source,
+        };
+        Self { source, length, name }
+    }
+
+    /// Returns the source of the bytes of the file.
+    pub(crate) fn source(&self) -> Arc<Source> {
+        Arc::clone(&self.source)
     }
 
     /// Returns the path or URL of the file for messages: a URL without credentials and query. Returns `None` for `bytes` and
@@ -246,22 +281,13 @@ impl Open {
         }
     }
 
-    /// Finds the groups of tensors that are one quantized tensor each. The shapes of some groups are the content of small tensors, which
-    /// may be in sibling files. These are not fetched from a remote file, because they lie between the other tensors.
+    /// Makes each group of tensors that follows a convention of quantization one tensor, as the command does.
     ///
     /// # Errors
-    /// The errors of [`Archive::find_groups`]; a sibling file cannot be read.
-    pub(crate) fn find_groups(&self, cancel: &Cancel) -> Result<Groups, Error> {
-        if !self.archive.needs_content_for_groups() || self.is_remote() {
-            return self.archive.find_groups(None);
-        }
-        let (root, shards) = (self.root(cancel), self.all_shards(cancel)?);
-        self.archive.find_groups(Some(&Files { root: &root, shards: &shards }))
-    }
-
-    /// Makes each of `groups`, which were found in this file, one tensor.
-    pub(crate) fn with_groups(self, groups: Groups) -> Self {
-        Self { archive: self.archive.with_groups(groups), ..self }
+    /// The shapes of some groups are the content of small tensors, which cannot be read.
+    pub(crate) fn with_conventions(self, cancel: &Cancel) -> Result<Self, Error> {
+        let groups = self.groups(cancel)?;
+        Ok(Self { archive: self.archive.with_groups(groups), ..self })
     }
 
     /// Returns the manifest of the file.
@@ -295,6 +321,11 @@ impl Open {
         &self.archive.source().source
     }
 
+    /// Returns the blob of a store that is hashed as it is read, if the file is one.
+    pub(crate) fn hashed(&self) -> Option<&Hashed<File>> {
+        self.source().hashed()
+    }
+
     /// Returns the bytes of the file, which can be read until `cancel` is set.
     pub(crate) fn root(&self, cancel: &Cancel) -> Watched {
         Watched::new(self.source(), cancel)
@@ -311,10 +342,15 @@ impl Open {
     /// Returns whether the file is read over the network.
     pub(crate) fn is_remote(&self) -> bool {
         match **self.source() {
-            Source::File(_) | Source::Bytes(_) | Source::Object(_) => false,
+            Source::File(_) | Source::Blob(_) | Source::Bytes(_) | Source::Object(_) => false,
             #[cfg(feature = "remote")]
             Source::Remote(_) => true,
         }
+    }
+
+    /// Returns whether the file is a file on disk or bytes in memory, which several threads can read at once.
+    pub(crate) fn is_local(&self) -> bool {
+        matches!(**self.source(), Source::File(_) | Source::Bytes(_))
     }
 
     /// Returns the effort of reading `bytes` bytes, as the number of bytes that [`interrupt::run`] takes: a request over the
@@ -405,6 +441,7 @@ impl ReadAt for Watched {
         self.cancel.check()?;
         match &*self.source {
             Source::File(file) => file.read_at(offset, buffer),
+            Source::Blob(file) => file.read_at(offset, buffer),
             Source::Object(object) => Ok(object.read_at(offset, buffer)?),
             #[cfg(feature = "remote")]
             Source::Remote(file) => file.read_at(offset, buffer),
@@ -418,7 +455,11 @@ impl ReadAt for Watched {
     }
 
     fn identity(&self) -> Option<[u64; 2]> {
-        if let Source::File(file) = &*self.source { file.identity() } else { None }
+        match &*self.source {
+            Source::File(file) => file.identity(),
+            Source::Blob(file) => file.identity(),
+            _ => None,
+        }
     }
 
     fn bytes_at(&self, offset: u64, length: usize) -> Option<&[u8]> {
@@ -432,6 +473,7 @@ impl ReadAt for Watched {
     fn gap(&self) -> u64 {
         match &*self.source {
             Source::File(file) => file.gap(),
+            Source::Blob(file) => file.gap(),
             _ => 0,
         }
     }

@@ -205,3 +205,53 @@ def test_unusable_lists_are_errors(tmp_path: Path) -> None:
         zten.open(path, digests=tmp_path)
     with pytest.raises(TypeError):
         zten.open(path, digests=3)  # type: ignore[arg-type]
+
+
+def documented() -> Any:
+    """The function of ``docs/digests.md``, which computes an identity without zten."""
+    page = (CORPUS.parent / "docs/digests.md").read_text()
+    code = page.split("```python\ndef identity", 1)[1].split("```", 1)[0]
+    assert len(code.splitlines()) <= 10
+    names: dict[str, Any] = {"hashlib": hashlib}
+    exec("def identity" + code, names)
+    return names["identity"]
+
+
+NAMES = ["", "a b", "a/b", "a/data", 'a"b', "\\", "\u200b", "é", "…", "\U0001f600", "\n"]
+
+
+def test_the_documented_identity_is_that_of_the_file(path: Path, tmp_path: Path) -> None:
+    identity = documented()(TENSORS)
+    with zten.open(path) as file:
+        assert file.identity() == zten.hash(path).identity == identity
+    assert hashlib.sha256(zten.hash(path).text.encode()).hexdigest() == identity
+    kinds = ["?", "i1", "<i2", "<i8", "u1", "<u4", "<f2", "<f4", "<f8", "<c8", "<c16"]
+    arrays = {name: np.arange(6).astype(kind).reshape(2, 3) for name, kind in zip(NAMES, kinds, strict=True)}
+    arrays["scalar"], arrays["none"] = np.array(2.0), np.zeros((0, 3), np.int32)
+    target = tmp_path / "names.zt"
+    zten.numpy.save_file(arrays, target)
+    assert zten.open(target).identity() == documented()(arrays)
+    with zten.open(safetensors({})) as file:
+        assert file.identity() == documented()({})
+
+
+def test_strides_byte_order_and_shared_storages_make_no_difference(tmp_path: Path) -> None:
+    array = np.arange(6, dtype=np.float32).reshape(2, 3)
+    identity = documented()
+    for stored in (array.astype(">f4"), np.asfortranarray(array)):
+        np.save(tmp_path / "a.npy", stored)
+        with zten.open(tmp_path / "a.npy") as file:
+            (name,) = file
+            assert file.identity() == identity({name: array})
+    torch = pytest.importorskip("torch")
+    weight = torch.from_numpy(array)
+    torch.save({"turned": weight.T, "tied": weight, "w": weight}, tmp_path / "a.pt")
+    assert zten.hash(tmp_path / "a.pt").identity == identity({"turned": array.T, "tied": array, "w": array})
+
+
+def test_an_unread_tensor_leaves_no_identity() -> None:
+    path = CORPUS / "accept/unsupported-dtype--v01-unknown.zt"
+    with zten.open(path) as file, pytest.raises(zten.Unsupported, match="no identity") as raised:
+        file.identity()
+    assert raised.value.object is not None
+    assert zten.hash(path).identity is None

@@ -191,6 +191,8 @@ def test_types_of_the_package_are_strict(tmp_path: Path) -> None:
         "try:\n    tensor = zten.open('w.zt')['v']\nexcept zten.MissingTensor as error:\n    print(error.object)\n"
         "statistics = zten.stat('w.zt', names='a.*')['a.w'].statistics\n"
         "if statistics is not None and statistics.mean is not None:\n    total += statistics.mean\n"
+        "changed = zten.diff('w.zt', 'w.gguf', names=['a.*'], rtol=1e-3).changed['a.w'].elements\n"
+        "if changed is not None and changed.max is not None:\n    total += changed.max\n"
         "text: str = zten.hash('w.zt', content='sha256').text + str(zten.open('w.zt').summary())\n"
         "zten.torch.load_file('~/w.gguf', map=False, dequantize='bf16', progress=True)\n"
         "print(zten.explain('digest-mismatch').advice, zten.check('w.zt').verdict)\n"

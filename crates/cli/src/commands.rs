@@ -9,6 +9,7 @@ pub(crate) mod explain;
 pub(crate) mod hash;
 pub(crate) mod ls;
 pub(crate) mod pages;
+pub(crate) mod patch;
 pub(crate) mod sandbox;
 pub(crate) mod stat;
 
@@ -50,6 +51,9 @@ pub(crate) trait Create {
 /// printed in the order of the files, and counted.
 pub(crate) fn run(call: &Call, app: &mut App, job: Job<'_>) -> io::Result<Option<Record>> {
     let Job { number, files, create, longest_result } = job;
+    if let Call::Patch(args) = call {
+        return patch::run(app, args, files, create).map(|()| None);
+    }
     let mut files = files.into_iter();
     let Some(file) = files.next() else { return Ok(None) };
     let options = call.strictness().options();
@@ -71,6 +75,7 @@ pub(crate) fn run(call: &Call, app: &mut App, job: Job<'_>) -> io::Result<Option
         },
         Call::Convert(args) => convert::run(app, args, file, create),
         Call::Edit(args) => edit::run(app, args, file, create),
+        Call::Patch(args) => patch::run(app, args, vec![file], create),
     }?;
     Ok(None)
 }

@@ -110,6 +110,9 @@ fn output(call: &Call, number: u32, shards: u32) -> Option<(PathBuf, bool)> {
         Call::Edit(args) if (number, shards) == (0, 0) => {
             Some((args.target().to_owned(), args.output.is_none() || args.force))
         }
+        Call::Patch(args) if (number, shards) == (0, 0) => {
+            args.output().map(|(path, replaces)| (path.to_owned(), replaces))
+        }
         _ => None,
     }
 }

@@ -34,8 +34,8 @@ const RESERVED_V4: [(Ipv4Addr, u32); 15] = [
     (Ipv4Addr::new(240, 0, 0, 0), 4),
 ];
 
-/// Blocks of IPv6 addresses within global unicast (`2000::/3`) that are not public. No address outside of global unicast is
-/// public.
+/// Blocks of IPv6 addresses within global unicast (`2000::/3`) that are not public, by their first address and prefix
+/// length. Addresses outside of `2000::/3` are never public, so they need no row.
 const RESERVED_V6: [(Ipv6Addr, u32); 3] = [
     // IETF protocol assignments, and Teredo, which tunnels. The globally reachable addresses in the block serve no files.
     (Ipv6Addr::new(0x2001, 0, 0, 0, 0, 0, 0, 0), 23),
@@ -43,7 +43,9 @@ const RESERVED_V6: [(Ipv6Addr, u32); 3] = [
     (Ipv6Addr::new(0x3fff, 0, 0, 0, 0, 0, 0, 0), 20),
 ];
 
-/// Returns whether `address` is globally reachable.
+/// Returns whether `address` is globally reachable, so that a file name which a stranger wrote cannot make zten send
+/// requests into a private network or to the metadata service of a cloud machine. IPv4 addresses embedded in IPv6 ones are
+/// judged as IPv4.
 pub(crate) fn is_public(address: IpAddr) -> bool {
     match address {
         IpAddr::V4(address) => is_public_v4(address),
@@ -77,21 +79,22 @@ fn is_public_v6(address: Ipv6Addr) -> bool {
     }
 }
 
-/// The addresses to which host names may resolve.
+/// The rule that decides to which of the addresses that a host name resolves to a client may connect.
 #[derive(Clone, Debug)]
 pub(crate) enum Policy {
     /// Any address.
     Any,
     /// Public addresses only.
     Public,
-    /// The addresses of the first answer, for a resolver that is asked for one name only. If an address of the answer is
-    /// public, only its public addresses count. The name of a public server cannot lead to a private one later (DNS
-    /// rebinding).
+    /// The addresses of the first answer, for a client that talks to one server only. Later answers are ignored, so a
+    /// server that was public at first cannot move to a private address later (DNS rebinding). If the first answer mixes
+    /// public and private addresses, the private ones are dropped.
     First(Arc<OnceLock<Vec<SocketAddr>>>),
 }
 
 impl Policy {
-    /// Returns the `addresses` of an answer to which connections are allowed, or `None` if there are none.
+    /// Returns those of `addresses`, the addresses in one DNS answer, to which this policy allows connections. Returns
+    /// `None` if it allows none of them.
     fn allowed(&self, mut addresses: Vec<SocketAddr>) -> Option<Vec<SocketAddr>> {
         let is_strict = match self {
             Self::Any => false,

@@ -14,7 +14,7 @@ type Connector = hyper_rustls::HttpsConnector<HttpConnector<Resolver>>;
 #[cfg(not(feature = "tls"))]
 type Connector = HttpConnector<Resolver>;
 
-/// The largest size in bytes of the head of a response.
+/// The largest size in bytes of a response's status line and headers.
 const HEAD: usize = 64 << 10;
 /// The largest number of idle connections to a server that are kept.
 const KEPT: usize = 8;
@@ -41,7 +41,8 @@ fn secured(tcp: HttpConnector<Resolver>) -> Result<Connector, RemoteError> {
     Ok(tcp)
 }
 
-/// Returns a connector that trusts the root certificates of the system, or of `SSL_CERT_FILE` and `SSL_CERT_DIR`.
+/// Wraps the connector `tcp` in TLS. It trusts the root certificates of the system, or of `SSL_CERT_FILE` and
+/// `SSL_CERT_DIR`.
 #[cfg(feature = "tls")]
 fn secured(tcp: HttpConnector<Resolver>) -> Result<Connector, RemoteError> {
     use std::sync::Arc;
@@ -62,7 +63,8 @@ fn secured(tcp: HttpConnector<Resolver>) -> Result<Connector, RemoteError> {
     Ok(builder.https_or_http().enable_http1().wrap_connector(tcp))
 }
 
-/// Returns whether this processor has the instructions that graviola uses. Without them, graviola panics.
+/// Returns whether this processor has the instructions that graviola, the library of cryptography, needs. Without them
+/// graviola panics, so this is asked first.
 #[cfg(feature = "tls")]
 fn has_instructions() -> bool {
     #[cfg(target_arch = "x86_64")]
@@ -83,8 +85,8 @@ fn has_instructions() -> bool {
     has
 }
 
-/// Returns the reason why TLS was not established. The text of `error` is not used, because it may repeat a server's
-/// certificate.
+/// Describes why the TLS handshake failed with `error`. Returns one of our own texts, never the text of `error`, which may
+/// repeat parts of a server's certificate.
 #[cfg(feature = "tls")]
 fn tls_failure(error: &rustls::Error) -> RemoteError {
     use rustls::{CertificateError, Error};
@@ -127,7 +129,8 @@ fn innermost(mut error: &std::io::Error) -> &std::io::Error {
     error
 }
 
-/// Returns the reason why a connection could not be made or used, from the chain of sources of `error`.
+/// Converts `error`, an error of the HTTP client, to the reason why a connection could not be made or used. The reason is
+/// found in the chain of sources.
 pub(crate) fn failure(error: &(dyn std::error::Error + 'static)) -> RemoteError {
     let mut found = None;
     let mut next = Some(error);

@@ -5,7 +5,7 @@ use std::fs::File;
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 
-/// The largest number of bytes of a file that are read.
+/// The largest number of bytes that are read of a profile or token file.
 const LONGEST: u64 = 1 << 20;
 
 /// The settings of one profile, by name.

@@ -28,30 +28,31 @@ pub enum RemoteError {
     NotFound,
     /// The server denies access (401 or 403).
     Denied(u16),
-    /// The server ignored the range, and sent the whole file.
+    /// The server ignored the header `Range`, and sent the whole file. It is rejected because reading a tensor would then
+    /// download everything.
     RangesIgnored,
     /// The server sent another range than requested, or did not say which range.
     OtherRange,
     /// The `Content-Length` of a response differs from the length of the range.
     OtherLength {
-        /// Requested bytes.
+        /// The number of bytes that were requested.
         asked: u64,
-        /// Bytes that the response declares.
+        /// The number of bytes in the response's `Content-Length`.
         said: u64,
     },
-    /// The server sent fewer bytes than requested, also when the request was repeated.
+    /// The server sent fewer bytes than requested, even after the request was repeated.
     Fewer {
-        /// Requested bytes.
+        /// The number of bytes that were requested.
         asked: u64,
-        /// Received bytes.
+        /// The number of bytes that were received.
         came: u64,
     },
     /// The server sent more bytes than requested.
     More {
-        /// Requested bytes.
+        /// The number of bytes that were requested.
         asked: u64,
     },
-    /// The server sent different values of a header that may have one value only. The text is the name of the header.
+    /// The server sent a header twice, with different values. The text is the name of the header.
     Contradiction(&'static str),
     /// The response has a `Content-Encoding`, although the request asked for none.
     Encoded,
@@ -63,9 +64,9 @@ pub enum RemoteError {
     Changed,
     /// The length of the file changed after it was opened.
     ChangedLength {
-        /// Bytes of the file when it was opened.
+        /// The length of the file in bytes when it was opened.
         opened: u64,
-        /// Bytes of the file now.
+        /// The length of the file in bytes that the latest response declares.
         now: u64,
     },
     /// The server redirects to another scheme.
@@ -74,7 +75,7 @@ pub enum RemoteError {
     RedirectPrivate,
     /// The server redirects too often, to an invalid URL, or for S3, which must not redirect.
     Redirect,
-    /// The hub does not say which commit an answer is of, so that the files of several answers could be of several commits.
+    /// The hub's answer does not name its commit. Without it, two answers could come from different commits of one branch.
     NoCommit,
     /// The hub's answer is of another commit than an earlier answer, or than the commit in the name.
     OtherCommit,
@@ -90,9 +91,9 @@ pub enum RemoteError {
     RequestTime,
     /// All requests together exceeded the total time limit.
     TotalTime,
-    /// The requested range exceeds the file.
+    /// The requested range ends after the end of the file.
     BeyondEnd {
-        /// Bytes of the file.
+        /// The length of the file in bytes.
         length: u64,
     },
     /// The flag of [`until`](crate::until) was set.

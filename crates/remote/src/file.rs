@@ -18,7 +18,8 @@ use crate::plan::{BLOCK, Plan};
 
 /// Bytes at the start of a file that are fetched together and held, because opening a file reads them more than once.
 const HEAD: u64 = 64;
-/// The divisor for readahead: after `n` bytes were read sequentially, `n / RUN` bytes are fetched ahead.
+/// The divisor for readahead: once a sequential read is `n` bytes long, `n / RUN` further bytes are fetched ahead. At most
+/// a twentieth of the transfer is wasted if the caller stops.
 const RUN: u64 = 20;
 /// The largest number of blocks that are being fetched at a time.
 const IN_FLIGHT: usize = 4;
@@ -53,7 +54,7 @@ struct Ahead {
     run: Run,
 }
 
-/// A sequential read without a plan.
+/// A sequential read that no plan announced.
 #[derive(Debug, Default)]
 struct Run {
     /// The offset in the file at which the run ends. A read that begins there extends the run.
@@ -75,7 +76,7 @@ enum State {
     Here(Vec<u8>),
 }
 
-/// The network and the object that blocks are fetched from.
+/// The network thread, and the remote object from which blocks are fetched.
 #[derive(Clone, Copy)]
 struct Origin<'r> {
     network: &'r Network,
@@ -106,7 +107,8 @@ impl RemoteFile {
         Ok(found.map(|object| Self::new(Arc::clone(&self.network), object)))
     }
 
-    /// Drops the blocks that were fetched ahead, and fetches no further blocks until the next read. The plan stays.
+    /// Drops the blocks that were fetched ahead, to free their memory while the caller does something else. Nothing more is
+    /// fetched ahead until the next read, and the plan stays.
     pub fn pause(&self) {
         self.ahead.lock().unwrap_or_else(PoisonError::into_inner).forget();
     }
@@ -116,7 +118,7 @@ impl RemoteFile {
         self.object.length()
     }
 
-    /// Returns the commit that all requests name, as [`RemoteObject::commit`] does.
+    /// Returns the commit of the repository to which all requests are pinned, as [`RemoteObject::commit`] does.
     pub fn commit(&self) -> Option<&str> {
         self.object.commit()
     }
@@ -209,7 +211,7 @@ impl Ahead {
         starts.filter(|start| *start > at).min().unwrap_or(u64::MAX)
     }
 
-    /// Begins to fetch the block that a read of `bytes` bytes at offset `at` needs, and the next planned blocks.
+    /// Starts fetching the block that a read of `bytes` bytes at offset `at` needs, and the planned blocks after it.
     fn begin(&mut self, at: u64, bytes: u64, from: Origin<'_>) {
         if self.holding(at).is_none() {
             match self.planned(at) {
@@ -236,7 +238,7 @@ impl Ahead {
         }
     }
 
-    /// Begins to fetch the next planned block, unless fetching it has begun before.
+    /// Starts fetching the next planned block, if it is not in memory or in flight already.
     fn begin_next(&mut self, from: Origin<'_>) {
         let place = self.next;
         self.next = self.next.saturating_add(1);
@@ -247,7 +249,8 @@ impl Ahead {
         }
     }
 
-    /// Notes a read of `bytes` bytes at offset `at` that is not planned. If it continues a long sequential run, fetches ahead.
+    /// Records a read of `bytes` bytes at offset `at` that no plan announced. If the read continues a sequential run that
+    /// is long enough, starts fetching ahead.
     fn begin_run(&mut self, at: u64, bytes: u64, from: Origin<'_>) {
         let run = if at == self.run.end { self.run.bytes } else { 0 };
         let most = run.checked_div(RUN).unwrap_or_default().min(BLOCK);
@@ -262,7 +265,8 @@ impl Ahead {
         self.run = Run { end, bytes: run.saturating_add(end.saturating_sub(at)) };
     }
 
-    /// Drops all held blocks. Blocks from which no byte was read count as not begun, so that they are fetched again.
+    /// Drops all blocks in memory and in flight. Blocks of which the caller has read nothing are fetched again when they
+    /// are needed.
     fn forget(&mut self) {
         for block in std::mem::take(&mut self.held).iter().filter(|block| !block.is_used) {
             let place = self.by_start.binary_search_by_key(&block.range.start, |(start, _)| *start);
@@ -280,7 +284,7 @@ impl Ahead {
         self.held.push_back(Block { range, state: State::Coming(coming), is_used: false });
     }
 
-    /// Returns the bytes of `range` that the held block number `place` has. Waits if the block is still being fetched.
+    /// Returns the part of `range` that the block `held[place]` has. Blocks the thread until the block is fetched.
     fn bytes(
         &mut self,
         place: usize,

@@ -16,7 +16,7 @@ use crate::hub_name::{HubName, is_commit};
 use crate::name::{NameError, has_tls, is_read_otherwise};
 use crate::response::{number, single};
 
-/// The hub, unless the setting `HF_ENDPOINT` names another.
+/// The URL of the public hub. The environment variable `HF_ENDPOINT` replaces it.
 const HUB: &str = "https://huggingface.co";
 
 /// The endpoint of the hub, and the token that requests to it carry. The token is sent to the scheme, host and port of the
@@ -51,9 +51,9 @@ impl HubAccess {
         Ok(Self { authorization: token.map(authorization).transpose()?, endpoint: Some(endpoint) })
     }
 
-    /// Reads the endpoint from the environment variable `HF_ENDPOINT`, and the token from `HF_TOKEN`, or else from the first
-    /// file that is named: `HF_TOKEN_PATH`, `token` in the folder `HF_HOME`, `huggingface/token` in the folder
-    /// `XDG_CACHE_HOME`, or `~/.cache/huggingface/token`.
+    /// Reads the endpoint from the environment variable `HF_ENDPOINT`, and the token from `HF_TOKEN`. Without `HF_TOKEN`,
+    /// the token is read from one file, the first of these whose setting exists: `HF_TOKEN_PATH`, `token` in the folder
+    /// `HF_HOME`, `huggingface/token` in the folder `XDG_CACHE_HOME`, or `~/.cache/huggingface/token`.
     ///
     /// # Errors
     /// [`RemoteError::Setting`] if a setting is invalid, or the file of the token cannot be read.
@@ -74,7 +74,8 @@ impl HubAccess {
         Self::new(&endpoint, token)
     }
 
-    /// Returns the URL of the file `name`. It names the commit `pinned` in place of the revision, if the commit is known.
+    /// Returns the URL of the file `name`. The URL names the commit `pinned` if that is known, and otherwise the revision
+    /// of `name`.
     pub(crate) fn url(&self, name: &HubName, pinned: Option<&str>) -> Result<Url, RemoteError> {
         let mut url = match &self.endpoint {
             Some(endpoint) => endpoint.clone(),
@@ -83,17 +84,19 @@ impl HubAccess {
         has_tls(&url)?;
         let path = format!("{}/{}", url.path().trim_end_matches('/'), name.url_path(pinned));
         url.set_path(&path);
-        // If the URL parser changed the path, a part of it had a special meaning.
+        // If the URL parser changed the path, a part of the path had a special meaning, and the URL would name another
+        // file.
         if url.path() == path { Ok(url) } else { Err(RemoteError::Name(NameError::Path)) }
     }
 
-    /// Returns the value of the header `Authorization` for requests to the endpoint.
+    /// Returns the value of the header `Authorization` for requests to the endpoint, or `None` without a token.
     pub(crate) fn authorization(&self) -> Option<&HeaderValue> {
         self.authorization.as_ref()
     }
 
-    /// Returns the error that the status of `response`, an answer of the hub itself, stands for. Statuses that are the same for
-    /// every server are not errors here.
+    /// Checks the status of `response`, an answer of the hub itself and not of a storage server. Returns an error for
+    /// statuses that have a meaning of the hub's own (gated, unknown repository, bad token); statuses that mean the same at
+    /// every server are left to the caller.
     pub(crate) fn check<B>(&self, response: &Response<B>) -> Result<(), RemoteError> {
         let code = single(response.headers(), "X-Error-Code")?.map(HeaderValue::as_bytes);
         Err(match (response.status(), code) {
@@ -113,13 +116,13 @@ impl HubAccess {
     }
 }
 
-/// The commit that all requests for a file and its sibling files name. The first answer of the hub decides it, unless the name
-/// of the file does.
+/// The commit to which all requests for a file and its sibling files are pinned, so that all of them see one state of the
+/// repository. It is the commit in the file's name, or else the commit of the hub's first answer.
 #[derive(Debug, Default)]
 pub(crate) struct Pin(OnceLock<String>);
 
 impl Pin {
-    /// Creates the pin of the file `name`, which is set if the revision in the name is a commit.
+    /// Creates the pin of the file `name`. It is set at once if the revision in the name is a commit.
     pub(crate) fn of(name: &HubName) -> Self {
         Self(name.commit().map(|commit| OnceLock::from(commit.to_owned())).unwrap_or_default())
     }
@@ -129,10 +132,12 @@ impl Pin {
         self.0.get().map(String::as_str)
     }
 
-    /// Compares the commit in the header `X-Repo-Commit` of the hub's answer with the pinned commit. The first answer sets it.
+    /// Compares the commit in `X-Repo-Commit`, a header of the hub's answer, with the pinned commit. The first answer sets
+    /// the pin.
     ///
     /// # Errors
-    /// [`RemoteError::OtherCommit`] if the answer is of another commit, and [`RemoteError::NoCommit`] if the header is no commit.
+    /// [`RemoteError::OtherCommit`] if the answer is of another commit, and [`RemoteError::NoCommit`] if the header is not
+    /// a commit. An answer without the header passes.
     pub(crate) fn compare(&self, headers: &HeaderMap) -> Result<(), RemoteError> {
         let Some(value) = single(headers, "X-Repo-Commit")? else { return Ok(()) };
         let commit = value.to_str().ok().filter(|commit| is_commit(commit));
@@ -141,13 +146,14 @@ impl Pin {
         if pinned == commit { Ok(()) } else { Err(RemoteError::OtherCommit) }
     }
 
-    /// Checks that the commit is known, before bytes of the file are accepted.
+    /// Checks that the hub has told a commit. Called before the first byte of a file is accepted.
     pub(crate) fn check(&self) -> Result<(), RemoteError> {
         self.commit().map(|_| ()).ok_or(RemoteError::NoCommit)
     }
 }
 
-/// Returns the length of the file that a redirect of the hub declares, if it declares one.
+/// Returns the length of the file in bytes that the hub declares in `X-Linked-Size` when it redirects to a storage server.
+/// Returns `None` if the hub does not declare it.
 pub(crate) fn linked_length(headers: &HeaderMap) -> Result<Option<u64>, RemoteError> {
     let length = single(headers, "X-Linked-Size")?.and_then(|value| value.to_str().ok());
     Ok(length.and_then(number).filter(|length| *length > 0))
@@ -212,7 +218,7 @@ mod tests {
         })
     }
 
-    /// Returns the token that requests carry with these environment variables.
+    /// Returns the token that requests carry if the environment has `variables`.
     fn token(variables: &[(&str, &str)]) -> Option<String> {
         let access = access(variables).unwrap();
         assert!(!format!("{access:?}").contains("secret"));

@@ -8,10 +8,11 @@ use crate::name::{NameError, encoded, is_dots};
 const LONGEST_PART: usize = 96;
 /// The largest length of a revision in bytes.
 const LONGEST_REVISION: usize = 255;
-/// The number of digits of a commit.
+/// The length of a commit hash in hexadecimal digits.
 const COMMIT: usize = 40;
 
-/// The kinds of repositories, as names and URLs begin with them. The hub's URL of a model has no kind.
+/// The kinds of repositories: the prefix of each in names (`hf://…`), and the prefix in the hub's URLs. URLs of models have
+/// no prefix.
 const KINDS: [(&str, &str); 3] =
     [("models/", ""), ("datasets/", "datasets/"), ("spaces/", "spaces/")];
 
@@ -19,7 +20,8 @@ const KINDS: [(&str, &str); 3] =
 /// `hf://datasets/ORG/NAME…`, or `hf://spaces/ORG/NAME…`.
 #[derive(Clone, PartialEq, Eq)]
 pub(crate) struct HubName {
-    /// The kind of the repository and a slash; empty for models.
+    /// The kind of the repository with a slash, as the hub's URLs begin with it: `datasets/` or `spaces/`, and empty for
+    /// models.
     kind: &'static str,
     organization: String,
     repository: String,
@@ -44,7 +46,8 @@ impl HubName {
             return Err(NameError::Repository);
         }
         let mut revision = revision.map(|revision| decoded(revision).ok_or(NameError::Revision));
-        // The hub's own programs also take the references of pull requests and conversions without percent-encoding.
+        // The hub's own programs accept the references of pull requests (`refs/pr/1`) and of conversions without
+        // percent-encoding, so their slashes belong to the revision here, too.
         if revision.as_ref().is_some_and(|revision| revision.as_deref() == Ok("refs"))
             && let Some((reference @ ("pr" | "convert"), rest)) = path.split_once('/')
             && let Some((number, rest)) = rest.split_once('/')
@@ -52,12 +55,13 @@ impl HubName {
             revision = Some(Ok(format!("refs/{reference}/{number}")));
             path = rest;
         }
-        // Names with and without `@main` are names of one revision, whose files are read at one commit.
+        // Names with and without `@main` mean the same revision, so they must compare equal: files of both are read at one
+        // commit.
         let revision = revision.transpose()?.filter(|revision| revision != "main");
         if !revision.as_deref().is_none_or(is_revision) {
             return Err(NameError::Revision);
         }
-        // URL parsers resolve parts of dots, so the URL would name another file.
+        // URL parsers resolve the parts `.` and `..`, so the URL would name another file than this name.
         if path.split('/').any(|part| part.is_empty() || is_dots(part)) {
             return Err(NameError::Path);
         }
@@ -70,13 +74,14 @@ impl HubName {
         &self.path
     }
 
-    /// Returns the commit if the revision is one: 40 hexadecimal digits in lower case.
+    /// Returns the revision if it is a commit (40 hexadecimal digits in lower case), and `None` if it is a branch, a tag or
+    /// a reference.
     pub(crate) fn commit(&self) -> Option<&str> {
         self.revision.as_deref().filter(|revision| is_commit(revision))
     }
 
-    /// Returns the path of the hub's URL of the file, without a slash at the beginning. The URL names `commit` in place of
-    /// the revision, if it is known.
+    /// Returns the path of the file's URL on the hub, without a leading slash: `ORG/MODEL/resolve/REVISION/PATH`. `commit`
+    /// replaces the revision if it is known.
     pub(crate) fn url_path(&self, commit: Option<&str>) -> String {
         let Self { kind, organization, repository, revision, path } = self;
         let revision = encoded(commit.or(revision.as_deref()).unwrap_or("main"));
@@ -84,19 +89,21 @@ impl HubName {
         format!("{kind}{organization}/{repository}/resolve/{revision}/{}", steps.join("/"))
     }
 
-    /// Returns the text of the name of the repository and the revision.
+    /// Returns the name of the repository at its revision as a text: `hf://ORG/MODEL@REVISION`.
     pub(crate) fn repository(&self) -> String {
         let mut text = self.beside("");
         text.pop();
         text
     }
 
-    /// Returns the name of the same file at `commit`. Returns `None` if the text is no commit.
+    /// Returns the name of the same file at `commit`. Returns `None` if `commit` is not 40 hexadecimal digits in lower
+    /// case.
     pub(crate) fn at_commit(&self, commit: &str) -> Option<Self> {
         is_commit(commit).then(|| Self { revision: Some(commit.to_owned()), ..self.clone() })
     }
 
-    /// Returns the text of the name of the file with the path `path` in the same repository, at the same revision.
+    /// Returns the name, as a text, of the file at `path` in the same repository and revision. The path is from the root of
+    /// the repository.
     pub(crate) fn beside(&self, path: &str) -> String {
         Self { path: path.to_owned(), ..self.clone() }.to_string()
     }

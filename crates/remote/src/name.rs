@@ -33,8 +33,9 @@ pub enum NameError {
     Scheme,
     /// The name is longer than 8 KiB.
     Long,
-    /// The name has a control character, or the URL has a backslash or a space at its end. URL parsers drop control
-    /// characters and spaces, and replace backslashes by slashes, so the name would be another one.
+    /// The name has a control character, or the URL has a backslash, or a space at one of its ends. URL parsers silently
+    /// drop control characters and such spaces and turn backslashes into slashes, so they would request another file than
+    /// the name shows.
     Character,
     /// The name is not a URL with a host.
     Url,
@@ -46,7 +47,8 @@ pub enum NameError {
     Bucket,
     /// The key is empty, longer than 1,024 bytes, begins with a slash, or has a part `.` or `..`.
     Key,
-    /// The name is not `hf://[models/]ORG/MODEL[@REVISION]/PATH`, or such a name of a dataset or space.
+    /// The name does not have the form `hf://[models/]ORG/MODEL[@REVISION]/PATH`, `hf://datasets/ORG/NAME…` or
+    /// `hf://spaces/ORG/NAME…`.
     Repository,
     /// The revision is empty, longer than 255 bytes, has a part that is empty, `.` or `..`, or is not percent-encoded text.
     Revision,
@@ -81,8 +83,8 @@ impl RemoteName {
             if !is_bucket(bucket) {
                 return Err(NameError::Bucket);
             }
-            // URL parsers resolve parts of dots, and a slash at the beginning would merge with the slash before the path,
-            // so the URL would name another key.
+            // URL parsers resolve the parts `.` and `..`, and a leading slash would merge with the slash before the path.
+            // In both cases the URL would name another key.
             if key.is_empty()
                 || key.starts_with('/')
                 || key.len() > LONGEST_KEY
@@ -131,13 +133,13 @@ impl RemoteName {
     }
 }
 
-/// Checks that the feature `tls` was built if `url` needs TLS.
+/// Returns an error if `url` needs TLS, but this program was built without the feature `tls`.
 pub(crate) fn has_tls(url: &Url) -> Result<(), NameError> {
     if url.scheme() == "https" && !cfg!(feature = "tls") { Err(NameError::NoTls) } else { Ok(()) }
 }
 
-/// Returns whether a URL parser would change the text `url`: by dropping control characters or spaces at the ends, or by
-/// replacing backslashes by slashes.
+/// Returns whether a URL parser would silently change the text `url`: drop control characters or spaces at the ends, or
+/// replace backslashes by slashes.
 pub(crate) fn is_read_otherwise(url: &str) -> bool {
     url.contains(char::is_control) || url.contains('\\') || url.trim_matches(' ') != url
 }

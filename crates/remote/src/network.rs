@@ -15,18 +15,18 @@ use tokio::time::interval;
 
 use crate::error::RemoteError;
 
-/// The time between two checks of the flag of [`until`].
+/// The interval in which a waiting thread checks the flag of [`until`].
 const TICK: Duration = Duration::from_millis(10);
 
 thread_local! {
-    /// The flag of [`until`], while [`until`] runs on this thread.
+    /// The flag that [`until`] was called with on this thread. `None` outside of [`until`].
     static STOP: RefCell<Option<Arc<AtomicBool>>> = const { RefCell::new(None) };
 }
 
-/// Calls `work` on this thread. When the flag `stop` is set, waits for a server within `work` end with
-/// [`RemoteError::Interrupted`]. Waits of a [`RemoteFile`](crate::RemoteFile) end within 10 ms.
+/// Calls `work` on this thread, so that another thread can interrupt it by setting the flag `stop`. When the flag is set,
+/// waits for a server inside `work` end within 10 ms with [`RemoteError::Interrupted`].
 pub fn until<T>(stop: &Arc<AtomicBool>, work: impl FnOnce() -> T) -> T {
-    /// Restores the previous flag when it is dropped, also after a panic.
+    /// Holds the previous flag of this thread, and restores it when this value is dropped, also after a panic.
     struct Before(Option<Arc<AtomicBool>>);
     impl Drop for Before {
         fn drop(&mut self) {
@@ -37,7 +37,7 @@ pub fn until<T>(stop: &Arc<AtomicBool>, work: impl FnOnce() -> T) -> T {
     work()
 }
 
-/// Waits for `work`, or until the flag of this thread is set.
+/// Waits for `work`, but returns [`RemoteError::Interrupted`] once the flag of this thread is set.
 async fn interruptible<T>(
     work: impl Future<Output = Result<T, RemoteError>>,
 ) -> Result<T, RemoteError> {
@@ -61,7 +61,7 @@ async fn interruptible<T>(
 #[derive(Debug)]
 pub(crate) struct Network {
     handle: Handle,
-    /// The runtime. `None` only while the value is dropped.
+    /// The runtime of the thread. `None` only while this value is being dropped.
     runtime: Option<Runtime>,
 }
 
@@ -73,17 +73,18 @@ impl Network {
         Ok(Self { handle: runtime.handle().clone(), runtime: Some(runtime) })
     }
 
-    /// Waits for `work`. A panic in `work` becomes an error, so that a server cannot crash the program.
+    /// Blocks this thread until `work` is done. A panic in `work` becomes [`RemoteError::Panic`], so that a server cannot
+    /// crash the program.
     pub(crate) fn wait<T>(
         &self,
         work: impl Future<Output = Result<T, RemoteError>>,
     ) -> Result<T, RemoteError> {
-        // Work that was interrupted is dropped. The caller starts it again if it is needed.
+        // Interrupted work is dropped. The caller starts it again if its result is needed later.
         let waited = catch_unwind(AssertUnwindSafe(|| self.handle.block_on(interruptible(work))));
         waited.unwrap_or(Err(RemoteError::Panic))
     }
 
-    /// Waits for the task `begun`, as [`wait`](Self::wait) does.
+    /// Blocks this thread until the task `begun` is done, as [`wait`](Self::wait) does.
     pub(crate) fn wait_for<T>(
         &self,
         begun: &mut JoinHandle<Result<T, RemoteError>>,
@@ -91,7 +92,7 @@ impl Network {
         self.wait(async { begun.await.unwrap_or(Err(RemoteError::Panic)) })
     }
 
-    /// Starts `work` on the network thread.
+    /// Starts `work` on the network thread, and returns a handle to its result without waiting.
     pub(crate) fn begin<T: Send + 'static>(
         &self,
         work: impl Future<Output = T> + Send + 'static,
@@ -102,7 +103,8 @@ impl Network {
 
 impl Drop for Network {
     fn drop(&mut self) {
-        // A plain drop would wait until host names that are being resolved are done.
+        // A plain drop would block until all pending host names are resolved, which can take the system's time limit for
+        // DNS.
         if let Some(runtime) = self.runtime.take() {
             runtime.shutdown_background();
         }

@@ -64,7 +64,7 @@ impl RemoteObject {
         Self::find_with(Transport::new(name.clone(), options)?, Times { limits, end }).await
     }
 
-    /// Opens the file of `transport`, over its connections and within the time limits of `times`.
+    /// Opens the file that `transport` requests, over its connections and within the time limits of `times`.
     pub(crate) async fn find_with(transport: Transport, times: Times) -> Result<Self, RemoteError> {
         let mut retries = Retries::new(times);
         loop {
@@ -82,7 +82,8 @@ impl RemoteObject {
         self.0.known.length
     }
 
-    /// Returns the commit that all requests name, if the file is on the hub: 40 hexadecimal digits.
+    /// Returns the commit to which all requests are pinned (40 hexadecimal digits), or `None` if the file is not on the
+    /// hub.
     pub fn commit(&self) -> Option<&str> {
         self.0.transport.commit()
     }
@@ -113,8 +114,9 @@ impl RemoteObject {
         Ok(bytes)
     }
 
-    /// Reads and validates the header of a file of any format. A zTensor file takes at most two requests. The archive has no
-    /// source: pass one to [`Tensor::read_from`](zten::Tensor::read_from) to read a tensor.
+    /// Reads and validates the header of a file of any format. For a zTensor file this takes at most two requests. The
+    /// returned archive holds no bytes of tensors: to read a tensor, pass this object to
+    /// [`Tensor::read_from`](zten::Tensor::read_from).
     ///
     /// # Errors
     /// The header breaks a rule, a request fails, or the file names sibling files.
@@ -138,7 +140,8 @@ impl RemoteObject {
     }
 }
 
-/// Fetches the last bytes of the file of `transport`. Returns the length and version of the file, and the bytes.
+/// Fetches the last bytes of the file that `transport` requests, at most [`TAIL`]. Returns the length and version of the
+/// file, and the bytes.
 async fn last(transport: &Transport, times: Times) -> Result<(Known, Bytes), RemoteError> {
     let ask = Ask { asked: &Asked::Last(TAIL), known: None };
     let (answer, mut coming) = Coming::ask(transport, ask, times).await?;

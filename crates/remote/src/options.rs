@@ -14,9 +14,10 @@ pub struct TimeLimits {
     pub connect: Duration,
     /// Time of one request, in addition to the time for its bytes. Default: 30 s.
     pub request: Duration,
-    /// The lowest transfer rate in bytes a second. A request may take one more second for each `rate` bytes. Default: 64 KiB.
+    /// The lowest acceptable transfer rate in bytes a second. A request may take one second longer for each `rate` bytes
+    /// that it asks for. Default: 64 KiB.
     pub rate: u64,
-    /// Time of all requests together, from opening the file on. Default: 6 hours.
+    /// Time of all requests for a file together, counted from its opening. Default: 6 hours.
     pub total: Duration,
     /// The pause before a request is repeated for the first time. Each further pause is three times as long. Default: 100 ms.
     pub pause: Duration,
@@ -77,19 +78,19 @@ impl RemoteOptions {
         Self { times, ..self }
     }
 
-    /// Sets which redirects are followed.
+    /// Sets to which targets a server may redirect requests.
     #[must_use]
     pub fn redirects(self, redirects: Redirects) -> Self {
         Self { redirects, ..self }
     }
 
-    /// Sets the access to S3.
+    /// Sets the endpoint, region and credentials for `s3://` names.
     #[must_use]
     pub fn s3(self, s3: S3Access) -> Self {
         Self { s3, ..self }
     }
 
-    /// Sets the access to the Hugging Face hub.
+    /// Sets the endpoint and token for `hf://` names.
     #[must_use]
     pub fn hub(self, hub: HubAccess) -> Self {
         Self { hub, ..self }

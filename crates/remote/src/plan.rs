@@ -4,18 +4,19 @@ use std::ops::Range;
 
 /// The largest size of a block in bytes.
 pub(crate) const BLOCK: u64 = 4 << 20;
-/// The largest gap in bytes between two ranges that are fetched by one request, with the gap.
+/// The largest gap in bytes between two ranges that one request fetches together. The bytes of the gap are fetched too,
+/// which costs less than a second request.
 const GAP: u64 = 4096;
-/// The largest number of blocks of a plan. Ranges beyond it are not planned.
+/// The largest number of blocks in a plan, which bounds its memory. Ranges after the last block are not planned.
 const BLOCKS: usize = 1 << 18;
 
 /// The ranges of a file in the order in which they will be read. Ranges that are adjacent in the file are merged.
 #[derive(Clone, Debug, Default)]
 pub struct Plan {
     blocks: Vec<Range<u64>>,
-    /// The indices of blocks before which other files are read.
+    /// The indices of the blocks at which a run starts: other files are read before them, so fetching ahead stops there.
     interrupted: Vec<usize>,
-    /// The total bytes of the blocks.
+    /// The sum of the lengths of all blocks in bytes.
     fetched: u64,
 }
 
@@ -25,7 +26,8 @@ impl Plan {
         Self::default()
     }
 
-    /// Creates a plan of `runs`: the ranges of a run are read one after another, and other files are read between two runs.
+    /// Creates a plan of several `runs` of ranges. The ranges of one run are read one after another; other files are read
+    /// between two runs.
     pub fn of_runs<R: IntoIterator<Item = Range<u64>>>(runs: impl IntoIterator<Item = R>) -> Self {
         let mut plan = Self::new();
         for run in runs {
@@ -35,8 +37,8 @@ impl Plan {
         plan
     }
 
-    /// Adds `range`, which will be read after the ranges before. If memory runs out or the plan is full, the range is left
-    /// out, and is fetched by more requests when it is read.
+    /// Adds `range` to the end of the plan. If memory runs out or the plan is full, the range is left out: it can still be
+    /// read, but is not fetched ahead.
     pub fn add(&mut self, range: Range<u64>) {
         let length = range.end.saturating_sub(range.start);
         if length == 0 {
@@ -44,10 +46,10 @@ impl Plan {
         }
         let mut start = range.start;
         if self.is_interrupted() {
-            // A run is not merged with the run before.
+            // The first range after an interruption starts a block of its own, even if it is adjacent to the last block.
         } else if let Some(last) = self.blocks.last_mut() {
             let gap = range.start.saturating_sub(last.end);
-            // At most a twentieth of the fetched bytes is not read.
+            // Gaps must stay below a twentieth of the block, so that at most a twentieth of all fetched bytes is wasted.
             let is_small = gap <= GAP && gap.saturating_mul(20) <= length;
             if range.start >= last.end && is_small {
                 let room = BLOCK.saturating_sub(last.end.saturating_sub(last.start));

@@ -17,11 +17,11 @@ use crate::response::{Answer, Asked};
 use crate::retries::{Retries, Times};
 use crate::transport::{Ask, Transport};
 
-/// The time by which a request must end.
+/// The instant by which a request must end.
 #[derive(Clone, Copy, Debug)]
 struct Deadline {
     at: Instant,
-    /// True if the total time limit ends at this time, too.
+    /// Whether the total time limit ends at this instant, so that the request must not be repeated.
     is_last: bool,
 }
 
@@ -47,9 +47,9 @@ impl Deadline {
 pub(crate) struct Coming {
     body: Incoming,
     deadline: Deadline,
-    /// Requested bytes.
+    /// The number of bytes that were requested.
     asked: u64,
-    /// Requested bytes that have not been received.
+    /// The number of requested bytes that have not been received.
     left: u64,
 }
 
@@ -125,16 +125,16 @@ pub struct Reading {
 }
 
 impl Reading {
-    /// Creates a stream of `range`, which is within the file.
+    /// Creates a stream of the bytes of `range`. The caller has checked that the range is within the file.
     pub(crate) fn new(shared: Arc<Shared>, range: Range<u64>) -> Self {
         let retries = Retries::new(shared.times);
         Self { shared, at: range.start, end: range.end, coming: None, retries }
     }
 
-    /// Returns the next bytes, at most a few hundred KiB, or `None` after the last byte.
+    /// Returns the next bytes of the range, at most a few hundred KiB, or `None` after the last byte.
     ///
     /// # Errors
-    /// A request has failed, and all its repetitions.
+    /// A request failed, and so did its repetitions.
     pub async fn next(&mut self) -> Result<Option<Bytes>, RemoteError> {
         // The tail of the file was fetched when the file was opened, and is not requested again.
         let fetched = self.end.min(self.shared.tail_start());
@@ -157,7 +157,8 @@ impl Reading {
         Ok((!tail.is_empty()).then_some(tail))
     }
 
-    /// Returns the next bytes from the network. The range up to `end` has not been received completely.
+    /// Fetches the next bytes of the range from the network, up to the offset `end` at most. Requires that some bytes
+    /// before `end` are missing.
     async fn fetch(&mut self, end: u64) -> Result<Bytes, RemoteError> {
         let Shared { transport, known, times, .. } = &*self.shared;
         let mut coming = if let Some(coming) = self.coming.take() {

@@ -8,17 +8,17 @@ use http::{StatusCode, response::Parts};
 
 use crate::error::RemoteError;
 
-/// The bytes that a request asks for.
+/// The bytes of a file that a request asks for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Asked {
-    /// The last bytes of the file, at most this many.
+    /// The last bytes of the file: all of the file if it is not longer than this number.
     Last(u64),
-    /// A range that is not empty, of a file whose length is known.
+    /// A non-empty range of a file whose length is known.
     Range(Range<u64>),
 }
 
 impl Asked {
-    /// Returns the value of the header `Range`.
+    /// Returns the value of the header `Range` for these bytes.
     pub(crate) fn header(&self) -> Option<HeaderValue> {
         let value = match self {
             Self::Last(bytes) => format!("bytes=-{bytes}"),
@@ -44,7 +44,7 @@ impl Version {
         })
     }
 
-    /// Returns whether there is a tag or a date to tell versions apart.
+    /// Returns whether the server sent a tag or a date, by which versions can be told apart.
     fn is_some(&self) -> bool {
         self.tag.is_some() || self.date.is_some()
     }
@@ -68,10 +68,11 @@ impl Version {
     }
 }
 
-/// Returns the value of the header `name`.
+/// Returns the value of the header `name`, or `None` without it.
 ///
 /// # Errors
-/// The header occurs more than once, with different values.
+/// The header occurs more than once, with different values. Programs on the way could each believe another value, so no
+/// value is chosen.
 pub(crate) fn single<'h>(
     headers: &'h HeaderMap,
     name: &'static str,
@@ -84,7 +85,7 @@ pub(crate) fn single<'h>(
     Ok(first)
 }
 
-/// Returns whether `tag` is empty, so that it does not distinguish versions.
+/// Returns whether the entity tag `tag` is empty (`""`), so that it does not distinguish versions.
 fn is_empty_tag(tag: &HeaderValue) -> bool {
     let tag = tag.as_bytes();
     matches!(tag.strip_prefix(b"W/").unwrap_or(tag), b"" | b"\"\"")
@@ -196,7 +197,7 @@ fn read_range(text: &str) -> Option<(Range<u64>, Option<u64>)> {
     (first < end && length.is_none_or(|length| end <= length)).then_some((first..end, length))
 }
 
-/// Parses a number that consists of digits only, without a sign.
+/// Parses a number that consists of digits only. Rust's own parser would accept a plus sign.
 pub(crate) fn number(text: &str) -> Option<u64> {
     text.bytes().all(|byte| byte.is_ascii_digit()).then(|| text.parse().ok())?
 }

@@ -1,4 +1,4 @@
-//! Retries: the number of times that a request is repeated, and the pauses between.
+//! Retries: how often a request is repeated, and how long the pauses between are.
 
 use std::io::ErrorKind;
 use std::time::Duration;
@@ -32,7 +32,7 @@ impl Retries {
         Self { times, failures: 0, came: 0 }
     }
 
-    /// Notes that `bytes` bytes were received.
+    /// Records that `bytes` bytes were received. Enough received bytes reset the count of failures.
     pub(crate) fn note(&mut self, bytes: u64) {
         self.came = self.came.saturating_add(bytes);
         if self.came >= PROGRESS {
@@ -41,14 +41,15 @@ impl Retries {
         }
     }
 
-    /// Waits before the next attempt after `error`.
+    /// Sleeps before the request is repeated that failed with `error`.
     ///
     /// # Errors
-    /// Returns `error` if it is permanent or no attempt is left, or [`RemoteError::TotalTime`].
+    /// Returns `error` if repeating cannot help or no attempt is left, and [`RemoteError::TotalTime`] if the total time
+    /// limit is over.
     pub(crate) async fn wait(&mut self, error: RemoteError) -> Result<(), RemoteError> {
         let Times { limits, end } = self.times;
-        // A request that timed out has taken long already, and a server that refuses connections will probably go on to do so,
-        // so both are repeated fewer times.
+        // A request that timed out has taken long already, and a server that refuses connections will probably continue to
+        // do so. Both count more than other failures, so they are repeated fewer times.
         let weight = match error {
             RemoteError::RequestTime | RemoteError::Connect(ErrorKind::ConnectionRefused) => 2,
             _ => 1,

@@ -10,7 +10,7 @@ use crate::credentials::{Profile, profile};
 use crate::error::RemoteError;
 use crate::name::{NameError, encoded, has_tls};
 
-/// The time for which a signed URL is valid.
+/// The time for which a signed URL is valid. Requests take less; a signature that leaks should not work for long.
 const VALID: Duration = Duration::from_secs(15 * 60);
 
 /// The endpoint, region and credentials of S3. Without credentials, requests are not signed, which works for public buckets.
@@ -27,7 +27,7 @@ impl Default for S3Access {
     }
 }
 
-/// Formats the region, and whether requests are signed, but no secrets.
+/// Formats the region, and whether requests are signed. Secrets are left out.
 impl fmt::Debug for S3Access {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("S3Access")
@@ -80,8 +80,8 @@ impl S3Access {
         let Ok(bucket) = Bucket::new(endpoint, style, bucket.to_owned(), region) else {
             return Err(unusable);
         };
-        // The key is joined to the URL of the bucket as a relative URL. Checks that the result has the key as its path, and
-        // not a part of the key as another host, path or query.
+        // Joins the key to the URL of the bucket as a relative URL, and checks that the result has exactly the key as its
+        // path: no part of the key may become a host, another path or a query.
         let steps: Vec<_> = key.split('/').map(encoded).collect();
         let (base, path) = (bucket.base_url(), steps.join("/"));
         let is_meant = |url: &Url| {

@@ -1,4 +1,5 @@
-//! Sibling files of a remote file: its shards, or the files of an index. They are in the folder of the file, or below.
+//! Sibling files of a remote file: its shards, or the files of an index. They are in the folder of the file, or in folders
+//! below.
 
 use url::Url;
 use zten::shards::{ShardPath, Want, stem};
@@ -8,8 +9,8 @@ use crate::name::{Location, RemoteName, encoded};
 use crate::object::RemoteObject;
 
 impl RemoteName {
-    /// Returns whether names of sibling files can be derived from this name. They cannot if the name has a query, which may
-    /// be a signature for this file only.
+    /// Returns whether names of sibling files can be derived from this name. They cannot if the name has a query, because a
+    /// signature in it is valid for this file only.
     fn has_neighbors(&self) -> bool {
         match &self.0 {
             Location::S3 { .. } | Location::Hub(_) => true,
@@ -43,7 +44,7 @@ fn beside(path: &str, place: &ShardPath<'_>) -> Option<String> {
     (!own.is_empty()).then(|| format!("{folder}{below}"))
 }
 
-/// Returns the URL of the sibling file at `place` of the file at `url`.
+/// Returns the URL of the sibling file that lies at `place` relative to the file at `url`.
 fn http(url: &Url, place: &ShardPath<'_>) -> Option<Url> {
     let (folder, own) = folder(url.path());
     if own.is_empty() {
@@ -51,7 +52,7 @@ fn http(url: &Url, place: &ShardPath<'_>) -> Option<Url> {
     }
     let below = match place {
         ShardPath::Sibling(end) => {
-            // `%2E` is a dot, which `stem` looks for.
+            // A server decodes `%2E` to a dot, so it must count as a dot where the stem of the file name ends.
             let own = own.replace("%2E", ".").replace("%2e", ".");
             format!("{}{}", stem(&own), encoded(end))
         }
@@ -72,12 +73,12 @@ fn folder(path: &str) -> (&str, &str) {
 }
 
 impl RemoteObject {
-    /// Opens the sibling file `want`, and fetches its last 64 KiB. Returns `None` if the server has no such file. The total
-    /// time limit of this file applies.
+    /// Opens the sibling file `want`, and fetches its last 64 KiB. Returns `None` if the server has no such file at any of
+    /// the places where it may lie. The total time limit of this file applies.
     ///
     /// # Errors
-    /// A request fails. If the server denies access at one of the possible places and the file is not at another, the error is
-    /// [`RemoteError::Denied`]: some servers (S3) deny access to missing files.
+    /// A request fails. If the server denies access at one place and the file is missing at the others, the error is
+    /// [`RemoteError::Denied`], because some servers (S3) deny access to missing files.
     pub async fn find(&self, want: &Want) -> Result<Option<Self>, RemoteError> {
         let shared = &self.0;
         let mut denied = None;

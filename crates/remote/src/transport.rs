@@ -20,50 +20,50 @@ use crate::options::{Redirects, RemoteOptions};
 use crate::response::{Asked, Known, single};
 use crate::s3::S3Access;
 
-/// The largest number of redirects of a request.
+/// The largest number of redirects that are followed for one request.
 const MOST: u32 = 5;
 
-/// A request for bytes. If the version of the file is known, the server must answer with this version.
+/// A request for the bytes `asked`. If the version of the file is `known`, the server must answer with the same version.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Ask<'a> {
     pub(crate) asked: &'a Asked,
     pub(crate) known: Option<&'a Known>,
 }
 
-/// The sender of requests for one file.
+/// Sends the requests for one file, with its credentials, and follows redirects.
 pub(crate) struct Transport {
     name: RemoteName,
     s3: S3Access,
     hub: HubAccess,
-    /// The commit of the repository, if the file is on the hub. Sibling files share it.
+    /// The commit to which requests are pinned, if the file is on the hub. Sibling files share it.
     pin: Arc<Pin>,
     redirects: Redirects,
-    /// The client for the server in the name of the file, at the addresses of the first look-up.
+    /// The client for the server in the file's name. It connects only to the addresses of the first look-up.
     named: HttpClient,
     /// The client for servers that are reached by redirects.
     redirected: HttpClient,
-    /// The target to which the last request was redirected, where the next request begins.
+    /// The target of the last redirect. The next request begins there, which saves a round trip.
     moved: Mutex<Option<Target>>,
 }
 
-/// A URL in a chain of redirects.
+/// A URL to request, at the start of a chain of redirects or within one.
 #[derive(Clone)]
 struct Target {
     url: Url,
-    /// Whether the server in the name of the file answers this request and has answered all requests before it in the chain.
-    /// A request that another server caused carries no token, also if it returns to the first server: the other server
-    /// chose its URL.
+    /// Whether the server in the file's name chose this URL, directly or by redirects to itself. Only such requests carry
+    /// the token. If another server redirects back to the first server, that request has no token: otherwise the other
+    /// server could choose what the token is used for.
     is_own: bool,
 }
 
-/// A response at the end of a chain of redirects.
+/// The response at the end of a chain of redirects, and the request it answers.
 struct Reached {
     response: Response<Incoming>,
-    /// [`Target::is_own`] of the request that was answered.
+    /// [`Target::is_own`] of the request that this response answers.
     is_own: bool,
 }
 
-/// Formats only the name. URLs may hold signatures.
+/// Formats only the name of the file. Its URLs are left out, because they may hold signatures.
 impl fmt::Debug for Transport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.name.fmt(f)
@@ -97,12 +97,14 @@ impl Transport {
         &self.name
     }
 
-    /// Returns the commit of the repository, if the file is on the hub and an answer has told the commit.
+    /// Returns the commit to which requests are pinned. Returns `None` if the file is not on the hub, or before the hub's
+    /// first answer.
     pub(crate) fn commit(&self) -> Option<&str> {
         self.pin.commit()
     }
 
-    /// Returns a sender of requests for the sibling file `name`, at the same commit and over the same connections.
+    /// Creates a sender of requests for the sibling file `name`. It shares this sender's credentials, clients and pinned
+    /// commit.
     pub(crate) fn to(&self, name: RemoteName) -> Self {
         Self {
             name,
@@ -134,8 +136,8 @@ impl Transport {
         let moved = self.moved.lock().ok().and_then(|moved| moved.clone());
         if let Some(moved) = moved {
             let reached = self.follow(&first, moved, ask).await?;
-            // The target of a redirect may be a signed URL that has expired. Then the request begins at the first URL again.
-            // A storage service answers 400 if the session of the signature has expired.
+            // The target of the last redirect may be a signed URL that has expired, so the request is sent to the first URL
+            // again. A storage service answers 400 if the session of the signature has expired.
             let is_over = [400, 401, 403, 404, 410].contains(&reached.response.status().as_u16());
             if !is_over {
                 return self.checked(reached);
@@ -150,14 +152,15 @@ impl Transport {
         matches!(self.name.0, Location::Hub(_))
     }
 
-    /// Returns the response `reached`. If it is an answer of the hub itself, checks its status, and that its commit is known.
+    /// Checks the response `reached` if it is the hub's own answer: its status, and that the commit is known. Responses of
+    /// other servers are returned as they are.
     fn checked(&self, reached: Reached) -> Result<Response<Incoming>, RemoteError> {
         let Reached { response, is_own } = reached;
         if self.is_hub() && is_own {
             self.hub.check(&response)?;
             let status = response.status();
             let is_refused = status.is_client_error() || status.is_server_error();
-            // Status 416 says that the file is empty.
+            // Status 416 is how a server reports an empty file.
             if !is_refused || status == StatusCode::RANGE_NOT_SATISFIABLE {
                 self.pin.check()?;
             }
@@ -165,8 +168,7 @@ impl Transport {
         Ok(response)
     }
 
-    /// Sends the request to `target`, and follows redirects. `first` is the URL in the name of the file, or the hub's URL of
-    /// the file.
+    /// Sends the request `ask` to `target`, and follows redirects. `first` is the URL of the file, before any redirect.
     async fn follow(
         &self,
         first: &Url,
@@ -178,7 +180,8 @@ impl Transport {
             let is_named = target.url.origin() == first.origin();
             let client = if is_named { &self.named } else { &self.redirected };
             let is_answer_of_hub = self.is_hub() && target.is_own;
-            // The commit in the URL decides the content. A version that a storage server told is not one of the hub.
+            // The URL names the commit, which decides the content. The version that a storage server reports means nothing
+            // to the hub, so the hub is not asked to compare it.
             headers.has_condition = !is_answer_of_hub;
             headers.authorization = self.hub.authorization().filter(|_| is_answer_of_hub).cloned();
             let response = send(client, &target.url, &headers).await?;
@@ -196,7 +199,8 @@ impl Transport {
             let is_own = target.is_own && next.origin() == first.origin();
             if is_answer_of_hub && !is_own {
                 self.pin.check()?;
-                // Not every storage server takes a request for the last bytes of a file whose length the client does not name.
+                // Not every storage server answers a request for the last bytes of a file (`bytes=-N`), so the range is
+                // computed from the length that the hub declared.
                 if let (Asked::Last(most), Some(length)) =
                     (ask.asked, linked_length(response.headers())?)
                 {
@@ -208,7 +212,8 @@ impl Transport {
         Err(RemoteError::Redirect)
     }
 
-    /// Returns the target `to` of a redirect from the URL `from`, if the redirect is allowed.
+    /// Parses `to`, the target to which the server at `from` redirects, and checks that this redirect is allowed. `first`
+    /// is the URL of the file, before any redirect.
     fn allowed(&self, first: &Url, from: &Url, to: &HeaderValue) -> Result<Url, RemoteError> {
         let to = to.to_str().ok().filter(|to| !is_read_otherwise(to));
         let to = to.and_then(|to| from.join(to).ok());
@@ -222,7 +227,8 @@ impl Transport {
         if !to.username().is_empty() || to.password().is_some() {
             return Err(RemoteError::Redirect);
         }
-        // The addresses of a host name are checked by the resolver of the client.
+        // Only literal addresses are checked here. The addresses of a host name are checked by the client's resolver, after
+        // the look-up.
         let address = match to.host() {
             Some(Host::Ipv4(address)) => Some(IpAddr::V4(address)),
             Some(Host::Ipv6(address)) => Some(IpAddr::V6(address)),
@@ -254,12 +260,12 @@ fn location(response: &Response<Incoming>) -> Result<Option<&HeaderValue>, Remot
     single(response.headers(), "Location")?.map(Some).ok_or(RemoteError::Redirect)
 }
 
-/// The headers of a request that are not the same for all requests.
+/// The headers of a request that depend on the file and on the server.
 struct Headers {
     range: Option<HeaderValue>,
-    /// The header that makes a server answer only with the known version of the file.
+    /// The header (`If-Match` or `If-Unmodified-Since`) that makes a server answer only with the known version of the file.
     condition: Option<(HeaderName, HeaderValue)>,
-    /// Whether the next request has this header.
+    /// Whether the next request carries `condition`.
     has_condition: bool,
     authorization: Option<HeaderValue>,
 }

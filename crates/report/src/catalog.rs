@@ -1,8 +1,9 @@
-//! The catalog of all rules: of zTensor, of the other formats, of lists of digests, and of policies.
+//! The catalog of all rules: of zTensor, of the other formats, of lists of digests, of stores, of policies, and of patches.
 
 use zten::rules::{self, Class, Row, Scope, Source, Texts};
 
 use crate::digests::Difference;
+use crate::stores;
 
 /// The rule of the note on programs.
 pub static PROGRAM: Row = Row::new(
@@ -53,18 +54,98 @@ rows! {
         "No component is compressed, where the policy forbids that."
         "the policy does not allow compression"
         "Write the file again with `zten convert`, without `--zstd`.";
+    STORE "policy-store"
+        "The content of the file was compared with its name in a store, where the policy requires that."
+        "the policy requires a file in a store that names it by its digest"
+        "Check the cache of the Hugging Face hub or the store of Ollama that the file came from, and not a copy.";
+}
+
+/// Defines the rules of patches: for each the name of the constant, the id, the class, the requirement, the short description of a
+/// violation, and the advice.
+macro_rules! patch_rows {
+    ($($name:ident $id:literal $class:ident $holds:literal $broken:literal $advice:literal;)+) => {
+        $(#[doc = $holds]
+        pub static $name: Row = Row::new($id, Class::$class, &Texts {
+            holds: $holds,
+            broken: $broken,
+            source: Source::Policy("docs/patch.md describes patches"),
+            scope: Scope::Other("patches"),
+            advice: $advice,
+        });)+
+        /// All rules of patches.
+        pub static PATCH_ROWS: &[&Row] = &[$(&$name),+];
+    };
+}
+
+patch_rows! {
+    PATCH_FILE "patch-file" Invalid
+        "A patch is a zTensor file of generation 2 with the attribute `zten.patch`, in one file."
+        "the file is not a patch"
+        "zten patch make writes patches.";
+    PATCH_VERSION "patch-version" Unsupported
+        "The version of a patch is 1."
+        "the patch has an unknown version"
+        "Apply the patch with a newer zten.";
+    PATCH_RECORD "patch-record" Invalid
+        "The attribute `zten.patch` has the entries that docs/patch.md lists, and each name is in it once."
+        "the description of the changes is not valid"
+        "Fetch the patch again, or make it again.";
+    PATCH_STREAM "patch-stream" Invalid
+        "The objects of a patch are the chunks of its streams and whole tensors, and the streams have the lengths that the changes add up to."
+        "the streams do not have the bytes that the changes need"
+        "Fetch the patch again, or make it again.";
+    PATCH_FRAME "patch-frame" Invalid
+        "The frames of a changed component lead to elements of the component and to differences that its elements can have."
+        "a frame of changes is not valid"
+        "Fetch the patch again, or make it again.";
+    PATCH_BASE "patch-base" Invalid
+        "A patch is applied to the tensors that it was made of."
+        "the tensors are not those that the patch was made of"
+        "Apply the patch to the checkpoint that was OLD when it was made; zten hash --id prints the identity of a file.";
+    PATCH_RESULT "patch-result" Invalid
+        "The result of a patch has the digests that the patch gives."
+        "the result does not have the digest that the patch gives"
+        "The patch is damaged or was changed. Fetch it again, or make it again.";
 }
 
 /// Returns every rule, the rules of zTensor first.
 pub fn rows() -> impl Iterator<Item = &'static Row> {
     let listed = Difference::ALL.iter().map(|difference| difference.row());
-    let of_callers = listed.chain(POLICY_ROWS.iter().copied());
+    let of_callers =
+        listed.chain(stores::ROWS.iter().chain(POLICY_ROWS).chain(PATCH_ROWS).copied());
     rules::rows().chain(zten::formats::rules::rows()).chain([&PROGRAM]).chain(of_callers)
 }
 
 /// Returns the rule whose id is `id`.
 pub fn find(id: &str) -> Option<&'static Row> {
     rows().find(|row| row.id() == id)
+}
+
+/// Returns where `row` comes from: clauses of a specification, or the reason for the rule, with the kind of source in front.
+pub fn origin(row: &Row) -> String {
+    match row.source() {
+        Source::Spec(clause) => format!("specification: {clause}"),
+        Source::Implied(why) => format!("implied: {why}"),
+        Source::Policy(why) if is_of_caller(row) => format!("policy of the caller: {why}"),
+        Source::Policy(why) => format!("policy of this reader: {why}"),
+        Source::Fault(issues) => format!("published fault of a reader: {issues}"),
+        other => other.clause().to_owned(),
+    }
+}
+
+/// Returns whether a rule is checked only if the caller asks for it, with a list of digests or a policy.
+fn is_of_caller(row: &Row) -> bool {
+    row.id().starts_with("list-") || row.id().starts_with("policy-")
+}
+
+/// Returns a text that names the classes of plain values that pickles may import, and says how an unknown class can be read. It
+/// belongs to the rule `torch-global`.
+pub fn classes_in_pickles() -> String {
+    let names: Vec<_> = zten::formats::classes_in_pickles().collect();
+    format!(
+        "What PyTorch imports with `weights_only=True`, and with the arguments of their own pickles alone: {}. `--tolerate torch-global` reads the tensors of a checkpoint with other classes, without importing anything; `allow-globals` in a policy accepts the classes that it names.",
+        names.join(", ")
+    )
 }
 
 /// Ids of rules that earlier versions had. A policy may name them, because a policy is written once and used with many

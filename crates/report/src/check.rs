@@ -10,6 +10,7 @@ use zten::json::{self, Schema};
 use zten::network::file_name;
 use zten::num::u64_from_usize;
 
+use crate::page::page_of;
 use crate::size::human;
 
 /// The part of a file that is validated.
@@ -118,6 +119,8 @@ pub struct Note<'a> {
     pub message: String,
     /// The advice of the rule.
     pub advice: Option<&'static str>,
+    /// The address of the page about the rule.
+    pub page: Option<String>,
 }
 
 impl<'a> Note<'a> {
@@ -133,6 +136,7 @@ impl<'a> Note<'a> {
             more: finding.others,
             message: finding.to_string(),
             advice: finding.advice(),
+            page: page(finding),
         }
     }
 }
@@ -169,6 +173,8 @@ pub struct Report<'a> {
     pub message: Cow<'a, str>,
     /// The advice of the rule.
     pub advice: Option<&'static str>,
+    /// The address of the page about the rule.
+    pub page: Option<String>,
     /// The notes on the file.
     pub notes: Vec<Note<'a>>,
 }
@@ -191,6 +197,7 @@ impl<'a> Report<'a> {
             more: (valid.verdict == Verdict::Valid).then_some(0),
             message: valid.message.into(),
             advice: None,
+            page: None,
             notes: valid.notes.iter().map(Note::new).collect(),
         }
     }
@@ -213,6 +220,7 @@ impl<'a> Report<'a> {
             more,
             message: finding.to_string().into(),
             advice: finding.advice(),
+            page: page(finding),
             notes: Vec::new(),
         }
     }
@@ -228,6 +236,11 @@ impl<'a> Report<'a> {
     pub fn of_file(self, path: &'a Path) -> Self {
         Self { file: Some(file_name(path)), ..self }
     }
+}
+
+/// Returns the address of the page about the rule of `finding`.
+fn page(finding: &Finding) -> Option<String> {
+    finding.row.map(|row| page_of(row.id()))
 }
 
 /// Returns the number of stored bytes of all components. Fields share the bytes of their records, which are counted once.

@@ -339,6 +339,11 @@ static ADDED: Row = Row::new(
 
 /// Writes a digest as 64 hexadecimal digits in lower case.
 pub fn hex(sum: &Sha256) -> String {
+    hex_digits(sum)
+}
+
+/// Writes bytes in hexadecimal digits, in lower case.
+pub(crate) fn hex_digits(sum: &[u8]) -> String {
     let digit = |nibble: u8| char::from_digit(nibble.into(), 16).unwrap_or_default();
     sum.iter().flat_map(|byte| [digit(byte >> 4), digit(byte & 15)]).collect()
 }

@@ -9,6 +9,8 @@ pub mod blocks;
 pub mod catalog;
 pub mod check;
 pub mod diagnostic;
+#[cfg(feature = "content")]
+pub mod diff;
 pub mod digests;
 pub mod dtype;
 pub mod glob;
@@ -16,10 +18,12 @@ pub mod glob;
 pub mod measure;
 pub mod natural;
 pub mod notation;
+pub mod page;
 #[cfg(feature = "policy")]
 pub mod policy;
 pub mod size;
 pub mod statistics;
+pub mod stores;
 #[cfg(feature = "content")]
 pub mod sums;
 #[cfg(feature = "content")]

@@ -18,9 +18,10 @@ use zten::num::u64_from_usize;
 use zten::rules::{Class, Row};
 use zten::{Component, DType, Digest, Encoding, Generation, Manifest, Tensor};
 
-use crate::catalog::{self, COMPRESSION, DIGEST, DTYPE, FORMAT, SIZE};
+use crate::catalog::{self, COMPRESSION, DIGEST, DTYPE, FORMAT, SIZE, STORE};
 use crate::dtype;
 use crate::size::{self, human};
+use crate::stores::Role;
 use crate::totals::dtype_name;
 
 /// The largest length of a policy in bytes.
@@ -58,6 +59,8 @@ pub struct Policy {
     /// The accepted digest algorithms. Each component must have a digest by one of them.
     #[serde(deserialize_with = "digests")]
     require_digests: Option<Vec<String>>,
+    /// True if each file must lie in a store that names it by the digest of its content.
+    require_store_digest: bool,
     /// True if no component may be compressed.
     forbid_compression: bool,
     /// The classes and functions that pickles may import beyond those that zten knows, as in `omegaconf.ListConfig`.
@@ -281,6 +284,20 @@ impl Policy {
     pub fn tolerates(&self, row: Option<&Row>) -> bool {
         let tolerated = self.tolerate.as_deref().unwrap_or_default();
         row.is_some_and(|row| tolerated.iter().any(|id| id == row.id()))
+    }
+
+    /// Checks the part that a file has in a store. The content of a blob, and the blobs of a manifest, have been compared. Returns the
+    /// violation if the policy requires that and nothing was compared.
+    pub fn check_store(&self, role: &Role) -> Option<Finding> {
+        let sentence = match role {
+            _ if !self.require_store_digest => return None,
+            Role::Blob(_) | Role::Manifest | Role::Record => return None,
+            Role::Unfinished => "the download of the file has not ended, so nothing was compared",
+            Role::Outside => "the file was not compared: its name in a store is not its digest",
+        };
+        let mut finding = Finding::new(Verdict::Invalid, sentence.to_owned());
+        finding.row = Some(&STORE);
+        Some(finding)
     }
 
     /// Returns whether the policy makes notes of the rule `id` errors.

@@ -1,6 +1,7 @@
 //! SHA-256 sums of the decoded components of a file, which do not depend on byte order and encoding.
 
 use std::convert::Infallible;
+use std::fmt::{self, Write as _};
 
 use sha2::{Digest as _, Sha256};
 use zten::formats::rules;
@@ -8,7 +9,7 @@ use zten::num::u64_from_usize;
 use zten::rules::{Row, Unsupported};
 use zten::{Component, Error, ErrorKind, Tensor, verify::Verifier, view::Normalization};
 
-use crate::digests::{self, Entry};
+use crate::digests::{self, Entry, HEADER};
 
 /// The sum of one component.
 #[derive(Clone, Copy, Debug)]
@@ -88,4 +89,29 @@ pub fn unsummed(object: &Tensor<'_>) -> Vec<Sum> {
     let unsummed =
         |component: Component<'_>| Sum { bytes: component.decoded_length(), sha256: None };
     object.components().map(unsummed).collect()
+}
+
+/// Returns the identity of the tensors whose components have these `entries`, sorted by name, then role: the SHA-256 of their
+/// list of digests, without a path. Tensors of equal names, types, shapes and content have the same identity in any format.
+/// Returns `None` if an entry lacks the digest, the length or the type of its component.
+pub fn identity<'e>(entries: impl IntoIterator<Item = Entry<'e>>) -> Option<digests::Sha256> {
+    let mut list = Hashing(Sha256::new());
+    writeln!(list, "{HEADER}").ok()?;
+    for entry in entries {
+        if entry.sha256.is_none() || entry.bytes.is_none() || entry.kind.is_empty() {
+            return None;
+        }
+        writeln!(list, "{entry}").ok()?;
+    }
+    Some(list.0.finalize().into())
+}
+
+/// Hashes the text that is written.
+struct Hashing(Sha256);
+
+impl fmt::Write for Hashing {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        self.0.update(text);
+        Ok(())
+    }
 }

@@ -81,7 +81,7 @@ mod tests {
             let kind = error.as_ref().map(std::io::Error::kind);
             assert_eq!(kind, Some(ErrorKind::PermissionDenied), "deed {number}");
         }
-        // Without Landlock the same accesses succeed, so it was Landlock that denied them.
+        // Without Landlock the same accesses succeed, so the denials above come from Landlock.
         let allowed = probes();
         assert!(allowed[..2].iter().all(Option::is_none) && allowed[6].is_none(), "{allowed:?}");
     }

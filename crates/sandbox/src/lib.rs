@@ -88,8 +88,8 @@ impl Report {
     /// Checks that no layer is missing.
     ///
     /// # Errors
-    /// Names the first missing layer and the reason. [`Layer::Partly`] is no error: seccomp denies the
-    /// accesses for which an older kernel's Landlock has no right.
+    /// A text with the first missing layer and the reason. [`Layer::Partly`] is no error, because seccomp also denies the
+    /// accesses for which the Landlock of an older kernel has no right.
     pub fn complete(&self) -> Result<(), String> {
         self.layers().iter().try_for_each(|(name, layer)| match layer {
             Layer::Missing(why) => Err(format!("{name} is not available: {why}")),
@@ -165,8 +165,8 @@ pub fn raise(child: u32, budget: &Budget) {
     let _ = (child, budget);
 }
 
-/// Returns the processor time that the process `child` has used, in clock ticks of all its threads (100 a
-/// second on most systems). Returns `None` if the system does not tell.
+/// Returns the processor time that the process `child` has used, in clock ticks of all its threads (100 a second on most
+/// systems). Returns `None` if the system does not tell it.
 pub fn ticks_used(child: u32) -> Option<u64> {
     #[cfg(target_os = "linux")]
     return limits::ticks_used(child);
@@ -177,8 +177,7 @@ pub fn ticks_used(child: u32) -> Option<u64> {
     }
 }
 
-/// Returns the seconds of processor time that the process `child` has used, or `None` if the system does
-/// not tell.
+/// Returns the seconds of processor time that the process `child` has used, or `None` if the system does not tell it.
 pub fn seconds_used(child: u32) -> Option<u64> {
     #[cfg(target_os = "linux")]
     return limits::seconds_used(child);

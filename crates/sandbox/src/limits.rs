@@ -47,8 +47,8 @@ fn lower(resource: Resource, to: u64) -> io::Result<()> {
     Ok(setrlimit(resource, soft.min(new), hard.min(new))?)
 }
 
-/// Converts a limit. On 32-bit machines a number that does not fit `rlim_t` is no limit: the process could not use more
-/// anyway.
+/// Converts a limit to the type of the system. On 32-bit machines a number that does not fit becomes "no limit": the
+/// process could not use more anyway.
 fn limit(to: u64) -> rlim_t {
     rlim_t::try_from(to).unwrap_or(RLIM_INFINITY)
 }

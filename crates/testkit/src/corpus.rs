@@ -45,7 +45,8 @@ pub struct Expected {
 }
 
 impl Expected {
-    /// Parses the columns of an index: the rule, and the offset, object and component, each a number or empty.
+    /// Parses the columns of an index: the rule, and the offset, the object and the component, each of which is a number or
+    /// empty.
     pub(crate) fn parse(rule: &str, [offset, object, component]: [&str; 3]) -> Self {
         Self {
             rule: rule.to_owned(),
@@ -75,7 +76,7 @@ pub struct Reject {
     pub path: PathBuf,
     /// The error of the file.
     pub expected: Expected,
-    /// True if the file opens, and is rejected when its content is read.
+    /// Whether the file opens, and is rejected when its content is read.
     pub content: bool,
     /// The options, as the index spells them.
     pub given: String,

@@ -11,7 +11,7 @@ pub struct File {
     pub manifest: Vec<u8>,
     /// The number of bytes before the manifest.
     pub data: u64,
-    /// The number of objects, levels or keys: whatever the file has many of.
+    /// The number of objects, levels or keys, depending on what the file has many of.
     pub objects: u64,
 }
 
@@ -68,7 +68,7 @@ impl ReadAt for ManifestInMemory<'_> {
     }
 }
 
-/// Returns `count` names of tensors of a transformer.
+/// Returns `count` names of tensors, as a transformer has them.
 pub fn names(count: usize) -> Vec<String> {
     const PARTS: [&str; 9] = [
         "input_layernorm.weight",
@@ -91,7 +91,8 @@ pub fn shuffled<T>(mut items: Vec<T>) -> Vec<T> {
     items
 }
 
-/// A manifest of 1.2 of those objects, made one after another, in a map that says how many there are or does not.
+/// Returns a manifest of 1.2 with `objects`, which are created one after another. The map of objects has an indefinite
+/// length if `indefinite`.
 fn manifest<N: AsRef<str>>(
     objects: impl ExactSizeIterator<Item = (N, Item)>,
     indefinite: bool,
@@ -172,7 +173,7 @@ pub fn same_blobs(count: usize) -> File {
     placed(&names(count), false, &vec![1; count])
 }
 
-/// A file of those fields alone.
+/// Returns a file whose root has the fields `pairs` and no others.
 fn of_fields<const N: usize>(pairs: [(&str, Item); N], objects: u64) -> File {
     File { manifest: fields(pairs).encode().bytes, data: 64, objects }
 }

@@ -30,7 +30,7 @@ pub fn heap_bound(manifest: u64) -> u64 {
     12 * manifest + (64 << 10)
 }
 
-/// Lower-case hexadecimal.
+/// Formats `bytes` in lower-case hexadecimal digits.
 pub fn hex(bytes: &[u8]) -> String {
     bytes.iter().fold(String::new(), |hex, byte| hex + &format!("{byte:02x}"))
 }

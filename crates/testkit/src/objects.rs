@@ -25,10 +25,10 @@ impl From<LogicalType> for Type {
 }
 
 impl Type {
-    /// Chooses a type; in a third of the cases one of the types `logical`.
+    /// Chooses a type; in one of three cases one of the types `logical`.
     ///
     /// # Errors
-    /// None: zeros follow.
+    /// Never: if `u` runs out of bytes, zeros follow.
     pub fn any(u: &mut Unstructured<'_>, logical: &[LogicalType]) -> Result<Self> {
         let is_logical = u.ratio(1, 3)?;
         Ok(if is_logical {
@@ -64,10 +64,10 @@ pub struct Part {
 }
 
 impl Part {
-    /// Makes a part of `elements` elements, whose content repeats 16 pseudorandom bytes.
+    /// Generates a part of `elements` elements, whose content repeats 16 pseudorandom bytes.
     ///
     /// # Errors
-    /// None: zeros follow.
+    /// Never: if `u` runs out of bytes, zeros follow.
     pub fn any(
         u: &mut Unstructured<'_>,
         role: &'static str,
@@ -92,7 +92,7 @@ impl Part {
         Ok(Self { role, of, elements, content })
     }
 
-    /// Makes a part of `indices`, stored as numbers of the type `storage`.
+    /// Creates a part of `indices`, stored as numbers of the type `storage`.
     pub fn indices(role: &'static str, storage: StorageType, indices: &[u64]) -> Self {
         let width = usize::from(storage.width());
         let number = |index: &u64| index.to_le_bytes().into_iter().take(width);
@@ -104,27 +104,27 @@ impl Part {
 /// The shape and the parts of an object.
 pub type Body = (Vec<u64>, Vec<Part>);
 
-/// Makes a dense array of the shape `shape` with elements of the type `of`.
+/// Generates a dense array of the shape `shape` with elements of the type `of`.
 ///
 /// # Errors
-/// None: zeros follow.
+/// Never: if `u` runs out of bytes, zeros follow.
 pub fn array(u: &mut Unstructured<'_>, shape: Vec<u64>, of: Type) -> Result<Body> {
     let elements = if shape.contains(&0) { 0 } else { shape.iter().product() };
     let data = Part::any(u, "data", of, elements)?;
     Ok((shape, vec![data]))
 }
 
-/// Makes a small dense array with elements of the type `of`.
+/// Generates a small dense array with elements of the type `of`.
 ///
 /// # Errors
-/// None: zeros follow.
+/// Never: if `u` runs out of bytes, zeros follow.
 pub fn dense(u: &mut Unstructured<'_>, of: Type) -> Result<Body> {
     let rank = u.int_in_range(0..=3)?;
     let shape = (0..rank).map(|_| u.int_in_range(0..=5)).collect::<Result<_>>()?;
     array(u, shape, of)
 }
 
-/// Chooses cells of an array of `of` cells: sorted and distinct if `in_order`, otherwise in any order, with possible
+/// Chooses cells of an array of `of` cells: sorted and distinct if `in_order`, and otherwise in any order and with possible
 /// repetitions.
 fn cells(u: &mut Unstructured<'_>, of: u64, in_order: bool) -> Result<Vec<u64>> {
     if in_order {
@@ -135,10 +135,10 @@ fn cells(u: &mut Unstructured<'_>, of: u64, in_order: bool) -> Result<Vec<u64>> 
     (0..count).map(|_| u.int_in_range(0..=of - 1)).collect()
 }
 
-/// Makes a matrix of compressed sparse rows with values, indices and row pointers.
+/// Generates a matrix of compressed sparse rows: values, indices and row pointers.
 ///
 /// # Errors
-/// None: zeros follow.
+/// Never: if `u` runs out of bytes, zeros follow.
 pub fn csr(
     u: &mut Unstructured<'_>,
     of: Type,
@@ -156,10 +156,10 @@ pub fn csr(
     Ok((vec![rows, columns], vec![Part::indices("indptr", pointer, &indptr), values, indices]))
 }
 
-/// Makes a sparse tensor with values of the type `of` and coordinates of the type `index`.
+/// Generates a sparse tensor with values of the type `of` and coordinates of the type `index`.
 ///
 /// # Errors
-/// None: zeros follow.
+/// Never: if `u` runs out of bytes, zeros follow.
 pub fn coo(u: &mut Unstructured<'_>, of: Type, index: StorageType, in_order: bool) -> Result<Body> {
     let rank = u.int_in_range(1..=3)?;
     let shape: Vec<u64> = (0..rank).map(|_| u.int_in_range(0..=4)).collect::<Result<_>>()?;

@@ -86,10 +86,10 @@ pub fn canonical(file: &[u8]) -> Result<Vec<u8>, Error> {
     copy(file, &WriteOptions::default().canonical())
 }
 
-/// Writes a file of what is added to it.
+/// Writes a file to memory. `add` adds its content to the writer.
 ///
 /// # Errors
-/// Any error in an object that is added, or in all of them together.
+/// The errors of `add`, and of finishing the file.
 pub fn write(
     options: &WriteOptions,
     add: impl FnOnce(&mut Writer<Vec<u8>>) -> Result<(), Error>,

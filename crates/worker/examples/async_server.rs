@@ -13,10 +13,10 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
 use zten_worker::{Confinement, Function, Job, Pool, Work};
 
-/// Bytes of a model, at most.
+/// The largest length of a model in bytes.
 const MOST: u64 = 1 << 30;
 
-/// Runs in a confined process.
+/// A function that counts tensors. It runs in a confined process.
 static COUNT: Function = Function::new("count", |work: Work| {
     let model = work.files.into_iter().next().ok_or("no file")?;
     let recognized = zten::formats::recognize(&model.file, model.length, &model.name);

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use zten_worker::{Confinement, Function, Job, Pool, Work};
 
-/// Checks a model file, and answers with a sentence about it. Runs in a confined process.
+/// A function that checks a model file, and answers with a sentence about it. It runs in a confined process.
 static CHECK: Function = Function::new("check", check).checked_by(|answer| {
     // The file may have taken the worker over, so the answer is as untrusted as the file.
     let text = std::str::from_utf8(answer).map_err(|error| error.to_string())?;

@@ -50,7 +50,7 @@ impl Budget {
     }
 }
 
-/// How strictly processes are confined.
+/// How strictly the worker processes are confined.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(target_os = "linux", derive(serde::Serialize, serde::Deserialize))]
 pub enum Confinement {
@@ -64,7 +64,7 @@ pub enum Confinement {
 }
 
 impl Confinement {
-    /// Returns whether processes are to be confined. Systems other than Linux have no confinement to try.
+    /// Returns whether processes try to confine themselves. Systems other than Linux have no confinement to try.
     pub fn confines(self) -> bool {
         match self {
             Self::Off => false,

@@ -1,4 +1,4 @@
-//! Why a job has no answer, and why a pool cannot start.
+//! The reasons why a job has no answer, and why a pool cannot start.
 
 use std::error::Error;
 use std::fmt;
@@ -6,7 +6,8 @@ use std::io;
 use std::process::ExitStatus;
 use std::time::Duration;
 
-/// Why a job has no answer. None of these says anything about the file of the job, except [`Failed`](Self::Failed).
+/// The reason why a job has no answer. Except for [`Failed`](Self::Failed), no reason says anything about the files of the
+/// job.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum JobError {
@@ -141,7 +142,7 @@ impl fmt::Display for Ending {
     }
 }
 
-/// Why a pool cannot start.
+/// The reason why a pool cannot start.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum StartError {
@@ -149,7 +150,8 @@ pub enum StartError {
     NotConfined(String),
     /// No thread or no worker can be started.
     NotStarted(io::Error),
-    /// The first worker has ended before it was ready. Most often [`init`](crate::init) is not called first in `main`.
+    /// The first worker ended before it was ready. The most frequent cause is a program that does not call
+    /// [`init`](crate::init) first in `main`.
     Ended(Ending),
 }
 

@@ -57,7 +57,7 @@ impl fmt::Debug for Function {
     }
 }
 
-/// What a function works on.
+/// The argument and the files of a job, as its function gets them.
 #[derive(Debug)]
 pub struct Work {
     /// The argument that the job came with.

@@ -90,9 +90,10 @@ pub use pool::{Builder, Load, Pool};
 pub use ticket::Ticket;
 pub use zten_sandbox as sandbox;
 
-/// Runs this process as a worker if a [`Pool`] has started it, and ends it afterwards. Returns at once in any other process.
+/// Runs this process as a worker if a [`Pool`] has started it, and ends the process afterwards. Returns at once in any
+/// other process.
 ///
-/// Call it first in `main`, with every function that jobs name. A worker runs only these.
+/// Call this function first in `main`, with every function that jobs name: a worker runs no others.
 pub fn init(functions: &[&Function]) {
     #[cfg(target_os = "linux")]
     if worker::is_worker() {

@@ -112,7 +112,8 @@ impl Builder {
     }
 }
 
-/// The work of one thread of the pool: keeps a worker, and gives it one job after another.
+/// Runs one thread of the pool: starts a worker, and gives it one job after another. Sends what the confinement lacks to
+/// `report`, if it is given.
 fn keep(shared: &Shared, report: Option<mpsc::Sender<Result<Option<String>, StartError>>>) {
     let mut keeper = Keeper::new(shared);
     keeper.prepare();
@@ -136,7 +137,7 @@ fn keep(shared: &Shared, report: Option<mpsc::Sender<Result<Option<String>, Star
     }
 }
 
-/// The number of jobs of a pool.
+/// The numbers of jobs and workers of a pool at one moment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Load {
     /// Jobs that wait for a worker.
@@ -203,7 +204,7 @@ impl Pool {
         self.shared.missing.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Returns the number of jobs now.
+    /// Returns the numbers of jobs and workers at this moment.
     pub fn load(&self) -> Load {
         let queue = self.shared.lock();
         Load { waiting: queue.tasks.len(), running: queue.running, workers: self.keepers.len() }
@@ -237,7 +238,7 @@ impl Drop for Pool {
 struct Shared {
     settings: Builder,
     queue: Mutex<Queue>,
-    /// Tells threads without a job that there is one, or that the pool stops.
+    /// A condition that wakes threads without a job: a job was added, or the pool stops.
     changed: Condvar,
     missing: Mutex<Option<String>>,
 }
@@ -272,14 +273,14 @@ impl Shared {
         }
     }
 
-    /// Notes that a job has ended.
+    /// Records that a job has ended.
     fn ended(&self) {
         let mut queue = self.lock();
         queue.running = queue.running.saturating_sub(1);
     }
 
-    /// Ends jobs that were canceled or have waited too long. Threads call this while they wait for their worker, so that such
-    /// jobs end even if all workers are busy. Returns whether the pool stops.
+    /// Ends jobs that were canceled or have waited too long, and returns whether the pool stops. Threads call this while
+    /// they wait for their worker, so that such jobs end even if all workers are busy.
     fn look_around(&self) -> bool {
         let mut queue = self.lock();
         self.expire(&mut queue);

@@ -36,7 +36,7 @@ const GRACE: u64 = 5;
 pub struct Process {
     child: Option<Child>,
     socket: OwnedFd,
-    /// True after the worker has greeted the broker, so that it is ready for files.
+    /// Whether the worker has greeted the broker, so that it is ready for files.
     is_ready: bool,
     /// The limits of the worker.
     granted: Budget,
@@ -123,7 +123,7 @@ impl Process {
         used.zip(granted).is_some_and(|(used, granted)| used > granted.saturating_add(GRACE))
     }
 
-    /// Restarts the idle time, because a message was sent to or received from the worker.
+    /// Resets the time for which the worker has been silent, because a message was sent to it or received from it.
     pub fn heard(&mut self) {
         self.silent = Duration::ZERO;
     }

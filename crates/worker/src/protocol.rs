@@ -42,7 +42,7 @@ enum Reply<'a> {
     Failed(u64, &'a str),
 }
 
-/// A call as packets. The descriptors go with the last packet.
+/// Creates the packets of a call. The descriptors go with the last packet.
 ///
 /// # Errors
 /// The argument or a name is too long.
@@ -72,7 +72,7 @@ pub fn call(
     Ok(packets)
 }
 
-/// The calls that a worker receives.
+/// A call that is being received, packet by packet.
 #[derive(Debug)]
 pub struct Incoming(Assembly);
 
@@ -134,7 +134,8 @@ pub fn reply(
     }
 }
 
-/// Receives the replies of a worker to one job. The files of the job may have taken the worker over, so replies are checked.
+/// The check of a worker's replies to one job. A file of the job may have taken the worker over, so nothing in a reply is
+/// trusted.
 #[derive(Debug)]
 pub struct Exchange {
     number: u64,
@@ -142,7 +143,7 @@ pub struct Exchange {
 }
 
 impl Exchange {
-    /// Awaits the outcome of the job `number`, whose answer may have up to `most` bytes.
+    /// Creates the check for the job `number`, whose answer may have up to `most` bytes.
     pub fn new(number: u64, most: usize) -> Self {
         Self { number, answer: Assembly::new(most) }
     }

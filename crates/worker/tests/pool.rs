@@ -4,7 +4,7 @@
 //! `ZTEN_WORKER_SECONDS` sets the length of the test with 64 clients, which is a second by default.
 #![allow(clippy::allow_attributes, missing_docs, reason = "a test that panics has failed")]
 
-// On other processors there is no filter of system calls, so no worker can be confined completely.
+// On other processors there is no filter of system calls, so workers cannot be confined completely.
 #[cfg(all(
     target_os = "linux",
     any(target_arch = "x86_64", target_arch = "aarch64", target_arch = "riscv64")
@@ -23,7 +23,7 @@ use std::io::{Read as _, Write as _};
 
 use zten_worker::{Confinement, Function, Job, JobError, Pool, StartError, Work};
 
-/// Returns the name, the length and the content of each file, and the argument.
+/// A function that returns the name, the length and the content of each file, and the argument.
 static ECHO: Function = Function::new("echo", |work: Work| {
     let mut answer = Vec::new();
     for file in work.files {
@@ -36,11 +36,11 @@ static ECHO: Function = Function::new("echo", |work: Work| {
     Ok(answer)
 });
 
-/// Fails with its argument.
+/// A function that fails with its argument as the reason.
 static FAIL: Function =
     Function::new("fail", |work: Work| Err(String::from_utf8_lossy(&work.argument).into_owned()));
 
-/// Returns its argument, which has to be "good".
+/// A function that returns its argument, and a check that the answer is "good".
 static CHECKED: Function = Function::new("checked", |work: Work| Ok(work.argument))
     .checked_by(|answer| if answer == b"good" { Ok(()) } else { Err("not good".to_owned()) });
 
@@ -52,7 +52,7 @@ fn main() {
         ("only_linux_confines", only_linux_confines),
         ("pipes_are_no_files", pipes_are_no_files),
     ];
-    // An emulator starts this program, and workers would be started without it.
+    // An emulator may run this program, and would not run the workers that it starts.
     let is_emulated = std::env::var_os("ZTEN_TEST_RUNNER").is_some();
     for (name, test) in tests.into_iter().chain(linux::TESTS) {
         if is_emulated && name != "pipes_are_no_files" {

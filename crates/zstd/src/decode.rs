@@ -1,8 +1,7 @@
-//! Decoding frames. They are walked first, all of them, and then decoded block by block.
+//! Decoding frames. First all frames are walked and their headers checked, and then they are decoded block by block.
 //!
-//! The decoder of blocks is told a window no larger than what the frames may decode to: so memory
-//! follows the window or that, whichever is smaller, and what has come out is known after each
-//! block.
+//! The decoder of blocks gets a window no larger than the number of bytes that the frame may decode to. Memory therefore
+//! follows the smaller of the two, and the number of decoded bytes is checked after each block.
 
 mod bits;
 mod block;
@@ -29,57 +28,56 @@ use crate::Failure;
 use crate::num::u64_from_usize;
 use crate::xxh64::Xxh64;
 
-/// The limits for decoding frames.
+/// The bounds for decoding frames.
 #[derive(Clone, Copy, Debug)]
 pub struct Bounds {
-    /// The largest window, in bytes.
+    /// The largest window of a frame in bytes.
     pub window: u64,
-    /// The most bytes that all frames may decode to.
+    /// The largest number of bytes that all frames together may decode to.
     pub decoded: u64,
-    /// The number of bytes that they decode to, if it is known. It is checked against `decoded` first.
+    /// The number of bytes that all frames must decode to, if it is known. It must not exceed `decoded`.
     pub declared: Option<u64>,
 }
 
-/// Decodes the blocks of one frame after the other. [`Decoder`] is ours; another can take its
-/// place.
+/// A decoder of the blocks of frames, one frame after the other. [`Decoder`] is the decoder of this crate.
 ///
-/// It fails with [`Flaw::Corrupt`], with [`Flaw::Decoded`] where there are more bytes than there may
-/// be, or with [`Flaw::Memory`]; and is never used after an error.
+/// Errors are [`Flaw::Corrupt`], [`Flaw::Decoded`] if there are more bytes than allowed, and [`Flaw::Memory`]. A decoder is
+/// not used again after an error.
 pub trait BlockDecoder: Default {
-    /// Begins a frame of that header, which may decode to at most `most` bytes.
+    /// Begins a frame with `header`, which may decode to at most `most` bytes.
     ///
     /// # Errors
-    /// A frame that the decoder cannot begin.
+    /// The decoder cannot begin the frame.
     fn begin(&mut self, header: &Header, most: u64) -> Result<(), Flaw>;
 
-    /// Decodes one block. All bytes that could be read have been.
+    /// Decodes `block`. The caller has read all bytes of earlier blocks.
     ///
     /// # Errors
-    /// A frame that cannot be decoded.
+    /// The block cannot be decoded.
     fn block(&mut self, block: &Block<'_>) -> Result<(), Flaw>;
 
-    /// Takes decoded bytes: as many as the buffer holds, or as there are.
+    /// Moves decoded bytes to `buffer`, until it is full or all decoded bytes are read. Returns their number.
     ///
     /// # Errors
-    /// A failure of the decoder.
+    /// The decoder fails.
     fn read(&mut self, buffer: &mut [u8]) -> Result<usize, Flaw>;
 
     /// Returns the number of decoded bytes that can be read now.
     fn pending(&self) -> u64;
 }
 
-/// Frames, one after the other, that are being decoded.
+/// Frames that follow one another and are being decoded.
 pub struct Frames<D = Decoder> {
     walk: FrameWalk,
-    /// Decoded bytes that are declared, or how many there may be.
+    /// The declared number of decoded bytes, or the largest allowed number.
     most: u64,
     declared: bool,
     produced: u64,
-    /// True if there is one frame only, and it has a checksum.
+    /// Whether there is exactly one frame, and it has a checksum.
     one_with_checksum: bool,
     decoder: D,
     frame: Option<Frame>,
-    /// The stored bytes that were fetched last.
+    /// The stored bytes of the block or header that was fetched last.
     stored: Vec<u8>,
 }
 
@@ -87,17 +85,17 @@ pub struct Frames<D = Decoder> {
 struct Frame {
     header: Header,
     produced: u64,
-    /// True if its last block has been decoded.
+    /// Whether the last block has been decoded.
     last: bool,
     sum: Xxh64,
 }
 
 impl<D: BlockDecoder> Frames<D> {
-    /// Walks the frames that stand in `source` at `stored`, all of them, before any is decoded.
-    /// `source` fills a buffer with the bytes from a position on.
+    /// Walks all frames at the positions `stored` of `source` before any of them is decoded. `source` fills a buffer with
+    /// the bytes at a position.
     ///
     /// # Errors
-    /// Whatever the source fails with, and what can be validated without decoding.
+    /// The errors of the source, and all errors that can be found without decoding.
     pub fn open<E>(
         source: &mut impl FnMut(u64, &mut [u8]) -> Result<(), E>,
         stored: Range<u64>,
@@ -131,8 +129,8 @@ impl<D: BlockDecoder> Frames<D> {
         })
     }
 
-    /// Walks the frames again, of which none has been decoded yet: where each stands, and what it says that it
-    /// decodes to. `each` says whether to go on.
+    /// Walks the frames again. Calls `each` with the position of each frame, and the decoded size that its header gives,
+    /// until `each` returns false. Nothing may have been decoded yet.
     ///
     /// # Errors
     /// The errors of [`open`](Self::open).
@@ -151,7 +149,7 @@ impl<D: BlockDecoder> Frames<D> {
         Ok(())
     }
 
-    /// Returns whether there is one frame only, and it has a checksum.
+    /// Returns whether there is exactly one frame, and it has a checksum.
     pub fn is_one_with_checksum(&self) -> bool {
         self.one_with_checksum
     }
@@ -161,12 +159,11 @@ impl<D: BlockDecoder> Frames<D> {
         self.most.saturating_sub(self.produced)
     }
 
-    /// Decodes into `buffer` until it is full or the frames end; how many bytes it is. `tap` sees
-    /// the stored bytes, in order.
+    /// Decodes into `buffer` until it is full or the frames end, and returns the number of bytes. Passes the stored bytes
+    /// to `tap`, in order.
     ///
     /// # Errors
-    /// Whatever the source fails with, and what decoding shows. After an error, nothing more can
-    /// be read.
+    /// The errors of the source, and of decoding. After an error nothing more can be read.
     pub fn read<E>(
         &mut self,
         source: &mut impl FnMut(u64, &mut [u8]) -> Result<(), E>,
@@ -206,7 +203,7 @@ impl<D: BlockDecoder> Frames<D> {
         Ok(filled)
     }
 
-    /// Begins the next frame, if there is one. At the end, validates the size of the whole.
+    /// Begins the next frame. Returns false after the last, when the total size has been checked.
     fn begin<E>(
         &mut self,
         source: &mut impl FnMut(u64, &mut [u8]) -> Result<(), E>,
@@ -246,7 +243,7 @@ impl<D: BlockDecoder> Frames<D> {
         Ok(self.decoder.block(&block).map_err(|flaw| self.error(flaw))?)
     }
 
-    /// Validates the frame that has ended.
+    /// Checks the content size and the checksum of the frame that has ended.
     fn end(&mut self) -> Result<(), DecodeError> {
         let Some(Frame { header, produced, sum, .. }) = self.frame.take() else {
             return Ok(());
@@ -254,7 +251,7 @@ impl<D: BlockDecoder> Frames<D> {
         if let Some(size) = header.content_size.filter(|size| *size != produced) {
             return Err(DecodeError::new(Flaw::ContentSize, header.at).found(size));
         }
-        // What was fetched last is the last block, and the checksum.
+        // The bytes that were fetched last are the last block and the checksum.
         let stored = self.stored.last_chunk().map(|sum| u32::from_le_bytes(*sum));
         if header.checksum && stored != Some(sum.low()) {
             return Err(DecodeError::new(Flaw::Checksum, header.at));
@@ -262,7 +259,7 @@ impl<D: BlockDecoder> Frames<D> {
         Ok(())
     }
 
-    /// Fetches what the walk has passed over since `at`: at most a header, or a block and a
+    /// Fetches the stored bytes from the position `at` to the position of the walk: at most a header, or a block and a
     /// checksum.
     fn fetch<E>(
         &mut self,
@@ -274,8 +271,8 @@ impl<D: BlockDecoder> Frames<D> {
         let length = length.map_err(|_| memory)?;
         self.stored.clear();
         self.stored.try_reserve_exact(length).map_err(|_| memory)?;
-        // No byte is read twice: a source that gave another header would have the block end
-        // elsewhere than it has been walked.
+        // Bytes that were read ahead are not read again: if the source returned another header the second time, the block
+        // would end elsewhere than the walk has checked.
         let ahead = self.walk.ahead(at, length);
         self.stored.extend_from_slice(ahead);
         let (at, first) = (at.saturating_add(u64_from_usize(ahead.len())), ahead.len());
@@ -286,8 +283,8 @@ impl<D: BlockDecoder> Frames<D> {
         }
     }
 
-    /// Returns the error for a flaw that the decoder found: at the current position of the walk, but at
-    /// the first frame if there are too many bytes.
+    /// Returns the error for a flaw that the decoder found. Its position is that of the walk, or of the first frame if
+    /// there are too many bytes.
     #[cold]
     fn error(&self, flaw: Flaw) -> DecodeError {
         if flaw != Flaw::Decoded {
@@ -304,10 +301,10 @@ impl<C> From<DecodeError> for Failure<C, DecodeError> {
     }
 }
 
-/// Decodes all frames, which follow one another and are followed by nothing.
+/// Decodes all of `frames`, which must not be followed by other bytes.
 ///
 /// # Errors
-/// Bytes that cannot be decoded within the bounds.
+/// The bytes cannot be decoded within the bounds.
 pub fn decode(frames: &[u8], bounds: Bounds) -> Result<Vec<u8>, DecodeError> {
     const PIECE: usize = 64 << 10;
     let mut source = |at: u64, buffer: &mut [u8]| {
@@ -322,7 +319,8 @@ pub fn decode(frames: &[u8], bounds: Bounds) -> Result<Vec<u8>, DecodeError> {
     let mut all = Vec::new();
     loop {
         let filled = all.len();
-        // Room for a byte more than is to come: where there is none, nothing would be read.
+        // Room for one byte more than are left, because with an empty buffer nothing would be read, and the end not be
+        // found.
         let room = usize::try_from(frames.left()).unwrap_or(PIECE).min(PIECE).saturating_add(1);
         let reserved = all.try_reserve(room);
         reserved.map_err(|_| DecodeError::new(Flaw::Memory, 0))?;

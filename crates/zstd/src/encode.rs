@@ -1,8 +1,8 @@
-//! Encoding. One frame, whose blocks are cut by the bytes alone, so that what comes out does not
-//! depend on how they came in.
+//! Encoding a frame. Blocks are cut at fixed positions of the content, so the frame does not depend on the pieces in which
+//! the content is passed.
 //!
-//! Most of what tensors hold is noise, of which some bytes come more often than others: what
-//! there is to save are bits of the literals. Matches are for what is not noise.
+//! Most content of tensors is noise in which some bytes are more frequent than others, so most savings come from the codes
+//! of literals. Matches serve the content that is not noise.
 
 mod bits;
 mod block;
@@ -24,25 +24,25 @@ use crate::format::{LARGEST_BLOCK, MAGIC};
 use crate::num::{DebugExpect as _, u64_from_usize};
 use crate::xxh64::Xxh64;
 
-/// The largest distance of a match: the window that a reader has to keep.
+/// The largest distance of a match in bytes: the window that a reader must keep.
 const WINDOW: usize = 1 << WINDOW_LOG;
 const WINDOW_LOG: u8 = 18;
-/// Decoded bytes that are kept at most: so many more than a window and a block that the oldest
-/// are not dropped at every block.
+/// The largest number of content bytes that are kept. It is larger than a window and a block, so that old bytes need not be
+/// dropped after every block.
 const KEPT: usize = 2 * WINDOW;
-/// The longest frame header: magic, descriptor, window, content size.
+/// The size in bytes of the longest frame header: magic, descriptor, window, content size.
 const LONGEST_HEADER: usize = 4 + 1 + 1 + 8;
 
 /// A compression level: from 1, the fastest, to 5, the smallest. The default is 2.
 ///
-/// They are not the levels of other encoders. All are much the same on weights, where a level
-/// cannot save more than the frequencies of bytes allow; each looks at twice as many places as
-/// the one below for what repeats.
+/// The levels are not those of other encoders. Each level looks for repetitions at twice as many positions as the level
+/// below. On weights all levels give about the same size, because weights hardly repeat, and only the frequencies of bytes
+/// can be used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Level(u8);
 
 impl Level {
-    /// The level of that number, if there is one.
+    /// Creates the level with the number `level`. Returns `None` if it is not from 1 to 5.
     pub fn new(level: u8) -> Option<Self> {
         matches!(level, 1..=5).then_some(Self(level))
     }
@@ -64,10 +64,10 @@ impl Default for Level {
     }
 }
 
-/// The reason why bytes cannot be encoded.
+/// The reason why content cannot be encoded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum EncodeError {
-    /// The bytes are more or fewer than were announced.
+    /// The content has more or fewer bytes than were announced.
     Length,
     /// An allocation failed.
     Memory,
@@ -90,22 +90,22 @@ impl<C> From<EncodeError> for Failure<C, EncodeError> {
     }
 }
 
-/// Encodes bytes as one frame.
+/// An encoder of one frame.
 pub struct Encoder {
     decoded: u64,
     taken: u64,
     begun: bool,
-    /// The bytes that matches may refer to, and from `start` on the block that is being filled.
+    /// The bytes to which matches may refer, and from `start` on the block that is being filled.
     kept: Vec<u8>,
     start: usize,
     blocks: Blocks,
-    /// The checksum of the content, if the frame is to have one.
+    /// The checksum of the content so far, if the frame ends with one.
     sum: Option<Xxh64>,
 }
 
 impl Encoder {
-    /// An encoder of exactly `decoded` bytes. All memory that it needs is taken here: up to
-    /// 2.2 MiB, at the default level 1.4 MiB, and less for few bytes.
+    /// Creates an encoder of exactly `decoded` bytes. All memory is allocated here: up to 2.2 MiB, at the default level 1.4
+    /// MiB, and less for little content.
     ///
     /// # Errors
     /// [`EncodeError::Memory`].
@@ -117,14 +117,14 @@ impl Encoder {
         Ok(Self { decoded, taken: 0, begun: false, kept, start: 0, blocks, sum: None })
     }
 
-    /// The same encoder, for a frame with a checksum of its content.
+    /// Returns the encoder for a frame that ends with a checksum of its content.
     #[must_use]
     pub fn with_checksum(mut self) -> Self {
         self.sum = Some(Xxh64::new());
         self
     }
 
-    /// Begins another frame, of no more bytes than the first, in the same memory.
+    /// Begins another frame in the same memory. `decoded` must not exceed the size of the first frame.
     fn restart(&mut self, decoded: u64) {
         (self.decoded, self.taken, self.begun, self.start) = (decoded, 0, false, 0);
         self.kept.clear();
@@ -132,10 +132,10 @@ impl Encoder {
         self.sum = self.sum.as_ref().map(|_| Xxh64::new());
     }
 
-    /// Takes bytes, and hands to `out` what can be written.
+    /// Encodes `bytes`, and passes complete blocks to `out`.
     ///
     /// # Errors
-    /// Whatever `out` fails with; [`EncodeError::Length`] for more bytes than were announced.
+    /// The errors of `out`; [`EncodeError::Length`] for more bytes than were announced.
     pub fn write<E>(
         &mut self,
         mut bytes: &[u8],
@@ -147,7 +147,7 @@ impl Encoder {
         while !bytes.is_empty() {
             let filled = self.kept.len().saturating_sub(self.start);
             let room = LARGEST_BLOCK.saturating_sub(filled);
-            // The last block is known only when nothing comes after it.
+            // A full block is written only when more bytes come, because the last block must be marked.
             if room == 0 {
                 self.flush(false, out).map_err(Failure::Callback)?;
                 continue;
@@ -163,10 +163,10 @@ impl Encoder {
         Ok(())
     }
 
-    /// Hands the end of the frame to `out`.
+    /// Passes the last block and the checksum to `out`.
     ///
     /// # Errors
-    /// Whatever `out` fails with; [`EncodeError::Length`] for fewer bytes than were announced.
+    /// The errors of `out`; [`EncodeError::Length`] for fewer bytes than were announced.
     pub fn finish<E>(
         mut self,
         out: &mut impl FnMut(&[u8]) -> Result<(), E>,
@@ -174,7 +174,7 @@ impl Encoder {
         self.end(out).map(drop)
     }
 
-    /// Ends the frame as [`finish`](Self::finish) does. Returns the checksum, or zeros if there is none.
+    /// Ends the frame as [`finish`](Self::finish) does, but keeps the encoder. Returns the checksum, or zeros without one.
     fn end<E>(
         &mut self,
         out: &mut impl FnMut(&[u8]) -> Result<(), E>,
@@ -210,7 +210,7 @@ impl Encoder {
     }
 }
 
-/// Writes the frame header: §3.1.1.1. It gives the content size, and says whether a checksum follows.
+/// Writes the frame header: §3.1.1.1. It has the content size, and says whether a checksum follows the content.
 fn begin<E>(
     decoded: u64,
     checksum: bool,
@@ -222,7 +222,7 @@ fn begin<E>(
         0x1_0100..0x1_0000_0000 => (2, decoded, 4),
         _ => (3, decoded, 8),
     };
-    // In a single segment, the content is the window.
+    // The header of a frame with a single segment has no window: the window is the content.
     let single = decoded <= u64_from_usize(WINDOW);
     let window = (WINDOW_LOG.wrapping_sub(10)) << 3;
     let bytes = MAGIC.to_le_bytes().into_iter();
@@ -238,7 +238,7 @@ fn begin<E>(
     out(header.get(..length).debug_expect())
 }
 
-/// Encodes all of `content` as one frame.
+/// Encodes `content` as one frame.
 ///
 /// # Errors
 /// [`EncodeError::Memory`].

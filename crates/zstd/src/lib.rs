@@ -1,6 +1,7 @@
 #![doc = include_str!("../README.md")]
 #![no_std]
-// Beyond the lints of the workspace: what could panic is not in a library that reads untrusted bytes.
+// These lints come in addition to those of the workspace: a library that reads untrusted bytes must not contain code that
+// can panic.
 #![deny(
     clippy::arithmetic_side_effects,
     clippy::as_conversions,
@@ -26,7 +27,7 @@ mod num;
 #[cfg(any(feature = "decode", feature = "encode"))]
 mod xxh64;
 
-/// The reason why a call that calls back ended early.
+/// The reason why a function that calls a callback of the caller ended early.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Failure<C, E> {
     /// The callback failed.

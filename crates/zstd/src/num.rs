@@ -1,38 +1,38 @@
-//! Conversions between integers that lose nothing, and values that earlier checks have shown to be there.
+//! Conversions between integers that lose nothing, and access to values that earlier checks have shown to exist.
 
 const _: () = assert!(usize::BITS >= 32 && usize::BITS <= 64, "a 32- or 64-bit target is needed");
 
-/// A `usize` as `u64`.
+/// Returns `n` as `u64`, which has room for every `usize`.
 #[inline(always)]
 #[expect(clippy::as_conversions, reason = "usize has at most 64 bits, asserted above")]
 pub(crate) const fn u64_from_usize(n: usize) -> u64 {
     n as u64
 }
 
-/// A `u32` as `usize`.
+/// Returns `n` as `usize`, which has at least 32 bits on all targets of this crate.
 #[inline(always)]
 #[expect(clippy::as_conversions, reason = "usize has at least 32 bits, asserted above")]
 pub(crate) const fn usize_from_u32(n: u32) -> usize {
     n as usize
 }
 
-/// A length that is known to be below 4 GiB, such as one within a manifest or a block.
+/// Returns `n` as `u32`. `n` is known to be below 4 GiB, such as a length within a block.
 ///
-/// A longer one loses its high bits: no code relies on that.
+/// For a larger `n` the high bits are lost. No code relies on that.
 #[inline(always)]
 #[expect(clippy::as_conversions, clippy::cast_possible_truncation, reason = "it says so")]
 pub(crate) fn len_u32(n: usize) -> u32 {
     n as u32
 }
 
-/// The low 32 bits of a number.
+/// Returns the low 32 bits of `n`.
 #[inline(always)]
 #[expect(clippy::as_conversions, clippy::cast_possible_truncation, reason = "it says so")]
 pub(crate) fn low_u32(n: u64) -> u32 {
     n as u32
 }
 
-/// The low 8 bits of a number.
+/// Returns the low 8 bits of `n`.
 #[cfg(feature = "decode")]
 #[inline(always)]
 #[expect(clippy::as_conversions, clippy::cast_possible_truncation, reason = "it says so")]
@@ -40,15 +40,15 @@ pub(crate) fn low_u8(n: u32) -> u8 {
     n as u8
 }
 
-/// A value that earlier checks have shown to be there, in the loops that decode and in the encoder.
+/// Access to a value that earlier checks have shown to exist, in the loops of the decoder and in the encoder.
 ///
-/// Builds with debug assertions, those of tests and fuzz targets among them, panic if it is missing after all; other
-/// builds continue with a default and contain no code to panic.
+/// Builds with debug assertions, such as those of tests and fuzz targets, panic if the value is missing after all. Other
+/// builds continue with a default value, and contain no code that panics.
 pub(crate) trait DebugExpect<T>: Sized {
-    /// The value, or `other`.
+    /// Returns the value, or `other` if it is missing.
     fn debug_expect_or(self, other: T) -> T;
 
-    /// The value, or the default of its type.
+    /// Returns the value, or the default of its type if it is missing.
     #[inline(always)]
     #[track_caller]
     fn debug_expect(self) -> T

@@ -8,13 +8,13 @@ const P3: u64 = 0x1656_67b1_9e37_79f9;
 const P4: u64 = 0x85eb_ca77_c2b2_ae63;
 const P5: u64 = 0x27d4_eb2f_1656_67c5;
 
-/// Bytes that are taken in one go.
+/// The number of bytes that are added at once.
 const STRIPE: usize = 32;
 
-/// A sum that is being computed.
+/// A checksum that is being computed.
 pub(crate) struct Xxh64 {
     lanes: [u64; 4],
-    /// The first of a stripe's bytes, whose others are still to come.
+    /// The first bytes of a stripe whose other bytes have not come yet.
     held: [u8; STRIPE],
     count: usize,
     total: u64,
@@ -57,7 +57,7 @@ impl Xxh64 {
         }
     }
 
-    /// The low half of the sum, which is what a frame gives.
+    /// Returns the low half of the checksum, which a frame stores.
     pub(crate) fn low(&self) -> u32 {
         let [a, b, c, d, ..] = self.finish().to_le_bytes();
         u32::from_le_bytes([a, b, c, d])

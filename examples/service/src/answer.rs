@@ -1,5 +1,5 @@
-//! The answer of a worker about its file: JSON of fixed fields. The file may have taken the worker over, so rules, formats and
-//! advice are names that this process looks up, and verdicts follow from the rules.
+//! Checks the answer of a worker about its file, which is JSON with fixed fields. The file may have taken over the worker,
+//! so this process looks up the names of rules, formats and advice, and derives verdicts from the rules.
 
 use serde::{Deserialize, Serialize};
 use zten::Generation;

@@ -33,14 +33,14 @@ fn run(work: Work) -> Result<Vec<u8>, String> {
     serde_json::to_vec(&answer).map_err(|error| error.to_string())
 }
 
-/// A valid file.
+/// The answer about a valid file.
 struct Valid {
     format: &'static str,
     summary: String,
     notes: Vec<Finding>,
 }
 
-/// A file that is not valid.
+/// The answer about a file that is not valid.
 struct Rejected {
     found: Finding,
     /// The number of other objects with an error, or `None` if they were not checked.

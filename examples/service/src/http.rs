@@ -49,7 +49,7 @@ const PAUSE: Duration = Duration::from_millis(50);
 pub struct Quota {
     /// The largest size of a file in bytes.
     pub size: u64,
-    /// The number of files that are received or checked at the same time. Each takes its size of the disk.
+    /// The number of files that are received or checked at the same time. Each occupies its size on the disk.
     pub files: usize,
     /// The number of requests that wait while `files` files are received or checked. Their bodies are not read meanwhile.
     pub queue: usize,
@@ -63,7 +63,7 @@ pub struct Quota {
     pub rate: u64,
     /// The time limit for waiting until a file may be received.
     pub wait: Duration,
-    /// The folder of the files that are received. They have no name in it.
+    /// The folder for files that are being received. The files have no names there.
     pub spool: PathBuf,
 }
 
@@ -165,7 +165,7 @@ impl HttpFront {
             .max_buf_size(head::MOST)
             .keep_alive(false)
             .serve_connection(TokioIo::new(stream), service);
-        // A client that does not read its answer is not waited for.
+        // The service does not wait for a client that does not read its answer.
         let farewell = async {
             is_answered.notified().await;
             sleep(FAREWELL).await;

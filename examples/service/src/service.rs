@@ -13,7 +13,7 @@ use zten_worker::{Budget, Confinement, Job, JobError, Load, Pool, StartError, Ti
 use crate::CHECK;
 use crate::answer::Answer;
 
-/// Bytes of a file for which a worker has a second of time more.
+/// The number of bytes of a file for which a worker gets one more second.
 const PER_SECOND: u64 = 16 << 20;
 
 /// The limits of workers, and the policy for files.
@@ -116,7 +116,7 @@ impl Service {
     pub fn parse(&self, answer: &[u8]) -> Result<Checked, JobError> {
         let answer = serde_json::from_slice(answer);
         let answer = answer.map_err(|error| JobError::Answer(error.to_string()))?;
-        // A policy changes the verdict of one finding only: notes that it denies are findings.
+        // A policy changes only the verdict of single findings: a note that it denies becomes a finding.
         let notes = |notes: Vec<crate::answer::Found>| {
             notes.into_iter().map(|note| note.into_finding(None)).collect()
         };

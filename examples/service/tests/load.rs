@@ -1,7 +1,8 @@
-//! Thousands of files, valid and hostile, several at a time: no wrong verdict, and no leak.
+//! Tests that the service checks thousands of valid and hostile files at the same time without a wrong verdict and without
+//! a leak.
 //!
-//! The corpus once, or as many files as `ZTEN_SERVICE_FILES` says.
-// Elsewhere no worker can be confined, and none reads anything.
+//! Each file of the corpus is checked once. The variable `ZTEN_SERVICE_FILES` sets another number of files.
+// Other systems cannot confine workers, so workers there do not read files.
 #![cfg(all(
     target_os = "linux",
     any(target_arch = "x86_64", target_arch = "aarch64", target_arch = "riscv64")
@@ -26,11 +27,11 @@ use samples::{Known, Sample, mixed, samples};
 use zten_service::{Checked, Service, Settings};
 use zten_worker::{Budget, JobError};
 
-/// The effect of a file on its worker.
+/// What the worker of a file does.
 enum Behavior {
     /// The worker checks the file, with this result.
     Honest(Known),
-    /// The worker is lost.
+    /// The worker gives an invalid answer or none.
     Lie,
 }
 
@@ -39,7 +40,7 @@ struct Task {
     behavior: Behavior,
 }
 
-/// Files of the corpus, and among them some that take over their worker.
+/// Returns files of the corpus, some of which take over their worker.
 fn tasks(folder: &std::path::Path) -> Vec<Task> {
     let honest =
         samples().map(|Sample { path, known }| Task { path, behavior: Behavior::Honest(known) });
@@ -55,11 +56,11 @@ fn tasks(folder: &std::path::Path) -> Vec<Task> {
     tasks
 }
 
-/// Checks the verdict of the service against what is known.
+/// Checks that the verdict of the service is the expected one.
 fn validate(honest: &Service, lying: &Service, task: &Task) -> Result<(), String> {
     let file = File::open(&task.path).map_err(|error| error.to_string())?;
     let service = if matches!(task.behavior, Behavior::Lie) { lying } else { honest };
-    // The suffix tells the format of a file whose first bytes are wrong, as it does for the command.
+    // The suffix determines the format of a file with a wrong magic, as in the command.
     let name = task.path.to_str().unwrap();
     match (&task.behavior, service.check(name, file)) {
         (Behavior::Honest(Known::Valid), Ok(Checked::Valid { .. })) => Ok(()),
@@ -80,18 +81,18 @@ fn descriptors() -> usize {
     fs::read_dir("/proc/self/fd").unwrap().count()
 }
 
-/// Processes that this one has started and that are still there, dead or alive.
+/// Returns the number of child processes of this process, including ended ones that were not waited for.
 fn children() -> usize {
     let own = std::process::id().to_string();
     let stats = fs::read_dir("/proc")
         .unwrap()
         .filter_map(|entry| fs::read_to_string(entry.ok()?.path().join("stat")).ok());
-    // Its name, which may be anything in brackets; its state; its parent.
+    // The fields are the name, which may contain any bytes, in brackets, then the state and the parent.
     let parent = |stat: &String| stat.rsplit(')').next()?.split(' ').nth(2).map(str::to_owned);
     stats.filter(|stat| parent(stat) == Some(own.clone())).count()
 }
 
-/// KiB of memory in use.
+/// Returns the memory in use, in KiB.
 fn resident() -> u64 {
     let status = fs::read_to_string("/proc/self/status").unwrap();
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap();
@@ -105,7 +106,7 @@ fn thousands_of_files() {
     let wanted = std::env::var("ZTEN_SERVICE_FILES").ok();
     let wanted = wanted.map_or(tasks.len(), |number| number.parse().unwrap());
     let threads = available_parallelism().map_or(2, usize::from);
-    // What is valid must not be lost on a machine that has much else to do.
+    // The limits are generous, so that a busy machine does not fail checks of valid files.
     let started = |program: &str, time| {
         let default = Settings::default();
         let budget = Budget { deadline: time, processor_time: time, ..default.budget };
@@ -143,7 +144,7 @@ fn thousands_of_files() {
         (valid.into_inner(), lost.into_inner())
     };
 
-    // The first files bring the allocator to its size.
+    // The first files bring the memory of the allocator to its steady size.
     run(tasks.len().min(500));
     let (open, memory, start) = (descriptors(), resident(), Instant::now());
     let (valid, lost) = run(wanted);
@@ -156,7 +157,7 @@ fn thousands_of_files() {
     );
     assert!(valid > 0 && lost > 0);
     drop((honest, lying));
-    // The sockets of the workers are closed, too.
+    // The sockets of the workers are closed as well.
     assert!(descriptors() < open, "descriptors");
     assert_eq!(children(), 0, "processes");
     assert!(grown < 8 << 10, "{grown} KiB");

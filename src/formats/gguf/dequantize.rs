@@ -19,7 +19,7 @@ pub(super) use scaled::{Q1_0, Q2_0, Q4_0, Q4_1, Q5_0, Q5_1, Q8_0, Tq1_0, Tq2_0};
 pub(crate) trait Record<const N: usize>:
     FromBytes + Immutable + KnownLayout + Unaligned
 {
-    /// Computes the elements.
+    /// Computes the elements of the block into `out`.
     fn dequantize(&self, out: &mut [f32; N]);
 }
 
@@ -70,7 +70,7 @@ fn unpack<const W: usize, const N: usize, const M: usize>(packed: &[u8; N]) -> [
     out
 }
 
-/// Puts high bits above the `bits` low ones of each number.
+/// Joins each number of `low`, which has `bits` bits, with its high bits.
 fn join<const N: usize>(mut low: [u8; N], high: &[u8; N], bits: u32) -> [u8; N] {
     for (low, high) in low.iter_mut().zip(high) {
         *low |= high.wrapping_shl(bits);
@@ -78,7 +78,7 @@ fn join<const N: usize>(mut low: [u8; N], high: &[u8; N], bits: u32) -> [u8; N] 
     low
 }
 
-/// Computes elements of numbers, of which each `N / S` have one scale.
+/// Computes each element as `value(scale, number)`. Each of `scales` belongs to `N / S` successive numbers.
 fn scale<T: Copy + Into<f32>, D: Copy, const N: usize, const S: usize>(
     out: &mut [f32; N],
     numbers: &[T; N],
@@ -86,7 +86,7 @@ fn scale<T: Copy + Into<f32>, D: Copy, const N: usize, const S: usize>(
     value: impl Fn(D, f32) -> f32,
 ) {
     const { assert!(N / S * S == N, "each group has a scale") };
-    // A loop that does both is not vectorized, and takes more than twice as long: `benches/dequantize.rs`.
+    // One loop for both steps is not vectorized, and takes more than twice as long: `benches/dequantize.rs`.
     for (out, number) in out.iter_mut().zip(numbers) {
         *out = (*number).into();
     }

@@ -1,7 +1,7 @@
-//! Editing: a header with other metadata and names, for data that stays as it is.
+//! Editing a header: other metadata and names, for tensor data that stays as it is.
 //!
-//! What is not changed is copied byte by byte, so every value keeps its type and every tensor its description. A value that is
-//! changed keeps its type, too, because loaders look for the type as well as for the key.
+//! What is not changed is copied byte by byte, so every value keeps its type and every tensor its description. A changed
+//! value also keeps its type, because loaders look for a key and a type.
 
 use alloc::format;
 use alloc::string::{String, ToString as _};
@@ -22,15 +22,16 @@ use super::header::{ALIGNMENT, ALIGNMENT_KEY, Header, info, read_alignment, read
 use super::input::{Input, Stop};
 use super::{File, MAGIC, value};
 
-/// The beginning of the keys that say how the files of a model in several files belong together.
+/// The prefix of the keys that describe how the files of a split model belong together.
 const SPLIT: &str = "split.";
 /// The largest alignment of a file whose new header is padded. The padding is kept in memory, and can be as long as the alignment.
 const MOST_ALIGNMENT: u64 = 64 << 20;
 
-/// The changes of a header.
+/// The changes to make in a header.
 #[derive(Clone, Copy)]
 pub struct HeaderEdit<'e> {
-    /// All attributes of the new file. Those whose values are the old ones are copied as they are.
+    /// All attributes that the new file shall have. Attributes that are equal to those of the old file are copied byte by
+    /// byte.
     pub attributes: &'e Attributes<'e>,
     /// Returns the new name of a tensor, or `None` if it keeps its name.
     pub new_name: &'e dyn Fn(&str) -> Option<&'e str>,
@@ -173,8 +174,8 @@ fn rewrite(
         }
     }
     let data = input.at().checked_next_multiple_of(alignment).unwrap_or(u64::MAX);
-    // The header is padded only if the old file reaches the offset `data`. A file without data may end before this offset, and such a
-    // file can claim an alignment of 2 GiB: padding its new header would take as much memory.
+    // The header is padded only if the old file reaches the offset `data`. A file without data may end before that offset,
+    // and may claim an alignment of 2 GiB: padding its new header would take as much memory.
     if data <= input.file_length() {
         if alignment > MOST_ALIGNMENT {
             let sentence = format_args!(
@@ -205,7 +206,7 @@ fn types(mut input: Input<'_>) -> Result<(u32, Option<u32>), Stop> {
     Ok((kind, element))
 }
 
-/// The attributes of the new file that have not been written, sorted by key.
+/// The attributes of the new file that have not been written yet, sorted by key.
 struct Entries<'e> {
     sorted: Vec<(&'e str, usize, Option<Item<'e>>)>,
 }
@@ -221,7 +222,7 @@ impl<'e> Entries<'e> {
         Ok(Self { sorted })
     }
 
-    /// Takes the value of `key`.
+    /// Removes the value of `key`, and returns it.
     fn take(&mut self, key: &str) -> Option<Item<'e>> {
         let found = self.sorted.binary_search_by_key(&key, |(own, ..)| own).ok()?;
         self.sorted.get_mut(found)?.2.take()
@@ -388,7 +389,7 @@ fn quotes(kind: u32) -> &'static str {
     if kind == value::STRING { ": put the value between quotes" } else { "" }
 }
 
-/// Returns the integer `value`.
+/// Returns `value` as an integer if it is one, and `None` otherwise.
 fn integer(value: &Value<'_>) -> Option<i128> {
     match value {
         Value::Uint(number) => Some((*number).into()),
@@ -397,7 +398,7 @@ fn integer(value: &Value<'_>) -> Option<i128> {
     }
 }
 
-/// Returns the number `value`, rounded to the nearest double.
+/// Returns `value` as the nearest double if it is a number, and `None` otherwise.
 #[expect(clippy::cast_precision_loss, clippy::as_conversions, reason = "rounded to the nearest")]
 fn number(value: &Value<'_>) -> Option<f64> {
     match value {
@@ -474,7 +475,7 @@ fn name(kind: u32) -> &'static str {
     }
 }
 
-/// Returns `value` for a message.
+/// Returns `value` as messages show it.
 fn shown(value: &Value<'_>) -> String {
     match value {
         Value::Text(text) => match text.as_str() {

@@ -32,8 +32,8 @@ const NAME: usize = 255;
 const GGML_RANK: usize = 4;
 /// The largest length of a name in bytes that the specification names. The default build of ggml refuses longer names.
 const GGML_NAME: usize = 64;
-/// The largest number of bytes of CBOR for a tensor in addition to its name and shape: the head of the name, and the layout and
-/// attributes of its blocks.
+/// The largest number of CBOR bytes that a tensor takes in addition to its name and shape: the head of the name, and the
+/// layout and attributes of blocks.
 const BLOCKS: usize = 82;
 
 /// A valid header, except that the extents of tensor data have not been checked.
@@ -46,7 +46,7 @@ pub(super) struct Header<'h> {
     pub(super) alignment: u64,
     /// The byte order of the header, and of the elements.
     pub(super) byte_order: ByteOrder,
-    /// The offset in the file at which the header ends.
+    /// The offset in the file of the first byte after the header.
     pub(super) end: u64,
     /// The offset in the file at which the data begins.
     pub(super) data: u64,
@@ -233,7 +233,7 @@ fn metadata(input: &mut Input<'_>, keys: u64, limits: &Limits) -> Result<Metadat
         }
     }
     let cbor = map.finish(|key| {
-        // A variable: Rust 1.89 drops a temporary in `format_args!` before the next statement.
+        // A named variable: Rust 1.89 drops a temporary in `format_args!` before the next statement.
         let key = Short(key);
         let sentence = format_args!("duplicate metadata key {key}");
         FormatError::violation_at(Rule::GgufDuplicateKey, sentence, start)

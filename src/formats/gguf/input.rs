@@ -96,7 +96,7 @@ impl<'h> Input<'h> {
         self.byte_order
     }
 
-    /// The offset of the next byte in the file.
+    /// Returns the offset of the next byte in the file.
     pub(super) fn at(&self) -> u64 {
         u64_from_usize(self.at)
     }
@@ -112,7 +112,7 @@ impl<'h> Input<'h> {
         self.length
     }
 
-    /// The largest offset in the file at which the header may end.
+    /// Returns the largest offset in the file at which the header may end.
     pub(super) fn end(&self) -> u64 {
         self.most.min(self.length)
     }

@@ -27,7 +27,7 @@ const EXPERTS: &str = ".expert_count";
 /// The suffix of the key of the number of experts that are used for each token, after the architecture.
 const EXPERTS_USED: &str = ".expert_used_count";
 
-/// The architectures whose counts are checked: language models that consist of blocks.
+/// The architectures whose counts are checked: language models that consist of blocks. Words separated by spaces.
 const ARCHITECTURES: &str = "afmoe apertus arcee arctic baichuan bailingmoe bailingmoe2 bert bitnet bloom chameleon \
     chatglm codeshell cogvlm cohere2 cohere2moe command-r dbrx deci deepseek deepseek2 deepseek2-ocr deepseek32 dots1 \
     dream ernie4_5 ernie4_5-moe eurobert exaone exaone-moe exaone4 falcon falcon-h1 gemma gemma-embedding gemma2 gemma3 \
@@ -38,7 +38,7 @@ const ARCHITECTURES: &str = "afmoe apertus arcee arctic baichuan bailingmoe bail
     orion paddleocr pangu-embedded phi2 phi3 phimoe plamo plamo2 plamo3 plm qwen qwen2 qwen2moe qwen2vl qwen3 qwen35 \
     qwen35moe qwen3moe qwen3next qwen3vl qwen3vlmoe refact rnd1 seed_oss smallthinker smollm3 stablelm starcoder \
     starcoder2 step35 t5 t5encoder xverse";
-/// The architectures without attention, whose writers set the number of heads to 0.
+/// The architectures without attention, whose writers set the number of heads to 0. Words separated by spaces.
 const RECURRENT: &str = "arwkv7 mamba mamba2 rwkv6 rwkv6qwen2 rwkv7";
 
 /// The arrays of the tokenizer: the suffix of the key, the allowed types of elements, and their names.
@@ -57,9 +57,9 @@ const SPECIAL: &str = "bos eos eot eom unknown seperator separator padding cls m
     fim_suf fim_mid fim_pad fim_rep fim_sep";
 const TOKEN_ID: &str = "_token_id";
 
-/// The counts: the suffix of the key, the smallest and largest value, and whether there may be an array with a value for each
-/// block. Only the largest value of an array must reach the smallest allowed value, since hybrid models have blocks without
-/// attention.
+/// The checked counts: the suffix of the key, the smallest and largest value, and whether the value may be an array with a
+/// number for each block. For an array, only the largest number must reach the smallest allowed value, since hybrid models
+/// have blocks without attention.
 const COUNTS: [(&str, u64, u64, bool); 8] = [
     (".block_count", 1, 1 << 10, false),
     (".context_length", 0, UNSIGNED, false),
@@ -249,9 +249,9 @@ impl<'h> Entry<'h> {
 /// An integer of any type.
 #[derive(Clone, Copy)]
 struct Integer {
-    /// A minus sign, or nothing.
+    /// The sign for messages: a minus sign, or nothing.
     sign: &'static str,
-    /// The magnitude.
+    /// The absolute value.
     size: u64,
     /// The offset of the integer in the file.
     at: u64,
@@ -264,7 +264,8 @@ impl Integer {
         Stop::of_key(rule, format_args!("is {sign}{size}, expected {expected}"), at)
     }
 
-    /// Returns whether the integer is −1 or its unsigned equivalent, by which writers say that there is no such token.
+    /// Returns whether the integer is −1, or −1 as an unsigned number. Writers store it to say that a special token does
+    /// not exist.
     fn is_none(self) -> bool {
         match self.sign {
             "" => [UNSIGNED, u64::MAX].contains(&self.size),
@@ -291,7 +292,7 @@ fn integer(input: &mut Input<'_>, kind: u32) -> Result<Option<Integer>, Stop> {
     Ok(Some(Integer { sign, size: number.unsigned_abs(), at }))
 }
 
-/// The values of the metadata with which other values are compared.
+/// The values of the metadata on which the checks of other values depend.
 struct Facts<'h> {
     /// The architecture, if it is one whose counts are checked.
     architecture: Option<&'h str>,
@@ -304,7 +305,7 @@ struct Facts<'h> {
 }
 
 impl Facts<'_> {
-    /// Checks the value of `entry`.
+    /// Checks the value of `entry`, whose key has passed [`is_known`].
     fn check(&self, entry: &Entry<'_>) -> Result<(), Stop> {
         match (entry.key.strip_prefix(TOKENIZER), self.architecture) {
             (Some(name), _) => self.check_tokenizer(entry, name),

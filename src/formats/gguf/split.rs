@@ -21,7 +21,7 @@ use crate::rules::Limit;
 
 use super::GGUF;
 
-// Keys of the metadata that each file of a split model has.
+// The keys that the metadata of each file of a split model has.
 
 /// The key of the number of this file, from 0.
 const NUMBER: &str = "split.no";
@@ -119,7 +119,7 @@ impl Split {
         Ok(Some(Self { numbers, names }))
     }
 
-    /// The names of the other files.
+    /// Returns the names of the other files, in the order of their numbers.
     pub(crate) fn files(&self) -> impl Iterator<Item = &str> {
         self.names.iter().map(String::as_str)
     }
@@ -212,7 +212,8 @@ impl Numbers {
         self.number == 0 && self.count > 1
     }
 
-    /// Checks the numbers `found` in the metadata of another file. `number` is the number in the name of this file, from 0.
+    /// Checks `found`, the numbers in the metadata of another file, against those of the first file. `number` is the number
+    /// in the other file's name, counted from 0.
     fn check(self, found: Option<Self>, number: u64) -> Result<(), FormatError> {
         let pairs = [
             (NUMBER, found.map(|found| found.number), Some(number)),

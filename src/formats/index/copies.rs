@@ -181,7 +181,7 @@ impl Unselected {
     }
 }
 
-/// Returns the file and the offset of the bytes of `tensor`, which is in one of `files`.
+/// Returns the place of the bytes of `tensor`: the file among `files` that holds them, and their offset.
 fn place_of(tensor: &Tensor<'_>, files: &[Part<'_>]) -> Result<CopyPlace, FormatError> {
     let component = first_component(tensor)?;
     let place = component.shard().and_then(|name| {

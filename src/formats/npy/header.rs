@@ -81,7 +81,7 @@ fn scalar(rest: &str) -> Option<FormatError> {
     Some(header_error(sentence).advising(NUMPY_SCALAR))
 }
 
-/// Returns an error of the rule `npy-header`.
+/// Creates an error of the rule `npy-header`.
 fn header_error(sentence: impl fmt::Display) -> FormatError {
     FormatError::violation(Rule::NpyHeader, sentence)
 }

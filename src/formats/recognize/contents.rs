@@ -121,8 +121,8 @@ fn is_program(start: &[u8]) -> bool {
     header.is_some_and(|header| header.starts_with(b"PE\0\0"))
 }
 
-/// Returns whether a file begins as compiled Python (2.3 to 3.x): with a version number, CR LF and, since Python 3.7, flags in
-/// which only the two lowest bits are used.
+/// Returns whether a file begins as compiled Python (2.3 to 3.x) does: with a version number, CR LF and, since Python 3.7,
+/// flags of which only the two lowest bits are used.
 fn is_bytecode(start: &[u8]) -> bool {
     let [low, high, b'\r', b'\n', rest @ ..] = start else { return false };
     let version = u16::from_le_bytes([*low, *high]);

@@ -63,7 +63,7 @@ pub(crate) struct Stored<'s> {
     used: usize,
     /// The length of the next read in bytes.
     wanted: usize,
-    /// The number of bytes that may still be read.
+    /// The number of bytes that may still be read from the source.
     left: u64,
     /// The number of bytes that have been read.
     taken: u64,
@@ -81,7 +81,7 @@ impl<'s> Stored<'s> {
         self.left = most;
     }
 
-    /// The number of bytes that have been read.
+    /// Returns the number of bytes that have been read.
     pub(crate) fn taken(&self) -> u64 {
         self.taken
     }
@@ -149,12 +149,12 @@ impl<'s> Deflated<'s> {
         Ok(Self { packed, state, window, used: 0, filled: 0, left: most, is_done: false })
     }
 
-    /// The number of bytes that may still be decompressed.
+    /// Returns the number of bytes that may still be decompressed.
     pub(crate) fn left(&self) -> u64 {
         self.left
     }
 
-    /// The number of compressed bytes that have been read.
+    /// Returns the number of compressed bytes that have been read.
     pub(crate) fn taken(&self) -> u64 {
         self.packed.taken()
     }

@@ -53,7 +53,7 @@ impl Claim {
         entry.map(|(_, claim)| *claim).or(is_weights.then_some(Self::Checkpoint))
     }
 
-    /// A description of a file of the claimed format, for messages.
+    /// Returns a description of a file of the claimed format, for messages.
     fn description(self) -> &'static str {
         match self {
             Self::ZTensor => "a zTensor file",

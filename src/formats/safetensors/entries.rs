@@ -309,7 +309,7 @@ impl<'h> Entries<'h> {
         }
     }
 
-    /// Converts a fault of the parser to the error for the file.
+    /// Converts `error`, an error of the parser, to the error for the file.
     #[cold]
     #[inline(never)]
     fn format_error(&self, error: &nom::Err<Fault>) -> FormatError {

@@ -19,23 +19,23 @@ pub(super) struct Fault {
 /// The reason of a fault.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Why {
-    /// The header ends where more is expected.
+    /// The header ends, but more is expected.
     End,
-    /// Another token than the expected one.
+    /// The header has another token than the expected one.
     Expected(Expected),
     /// A string contains a control character.
     Control,
-    /// A backslash that begins no valid escape.
+    /// A backslash does not begin a valid escape.
     Escape,
-    /// A surrogate without its other half.
+    /// An escaped surrogate lacks its other half.
     Surrogate,
     /// A string is not UTF-8.
     Utf8,
-    /// An entry with an unknown field.
+    /// An entry has an unknown field.
     UnknownField,
-    /// An entry with a duplicate field.
+    /// An entry has a field twice.
     DuplicateField,
-    /// An entry without this field.
+    /// An entry lacks this field.
     MissingField(Field),
     /// The dtype of an entry is not supported.
     Dtype,
@@ -43,9 +43,9 @@ pub(super) enum Why {
     Rank,
     /// The metadata have more keys than the limits allow.
     Keys,
-    /// A second entry for the metadata.
+    /// The header has two entries for the metadata.
     DuplicateMetadata,
-    /// Not enough memory to decode a string or store a dimension.
+    /// There is not enough memory to decode a string or store a dimension.
     Memory,
 }
 
@@ -81,7 +81,7 @@ impl Fault {
     #[inline(never)]
     pub(super) fn new(why: Why, left: usize) -> Self {
         let why = if left == 0 { Why::End } else { why };
-        // A header has at most 100,000,000 bytes.
+        // A header has at most 100,000,000 bytes, so the position fits in 32 bits.
         Self { why, left: u32::try_from(left).unwrap_or(u32::MAX) }
     }
 }

@@ -29,7 +29,8 @@ pub(super) fn byte(at: Input<'_>, wanted: u8, expected: Expected) -> Parsed<'_, 
     }
 }
 
-/// Reads the next item of a map or array, or its end.
+/// Reads the next item of a map or array with `item`, after the comma unless `is_first`. Returns `None` at the byte `end`,
+/// which ends the map or array.
 pub(super) fn next<'h, O>(
     at: Input<'h>,
     is_first: bool,
@@ -121,7 +122,8 @@ fn plain(text: Input<'_>) -> usize {
     before.saturating_add(tail.iter().position(stops).unwrap_or(tail.len()))
 }
 
-/// Counts the zero bytes at the beginning of a little-endian word.
+/// Returns the number of zero bytes at the start of a little-endian word in which only the highest bit of a byte may be
+/// set.
 #[inline]
 fn bytes_below(bits: u64) -> usize {
     usize::try_from(bits.trailing_zeros() / 8).unwrap_or(8)

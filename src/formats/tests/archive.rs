@@ -1,4 +1,4 @@
-//! Files that are opened as archives.
+//! Opening files as archives, as the tests of all formats do.
 
 use alloc::borrow::ToOwned as _;
 use alloc::format;
@@ -27,7 +27,7 @@ use crate::read_at::ReadAt;
 use super::batter::Content;
 use super::{Kind, Read};
 
-/// Bytes that note which ranges are read.
+/// A source of bytes that records which ranges are read.
 #[derive(Debug)]
 pub(super) struct Noted<'b> {
     bytes: &'b [u8],
@@ -51,14 +51,15 @@ impl ReadAt for Noted<'_> {
     }
 }
 
-/// Opens a file in both ways, which agree, and reads all of it: its metadata, as CBOR, and its tensors.
+/// Opens a file from memory and from a source, checks that both give the same archive, and reads all of it: the metadata as
+/// CBOR, and the tensors.
 pub(super) fn read(name: &str, bytes: &[u8]) -> Result<Content, Error> {
     let options = OpenOptions::default();
     let length = u64::try_from(bytes.len()).unwrap();
     let source = options.open_named(Noted::new(bytes), length, Path::new(name));
     let (source, archive) = match (source, options.from_bytes(bytes)) {
         (Ok(source), Ok(archive)) => {
-            // The file has the name of its array.
+            // The tensor of a `.npy` file has the name of the file, which bytes in memory lack.
             let is_named = archive.format() != ".npy";
             let listed = |tensors: Tensors<'_>| {
                 let facts = |tensor| {
@@ -70,7 +71,7 @@ pub(super) fn read(name: &str, bytes: &[u8]) -> Result<Content, Error> {
             assert_eq!(listed(archive.tensors()), listed(source.tensors()));
             (source, archive)
         }
-        // Bytes have no name that could tell the format.
+        // Bytes in memory have no name from which the format could be detected, so the errors may differ.
         (Err(one), Err(other)) => {
             let id = |error: &Error| error.rule();
             let is_unknown = id(&other).is_some_and(|id| id.starts_with("format-"));
@@ -92,7 +93,7 @@ pub(super) fn read(name: &str, bytes: &[u8]) -> Result<Content, Error> {
     Ok((metadata(archive.attributes())?, tensors))
 }
 
-/// Metadata in deterministic order.
+/// Returns the metadata as deterministic CBOR.
 pub(super) fn metadata(attributes: Attributes<'_>) -> Result<Vec<u8>, Error> {
     let mut map = Map::default();
     for (key, value) in attributes {
@@ -104,26 +105,26 @@ pub(super) fn metadata(attributes: Attributes<'_>) -> Result<Vec<u8>, Error> {
     Ok(map.finish(FormatError::internal)?)
 }
 
-/// The facts of a tensor that come from the header: its name, and the others.
+/// Returns the facts about a tensor that the header gives: its name; and its shape, element type and range of bytes.
 pub(super) fn facts(tensor: &Tensor<'_>) -> (String, (Vec<u64>, Kind, std::ops::Range<u64>)) {
     let data = tensor.component("data").unwrap();
     let kind = match data.element_type() {
         ElementType::Plain(storage) => Kind::Plain(storage),
         ElementType::Logical(logical) => Kind::Logical(logical),
-        // Elements that are not interpreted are bytes.
+        // Elements that zten does not interpret are read as bytes.
         ElementType::Opaque(..) | ElementType::Unknown(_) => Kind::Plain(StorageType::U8),
         other => panic!("{other:?}"),
     };
     (tensor.name().to_owned(), (tensor.shape().to_vec(), kind, data.extent().range()))
 }
 
-/// A tensor with its bytes, which both archives agree on.
+/// Reads a tensor from both archives, checks that the bytes are equal, and returns the tensor with its bytes.
 fn tensor(read: &Tensor<'_>, borrowed: &Tensor<'_>, file: &[u8]) -> Result<Read, Error> {
     let (name, (shape, kind, range)) = facts(read);
     let component = read.component("data").unwrap();
     let is_raw = component.encoding() == Encoding::Raw && !component.is_strided();
     let bytes = match component.read() {
-        // What is wrong with a bool shows only in what is verified.
+        // A wrong bool is found only by readers that verify content.
         Err(error) if is_raw && error.rule() == Some("tensor-bool-value") => {
             let place = |at| usize::try_from(at).unwrap();
             file[place(range.start)..place(range.end)].to_vec()

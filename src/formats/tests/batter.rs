@@ -1,5 +1,6 @@
-//! Every prefix of small files, every byte of them changed or left out, and one more at every
-//! place: an error or other data, in memory that follows the bytes.
+//! Damages small files in every small way: cuts them at each length, changes or removes each byte, and inserts a byte at
+//! each position. Reading the result must return an error or other data, in memory that depends on the number of bytes
+//! only.
 
 use alloc::string::ToString as _;
 use alloc::vec::Vec;
@@ -12,16 +13,17 @@ use crate::formats::error::FormatError;
 
 use super::{data, gguf, npy, npz, read, safetensors};
 
-/// Memory that reading a file of a few bytes may take: a chunk, a decompressor and its buffers.
+/// The memory in bytes that reading a file of a few bytes may take: a chunk, a decompressor and its buffers.
 const MEMORY: u64 = 3 << 20;
 
 /// The result of reading: attributes and tensors.
 pub(super) type Content = (Vec<u8>, Vec<super::Read>);
 
-/// A way to read them.
+/// A function that reads a whole file.
 type Reader<'r> = &'r dyn Fn(&[u8]) -> Result<Content, Error>;
 
-/// Reads bytes that may be damaged.
+/// Reads `bytes`, which may be damaged, with `reader`. Returns the content, or `None` if the file is rejected. Checks the
+/// memory that reading takes, and that the error is about the file.
 fn survive(bytes: &[u8], reader: Reader<'_>) -> Option<Content> {
     let mut result = Err(FormatError::violation(
         super::super::rules::Rule::NpyHeader,
@@ -40,12 +42,13 @@ fn survive(bytes: &[u8], reader: Reader<'_>) -> Option<Content> {
     }
 }
 
-/// Damages a file in every way, and hands whatever can still be read to `validate`.
+/// Reads every damaged form of the file `bytes`, and calls `validate` with the damaged bytes, what was read of them, and
+/// the content of the undamaged file.
 fn batter(bytes: &[u8], validate: impl Fn(&[u8], &Content, &Content)) {
     batter_for(bytes, &|bytes| read("name.npy", bytes), validate);
 }
 
-/// The same for those that are read in some way.
+/// Damages a file as [`batter`] does, and reads it with `reader`.
 pub(super) fn batter_for(
     bytes: &[u8],
     reader: Reader<'_>,
@@ -70,7 +73,7 @@ pub(super) fn batter_for(
         }
         damaged[at] = byte;
     }
-    // A byte more, and a byte less.
+    // A byte is inserted, and a byte is removed.
     for at in 0..=bytes.len() {
         let (before, behind) = bytes.split_at(at);
         let more = [0, b' ', 0xff].map(|byte| [before, &[byte], behind].concat());
@@ -83,15 +86,16 @@ pub(super) fn batter_for(
     }
 }
 
-/// Headers have no checksum: what they say may have become something else.
+/// Accepts any content, for formats whose headers have no checksum: damage may turn one valid header into another.
 fn anything(_: &[u8], _: &Content, _: &Content) {}
 
-/// Members have one, and what is said of them is said twice.
+/// Checks that damage that is not detected does not change the content, for archives of members, which have checksums and
+/// repeat their facts.
 fn the_same(_: &[u8], content: &Content, whole: &Content) {
     assert!(content == whole);
 }
 
-/// Checks that the crate reads what is read here, and to the same bytes.
+/// Checks that the crate `safetensors` also accepts the damaged file, and reads the same tensors from it.
 fn as_the_crate_does(bytes: &[u8], (_, tensors): &Content, _: &Content) {
     let other = SafeTensors::deserialize(bytes).expect("the crate rejects what is read here");
     assert_eq!(other.len(), tensors.len());

@@ -21,19 +21,20 @@ use super::{Kind, START, brief, read, rejection};
 use zten_corpus::other::gguf::big_endian;
 pub(super) use zten_corpus::other::gguf::{file, info, pair, text};
 
-/// The attributes of a file with one key, `k`: what follows that key.
+/// Returns the attributes of a file with the one key `k`, as CBOR without the head and the key. `kind` is the type of the
+/// value, and `value` its bytes.
 fn value(kind: u32, value: &[u8]) -> Vec<u8> {
     let (attributes, tensors) = read("x", &file(&[pair("k", kind, value)], &[], &[])).unwrap();
     assert!(tensors.is_empty());
     attributes.strip_prefix(b"\xa1\x61k").unwrap().to_vec()
 }
 
-/// An array of elements of a type.
+/// Returns the bytes of an array of `length` elements of the type `kind`.
 fn array(kind: u32, length: u64, elements: &[u8]) -> Vec<u8> {
     [&kind.to_le_bytes()[..], &length.to_le_bytes(), elements].concat()
 }
 
-/// Arrays within each other, the innermost empty.
+/// Returns the bytes of `depth` nested arrays, of which the innermost is empty.
 fn nest(depth: usize) -> Vec<u8> {
     let mut bytes = array(0, 0, &[]);
     for _ in 1..depth {
@@ -75,7 +76,7 @@ fn arrays_within_arrays() {
     assert_eq!(value(9, &bytes), [0x83, 0x82, 1, 2, 0x80, 0x81, 0xf5]);
     assert_eq!(value(9, &nest(16)).len(), 16);
     assert!(rejection("x", &file(&[pair("k", 9, &nest(17))], &[], &[])).contains("16 deep"));
-    // Depth is no matter of the stack.
+    // Nesting must not consume the call stack.
     let deep = file(&[pair("k", 9, &nest(100_000))], &[], &[]);
     assert!(rejection("x", &deep).contains("16 deep"));
 }
@@ -151,7 +152,7 @@ fn every_type_of_tensor() {
 #[test]
 fn tensors_of_unknown_types_are_unread() {
     for id in [4, 5, 9, 31, 43, 137, u32::MAX] {
-        // The tensors are described in another order than their data has.
+        // The tensors are described in another order than their data lies.
         let infos = [
             info("last", &[7], id, 96),
             info("first", &[3], 24, 0),
@@ -178,7 +179,7 @@ fn tensors_of_unknown_types_are_unread() {
             assert_eq!((error.kind(), error.tensor()), (Rule::GgufTensorType.into(), Some(name)));
         }
         assert_eq!(archive.verify().unwrap_err().kind(), Rule::GgufTensorType);
-        // The data of a tensor of an unknown type does not begin behind the file, or within another tensor.
+        // The data of a tensor of an unknown type must begin within the file, and not within another tensor.
         for offset in [128, 64] {
             let infos = [info("first", &[17], 0, 0), info("t", &[1], id, offset)];
             assert!(OpenOptions::default().from_bytes(&*file(&[], &infos, &[0; 68])).is_err());
@@ -253,7 +254,7 @@ fn places() {
     let two = |a, b| with(a, b, &data);
     let (_, tensors) = read("x", &two((32, 32), (0, 32))).unwrap();
     assert_eq!([&tensors[0].0, &tensors[1].0], ["a", "b"]);
-    // What is empty shares nothing, wherever it lies.
+    // An empty tensor shares no bytes with other tensors, wherever it lies.
     assert!(read("x", &two((0, 64), (32, 0))).is_ok());
     assert!(read("x", &with((1 << 40, 0), (0, 0), &[])).is_ok());
     assert!(read("x", &with((u64::MAX - 31, 0), (0, 0), &[])).is_ok());
@@ -295,7 +296,7 @@ fn no_byte_belongs_to_no_tensor() {
     let mut data = [0; 64];
     data[..5].fill(7);
     data[32..35].fill(8);
-    // Padding behind the last tensor may be there or not.
+    // Padding after the last tensor is optional.
     for end in 35..=64 {
         let (_, tensors) = read("x", &build(32, &data[..end])).unwrap();
         assert_eq!((&*tensors[0].3, &*tensors[1].3), (&[7; 5][..], &[8; 3][..]));
@@ -312,7 +313,7 @@ fn no_byte_belongs_to_no_tensor() {
     assert!(sentence.contains("1 byte follows the last tensor"), "{sentence}");
     let far = [&data[..32], &[0; 32], &data[32..]].concat();
     assert!(rejection("x", &build(64, &far)).starts_with("\"b\" begins at data offset "));
-    // Nor does one between the header and the data.
+    // A nonzero byte between the header and the data is not padding either.
     let bytes = build(32, &data);
     let header = 24 + 2 * info("a", &[5], 24, 0).len();
     assert!(!header.is_multiple_of(32));
@@ -434,7 +435,7 @@ fn values_that_loaders_rely_on() {
     let key = "general.architecture";
     let wanted = ("has the type i8, expected a string".to_owned(), 0);
     assert_eq!(of_last(&[pair(key, 1, &[1])], key), wanted);
-    // The text that breaks the rule is pointed at, wherever the types of tokens are.
+    // The error points at the text of the token, wherever the array of token types lies.
     let types = pair("tokenizer.ggml.token_type", 9, &array(5, 2, &[6, 0, 0, 0, 6, 0, 0, 0]));
     let texts = array(8, 2, &[text("<0x0A>"), text("<0x-1>")].concat());
     let tokens = "tokenizer.ggml.tokens";
@@ -452,7 +453,7 @@ fn names_have_a_length() {
     assert!(rejection("x", &bytes).contains(" has a name of 256 bytes, expected at most 255"));
 }
 
-/// Tensors that the default build of ggml refuses are valid, and have one note.
+/// Checks that tensors that the default build of ggml refuses are valid, and that the file has one note about them.
 #[test]
 fn the_first_tensor_that_ggml_refuses_is_noted() {
     let long = "n".repeat(65);
@@ -478,7 +479,7 @@ fn the_first_tensor_that_ggml_refuses_is_noted() {
     assert!(text.ends_with(" that the specification names at byte 0x18"), "{text} {wanted}");
 }
 
-/// One file may break several rules of meaning, and opens all the same.
+/// Checks that one file may break several rules about metadata values, and still opens.
 #[test]
 fn all_rules_of_meaning_are_found() {
     let tokens = array(8, 1, &text("<0x-1>"));
@@ -504,7 +505,7 @@ fn all_rules_of_meaning_are_found() {
     ];
     assert_eq!(rules, wanted);
     assert_eq!(read("x", &bytes).unwrap().1[0].3, [7]);
-    // An architecture that is no string, and arrays of other types than those of tokens, are not read as such.
+    // An architecture that is not a string, and token arrays of other types, are reported and then ignored.
     let pairs = [
         pair("general.architecture", 9, &array(8, 1, &text("llama"))),
         pair("tokenizer.ggml.tokens", 9, &array(0, 2, &[1, 2])),
@@ -559,10 +560,11 @@ fn big_endian_elements_are_those_of_little_endian_files() {
     }
 }
 
-/// The decoded bytes of big-endian blocks are little-endian blocks. Blocks that cannot be swapped are opaque.
+/// Checks that big-endian blocks are decoded to little-endian blocks, and that blocks whose byte order is not defined are
+/// opaque.
 #[test]
 fn big_endian_blocks_are_swapped_or_opaque() {
-    // The offsets of half-precision floats. Blocks of single bytes have none.
+    // The offsets of half-precision floats in blocks. Blocks that consist of single bytes have none.
     let fields = |name: &str| -> Option<&'static [usize]> {
         Some(match name {
             "Q4_0" | "Q8_0" | "IQ4_NL" => &[0],
@@ -621,7 +623,7 @@ fn big_endian_blocks_are_swapped_or_opaque() {
     assert_eq!(swapped, 13);
 }
 
-/// A split model keeps the byte order of its files.
+/// Checks that a split model may be big-endian.
 #[cfg(feature = "parts")]
 #[test]
 fn big_endian_files_may_be_split() {
@@ -632,7 +634,7 @@ fn big_endian_files_may_be_split() {
     }
 }
 
-/// Opens a file with limits, and says which rule it breaks.
+/// Opens a file with `limits`, and returns the number of its tensors, or the id of the rule that it breaks.
 fn open_within(bytes: &[u8], limits: &[(&str, u64)]) -> Result<usize, &'static str> {
     let limits =
         limits.iter().fold(OpenOptions::default().limit().to_owned(), |limits, (name, most)| {
@@ -655,7 +657,7 @@ fn limits_hold() {
     assert_eq!(open_within(&bytes, &[("manifest", header as u64)]), Ok(0));
     assert_eq!(open_within(&bytes, &[("manifest", header as u64 - 1)]), Err("limit-manifest"));
     assert_eq!(open_within(&bytes, &[("manifest", 1000)]), Err("limit-manifest"));
-    // Numbers of one byte take two.
+    // A number of one byte takes two bytes in CBOR.
     let bytes = file(&[pair("k", 9, &array(0, 1000, &[200; 1000]))], &[], &[]);
     assert_eq!(open_within(&bytes, &[("manifest", 1900)]), Err("limit-manifest"));
     assert_eq!(open_within(&bytes, &[("depth", 6)]), Ok(0));
@@ -664,7 +666,7 @@ fn limits_hold() {
     let bytes = file(&[], &[info("a", &[1, 1, 1], 24, 0)], &[7]);
     assert_eq!(open_within(&bytes, &[("rank", 3)]), Ok(1));
     assert_eq!(open_within(&bytes, &[("rank", 2)]), Err("limit-rank"));
-    // No file is read to where its header claims to end.
+    // Reading must not follow the length that a header claims beyond the end of the file.
     let mut bytes = file(&[pair("k", 8, &text("x"))], &[], &[]);
     bytes[37..45].copy_from_slice(&(200_u64 << 20).to_le_bytes());
     assert_eq!(open_within(&bytes, &[]), Err("gguf-truncated"));
@@ -674,7 +676,7 @@ fn limits_hold() {
     assert_eq!(error.rule().unwrap(), Rule::LimitHeader.row().id());
 }
 
-/// Reads a header that does not say how long it is: twice as many bytes are read until it ends in them.
+/// Checks that a GGUF header, which does not tell its own length, is found by doubling the number of bytes that are read.
 #[test]
 fn a_source_is_read_as_far_as_the_header_goes() {
     let ranges = |header: usize, elements: u64| {

@@ -23,10 +23,10 @@ use super::archive::{Noted, facts, metadata};
 use super::batter::{Content, batter_for};
 use super::safetensors::file;
 
-/// Files by their names.
+/// The files beside an index, by their names.
 type Files<'f> = &'f [(&'f str, Vec<u8>)];
 
-/// Finds files by their names.
+/// A finder that returns files by their names.
 struct Named<'f>(Files<'f>);
 
 impl<'f> Find for Named<'f> {
@@ -42,7 +42,7 @@ fn candidate(bytes: &[u8]) -> Candidate<Noted<'_>> {
     Candidate { source: Noted::new(bytes), length: u64::try_from(bytes.len()).unwrap() }
 }
 
-/// Opens an index, and passes the archive with its files, which are bound as shards are, to `read`.
+/// Opens the index `index`, whose files are bound as shards are, and calls `read` with the archive.
 fn open_with<T>(
     index: &[u8],
     files: Files<'_>,
@@ -65,7 +65,7 @@ fn open_with<T>(
     read(&archive.find_shards(&Named(files)).unwrap())
 }
 
-/// Opens an index, and reads all of it from the files beside it.
+/// Opens the index `index`, and reads everything from its `files`.
 fn read_with(index: &[u8], files: Files<'_>, limits: &Limits) -> Result<Content, Error> {
     open_with(index, files, limits, |archive| {
         let summary = archive.verify().unwrap();
@@ -130,7 +130,7 @@ fn tensors_come_from_all_files() {
     let counts = ["9".to_owned(), "9.0".to_owned(), sizes.to_string()];
     for total in counts {
         let index = index(&format!(r#"{{"total_size":{total}}}"#));
-        // What is not named does not matter.
+        // Files that the index does not name are ignored.
         let [y, x] = two();
         let others = [y, ("consolidated.safetensors", b"anything".to_vec()), x];
         let (attributes, tensors) = read(&index, &others).unwrap();
@@ -285,7 +285,7 @@ fn files_have_all_tensors_that_the_index_names() {
         let sentence = rejection(&of(map), &two());
         assert!(sentence.contains(why), "{map}: {sentence}");
     }
-    // What is wrong with a file is reported of that one.
+    // An error in a file names that file.
     let [mut y, x] = two();
     y.1.pop();
     let sentence = rejection(&index("{}"), &[y, x]);
@@ -303,7 +303,7 @@ fn tensors_that_the_index_does_not_name_are_left_out() {
     assert_eq!(found(&of_one, &two()), (vec![wanted.to_owned()], None));
 }
 
-/// A file of the tensors `a` and `b`, whose elements are `bytes`, and of `other`.
+/// Returns a file of the tensors `a` and `b`, whose elements are `bytes`, and of a third tensor called `other`.
 fn copy(dtype: &str, bytes: [u8; 4], other: &str) -> Vec<u8> {
     let half = if dtype == "U8" { 2 } else { 1 };
     let header = format!(
@@ -329,7 +329,7 @@ fn copies_of_tensors_are_compared() {
     let notes = vec![copies.to_owned(), unnamed.to_owned()];
     let equal = files(("U8", &[1, 2, 3, 4]), &[1, 2, 3, 4]);
     assert_eq!(found(&map, &equal), (notes.clone(), None));
-    // The index decides what is read.
+    // The index decides which of two tensors of the same name is read.
     let a = |files: Files<'_>| {
         let (_, tensors) = read(&map, files).unwrap();
         tensors.into_iter().find(|tensor| tensor.0 == "a").unwrap().3
@@ -384,7 +384,7 @@ impl ReadAt for OneFile<'_> {
     }
 }
 
-/// Finds the first bytes for the name that begins with `a`, and the second for others.
+/// A finder that returns the first bytes for names that begin with `a`, and the second bytes for others.
 struct TwoFiles<'f>([&'f [u8]; 2]);
 
 impl<'f> Find for TwoFiles<'f> {
@@ -467,12 +467,12 @@ fn limits_hold() {
 fn damage_is_found_or_harmless() {
     let whole = index(r#"{"total_size":9,"v":1.5}"#);
     let tensors = |(_, tensors): &Content| tensors.clone();
-    // In the index, which has no checksum: other metadata, and nothing else.
+    // Damage in the index, which has no checksum, may change metadata and nothing else.
     let reader = |bytes: &[u8]| read_with(bytes, &two(), &Limits::default());
     batter_for(whole.as_bytes(), &reader, |_, content, whole| {
         assert!(tensors(content) == tensors(whole));
     });
-    // In a file: its names are said twice.
+    // Damage in one of the files: the index repeats the names of its tensors.
     let reader = |bytes: &[u8]| {
         let [y, x] = two();
         read_with(whole.as_bytes(), &[(y.0, bytes.to_vec()), x], &Limits::default())

@@ -1,4 +1,5 @@
-//! Headers that say nothing but names: memory follows them, and not how many tensors they have.
+//! Tests with headers that are as dense as possible: the memory for opening them must follow the length of the header, and
+//! not the number of tensors.
 
 use alloc::borrow::ToOwned as _;
 use alloc::format;
@@ -21,20 +22,21 @@ use crate::error::Error;
 
 use super::{gguf, npy, npz};
 
-/// Bytes of heap for each byte of the header of a file that is opened as an archive, at most, and beside it:
-/// `docs/limits.md`.
+/// The largest number of bytes of heap for each byte of the header when a file is opened. `FIXED_OF_ARCHIVE` bytes come in
+/// addition. See `docs/limits.md`.
 const EACH_OF_ARCHIVE: u64 = 8;
 const FIXED_OF_ARCHIVE: u64 = 64 << 10;
 
-/// Opens a file with a header of so many bytes in both ways, and checks the heap that it takes, whatever comes of it.
+/// Opens the file `bytes`, whose header takes `header` bytes, from memory and from a source, and checks the heap that both
+/// take, also if opening fails.
 fn validate_archive(what: &str, bytes: &[u8], header: usize) -> Result<usize, Error> {
     validate_times(EACH_OF_ARCHIVE, what, bytes, header)
 }
 
-/// The same, for a format whose header may take so many times its bytes.
+/// Does the same as [`validate_archive`] for a format whose header may take `each` times its length.
 fn validate_times(each: u64, what: &str, bytes: &[u8], header: usize) -> Result<usize, Error> {
     let length = u64_from_usize(bytes.len());
-    // As many keys as there are, so that no limit keeps memory small.
+    // The limit on keys is off, so that it does not hide the memory that keys take.
     let limits = Limits::default().with_named("keys", u32::MAX.into()).unwrap();
     let options = OpenOptions::default().limits(limits);
     let mut opened = None;
@@ -61,7 +63,8 @@ fn validate_safetensors(what: &str, header: &str, data: usize) -> Result<usize, 
     validate_archive(what, &file(header, &vec![0; data]), header.len())
 }
 
-/// The header of tensors of one byte, in the order of those ordinals.
+/// Returns a header with a tensor of one byte for each of `ordinals`, in this order. The ordinal is the tensor's name and
+/// offset.
 fn header_of(ordinals: impl Iterator<Item = usize>, shape: &str) -> String {
     let entry = |at: usize| {
         format!(r#""{at:x}":{{"dtype":"U8","shape":[{shape}],"data_offsets":[{at},{}]}}"#, at + 1)
@@ -71,14 +74,14 @@ fn header_of(ordinals: impl Iterator<Item = usize>, shape: &str) -> String {
 
 #[test]
 fn heap_follows_headers_of_safetensors() {
-    // Just after lists have doubled, and just before.
+    // Counts just below and above those at which vectors double, because memory is largest there.
     for count in [1, 100, 1_025, 4_096, 4_097, 65_536, 65_537, 70_000, 131_073] {
         let found = validate_safetensors("tensors", &header_of(0..count, ""), count);
         assert_eq!(found.unwrap(), count);
         let reversed = header_of((0..count).rev(), "");
         let found = validate_safetensors("tensors in disorder", &reversed, count);
         assert_eq!(found.unwrap(), count);
-        // The smallest entries that there are, all of one name.
+        // The smallest possible entries, which all have one name.
         let empty = r#""":{"dtype":"U8","shape":[0],"data_offsets":[0,0]}"#;
         let header = format!("{{{}}}", vec![empty; count].join(","));
         assert_eq!(validate_safetensors("one name", &header, 0).is_ok(), count == 1);
@@ -87,7 +90,7 @@ fn heap_follows_headers_of_safetensors() {
             let found = validate_safetensors("shapes", &header_of(0..count, shape), count);
             assert_eq!(found.unwrap(), count);
         }
-        // No shape is that of the tensor before.
+        // No shape equals that of the tensor before, so no shape can be shared.
         let entry = |at: usize| {
             let shape = if at.is_multiple_of(2) { "0,18446744073709551615" } else { "0,1" };
             format!(r#""{at:x}":{{"dtype":"U8","shape":[{shape}],"data_offsets":[0,0]}}"#)
@@ -105,7 +108,7 @@ fn heap_follows_headers_of_safetensors() {
             count == 1
         );
     }
-    // An escape makes the parser copy the text; an error has a copy of the name.
+    // An escape makes the parser copy the name, and an error has another copy.
     let name = format!("\\n{}", "x".repeat(3 << 20));
     let entry = |shape: &str| format!(r#"{{"dtype":"U8","shape":[{shape}],"data_offsets":[0,0]}}"#);
     let header = format!(r#"{{"{name}":{}}}"#, entry("0"));
@@ -121,13 +124,14 @@ fn heap_follows_headers_of_safetensors() {
     assert_eq!(validate_safetensors("a text", &header, 0).unwrap(), 0);
     let header = format!(r#"{{"__metadata__":{{"{name}":""}}}}"#);
     assert_eq!(validate_safetensors("a key", &header, 0).unwrap(), 0);
-    // A shape is counted before it is kept.
+    // Dimensions are counted before they are stored, so that a shape of millions of them takes no memory.
     let header = header_of(0..1, &vec!["1"; 4_000_000].join(","));
     let error = validate_safetensors("dimensions", &header, 1).unwrap_err();
     assert!(error.to_string().contains("64 dimensions"));
 }
 
-/// Opens a GGUF file of such metadata and tensors, whose data takes so many bytes.
+/// Opens a GGUF file with the metadata `pairs`, the tensors `infos` and `data` bytes of data, and checks the heap. Returns
+/// the number of tensors, or `None` if the file is rejected.
 fn validate_gguf(what: &str, pairs: &[Vec<u8>], infos: &[Vec<u8>], data: usize) -> Option<usize> {
     let pairs = [&[gguf::pair("general.alignment", 4, &8_u32.to_le_bytes())], pairs].concat();
     let header = 24 + [&pairs[..], infos].concat().iter().map(Vec::len).sum::<usize>();
@@ -140,7 +144,7 @@ fn validate_gguf(what: &str, pairs: &[Vec<u8>], infos: &[Vec<u8>], data: usize) 
 #[test]
 fn heap_follows_headers_of_gguf() {
     const I64: u32 = 27;
-    // Just after lists and what is read have doubled, and just before.
+    // Counts just below and above those at which vectors and buffers double.
     for count in [1, 100, 1_000, 1_025, 1_400, 4_097, 65_536, 70_000, 131_073] {
         let whole = Some(count);
         let of = |info: &dyn Fn(u64) -> Vec<u8>| {
@@ -150,10 +154,10 @@ fn heap_follows_headers_of_gguf() {
         assert_eq!(validate_gguf("tensors", &[], &scalars, count * 8), whole);
         let reversed: Vec<_> = scalars.iter().rev().cloned().collect();
         assert_eq!(validate_gguf("tensors in disorder", &[], &reversed, count * 8), whole);
-        // The smallest descriptions that there are, all of one name.
+        // The smallest possible descriptions, which all have one name.
         let same = of(&|at| gguf::info("", &[], I64, (u64_from_usize(count) - 1 - at) * 8));
         assert_eq!(validate_gguf("one name", &[], &same, count * 8).is_some(), count == 1);
-        // The most that is said of the fewest bytes: no shape and no type is that of the tensor before.
+        // The fewest bytes that lead to the largest index: no shape and no type equals that of the tensor before.
         let blocks = |at: u64| {
             let (shape, kind) =
                 if at.is_multiple_of(2) { ([256 << 50, 0], 17) } else { ([0, u64::MAX], 16) };
@@ -197,7 +201,7 @@ fn heap_follows_headers_of_numpy() {
     let array = npy::file("|u1", false, "(0,)", &[]);
     for count in [1, 100, 1_025, 4_096, 4_097, 20_000] {
         for deflated in [false, true] {
-            // The shortest names, in order and not.
+            // The shortest names, in ascending order and in disorder.
             for names in [
                 (0..count).map(|at| format!("{at:x}.npy")).collect::<Vec<_>>(),
                 (0..count).rev().map(|at| format!("{at:05}.npy")).collect(),
@@ -211,7 +215,7 @@ fn heap_follows_headers_of_numpy() {
             }
         }
     }
-    // Nothing is kept of dimensions beyond the limit.
+    // Dimensions beyond the limit must not be stored.
     let (ones, spaces) = ("1,".repeat(30_000), " ".repeat(65_000));
     let dimensions = npy::file("|u1", false, &format!("({ones})"), &[0]);
     assert!(validate_archive("dimensions", &dimensions, dimensions.len()).is_err());
@@ -220,13 +224,13 @@ fn heap_follows_headers_of_numpy() {
     for deflated in [false, true] {
         for member in [&dimensions, &long] {
             let bytes = npz::archive(&[("a.npy", member.clone())], deflated);
-            // The header that is deflated counts, too.
+            // The bytes of a deflated header count as header, too.
             let _ = validate_archive("a long header", &bytes, bytes.len() + member.len());
         }
     }
 }
 
-/// An entry takes no memory but the room of the index, which doubles.
+/// Checks that parsing an entry allocates nothing: only the index grows, by doubling.
 #[test]
 fn entries_of_safetensors_are_parsed_without_allocating() {
     let count = |count: usize| {
@@ -244,7 +248,7 @@ fn entries_of_safetensors_are_parsed_without_allocating() {
     assert!(many <= few + 4 * 11, "{few} and {many} allocations");
 }
 
-/// Pickles of one instruction many times, and tensors as they are saved.
+/// Checks the heap for pickles that repeat one instruction, and for tensors as PyTorch saves them.
 #[test]
 fn heap_follows_pickles() {
     const EACH: u64 = 192;
@@ -261,7 +265,7 @@ fn heap_follows_pickles() {
             }
         }
     }
-    // Each name of an empty list is long.
+    // The key of 60,000 bytes leads to many empty lists, so the name of each of them is long.
     let value = [b"}(".to_vec(), torch::text(&"x".repeat(60_000)), b"](]]]]]]]]]]eu".to_vec()];
     let value = value.concat();
     drop(validate_times(EACH, "long names", &torch::file(&value, &[]), value.len()));

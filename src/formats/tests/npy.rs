@@ -14,7 +14,7 @@ use super::{Kind, open_with, read, rejection, single};
 
 pub(super) use zten_corpus::other::npy::{file, versioned};
 
-/// Numbers that count up, so many bytes of them.
+/// Returns `bytes` bytes that count up.
 fn counting(bytes: usize) -> Vec<u8> {
     (0..bytes).map(|at| u8::try_from(at % 256).unwrap()).collect()
 }
@@ -60,7 +60,7 @@ fn every_type_in_either_byte_order() {
         assert_eq!(single("", &file(code, false, "(6,)", &data)).0, "arr_0");
         let big: Vec<u8> = data.chunks(part).flat_map(|part| part.iter().rev()).copied().collect();
         assert_eq!(single("x.npy", &file(&format!(">{code}"), false, "(6,)", &big)).3, data);
-        // Row-major [[0, 1, 2], [3, 4, 5]] is column-major [0, 3, 1, 4, 2, 5].
+        // The row-major array [[0, 1, 2], [3, 4, 5]] is stored in column-major order as [0, 3, 1, 4, 2, 5].
         let elements: Vec<_> = big.chunks(width).collect();
         let columns = [0, 3, 1, 4, 2, 5].map(|at| elements[at]).concat();
         let turned = single("x.npy", &file(&format!(">{code}"), true, "(2, 3)", &columns));
@@ -84,7 +84,7 @@ fn versions() {
     let long = literal.replace("1,", "1L,");
     for version in [1, 2, 3] {
         assert_eq!(single("x.npy", &versioned(version, literal, &[1, 2])).3, [1, 2]);
-        // Python 2 wrote none of version 3.0.
+        // Python 2 wrote no headers of version 3.0.
         assert_eq!(read("x.npy", &versioned(version, &long, &[1, 2])).is_ok(), version < 3);
     }
     assert!(rejection("x.npy", &versioned(4, literal, &[1, 2])).contains("version 4.0"));
@@ -109,7 +109,8 @@ fn data_is_as_long_as_the_shape_asks() {
             assert!(sentence.contains(&wanted), "{sentence}");
         }
     }
-    // However often nothing is there, as NumPy counts.
+    // Sizes that exceed NumPy's signed 64-bit integers, also if a dimension is 0: NumPy then multiplies the other
+    // dimensions.
     for shape in [
         "(18446744073709551615, 2)",
         "(9223372036854775808,)",
@@ -156,7 +157,7 @@ fn opaque_elements_are_bytes() {
             archive.verify().unwrap();
         }
     }
-    // The file has to have as many bytes as the shape needs.
+    // The file must have the number of bytes that the shape needs.
     assert!(rejection("x.npy", &file("<U4", false, "(2,)", &[0; 31])).contains("found 31"));
     // An empty text takes no bytes.
     assert_eq!(opened(file("<U0", false, "(5,)", &[])).tensor("x").unwrap().shape(), [5]);
@@ -229,7 +230,7 @@ fn fields_of_records_are_tensors() {
 
 #[test]
 fn dtypes_of_records() {
-    // Records of objects are unread, and so are those of an unknown type.
+    // Records of Python objects are unread, and so are records of an unknown type.
     for (descr, rule) in [
         ("[('a', '<f4'), ('o', '|O')]", Rule::NpyObjects),
         ("[('a', [('o', '|O')], (2,))]", Rule::NpyObjects),
@@ -255,12 +256,12 @@ fn dtypes_of_records() {
             "{descr}"
         );
     }
-    // Two fields of one name, which NumPy rejects.
+    // Two fields have the same name, which NumPy rejects.
     let twice = "[('a', '|i1'), ('a', '|i1')]";
     assert!(rejection("x.npy", &records(1, twice, "(1,)", &[0; 2])).contains("same name"));
-    // Names with escapes are not decoded, so their fields are no tensors.
+    // Names with escapes are not decoded, so the fields of these names do not become tensors.
     assert_eq!(opened(records(1, "[('a\\'b', '|i1')]", "(1,)", &[0])).len(), 1);
-    // Nesting is no recursion.
+    // Nesting must not consume the call stack.
     let deep = format!("{}[('x', '|i1')]{}", "[('a', ".repeat(3000), ")]".repeat(3000));
     assert_eq!(opened(records(1, &deep, "(1,)", &[0])).len(), 1);
     // Names of fields are Latin-1 before version 3.0.

@@ -13,7 +13,7 @@ use super::archive::Noted;
 use super::{brief, npy, open_with, read, rejection};
 use crate::formats::rules::Rule;
 
-/// An archive of members, deflated or not.
+/// Returns an archive of `members`, each a name and its content, deflated or stored.
 pub(super) fn archive(members: &[(&str, Vec<u8>)], deflated: bool) -> Vec<u8> {
     let mut zip = ZipWriter::new(Cursor::new(Vec::new()));
     let method = if deflated { CompressionMethod::Deflated } else { CompressionMethod::Stored };
@@ -29,12 +29,12 @@ fn array(values: &[u8]) -> Vec<u8> {
     npy::file("|u1", false, &format!("({},)", values.len()), values)
 }
 
-/// Finds the first place of bytes.
+/// Returns the position of the first occurrence of `wanted` in `bytes`.
 fn find(bytes: &[u8], wanted: &[u8]) -> usize {
     bytes.windows(wanted.len()).position(|window| window == wanted).unwrap()
 }
 
-/// The parts of a file: members, directory, end record.
+/// Splits an archive into its three parts: members, directory, end record.
 fn parts(bytes: &[u8]) -> (Vec<u8>, Vec<u8>, Vec<u8>) {
     let directory = find(bytes, b"PK\x01\x02");
     let end = bytes.len() - 22;
@@ -112,7 +112,7 @@ fn other_members_are_notes() {
     let opened = OpenOptions::default().open_named(&*bytes, length, "x.npz").unwrap();
     assert_eq!(opened.tensors().map(|tensor| tensor.name()).collect::<Vec<_>>(), ["b.bin", "c"]);
     opened.verify().unwrap();
-    // NumPy would read the text for the name `a`, and not the array.
+    // For the name `a`, NumPy would return the text and not the array.
     let sentence =
         rejection("x", &archive(&[("a.npy", array(&[1])), ("a", b"text".to_vec())], false));
     assert!(sentence.contains("has the name of the member"), "{sentence}");
@@ -127,7 +127,7 @@ fn other_members_are_notes() {
     );
 }
 
-/// An array of text, records or objects does not keep the others from being read.
+/// Checks that an array of text, records or objects does not keep the other arrays from being read.
 #[test]
 fn what_is_not_interpreted_hides_nothing() {
     let fields =
@@ -211,7 +211,7 @@ fn long_dtypes_take_little_memory() {
     let opened = opened.unwrap();
     assert_eq!(opened.len(), 300);
     assert_eq!(opened.tensor("299").unwrap().state(), State::Opaque);
-    // A few records have their fields.
+    // Archives of few records keep the fields of records.
     let bytes = archive(&[("r.npy", member(60, "field "))], true);
     assert_eq!(OpenOptions::default().from_bytes(&*bytes).unwrap().len(), 61);
 }
@@ -236,7 +236,7 @@ fn checksums_are_validated_whatever_the_order() {
         let mut bytes = archive(&[("a.npy", member)], false);
         let at = find(&bytes, &[251, 252, 253, 254]);
         bytes[at + 3] = 255;
-        // Opening says nothing of data.
+        // Opening does not read the data, so it must not report anything about it.
         let archive = OpenOptions::default().from_bytes(&*bytes).unwrap();
         assert_eq!(archive.verify().unwrap_err().rule(), Some("zip-crc"));
         let sentence = rejection("x", &bytes);
@@ -319,7 +319,7 @@ fn the_end_record_leaves_no_doubt() {
         let sentence = rejection("x.npz", &bytes);
         assert!(sentence.contains(why), "{sentence}");
     }
-    // More members than there are bytes for cost nothing.
+    // An end record that claims more members than the file can hold must not allocate for them.
     let mut end = b"PK\x05\x06\0\0\0\0\xff\xff\xff\xff".to_vec();
     end.resize(22, 0);
     assert!(rejection("x", &end).contains("has 0 members, and its end record counts 65535"));
@@ -367,7 +367,7 @@ fn end_records_of_large_archives() {
 fn members_lie_one_after_the_other() {
     let second = archive(&[("b.npy", array(&[2]))], false);
     let (second, ..) = parts(&second);
-    // The array of the first member has as many bytes as the second member.
+    // The array of the first member would end where the second member ends.
     let valid = archive(&[("a.npy", array(&vec![0; second.len()])), ("b.npy", array(&[2]))], false);
     let (members, directory, end) = parts(&valid);
     let (first, second) = members.split_at(members.len() - second.len());
@@ -402,7 +402,7 @@ fn members_lie_one_after_the_other() {
     );
 }
 
-/// However often a directory names the same members, they are read about once.
+/// Checks that members are read about once, however often the directory repeats them.
 #[test]
 fn members_that_overlap_are_not_read_on_and_on() {
     let valid = archive(&[("a.npy", array(&[1; 5000])), ("b.npy", array(&[2; 5000]))], false);
@@ -434,13 +434,13 @@ fn what_is_decompressed_is_limited() {
         let sentence = brief(&open_with("x", &bytes, &limits(decoded, total)).unwrap_err());
         assert!(sentence.contains("exceeds the limit"), "{sentence}");
     }
-    // What is not compressed is not.
+    // Members that are not compressed are not limited.
     assert!(open_with("x", &archive(&members, false), &limits(0, 0)).is_ok());
 }
 
 #[test]
 fn members_do_not_yield_more_than_they_declare() {
-    // The member is said to be, and the array in it is, shorter than what is decompressed.
+    // Both the size of the member and the array in it are shorter than what is decompressed.
     let long = npy::file("|u1", false, "(9999,)", &[0; 9999]);
     let mut bytes = archive(&[("a.npy", long.clone())], true);
     let size = u32::try_from(long.len() - 9000).unwrap();

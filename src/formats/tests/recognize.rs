@@ -1,4 +1,4 @@
-//! Recognizing files by their content, and checking the content against the name.
+//! Tests of recognizing files by their content, and of checking the content against the name.
 
 use alloc::format;
 use alloc::string::String;
@@ -221,7 +221,7 @@ fn operands_are_skipped_and_a_pickle_beyond_the_limits_is_a_pickle() {
     let found = look(&many, "x.txt");
     assert_eq!(found.kind(), PICKLE);
     assert!(sentence(&found.rejection().unwrap()).contains("more values"));
-    // Runs of equal values take one entry on the stack.
+    // A run of equal values takes one entry on the stack, so this stack is within the limit.
     let many = [&b"N".repeat(1 << 21)[..], b"cos\nsystem\n)R"].concat();
     assert_eq!(kind(&many, "x.txt"), PICKLE);
     let many = [&b"N\x94".repeat(1 << 20)[..], b"cos\nsystem\n)R"].concat();
@@ -378,8 +378,9 @@ fn bytes_after_the_first_call_do_not_change_the_evidence() {
     }
 }
 
-/// Programs that resolve persistent ids recognize files of these formats first, so a persistent id ends a pickle in them. Honest
-/// files begin with its opcode. A pickle without persistent ids is found.
+/// Checks that a persistent id ends a pickle in a file that begins as an archive or a safetensors file: programs that
+/// resolve persistent ids recognize these formats first, and honest files begin with its opcode. A pickle without
+/// persistent ids must still be found.
 #[test]
 fn a_persistent_id_makes_no_pickle_of_a_file_of_a_format_that_is_read() {
     let header = r#"{"a":{"dtype":"U8","shape":[80],"data_offsets":[0,80]}}"#;

@@ -16,12 +16,12 @@ use super::{Kind, START, rejection};
 
 pub(super) use zten_corpus::other::safetensors::file;
 
-/// Opens bytes with limits.
+/// Opens `bytes` with `limits`, and returns the number of tensors.
 fn open_with(bytes: &[u8], limits: &Limits) -> Result<usize, Error> {
     Ok(OpenOptions::default().limits(*limits).from_bytes(bytes)?.len())
 }
 
-/// A file of one tensor.
+/// Returns a file of one tensor with the given dtype and shape, and `length` bytes of data.
 fn one(dtype: &str, shape: &str, length: usize) -> Vec<u8> {
     let entry = format!(r#"{{"dtype":"{dtype}","shape":{shape},"data_offsets":[0,{length}]}}"#);
     let data: Vec<u8> = (0..length).map(|at| u8::try_from(at % 256).unwrap()).collect();
@@ -88,7 +88,7 @@ fn two_elements_of_fp4_share_a_byte() {
 fn other_types_are_rejected_by_name() {
     for (dtype, shape, length) in [("F6_E2M3", "[4]", 3), ("F6_E3M2", "[4]", 3)] {
         let bytes = one(dtype, shape, length);
-        // They are valid files: it is zTensor that has nothing for them.
+        // These files are valid safetensors files, but zTensor has no such elements.
         SafeTensors::deserialize(&bytes).unwrap();
         let wanted = format!("\"a.b\": unsupported dtype \"{dtype}\" at byte ");
         assert!(rejection("x", &bytes).starts_with(&wanted));
@@ -119,7 +119,7 @@ fn tensors_come_in_the_order_of_the_header() {
     assert_eq!((&*tensors[0].3, &*tensors[2].3), (&[2, 3][..], &[1][..]));
 }
 
-/// The data is not read, and no byte twice.
+/// Checks that opening reads no data, and no byte twice.
 #[test]
 fn a_source_is_read_to_the_end_of_the_header() {
     let entry = r#"{"dtype":"U8","shape":[2000],"data_offsets":[0,2000]}"#;
@@ -234,7 +234,7 @@ fn damaged_headers() {
     assert!(rejection("x", &file(overlap, &[0; 3])).starts_with("\"b\" begins at data offset "));
 }
 
-/// Errors point at the byte at which a fault begins.
+/// Checks that errors point at the byte at which the fault begins.
 #[test]
 fn places_in_the_header() {
     for (header, at, why) in [
@@ -305,12 +305,12 @@ fn text_that_is_not_utf_8() {
         let wanted = format!("text that is not UTF-8 at byte {:#x}", 8 + at);
         assert!(sentence.ends_with(&wanted), "{header:?}: {sentence}");
     }
-    // What comes first is named.
+    // The first of two faults is reported.
     let bytes = file(&entry.replace("U8", "U9"), b"\xff");
     assert!(rejection("x", &bytes).contains("dtype"));
 }
 
-/// Fields in another order, white space and escapes are read to the same.
+/// Checks that fields in another order, white space and escapes do not change what is read.
 #[test]
 fn every_way_of_writing_is_read() {
     let usual = r#"{"é":{"dtype":"U8","shape":[2,1],"data_offsets":[0,2]},"b":{"dtype":"F8_E4M3FNUZ","shape":[],"data_offsets":[2,3]}}"#;
@@ -366,10 +366,10 @@ fn more_dimensions_than_can_be() {
     assert!(rejection("x", &one("U8", &shape(65), 1)).contains("64 dimensions"));
 }
 
-/// A file has one note for all tensors that are not aligned. It names the first of them and counts the others.
+/// Checks that a file has one note for all tensors that are not aligned, which names the first and counts the others.
 #[test]
 fn tensors_that_are_not_aligned_are_counted() {
-    // Each tensor is its name, dtype, number of elements and number of bytes.
+    // Each tuple is the name, dtype, number of elements and number of bytes of a tensor.
     let notes_of = |tensors: &[(&str, &str, u64, u64)]| {
         let listed =
             tensors.iter().map(|(name, dtype, count, bytes)| (*name, *dtype, [*count], *bytes));
@@ -389,7 +389,7 @@ fn tensors_that_are_not_aligned_are_counted() {
     let noted =
         notes_of(&[("a", "U8", 1, 1), ("b", "F32", 1, 4), ("c", "I64", 0, 0), ("d", "C64", 1, 8)]);
     assert_eq!(noted, [("b".to_owned(), 1)]);
-    // The parts of a complex number have 4 bytes each.
+    // The parts of a complex number have 4 bytes each, so 4 is their alignment.
     let noted = notes_of(&[("a", "U8", 4, 4), ("b", "C64", 1, 8), ("c", "I64", 1, 8)]);
     assert_eq!(noted, [("c".to_owned(), 0)]);
 }

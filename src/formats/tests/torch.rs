@@ -1,4 +1,4 @@
-//! Checkpoints of PyTorch.
+//! Tests of PyTorch checkpoints.
 
 use alloc::borrow::ToOwned as _;
 use alloc::format;
@@ -23,7 +23,8 @@ use crate::read_at::ReadAt;
 
 use super::{Kind, data, open_with, read, rejection};
 
-/// A file that PyTorch wrote, without the zeros that one of its storages is: the byte at which they begin, and their number.
+/// A file that PyTorch wrote, from which a storage of zeros was cut to keep the repository small: the rest of the file, the
+/// offset of the zeros and their number.
 struct Large(&'static [u8], u64, u64);
 
 impl ReadAt for Large {
@@ -43,7 +44,7 @@ impl ReadAt for Large {
     }
 }
 
-/// Members whose size or place takes more than 32 bits have numbers of 64 bits.
+/// Checks that members whose size or offset does not fit in 32 bits are found by their 64-bit numbers.
 #[test]
 fn large_files() {
     const ZEROS: u64 = (1 << 32) + 4096;
@@ -61,7 +62,7 @@ fn floats(values: &[f32]) -> Vec<u8> {
     values.iter().copied().flat_map(f32::to_le_bytes).collect()
 }
 
-/// Every type, of elements whose bytes count up from 0, in protocols 2 and 5.
+/// Checks all dtypes in protocols 2 and 5. The bytes of the elements count up from 0.
 #[test]
 fn types() {
     let (plain, logical) = (Kind::Plain, Kind::Logical);
@@ -119,7 +120,7 @@ fn training() {
     assert_eq!(eps.to_bits(), 1e-8_f64.to_bits());
 }
 
-/// The tensors of a storage are borrowed where they lie.
+/// Checks that tensors that share a storage borrow the same bytes of the file.
 #[test]
 fn tied_tensors_share_bytes() {
     let bytes = data("training.pt");
@@ -136,14 +137,14 @@ fn tied_tensors_share_bytes() {
 /// Checks that values with many references are visited within the limit for headers.
 #[test]
 fn doubled_references_are_bounded() {
-    // Each list has the one before it twice.
+    // Each list contains the list before it twice.
     let mut value = b"]q\0K\x01a".to_vec();
     for level in 1..60_u8 {
         value = [b"](", &value[..], b"h", &[level - 1], b"eq", &[level]].concat();
     }
     let sentence = rejection("x", &file(&value, &[]));
     assert!(sentence.contains("bytes than the limit allows"), "{sentence}");
-    // Many have one long list or text.
+    // Many references to one long list or text.
     let long = [text("k"), b"(".to_vec(), b"N".repeat(60_000), b"tq\0".to_vec()].concat();
     let many = (0..30_000_u16).flat_map(|key| [&b"M"[..], &key.to_le_bytes(), b"h\0"].concat());
     let value = [b"}(".to_vec(), long, many.collect(), b"u".to_vec()].concat();
@@ -207,7 +208,8 @@ fn corpus_file(name: &str) -> Vec<u8> {
     cases.into_iter().find(|output| output.path == path).expect(name).bytes
 }
 
-/// Strided elements are read in row-major order, and reading any part of a storage verifies the whole storage.
+/// Checks that elements of conjugated and negated views get their signs however they are read: in row-major order, in
+/// chunks, or by slices. Reading any part of a storage verifies the whole storage.
 #[test]
 fn conjugated_and_negated_views_change_signs_wherever_they_are_read() {
     let complex = |parts: &[(f32, f32)]| -> Vec<Complex<f32>> {
@@ -226,7 +228,7 @@ fn conjugated_and_negated_views_change_signs_wherever_they_are_read() {
         let slice = tensor.slice(1..).unwrap();
         let first = wanted.len() - usize::try_from(slice.byte_len()).unwrap() / 8;
         assert_eq!(slice.to_vec::<Complex<f32>>().unwrap(), wanted[first..], "{name}");
-        // A buffer of one part of a complex number: the sign depends on the position.
+        // The buffer has room for one part of a complex number, so the sign depends on the position.
         let (mut reader, mut read, mut part) = (tensor.reader().unwrap(), Vec::new(), [0; 4]);
         while reader.read_chunk(&mut part).unwrap() == 4 {
             read.extend(part);
@@ -234,7 +236,7 @@ fn conjugated_and_negated_views_change_signs_wherever_they_are_read() {
         let all: Vec<u8> =
             wanted.iter().flat_map(|one| [one.re, one.im]).flat_map(f32::to_le_bytes).collect();
         assert_eq!(read, all, "{name}");
-        // The stored bytes are not lent, because they are not the elements.
+        // The stored bytes must not be borrowed, because their signs differ from those of the elements.
         assert!(tensor.dense().unwrap().bytes().is_err(), "{name}");
     }
     let bytes = corpus_file("view-negated");
@@ -286,14 +288,14 @@ fn attributes_of_devices() {
     }
 }
 
-/// A deflated pickle says the same, and takes no more bytes than are worth its own.
+/// Checks that a deflated pickle gives the same tensors, and that decompressing it takes no more than a stored pickle may.
 #[test]
 fn deflated_pickles() {
     let stored = read("x", &file(&dict(&[("a", int(1))]), &[])).unwrap();
     assert!(stored.1.is_empty());
     let found = read("x", &corpus_file("deflated-pickle")).unwrap();
     assert_eq!(found.1[0].3, [1, 0, 2, 0]);
-    // Blocks that decompress to nothing are read no further than a header may be.
+    // Deflate blocks that decompress to nothing. Reading them must stop after the longest length of a header.
     let long = |blocks: usize| {
         let mut all = members(&pickle(b"}"), &[]);
         all[0] = Member::deflated("archive/data.pkl", &all[0].content);
@@ -306,7 +308,7 @@ fn deflated_pickles() {
     assert!(sentence.contains("limit of 5000"), "{sentence}");
 }
 
-/// The pickles of a stream are found whatever their length is, and nothing may follow the storages.
+/// Checks that the pickles of a stream are found whatever their length is, and that bytes after the storages are rejected.
 #[test]
 fn streams() {
     let magic = b"\x80\x02\x8a\x0al\xfc\x9cF\xf9 j\xa8P\x19.";
@@ -318,7 +320,7 @@ fn streams() {
     let system = pickle(&[&long[2..long.len() - 1], b"cos\nsystem\n"].concat());
     let keys = &pickle(b"]")[..];
     let rejected = |bytes: &[u8]| rejection("x.pt", bytes);
-    // The pickles are longer than the bytes that are read first.
+    // The pickles are longer than the first read.
     assert!(read("x.pt", &stream(&long, keys, 0)).is_ok());
     for behind in [1, 1 << 20] {
         assert!(rejected(&stream(&long, keys, behind)).contains("the last storage"));
@@ -332,21 +334,21 @@ fn streams() {
     let limits = Limits::default().with_named("manifest", 100_000).unwrap();
     let sentence = super::brief(&open_with("x.pt", &stream(&long, keys, 0), &limits).unwrap_err());
     assert!(sentence.contains("limit of 100000"), "{sentence}");
-    // Storages are not part of the header.
+    // The storages are longer than the limit on headers, which must not count them.
     let storage = vec![1; 200_000];
     let tensor = tensor(stored("0", 100_000), 0, &[2], &[1]);
     let many = stream_of_corpus(&dict(&[("a", tensor)]), &[("0", 100_000, &storage)]);
     assert!(open_with("x.pt", &many, &limits).is_ok());
 }
 
-/// The persistent id of a storage of elements of 16 bits, whose number takes three bytes.
+/// Returns a persistent id of a storage of `length` elements of 16 bits. The length takes three bytes.
 fn stored(key: &str, length: u32) -> Vec<u8> {
     let length = [b"J", &length.to_le_bytes()[..]].concat();
     let id = [text("storage"), global("torch", "ShortStorage"), text(key), text("cpu"), length];
     [tuple(&[&id[..], &[b"N".to_vec()]].concat()), b"Q".to_vec()].concat()
 }
 
-/// The data of a stream's tensors is borrowed where it lies.
+/// Checks that the data of a stream's tensors is borrowed from the file.
 #[test]
 fn storages_of_a_stream_are_borrowed() {
     let bytes = corpus_file("stream-parts.pth");
@@ -360,7 +362,7 @@ fn storages_of_a_stream_are_borrowed() {
     assert_eq!((elements("a"), elements("b")), (vec![1, 2], vec![3, 4]));
 }
 
-/// Returns the attributes and the notes of a checkpoint of the corpus.
+/// Returns the attributes and the notes of a checkpoint in the corpus.
 fn described(name: &str) -> (Vec<(String, String)>, Vec<String>) {
     let bytes = corpus_file(name);
     let archive = OpenOptions::default().from_bytes(&*bytes).unwrap();
@@ -416,7 +418,7 @@ fn notes_say_what_is_left_out() {
     }
 }
 
-/// Arrays of NumPy are tensors, whose bytes a text spells.
+/// Checks that NumPy arrays in a pickle, whose bytes a text spells, are tensors.
 #[test]
 fn arrays_of_numpy() {
     for (name, shape, wanted) in [
@@ -442,7 +444,7 @@ fn keys_of_every_kind_have_a_spelling() {
     assert_eq!(notes, ["left out: \"\" (values whose keys have no name)"]);
 }
 
-/// Objects of unknown classes are opaque, and their tensors have names.
+/// Checks that objects of unknown classes are opaque, and that tensors in them get names.
 #[test]
 fn unknown_globals_are_tolerated() {
     let object =
@@ -469,12 +471,12 @@ fn unknown_globals_are_tolerated() {
     assert_eq!(tolerant.from_bytes(&*dotted).unwrap_err().rule(), Some("torch-global"));
 }
 
-/// A vector of two elements, of the storage `0`.
+/// Returns a tensor of two elements in the storage `0`.
 fn vector() -> Vec<u8> {
     tensor(storage("ShortStorage", "0", 2), 0, &[2], &[1])
 }
 
-/// A pickle by itself may have instructions of old protocols, and no others.
+/// Checks that a bare pickle may have instructions of old protocols, which an archive may not.
 #[test]
 fn old_instructions() {
     let rejected = |rest: &[u8]| rejection("x.pkl", &[b"(dp0\n0", rest].concat());
@@ -528,7 +530,7 @@ fn old_instructions() {
     }
 }
 
-/// A set that is made from a list copies its items. Of several items that Python considers equal, the set keeps the first.
+/// Checks that a set made from a list copies the items, and keeps the first of items that Python considers equal.
 #[test]
 fn a_set_made_from_a_list_keeps_the_first_of_equal_items() {
     let bytes = corpus_file("set-of-list");
@@ -561,7 +563,8 @@ fn a_set_made_from_a_list_keeps_the_first_of_equal_items() {
     assert_eq!((found.1, found.3, found.4, found.5), (3, None, "a".to_owned(), "b".to_owned()));
 }
 
-/// If the checksums of all members are 0, the archive has no checksums, and damage is not detected.
+/// Checks that an archive whose member checksums are all 0 counts as an archive without checksums, so that damage is not
+/// detected.
 #[test]
 fn archives_without_checksums() {
     let mut bytes = corpus_file("no-checksums");
@@ -572,7 +575,7 @@ fn archives_without_checksums() {
     assert_eq!(archive.tensor("a").unwrap().to_vec::<i16>().unwrap(), [3, 2]);
 }
 
-/// The bytes of a big-endian element are swapped according to the tensor's dtype, even in an untyped storage.
+/// Checks that the bytes of big-endian elements are swapped by the width of the tensor's dtype, even in an untyped storage.
 #[test]
 fn big_endian_types_without_a_class() {
     for name in ["big-untyped", "big-typed"] {
@@ -583,8 +586,8 @@ fn big_endian_types_without_a_class() {
     }
 }
 
-/// Work is linear in the bytes of a pickle, even if one instruction or call that refers to a large value is repeated many
-/// times.
+/// Checks that the work is linear in the length of a pickle, even if one instruction or call that refers to a large value
+/// is repeated.
 #[test]
 fn work_follows_bytes() {
     let get = |index: u8| vec![b'h', index];

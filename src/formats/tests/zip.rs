@@ -1,5 +1,5 @@
-//! Archives in which one thing is said otherwise: what NumPy writes is taken, and each byte that
-//! contradicts it, or that no reader would look at, is not.
+//! Tests of zip archives with one changed field. All forms that NumPy writes are accepted. A field that contradicts
+//! another, or that some readers ignore, is rejected.
 
 mod archive;
 
@@ -11,7 +11,7 @@ use super::{read, rejection};
 
 use archive::{Member, build, content, field, large};
 
-/// Rejected where it is the first member and where it is the last, with those words.
+/// Checks that `member` is rejected as the first and as the last member, with an error that contains `why`.
 fn rejected(member: &Member, why: &str) {
     let other = Member::numpy("other.npy", 8);
     for members in [[member.clone(), other.clone()], [other, member.clone()]] {
@@ -49,12 +49,12 @@ fn every_layout_that_is_written() {
         for member in [Member::plain, Member::numpy, Member::streamed] {
             accepted(&member("a.npy", method));
         }
-        // NumPy with Python before 3.11.4: both sizes, and a version that knows but one of them.
+        // NumPy with Python before 3.11.4 writes both sizes, and a version that does not mention the 64-bit ones.
         let old = changed(&Member::plain("a.npy", method), |member| {
             member.local.extra = large(&member.sizes());
         });
         accepted(&old);
-        // The same, streamed.
+        // The same NumPy, writing to a pipe.
         accepted(&changed(&Member::streamed("a.npy", method), |member| {
             (member.local.size, member.local.packed) = (0, 0);
             (member.local.version, member.central.version) = (20, 20);
@@ -98,7 +98,7 @@ fn numbers_of_large_files_contradict_nothing() {
         CONTRADICTS,
     );
     rejected(&changed(&valid, |member| member.local.extra = vec![]), CONTRADICTS);
-    // Those of the header itself.
+    // The 32-bit sizes of the header contradict the 64-bit ones.
     rejected(&changed(&valid, |member| member.local.size = 1), CONTRADICTS);
     rejected(&changed(&valid, |member| member.local.packed = 0), CONTRADICTS);
     let sizes = |member: &mut Member| {
@@ -107,7 +107,7 @@ fn numbers_of_large_files_contradict_nothing() {
     };
     accepted(&changed(&valid, sizes));
 
-    // The directory has those that its own fields leave out, and no other.
+    // The extra field in the directory must have a number for each field that is full, and no other number.
     let all = |numbers: &[u64]| {
         let (valid, numbers) = (valid.clone(), numbers.to_vec());
         changed(&valid, move |member| {
@@ -126,7 +126,7 @@ fn numbers_of_large_files_contradict_nothing() {
     rejected(&changed(&valid, |member| member.central.extra = large(&[size, packed])), other);
     rejected(&changed(&all(&[]), |member| member.central.extra = vec![]), other);
     rejected(&all(&[size ^ 1, packed]), DIFFERS);
-    // Where only the directory has such numbers, only its version is the one for them.
+    // If only the directory has 64-bit numbers, only its version says so.
     let mut large = all(&[size, packed]);
     (large.local, large.central.version) = (Member::plain("a.npy", 8).local, 45);
     accepted(&large);
@@ -159,7 +159,7 @@ fn extra_fields_are_whole_and_known() {
                 );
             }
         }
-        // As `zip` adds them.
+        // These are the extra fields that the program `zip` adds.
         accepted(&changed(&valid, |member| {
             member.local.extra.extend(field(0x5455, &[3; 9]));
             member.central.extra.extend(field(0x5455, &[3; 5]));
@@ -182,22 +182,22 @@ fn what_stands_behind_a_member_is_what_the_directory_says() {
         rejected(&changed(&valid, |member| member.behind.truncate(16)), BEHIND);
         rejected(&changed(&valid, |member| member.behind[0] = b'Q'), BEHIND);
         rejected(&changed(&valid, |member| member.behind.push(0)), GAP);
-        // The signature may be left out.
+        // The signature of a data descriptor is optional.
         accepted(&changed(&valid, |member| drop(member.behind.drain(..4))));
-        // Without the flag nothing stands there, with it something does.
+        // Without its flag, a data descriptor is rejected.
         let flagless = |member: &mut Member| {
             (member.local.flags, member.central.flags) = (0, 0);
         };
         rejected(&changed(&valid, flagless), DIFFERS);
         rejected(&changed(&Member::numpy("a.npy", method), |m| m.behind = vec![0; 24]), GAP);
-        // What stands in front may be left out there, and not be another.
+        // The header before a data descriptor may leave the sizes and the checksum out, but must not have wrong ones.
         let [size, packed] = valid.sizes();
         accepted(&changed(&valid, |member| member.local.extra = large(&[size, packed])));
         accepted(&changed(&valid, |member| member.local.crc = member.central.crc));
         rejected(&changed(&valid, |member| member.local.extra = large(&[size, 0])), DIFFERS);
         rejected(&changed(&valid, |member| member.local.crc = 1), DIFFERS);
 
-        // Sizes of 32 bits, where the header has no others.
+        // The descriptor has 32-bit sizes if the header has no 64-bit ones.
         let small = |member: &mut Member| {
             (member.local.size, member.local.packed) = (0, 0);
             member.local.extra = vec![];
@@ -232,7 +232,7 @@ fn compressed_data_ends_with_its_last_byte() {
         let bytes = changed(&valid, |member| resize(member, packed));
         rejected(&bytes, DEFLATE);
     }
-    // All of the content has come, and the stream goes on: an empty block that is not the last.
+    // The content is complete, but the stream continues with an empty block that is not the last.
     let content = content();
     let length = u16::try_from(content.len()).unwrap();
     let stored = |last: u8| {
@@ -244,7 +244,7 @@ fn compressed_data_ends_with_its_last_byte() {
     rejected(&endless, DEFLATE);
     let ended = [&stored(0)[..], &[1, 0, 0, 0xff, 0xff]].concat();
     accepted(&changed(&valid, |member| resize(member, ended)));
-    // More content than is said, and less.
+    // The content is longer than the directory says, and shorter.
     for (size, why) in [(1, "a member does not have its checksum"), (0, LENGTH)] {
         let longer = [&stored(0)[..], &[1, 1, 0, 0xfe, 0xff, 9]].concat();
         rejected(
@@ -266,7 +266,7 @@ fn members_have_no_comments_and_one_disk() {
     }
 }
 
-/// No byte of an archive can be changed but those that say which system wrote it.
+/// Checks that no byte of an archive can be changed, except those that name the writing system.
 #[test]
 fn every_byte_is_accounted_for() {
     for layout in [Member::plain, Member::numpy, Member::streamed] {
@@ -285,8 +285,8 @@ fn every_byte_is_accounted_for() {
         }
         free.dedup();
         let entries = valid.windows(4).enumerate().filter(|(_, bytes)| bytes == b"PK\x01\x02");
-        // Free bytes of an entry: the version of the writer, the internal attribute for text, and external attributes that
-        // leave the member a regular file.
+        // The bytes of an entry that may have any value: the version of the writer, the internal attribute for text, and
+        // external attributes that leave the member a regular file.
         let of_files =
             |(at, _)| [at + 4..at + 6, at + 36..at + 37, at + 38..at + 42].into_iter().flatten();
         let wanted: Vec<usize> = entries.flat_map(of_files).collect();

@@ -130,7 +130,7 @@ impl Dtype {
         DTYPES.get(usize::from(self.0))
     }
 
-    /// The name of the dtype.
+    /// Returns the name of the dtype.
     pub(super) fn name(self) -> &'static str {
         self.row().map_or("", |row| row.0)
     }
@@ -140,12 +140,12 @@ impl Dtype {
         ["float", "bfloat", "complex"].iter().any(|prefix| self.name().starts_with(prefix))
     }
 
-    /// The width of an element in bytes.
+    /// Returns the width of an element in bytes.
     pub(super) fn width(self) -> u64 {
         self.row().map_or(1, |row| row.2.into())
     }
 
-    /// The kind of elements in an archive; `None` if zten has no such elements.
+    /// Returns the element type in an archive, or `None` if zten has no such elements.
     pub(super) fn kind(self) -> Option<Kind> {
         self.row().and_then(|row| row.3)
     }

@@ -119,7 +119,8 @@ mod tests {
 
     use super::*;
 
-    /// A name takes the memory of what is kept of it, so one long name does not use up the memory of all names.
+    /// Checks that a name uses up the memory of what is kept of it, so that one long name does not exhaust the memory for
+    /// all names.
     #[test]
     fn names_are_kept_up_to_a_number_of_bytes() {
         let mut left_out = LeftOut::default();
@@ -132,7 +133,7 @@ mod tests {
         let bytes: usize = names.iter().map(|name| name.len() + size_of::<String>()).sum();
         assert!((MOST_NAME_BYTES..MOST_NAME_BYTES + 100).contains(&bytes), "{bytes}");
         let note = left_out.note(Dropped::default()).unwrap().unwrap();
-        let note = crate::Error::from(note).to_string();
+        let note = crate::error::Error::from(note).to_string();
         assert!(note.contains("100001 values (lib.Class)"), "{note}");
     }
 }

@@ -513,7 +513,8 @@ impl<'p> Machine<'p> {
         !is_of_script || self.context == Context::Script
     }
 
-    /// Records that PyTorch does not know `what` when it loads with `weights_only=True`. Only the first record is kept.
+    /// Records that PyTorch does not know `what` when it loads with `weights_only=True`, so that a note can say why PyTorch
+    /// rejects the file. Only the first record is kept.
     pub(super) fn is_beyond_torch(&mut self, what: Unknown) {
         let at = self.pickle.byte(self.now);
         self.pickle.beyond_torch.get_or_insert(BeyondTorch { at, what });

@@ -100,7 +100,7 @@ impl<'w, 'p> NameWalk<'w, 'p> {
         Ok(walk)
     }
 
-    /// The name of the value that [`next`](Self::next) returned last: the keys that lead to it, joined with dots.
+    /// Returns the name of the value that [`next`](Self::next) returned last: the keys that lead to it, joined with dots.
     pub(super) fn name(&self) -> &str {
         &self.name
     }

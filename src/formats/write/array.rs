@@ -10,6 +10,11 @@ use std::io;
 use crate::cbor::Attributes;
 use crate::element::DType;
 use crate::escape;
+use crate::index::Layout;
+use crate::manifest::Tensor;
+
+/// The number of columns to which a name in a message is cut.
+const NAME: usize = 60;
 
 /// The type and shape of a dense array in row-major order.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -40,6 +45,30 @@ impl Array {
         let found = known.into_iter().find(|known| known.name() == dtype);
         let dtype = found.ok_or_else(|| format!("unknown dtype {}", escape::quoted(dtype)))?;
         Ok(Self { shape, dtype })
+    }
+
+    /// Describes `tensor`, if it is a dense array of a known type without attributes.
+    ///
+    /// # Errors
+    /// A sentence, if it is another tensor.
+    pub fn of(tensor: &Tensor<'_>) -> Result<Self, String> {
+        if tensor.layout() != Layout::Dense {
+            let format = escape::quoted(&escape::cut(tensor.layout_name(), NAME));
+            return Err(format!("its format is {format}, expected dense"));
+        }
+        if tensor.has_attributes() {
+            return Err("it has attributes; only those of a file are written".to_owned());
+        }
+        let mut components = tensor.components();
+        let (Some(component), None) = (components.next(), components.next()) else {
+            return Err("it has components other than its data".to_owned());
+        };
+        let dtype = component.dtype();
+        if dtype == DType::Unknown {
+            let name = escape::quoted(&escape::cut(component.type_name(), NAME));
+            return Err(format!("unknown tensor type {name}"));
+        }
+        Ok(Self { shape: tensor.shape().to_vec(), dtype })
     }
 
     /// Returns the length of all elements in bytes, or [`u64::MAX`] if the length exceeds 64 bits.

@@ -4,7 +4,7 @@ use crate::element::DType;
 use crate::element::{LogicalType, StorageType};
 use crate::number::Kind;
 
-/// The types of safetensors, narrowest first, in the order of the crate `safetensors`. That crate writes tensors of the last
+/// The types of safetensors, narrowest first, in the order of the crate `safetensors`, which writes the tensors of the last
 /// type first.
 const SAFETENSORS: [(DType, &str); 20] = [
     (DType::Bool, "BOOL"),

@@ -1,25 +1,17 @@
 //! The dense tensors of an open archive as a source of arrays.
 
-use alloc::borrow::ToOwned as _;
-use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 
 use crate::cbor::Attributes;
-use crate::element::DType;
 use crate::error::Error;
 use crate::error::OutOfMemory;
-use crate::escape;
-use crate::index::Layout;
 use crate::layout::Normalization;
 use crate::manifest::{Manifest, Tensor};
 use crate::shards::Source;
 use crate::verify::Verifier;
 
 use super::array::{Array, ArrayList, ArraySource, ChunkFn, Failure};
-
-/// The number of columns to which a name in a message is cut.
-const NAME: usize = 60;
 
 /// The tensors of an archive of any format, in the order of the archive, and its attributes. For a tensor that is not dense,
 /// [`array`](ArrayList::array) returns an error.
@@ -58,24 +50,7 @@ impl ArrayList for Tensors<'_> {
     }
 
     fn array(&self, at: usize) -> Result<Array, String> {
-        let tensor = self.all.get(at).ok_or("no such tensor")?;
-        if tensor.layout() != Layout::Dense {
-            let format = escape::quoted(&escape::cut(tensor.layout_name(), NAME));
-            return Err(format!("its format is {format}, expected dense"));
-        }
-        if tensor.has_attributes() {
-            return Err("it has attributes; only those of a file are written".to_owned());
-        }
-        let mut components = tensor.components();
-        let (Some(component), None) = (components.next(), components.next()) else {
-            return Err("it has components other than its data".to_owned());
-        };
-        let dtype = component.dtype();
-        if dtype == DType::Unknown {
-            let name = escape::quoted(&escape::cut(component.type_name(), NAME));
-            return Err(format!("unknown tensor type {name}"));
-        }
-        Ok(Array { shape: tensor.shape().to_vec(), dtype })
+        Array::of(self.all.get(at).ok_or("no such tensor")?)
     }
 
     fn attributes(&self) -> Attributes<'_> {

@@ -32,7 +32,7 @@ impl<'b> Cursor<'b> {
         Self { rest: bytes, at, end, rule }
     }
 
-    /// The offset of the next byte in the file.
+    /// Returns the offset of the next byte in the file.
     pub(super) fn at(&self) -> u64 {
         self.at
     }

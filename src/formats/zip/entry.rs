@@ -175,7 +175,7 @@ impl<'d> Entry<'d> {
         self.name.as_bytes().ends_with(FOLDER)
     }
 
-    /// The number of bytes to which the member decompresses, if the member is compressed.
+    /// Returns the number of bytes to which the member decompresses, or `None` if the member is not compressed.
     pub(crate) fn decompressed(&self) -> Option<u64> {
         (self.header.method == DEFLATED).then_some(self.size)
     }
@@ -328,7 +328,7 @@ fn validate<'d>(
             (Rule::ZipFeature, "needs a feature of zip that is not supported")
         }
         (_, None) => (Rule::ZipName, "has a name that is not UTF-8"),
-        // Some readers end a name at a zero byte.
+        // Some readers, written in C, end a name at a zero byte.
         _ if name.contains(&0) => (Rule::ZipName, "has a name with a zero byte"),
         (STORED, _) if !is_of_one_size => {
             (Rule::ZipStoredSize, "is not compressed, and has two sizes")

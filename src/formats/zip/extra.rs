@@ -127,7 +127,7 @@ mod tests {
                 );
             }
         }
-        // Another name, and what is not known.
+        // An extra field with another name for the member, and unknown extra fields.
         for id in [0x7075, 0x9901, 0, 0xcafe] {
             let sentence = rejection(&field(id, &[0; 5]));
             assert!(sentence.contains(&format!("{id:#06x} of 5 bytes")), "{sentence}");

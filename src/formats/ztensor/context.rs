@@ -1,4 +1,4 @@
-//! Parsing a manifest: the state beside the bytes that are left, and the values of fields in any generation.
+//! Parsing a manifest: the state of the parser, and the values of the fields that all generations share.
 
 use core::ops::Range;
 
@@ -24,32 +24,33 @@ use crate::rules::{Limit, Rule};
 #[derive(Debug)]
 pub(crate) struct ParseContext<'o> {
     pub(crate) limits: &'o Limits,
-    /// The dialect of the objects: that of the container, until the version is known.
+    /// The dialect of the manifest. Until the version is read, it is the newest dialect of the container.
     pub(crate) dialect: &'static Dialect,
     /// The object and component that is being parsed.
     pub(crate) location: Location,
     pub(crate) index: IndexBuilder,
-    /// The number of objects that the manifest claims, as far as its bytes can hold as many.
+    /// The number of objects that the manifest declares, but no more than its bytes have room for.
     pub(crate) expected: u32,
     /// The bytes that are parsed: a manifest, or one object of a manifest.
     bytes: Input<'o>,
-    /// The last shape that was parsed: its CBOR bytes, its span and its product.
+    /// The last shape that was parsed: its CBOR bytes, its span in the index, and the product of its dimensions.
     last_shape: (Input<'o>, ShapeSpan, Product),
-    /// The end of all blobs, and the range of the manifest.
+    /// The offset before which all blobs must end. `manifest` is the range of the manifest in the file.
     blobs_end: u64,
     manifest: Range<u64>,
-    /// Whether the table of shards is known. An object that is about to be written is checked without the table.
+    /// Whether the table of shards has been parsed. It has not if an object is checked before it is written.
     has_table: bool,
-    /// The last item that was found to be deterministic CBOR as a whole.
+    /// The last item that was checked to be deterministic CBOR as a whole, so that its parts need no check.
     proven: Range<BytesLeft>,
 }
 
-/// The fewest bytes of CBOR that an object takes: a name and a map of three empty fields.
+/// The smallest size in bytes of an object: a name and a map of three empty fields. It bounds how many objects a manifest
+/// can have.
 const OBJECT_BYTES: u32 = 29;
 
 impl<'o> ParseContext<'o> {
-    /// Creates the context for parsing `bytes`. Without a call of [`in_file`](Self::in_file), the bytes belong to no
-    /// file. Components and shapes go into `index`.
+    /// Creates the context for parsing `bytes`, which belong to no file unless [`in_file`](Self::in_file) is called.
+    /// Components and shapes are added to `index`.
     pub(crate) fn new(
         limits: &'o Limits,
         dialect: &'static Dialect,
@@ -95,7 +96,7 @@ impl<'o> ParseContext<'o> {
         Span::new(self.offset(at), len_u32(at.len().wrapping_sub(rest.len())))
     }
 
-    /// Returns the span of `text`. `behind` is the number of bytes left after the text.
+    /// Returns the span of `text`. `behind` is the position after the text.
     #[inline]
     pub(super) fn text_span(&self, text: Input<'_>, behind: BytesLeft) -> Span {
         let end = len_u32(self.bytes.len()).wrapping_sub(behind.get());
@@ -103,15 +104,15 @@ impl<'o> ParseContext<'o> {
         Span::new(end.wrapping_sub(length), length)
     }
 
-    /// Makes room for the objects that are claimed at `at`, each with one component, as most have: for no more
-    /// than the bytes that are left can hold.
+    /// Reserves room for the components of the `claimed` objects at `at`, at one component each, as most objects have.
+    /// Reserves no more than the bytes that are left can hold, so a short file cannot make the parser allocate.
     pub(super) fn expect(&mut self, claimed: Option<u32>, at: BytesLeft) -> Checked<()> {
         self.expected = claimed.unwrap_or(0).min(at.get() / OBJECT_BYTES);
         Ok(reserve(&mut self.index.components, self.expected)?)
     }
 
-    /// Checks a component without regard to its object, and adds the component to the index. `map` is the manifest from
-    /// the component's map on.
+    /// Checks `component` by the rules that do not depend on its object, and adds it to the index. `map` is the input at
+    /// the component's map, for errors.
     #[inline(always)]
     pub(super) fn component(
         &mut self,
@@ -140,7 +141,7 @@ impl<'o> ParseContext<'o> {
         shard.map_or(u64::MAX, ShardRecord::blobs_end)
     }
 
-    /// Adds the position in the manifest to `fault`, the fault of the component whose map begins at `map`.
+    /// Returns `fault`, a fault of the component whose map begins at `map`, at the field that it is about.
     #[cold]
     #[inline(never)]
     fn fault(&self, map: Input<'_>, fault: ComponentFault) -> Fault {
@@ -148,8 +149,7 @@ impl<'o> ParseContext<'o> {
         Fault::with(fault.kind, BytesLeft::of(place), fault.found)
     }
 
-    /// Checks that a blob of this file is the manifest's own, or apart from it: v2 §2.4. Before 2, all blobs end
-    /// before it.
+    /// Checks that a blob of this file either is the whole manifest or does not overlap it: v2 §2.4.
     fn check_apart_from_manifest(&self, extent: Extent) -> Result<(), ComponentFault> {
         let manifest = &self.manifest;
         let apart = extent.length() == 0
@@ -163,7 +163,8 @@ impl<'o> ParseContext<'o> {
         Err(ComponentFault { kind, site: Site::Offset, found: extent.offset() })
     }
 
-    /// Returns the ordinal of the shard called `name`: v2 §7.1. `at` is the position of the name, for the error.
+    /// Returns the ordinal of the shard called `name` in the table of shards: v2 §7.1. `at` is the position of the name,
+    /// for the error.
     pub(super) fn shard(&self, name: Input<'_>, at: BytesLeft) -> Result<u32, Fault> {
         if !self.has_table {
             return Ok(0);
@@ -173,7 +174,8 @@ impl<'o> ParseContext<'o> {
         found.map(len_u32).map_err(|_| Fault::new(Rule::ShardReference, at))
     }
 
-    /// Checks that the item at `at`, which lies within `open` levels, is deterministic CBOR, unless that is known.
+    /// Checks that the item at `at` is deterministic CBOR, unless it lies in an item that has been checked. `open` levels
+    /// are open around it.
     #[inline(never)]
     pub(super) fn prove(&mut self, at: Input<'_>, open: u8) -> Checked<()> {
         let from = BytesLeft::of(at);
@@ -185,7 +187,7 @@ impl<'o> ParseContext<'o> {
     }
 }
 
-/// Fields of a manifest beside its objects.
+/// The fields of a manifest other than its objects.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Header {
     /// The map of the file's attributes.
@@ -194,11 +196,11 @@ pub(crate) struct Header {
 }
 
 impl Header {
-    /// The header of a manifest that is nothing but objects.
+    /// The header of bytes that consist of objects only.
     pub(crate) const NONE: Self = Self { attributes: Span::NONE, version: None };
 }
 
-/// A map or array of which some entries have been read.
+/// An open map or array. The entries before `input` have been read.
 pub(super) struct OpenList<'m> {
     pub(super) at: Input<'m>,
     pub(super) input: Input<'m>,
@@ -206,7 +208,7 @@ pub(super) struct OpenList<'m> {
 }
 
 impl<'m> OpenList<'m> {
-    /// Opens the objects at `at`, whose head has been read.
+    /// Opens the map or array of objects at `at`, whose head has been read.
     pub(super) fn open(
         cx: &mut ParseContext<'_>,
         at: Input<'m>,
@@ -216,19 +218,19 @@ impl<'m> OpenList<'m> {
         Ok(Self { at, input, entries })
     }
 
-    /// Ends the list, after its last entry: the bytes after it.
+    /// Returns the input after the list. The last entry has been read.
     pub(super) fn end(self) -> Checked<Input<'m>> {
         self.entries.end(self.input, self.at, Limit::Keys)
     }
 }
 
-/// A type that a field's value is read into. `STRICT` slots are those of deterministic CBOR, whose heads are as
-/// short as they can be.
+/// A type into which the value of a field is parsed. With `STRICT`, the value must be deterministic CBOR, with the shortest
+/// heads.
 pub(crate) trait Slot<'m, const STRICT: bool = false>: Sized {
-    /// The value of a slot before; it is never read.
+    /// The initial value of a slot. It is overwritten before it is read.
     const BLANK: Self;
 
-    /// Reads the value at `at`; one of another type breaks `wrong`.
+    /// Parses the value at `at`. A value of another type breaks the rule `wrong`.
     fn parse(cx: &mut ParseContext<'_>, wrong: Rule, at: Input<'m>) -> Parsed<'m, Self>;
 }
 
@@ -243,14 +245,14 @@ impl<'m, const STRICT: bool> Slot<'m, STRICT> for Text<'m> {
 }
 
 impl Text<'_> {
-    /// Breaks `rule` if it is not what `valid` wants, or `cbor-utf8` if it is not even text.
+    /// Returns an error of `rule` unless `valid` accepts the text, or of `cbor-utf8` if the text is not UTF-8.
     #[cold]
     fn validate(&self, valid: impl Fn(&str) -> bool, rule: Rule) -> Checked<()> {
         let text = utf8(self.bytes_left, self.bytes)?;
         if valid(text) { Ok(()) } else { Err(Fault::new(rule, self.bytes_left).into()) }
     }
 
-    /// Breaks `rule`, or `cbor-utf8` if it is not even text.
+    /// Returns the error of an unknown text: `rule`, or `cbor-utf8` if the text is not UTF-8.
     #[cold]
     pub(super) fn unknown(&self, rule: Rule) -> Fault {
         utf8(self.bytes_left, self.bytes).map_or_else(fault, |_| Fault::new(rule, self.bytes_left))
@@ -267,7 +269,7 @@ impl<'m, const STRICT: bool> Slot<'m, STRICT> for Uint {
     }
 }
 
-/// A text that is UTF-8: a name out of an open set.
+/// A name that the specification does not fix. It has been checked to be UTF-8.
 #[derive(Clone, Copy)]
 pub(crate) struct Name<'m>(pub(super) Text<'m>);
 
@@ -281,7 +283,7 @@ impl<'m, const STRICT: bool> Slot<'m, STRICT> for Name<'m> {
     }
 }
 
-/// The span of a digest whose form has been checked: v0.1 §4, v1.1 II.3, v1.2 §1, v2 §3.4.
+/// The span of a digest whose syntax has been checked: v0.1 §4, v1.1 II.3, v1.2 §1, v2 §3.4.
 #[derive(Clone, Copy)]
 pub(crate) struct DigestText(pub(super) Span);
 
@@ -297,7 +299,7 @@ impl<'m, const STRICT: bool> Slot<'m, STRICT> for DigestText {
 }
 
 impl DigestText {
-    /// Checks the form of a digest, as far as it is known.
+    /// Checks the syntax of a digest. The digits of unknown algorithms are not checked.
     #[inline]
     pub(super) fn of<const STRICT: bool>(cx: &ParseContext<'_>, text: Text<'_>) -> Checked<Self> {
         let known =
@@ -324,8 +326,8 @@ impl<'m, const STRICT: bool> Slot<'m, STRICT> for ShapeField {
     #[inline(always)]
     fn parse(cx: &mut ParseContext<'_>, wrong: Rule, at: Input<'m>) -> Parsed<'m, Self> {
         let bytes_left = BytesLeft::of(at);
-        // Neighbors mostly have equal shapes, which need not be read again: an item of CBOR is never the beginning of
-        // another one.
+        // Neighboring tensors often have equal shapes. Equal bytes mean an equal shape, because no CBOR item is the
+        // beginning of another one, so the shape is not parsed again.
         let (last, span, product) = cx.last_shape;
         if !last.is_empty()
             && let Some(rest) = at.strip_prefix(last)
@@ -354,10 +356,11 @@ impl<'m, const STRICT: bool> Slot<'m, STRICT> for ShapeField {
     }
 }
 
-/// Dimensions of a shape of 2, at most: v2 §3.3.
+/// The largest number of dimensions of a shape of generation 2: v2 §3.3.
 const RANK: u32 = 64;
 
-/// The fault of a shape of 2 that has more dimensions than it may, or than the limit allows.
+/// Returns the error, at `at`, of a shape of generation 2 with too many dimensions: more than 64 if `rank` says so, and
+/// otherwise more than the limit.
 #[cold]
 fn too_many(at: BytesLeft, rank: Option<u32>) -> Fault {
     match rank {

@@ -21,7 +21,7 @@ use crate::limits::{Limits, format};
 use crate::num::u64_from_usize;
 use crate::rules::{Limit, Rule, Unsupported};
 
-/// The first 8 bytes of a file, and the last 8 of a 1.x file.
+/// The magic: the first 8 bytes of a file, and in 1.x also the last 8.
 #[derive(
     FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned, Clone, Copy, PartialEq, Eq, Debug,
 )]
@@ -33,14 +33,14 @@ impl Magic {
     const V1: Self = Self(*b"ZTEN1000");
     const V2: Self = Self([0x89, b'Z', b'T', b'2', b'\r', b'\n', 0x1a, b'\n']);
 
-    /// Validates the magic at the end of a file of `file_len` bytes.
+    /// Checks that this magic, found at the end of a file of `file_len` bytes, is `wanted`.
     fn check_footer_magic(self, wanted: Self, file_len: u64) -> Result<(), BareError> {
         let offset = file_len.saturating_sub(HEADER);
         if self == wanted { Ok(()) } else { Err(BareError::new(Rule::FooterMagic, offset)) }
     }
 }
 
-/// The end of a 1.x file: v1.1 I.1, v1.2 §4.
+/// The footer of a 1.x file: v1.1 I.1, v1.2 §4.
 #[derive(FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned, Clone, Copy)]
 #[repr(C)]
 struct FooterV1 {
@@ -48,7 +48,7 @@ struct FooterV1 {
     magic: Magic,
 }
 
-/// The end of a file of generation 2: v2 §2.3. Of a data shard, offset, length and hash are 0.
+/// The footer of a file of generation 2: v2 §2.3. In a data shard, the offset, length and hash of the manifest are 0.
 #[derive(FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned, Clone, Copy)]
 #[repr(C)]
 struct FooterV2 {
@@ -60,10 +60,11 @@ struct FooterV2 {
     magic: Magic,
 }
 
-/// The version that a footer of generation 2 names.
+/// The version in footers of generation 2.
 const VERSION_V2: u32 = 2;
 
-/// Holds the size of a manifest, which stands at `at`, against the cap and the limit.
+/// Checks the size of a manifest against the cap of the format and the limit. `at` is the offset of the field with the
+/// size.
 fn check_manifest_size(size: u64, at: u64, limits: &Limits) -> Result<(), BareError> {
     if size > format::MANIFEST_CAP {
         return Err(BareError::new(Rule::ManifestCap, at).found(size));
@@ -74,10 +75,10 @@ fn check_manifest_size(size: u64, at: u64, limits: &Limits) -> Result<(), BareEr
     Ok(())
 }
 
-/// Bytes of the header.
+/// The number of bytes of the header: the magic.
 pub(crate) const HEADER: u64 = u64_from_usize(size_of::<Magic>());
 
-/// One fixed record, as a nom parser.
+/// Parses a record of fixed size at the start of `input`, as a nom parser.
 fn record<'b, T: FromBytes + Unaligned>(input: &'b [u8]) -> IResult<&'b [u8], T> {
     map_opt(nom::bytes::complete::take(size_of::<T>()), |bytes: &'b [u8]| {
         T::read_from_bytes(bytes).ok()
@@ -85,12 +86,12 @@ fn record<'b, T: FromBytes + Unaligned>(input: &'b [u8]) -> IResult<&'b [u8], T>
     .parse(input)
 }
 
-/// Exactly one fixed record and nothing more.
+/// Parses `bytes` as one record of fixed size. Returns `None` if `bytes` has another length.
 fn parse_record<T: FromBytes + Unaligned>(bytes: &[u8]) -> Option<T> {
     all_consuming(record).parse(bytes).ok().map(|(_, record)| record)
 }
 
-/// The container of a file.
+/// The container of a file: the arrangement of header, blobs, manifest and footer. The magic tells it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Container {
     /// `ZTEN0001`.
@@ -102,7 +103,10 @@ pub(crate) enum Container {
 }
 
 impl Container {
-    /// The range of the header in a file of `file_len` bytes.
+    /// Returns the range of the header in a file of `file_len` bytes.
+    ///
+    /// # Errors
+    /// `file-size` if the file is shorter.
     pub(crate) fn header_range(file_len: u64) -> Result<Range<u64>, BareError> {
         if file_len < HEADER {
             return Err(BareError::new(Rule::FileSize, file_len).found(file_len));
@@ -110,7 +114,10 @@ impl Container {
         Ok(0..HEADER)
     }
 
-    /// Reads the header.
+    /// Returns the container whose magic is in `header`, the first 8 bytes of a file.
+    ///
+    /// # Errors
+    /// `header-magic`.
     pub(crate) fn read(header: &[u8]) -> Result<Self, BareError> {
         match parse_record::<Magic>(header) {
             Some(Magic::V0) => Ok(Self::V0),
@@ -120,7 +127,7 @@ impl Container {
         }
     }
 
-    /// The dialect of its manifest, as far as the container tells.
+    /// Returns the dialect of a manifest in this container. For `ZTEN1000` it is 1.2, until the manifest tells its version.
     pub(crate) fn dialect(self) -> &'static Dialect {
         match self {
             Self::V0 => &v0_1::V0_1,
@@ -131,14 +138,17 @@ impl Container {
 
     fn footer_len(self) -> u64 {
         match self {
-            // The size of the manifest: v0.1 §3.3.2.
+            // The footer is the size of the manifest: v0.1 §3.3.2.
             Self::V0 => u64_from_usize(size_of::<U64>()),
             Self::V1 => u64_from_usize(size_of::<FooterV1>()),
             Self::V2 => u64_from_usize(size_of::<FooterV2>()),
         }
     }
 
-    /// The range of the footer in a file of `file_len` bytes.
+    /// Returns the range of the footer in a file of `file_len` bytes.
+    ///
+    /// # Errors
+    /// `file-size` if the file is too short for header and footer.
     pub(crate) fn footer_range(self, file_len: u64) -> Result<Range<u64>, BareError> {
         match file_len.checked_sub(self.footer_len()) {
             Some(start) if start >= HEADER => Ok(start..file_len),
@@ -154,13 +164,14 @@ impl Container {
         }
     }
 
-    /// The footer of a file whose manifest begins at `start`.
+    /// Returns the footer of a file with this `manifest`, which begins at the offset `start`. An empty manifest means a
+    /// data shard.
     pub(crate) fn footer(self, start: u64, manifest: &[u8]) -> Footer {
         let manifest_size = U64::new(u64_from_usize(manifest.len()));
         if self != Self::V2 {
             return Footer::new(&FooterV1 { manifest_size, magic: Magic::V1 });
         }
-        // Without a manifest, there is no hash.
+        // A data shard has no manifest, and the hash field is 0: v2 §7.2.
         let hash = if manifest.is_empty() { 0 } else { twox_hash::XxHash3_64::oneshot(manifest) };
         Footer::new(&FooterV2 {
             manifest_offset: U64::new(start),
@@ -173,18 +184,18 @@ impl Container {
     }
 }
 
-/// The place of the manifest, if there is one, and the end of the blobs. The manifest lies between
-/// header and footer, and is no longer than the limits.
+/// The range of the manifest, and the offset before which blobs must end. The manifest is known to lie between header and
+/// footer, and to be within the limits.
 #[derive(Clone, Debug)]
 pub(crate) struct Frame {
     pub(crate) container: Container,
-    /// The bytes of the file that are the manifest; none in a data shard.
+    /// The range of the manifest in the file; empty for a data shard.
     pub(crate) manifest: Range<u64>,
-    /// The hash that the manifest must have.
+    /// The hash that the manifest must have; `None` in 1.x, which has no hash.
     hash: Option<u64>,
-    /// The end of all blobs, at the latest.
+    /// The offset before which all blobs must end.
     pub(crate) blobs_end: u64,
-    /// The field that readers ignore.
+    /// The reserved field of the footer, which readers ignore.
     reserved: u32,
 }
 
@@ -195,7 +206,11 @@ impl Frame {
         footer.saturating_add(self.container.footer_len())
     }
 
-    /// Reads the footer, which lies at `range`.
+    /// Reads `footer`, the bytes at `range` of a file with this `container`, and finds the manifest.
+    ///
+    /// # Errors
+    /// `footer-magic`, `manifest-cap`, `manifest-bounds`, `limit-manifest`; in generation 2 also `unsupported-version`,
+    /// `data-shard` and `manifest-alignment`.
     pub(crate) fn read(
         container: Container,
         footer: &[u8],
@@ -224,9 +239,9 @@ impl Frame {
         Ok(Self { container, manifest: start..end, hash: None, blobs_end: start, reserved: 0 })
     }
 
-    /// Reads a footer of generation 2, which begins at `at`: v2 §2.3, §2.4, §7.2.
+    /// Reads a footer of generation 2, which begins at the offset `at` of the file: v2 §2.3, §2.4, §7.2.
     fn from_v2_footer(footer: &FooterV2, at: u64, limits: &Limits) -> Result<Self, BareError> {
-        // Offset and length stand at the beginning, the version 24 bytes on.
+        // The size is 8 bytes after the start of the footer, and the version 24 bytes after it.
         let (size_at, version_at) = (at.saturating_add(8), at.saturating_add(24));
         let version = footer.version.get();
         if version != VERSION_V2 {
@@ -256,7 +271,7 @@ impl Frame {
         })
     }
 
-    /// Validates the hash of the manifest, where the footer gives one: v2 §2.3.
+    /// Checks the hash of `manifest`, if the footer gives one: v2 §2.3.
     pub(crate) fn validate_hash(&self, manifest: &[u8]) -> Result<(), BareError> {
         if let Some(hash) = self.hash
             && twox_hash::XxHash3_64::oneshot(manifest) != hash
@@ -266,18 +281,18 @@ impl Frame {
         Ok(())
     }
 
-    /// Returns whether it is the container of generation 2 without a manifest: v2 §7.2.
+    /// Returns whether the file is a data shard: a file of generation 2 without a manifest. v2 §7.2.
     pub(crate) fn is_data_shard(&self) -> bool {
         self.container == Container::V2 && self.manifest.is_empty()
     }
 
-    /// The reserved field of the footer, and where it stands, if it is not 0.
+    /// Returns the offset and the value of the footer's reserved field, if it is not 0.
     pub(crate) fn reserved(&self) -> Option<(u64, u32)> {
         (self.reserved != 0).then(|| (self.blobs_end.saturating_add(28), self.reserved))
     }
 
-    /// The offset of what is appended to the file: in 1.x that of its manifest, which is replaced; in 2 the
-    /// end of the file, of which nothing is given up. v2 §2.5.
+    /// Returns the offset at which appended bytes begin. In 1.x they replace the manifest. In 2 they follow the old footer,
+    /// so that the old file stays complete: v2 §2.5.
     pub(crate) fn appends_at(&self) -> u64 {
         match self.container {
             Container::V2 => self.file_len(),
@@ -286,7 +301,7 @@ impl Frame {
     }
 }
 
-/// The footer of a file that is written, with room for any. Of 0.1, none are written.
+/// The footer of a file that is written. 0.1 is not written.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Footer {
     bytes: [u8; size_of::<FooterV2>()],

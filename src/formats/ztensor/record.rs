@@ -104,7 +104,7 @@ pub(crate) struct ParsedObject<'m> {
 }
 
 impl ParsedObject<'_> {
-    /// No object.
+    /// An object of which nothing has been parsed.
     pub(crate) const NONE: Self = Self {
         name: &[],
         name_span: Span::NONE,
@@ -119,7 +119,7 @@ impl ParsedObject<'_> {
     };
 }
 
-/// An unsigned integer and its place.
+/// An unsigned integer and its position in the manifest.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Uint {
     pub(crate) bytes_left: BytesLeft,
@@ -127,11 +127,11 @@ pub(crate) struct Uint {
 }
 
 impl Uint {
-    /// No number.
+    /// The number 0 at no position.
     pub(crate) const NONE: Self = Self { bytes_left: BytesLeft::END, value: 0 };
 }
 
-/// A text, not known to be UTF-8, the place of its head, and the place behind it.
+/// A text whose bytes have not been checked to be UTF-8, the position of its head, and the position after it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Text<'m> {
     pub(crate) bytes_left: BytesLeft,
@@ -140,7 +140,7 @@ pub(crate) struct Text<'m> {
 }
 
 impl Text<'_> {
-    /// No text.
+    /// An empty text at no position.
     pub(crate) const NONE: Self =
         Self { bytes_left: BytesLeft::END, bytes: &[], behind: BytesLeft::END };
 }

@@ -1,10 +1,12 @@
-//! The tables: how one is written, and the reader that it becomes.
+//! The tables that declare the records of manifests, and the macro that turns a table into a parser.
 
-/// Declares a record of the manifest and the function that reads it.
+/// Declares a record of the manifest as a table of fields, and generates the types and functions that read it.
 ///
-/// The CBOR of the record is of `any` form, or `deterministic`, which has been proven before, or is where it is read.
-/// Presence is `required(RULE)`, where an object without the field breaks RULE; `optional`; or
-/// `nullable`, where null stands for absent.
+/// `any` CBOR may have any valid form. `deterministic` CBOR must be in its deterministic form; if a record around this one
+/// has not been checked as a whole, this one is checked as it is read.
+///
+/// A field is `required(RULE)`: a record without it breaks RULE; or `optional`; or `nullable`: optional, and `null` means
+/// the same as absent.
 macro_rules! table {
     (
         $(#[$outer:meta])*
@@ -25,9 +27,9 @@ macro_rules! table {
             input: $crate::cbor::Input<$m>,
             entries: $crate::cbor::Entries,
             keys: $crate::cbor::Keys<$m>,
-            /// True once the map is known to have the form that it has to have.
+            /// Whether the map needs no check of its form, because any form is allowed or the form has been checked.
             proven: bool,
-            /// The fields that have been seen, and those of them that are null.
+            /// The fields that have been read, as a bit set, and in `null` those of them whose value was null.
             seen: u32,
             null: u32,
             $( $slot: $type, )+
@@ -41,7 +43,7 @@ macro_rules! table {
         }
 
         impl $key_name {
-            /// The keys in the order of the table, which readers guess first.
+            /// All fields in the order of the table. Readers expect this order, in which they need no search.
             #[allow(dead_code, clippy::allow_attributes, reason = "not all tables are written")]
             pub(crate) const TABLE_ORDER: &'static [Self] = &[ $( Self::$slot, )+ ];
 
@@ -49,13 +51,13 @@ macro_rules! table {
                 match self { $( Self::$slot => $key, )+ }
             }
 
-            /// The key, to look it up later.
+            /// Returns the key in the form in which [`Field::find`] takes it.
             #[allow(dead_code, clippy::allow_attributes, reason = "not all are looked up again")]
             pub(crate) const fn field(self) -> $crate::formats::ztensor::Field {
                 $crate::formats::ztensor::Field(self.as_str())
             }
 
-            /// The field of that key.
+            /// Returns the field whose key is `key`.
             #[inline]
             pub(crate) fn named(key: &[u8]) -> Option<Self> {
                 $( if key == $key.as_bytes() { return Some(Self::$slot); } )+
@@ -68,7 +70,7 @@ macro_rules! table {
                 1_u32.wrapping_shl(self as u32)
             }
 
-            /// Writes the key.
+            /// Writes the key as a CBOR text.
             #[allow(dead_code, clippy::allow_attributes, reason = "not all tables are written")]
             #[inline]
             pub(crate) fn write(
@@ -104,7 +106,7 @@ macro_rules! table {
 
             #[allow(dead_code, clippy::allow_attributes, reason = "the root alone is opened and finished by itself")]
             impl<$m> $reader<$m> {
-                /// Opens the map at `at`.
+                /// Begins to read the map at `at`.
                 #[inline]
                 pub(crate) fn open(cx: &ParseContext<'_>, at: Input<$m>) -> Checked<Self> {
                     let (input, entries) =
@@ -126,7 +128,8 @@ macro_rules! table {
                     }
                 }
 
-                /// The next known field and its value, in any order; other fields are passed over.
+                /// Returns the next known field and the input at its value. Fields may come in any order. Unknown fields
+                /// are checked and skipped.
                 pub(crate) fn next_field(
                     &mut self,
                     cx: &mut ParseContext<'_>,
@@ -134,7 +137,8 @@ macro_rules! table {
                     while self.entries.next(self.input) {
                         let input = self.input;
                         if !self.proven {
-                            // A field that stands where the table has it needs no proof.
+                            // A field that comes in the order of the table has a shortest head and an ascending key, so its
+                            // key is deterministic.
                             if let Some((field, value)) = self.in_order() {
                                 self.seen |= field.bit();
                                 return Ok(Some((field, value)));
@@ -170,7 +174,8 @@ macro_rules! table {
                     Ok(None)
                 }
 
-                /// The field at the input, if it comes after those before in the table and has the shortest head.
+                /// Returns the field at the input and the input at its value, if the field comes after all earlier fields
+                /// in the table, and its key has the shortest head.
                 fn in_order(&self) -> Option<(Field, Input<$m>)> {
                     $(
                         if self.seen < const { Field::$slot.bit() }
@@ -182,7 +187,7 @@ macro_rules! table {
                     None
                 }
 
-                /// Reads the value of a field.
+                /// Parses the value of `field`, which is at `value`, into its slot.
                 pub(crate) fn read_field(
                     &mut self,
                     cx: &mut ParseContext<'_>,
@@ -205,12 +210,15 @@ macro_rules! table {
                     Ok(())
                 }
 
-                /// Returns whether the field has been seen.
+                /// Returns whether the field has been read.
                 pub(crate) fn has(&self, field: Field) -> bool {
                     self.seen & field.bit() != 0
                 }
 
-                /// Ends the map, after its last field: what is left after it, and the record.
+                /// Returns the input after the map, and the record. All fields have been read.
+                ///
+                /// # Errors
+                /// A required field is missing, or a key is a duplicate.
                 #[inline]
                 pub(crate) fn finish(self) -> Parsed<$m, $name<$m>> {
                     let rest = self.entries.end(self.input, self.at, Limit::Keys)?;
@@ -227,7 +235,7 @@ macro_rules! table {
                     Ok((rest, record))
                 }
 
-                /// Reads the fields that are left, in any order, and any others.
+                /// Reads the rest of the map, with fields in any order and unknown fields.
                 #[inline(never)]
                 fn read_all(mut self, cx: &mut ParseContext<'_>) -> Checked<Self> {
                     while let Some((field, value)) = self.next_field(cx)? {
@@ -239,7 +247,7 @@ macro_rules! table {
 
             #[allow(dead_code, clippy::allow_attributes, reason = "the root is not read at once")]
             impl<$m> $name<$m> {
-                /// Reads the map at `at` and hands the record to `then`, which spares moving it.
+                /// Reads the map at `at`, and passes the record to `then`. Returning the record instead would copy it.
                 #[inline]
                 pub(crate) fn read<O>(
                     cx: &mut ParseContext<'_>,
@@ -250,7 +258,8 @@ macro_rules! table {
                         $crate::formats::ztensor::table::table!(@head $form $wrong_map, cx, at)?;
                     let (mut seen, mut null) = (0, 0);
                     $( let mut $slot = <$type as Slot<$m, DETERMINISTIC>>::BLANK; )+
-                    // Writers put fields in the order of the table and spell them with short heads.
+                    // Most writers put the fields in the order of the table, with shortest heads, so this order is tried
+                    // first.
                     'ordered: {
                         $(
                             if !entries.are_left() {
@@ -270,7 +279,7 @@ macro_rules! table {
                         )+
                     }
                     if !entries.are_over() {
-                        // The keys so far are in the order of the table, so they are distinct.
+                        // The keys so far are in the order of the table, so there are no duplicates among them.
                         let reader = $reader { seen, null, $( $slot, )+ ..$reader::of(at, (input, entries)) };
                         let reader = reader.read_all(cx)?;
                         input = reader.entries.end(reader.input, at, Limit::Keys)?;
@@ -298,7 +307,7 @@ macro_rules! table {
     (@head any $wrong:path, $cx:ident, $at:ident) => {
         $crate::cbor::map_head($wrong, $cx.limits.keys(), $at)
     };
-    // Order proves that keys are unique, so that there may be any number of them.
+    // Keys must ascend, which makes them unique without memory, so their number needs no limit.
     (@head deterministic $wrong:path, $cx:ident, $at:ident) => {{
         let _ = &$cx;
         $crate::cbor::strict_map_head($wrong, $at)
@@ -316,7 +325,7 @@ macro_rules! table {
     };
 }
 
-/// Returns whether keys are in the order of deterministic CBOR.
+/// Returns whether `keys` are in the order of deterministic CBOR.
 pub(super) const fn ascend(mut keys: &[&str]) -> bool {
     while let [one, after @ ..] = keys {
         if let [next, ..] = after
@@ -329,7 +338,8 @@ pub(super) const fn ascend(mut keys: &[&str]) -> bool {
     true
 }
 
-/// Returns whether a key comes before another in deterministic CBOR: the shorter, else by their bytes.
+/// Returns whether `one` comes before `other` in deterministic CBOR: shorter keys come first, and keys of equal length are
+/// ordered by their bytes.
 const fn comes_before(one: &str, other: &str) -> bool {
     if one.len() != other.len() {
         return one.len() < other.len();

@@ -1,4 +1,4 @@
-//! `ZTEN0001`: v0.1 §4 and §5, and its crate's readme for `layout`.
+//! `ZTEN0001`: v0.1 §4 and §5. The field `layout` is described in the readme of the 0.1 crate only.
 
 use super::context::{DigestText, Name, ParseContext, ShapeField, Slot};
 use super::record::{Dtype, ParsedComponent, ParsedObject, Text, Uint};
@@ -15,8 +15,8 @@ use crate::num::len_u32;
 use crate::rules::{Rule, Unsupported};
 
 table! {
-    /// One tensor: v0.1 §4. Dtype, encoding and layout are open sets (§8): an entry with a name
-    /// that is not known is listed and cannot be read.
+    /// One tensor: v0.1 §4. Dtypes, encodings and layouts are open sets (§8): a tensor with an unknown name is listed, but
+    /// its elements cannot be read.
     Entry<'m>, keys EntryKey, reader EntryReader, within 1 levels of any CBOR, else Rule::ObjectType;
     // key                slot         type            presence                         else
     "name"            => name:         Text<'m>,       required(Rule::NameMissing),     else Rule::NameType;
@@ -30,7 +30,7 @@ table! {
     "checksum"        => checksum:     Name<'m>,       optional,                        else Rule::DigestType;
 }
 
-/// The rules of 0.1.
+/// The facts about 0.1.
 pub(crate) static V0_1: Dialect = Dialect {
     facts: FormatFacts {
         generation: Some(Generation::V0_1),
@@ -64,7 +64,7 @@ pub(crate) static V0_1: Dialect = Dialect {
 
 const FACTS: Facts = Facts { whole_elements: false, ..Facts::BEFORE_2 };
 
-/// Reads the entry at `at`: an object and its one component.
+/// Reads the entry at `at`: one object with its only component. Returns the input after the entry.
 pub(super) fn object<'m>(
     cx: &mut ParseContext<'_>,
     at: Input<'m>,
@@ -133,7 +133,7 @@ impl Entry<'_> {
     }
 }
 
-/// `data_endianness`: v0.1 §4.
+/// The value of `data_endianness`: v0.1 §4.
 #[derive(Clone, Copy)]
 pub(crate) enum Endianness {
     Little,

@@ -1,5 +1,5 @@
-//! `ZTEN1000`: v1.1 II, v1.2 §1. One schema for 1.1 and 1.2; the minor version decides three
-//! things only: the set of dtypes, whether zstd needs `uncompressed_length`, and index types.
+//! `ZTEN1000`: v1.1 II, v1.2 §1. Generations 1.1 and 1.2 share one schema. The minor version decides three things only: the
+//! set of dtypes, whether a zstd component needs `uncompressed_length`, and which types indices may have.
 
 use super::context::{
     Attributes, DigestText, Header, LayoutName, Name, OpenList, ParseContext, ShapeField, Slot,
@@ -24,7 +24,7 @@ use crate::num::{Word, len_u32};
 use crate::rules::{Limit, Rule, Unsupported};
 
 table! {
-    /// The root: v1.1 II.1, v1.2 §1.
+    /// The root of the manifest: v1.1 II.1, v1.2 §1. `objects` maps the name of each object to an object.
     Root<'m>, keys RootKey, reader RootReader, within 0 levels of any CBOR, else Rule::RootType;
     // key           slot       type           presence                        else
     "version"    => version:    Version,       required(Rule::VersionMissing), else Rule::VersionType;
@@ -33,7 +33,7 @@ table! {
 }
 
 table! {
-    /// One object: v1.1 II.2, v1.2 §1.
+    /// One object: v1.1 II.2, v1.2 §1. `format` is the layout, and `components` maps a role to each component.
     Tensor<'m>, keys ObjectKey, reader ObjectReader, within 2 levels of any CBOR, else Rule::ObjectType;
     // key           slot       type           presence                           else
     "shape"      => shape:      ShapeField,    required(Rule::ShapeMissing),      else Rule::ShapeType;
@@ -43,8 +43,9 @@ table! {
 }
 
 table! {
-    /// One component: v1.1 II.3, v1.2 §1. `type` and `uncompressed_length` came with 1.2 and are
-    /// honored in every 1.x file, because an appended file keeps its old version.
+    /// One component: v1.1 II.3, v1.2 §1. `offset` and `length` are those of the blob in bytes. Without `encoding` the blob
+    /// is not compressed. `uncompressed_length` is the decoded size, and `type` the logical type. These two came with 1.2
+    /// and are honored in every 1.x file, because an appended file keeps its old version.
     Component<'m>, keys ComponentKey, reader ComponentReader, within 4 levels of any CBOR, else Rule::ComponentType;
     // key                    slot            type        presence                       else
     "dtype"               => dtype:          DtypeName,  required(Rule::DtypeMissing),  else Rule::DtypeType;
@@ -58,7 +59,7 @@ table! {
 
 const FACTS: Facts = Facts::BEFORE_2;
 
-/// The rules of 1.2, which canonical files follow and those that are written.
+/// The facts about 1.2, the generation of canonical and of written 1.x files.
 pub(crate) static V1_2: Dialect = Dialect {
     facts: FORMAT,
     nesting: Nesting::Named,
@@ -101,7 +102,7 @@ pub(super) const FORMAT: FormatFacts = FormatFacts {
     container: FACTS,
 };
 
-/// The form in which 1.2 is written.
+/// How files of 1.2 are written.
 static WRITING: Writing = Writing {
     generation: Generation::V1_2,
     container: Container::V1,
@@ -115,7 +116,7 @@ static WRITING: Writing = Writing {
     format_name: |format| FORMATS.contains(&format).then(|| format.name()),
 };
 
-/// The rules of 1.1: v1.1 II.3, II.4, III.2.
+/// The facts about 1.1: v1.1 II.3, II.4, III.2.
 static V1_1: Dialect = Dialect {
     facts: FormatFacts {
         generation: Some(Generation::V1_1),
@@ -128,8 +129,9 @@ static V1_1: Dialect = Dialect {
 };
 
 impl<'m> Objects<'m> {
-    /// Reads fields of the root up to the objects. If the version stands behind them, all of the root is read before
-    /// them.
+    /// Reads the fields of the root up to the objects, or those after the objects if `behind` is the input there. If the
+    /// version comes after the objects, all fields of the root are read first, because the version decides how objects are
+    /// parsed.
     pub(super) fn read_root_v1(
         &mut self,
         cx: &mut ParseContext<'_>,
@@ -158,7 +160,8 @@ impl<'m> Objects<'m> {
     }
 }
 
-/// The dialect of a manifest that need not be in order, as far as can be told.
+/// Returns the dialect that the version in `manifest` selects, for a manifest that may be invalid. Returns `None` if there
+/// is no valid version.
 pub(crate) fn dialect(manifest: Input<'_>) -> Option<&'static Dialect> {
     let (_, text) = text(Rule::VersionType, RootKey::version.field().find(manifest)?).ok()?;
     let version = version(core::str::from_utf8(text).ok()?)?;
@@ -187,7 +190,7 @@ impl Version {
     }
 }
 
-/// Two or three decimal numbers joined by dots, without sign, suffix or leading zero.
+/// Parses two or three decimal numbers that are joined by dots. A sign, a suffix or a leading zero is an error.
 fn version(text: &str) -> Option<Version> {
     let mut numbers = text.split('.').map(|number| {
         let leading = number.len() > 1 && number.starts_with('0');
@@ -198,7 +201,7 @@ fn version(text: &str) -> Option<Version> {
     numbers.next().is_none().then_some(Version { major, minor, patch })
 }
 
-/// The place of the objects, if the version stands after them. They are read at the end then.
+/// The input at the objects, if the version comes after them. They are then parsed last.
 #[derive(Clone, Copy)]
 pub(crate) struct Deferred<'m>(Option<Input<'m>>);
 
@@ -207,7 +210,7 @@ impl<'m> Slot<'m> for Deferred<'m> {
 
     fn parse(cx: &mut ParseContext<'_>, wrong: Rule, at: Input<'m>) -> Parsed<'m, Self> {
         map_head(wrong, UNLIMITED, at)?;
-        // A fault in them is found when they are read.
+        // Errors in the objects are reported when they are parsed.
         let rest = match pass(at) {
             Some(rest) => rest,
             None => skip(at, 1, cx.limits.depth())?.0,
@@ -276,7 +279,7 @@ impl<'m> Slot<'m> for Components {
     }
 }
 
-/// Reads a role: what is left after it, its name, and which it is if it is known.
+/// Reads the role at `at`. Returns the input after it, its bytes, and the role if it is a known one.
 #[inline(never)]
 fn any_role(at: Input<'_>) -> Checked<(Input<'_>, Input<'_>, Option<Role>)> {
     let (rest, name) = key(at)?;
@@ -287,7 +290,7 @@ fn any_role(at: Input<'_>) -> Checked<(Input<'_>, Input<'_>, Option<Role>)> {
     Ok((rest, name, role))
 }
 
-/// Reads the component whose role is at `at`, and keeps it.
+/// Reads the component whose role is at `at`, and adds it to the index. Returns the input after the component.
 #[inline(never)]
 fn component<'m>(
     cx: &mut ParseContext<'_>,
@@ -332,16 +335,16 @@ impl Component<'_> {
     }
 }
 
-/// `dtype`: one of a closed set, which is larger in 1.1. v1.1 II.4, v1.2 §2.
+/// The value of `dtype`, one of a closed set, which is larger in 1.1 than in 1.2: v1.1 II.4, v1.2 §2.
 #[derive(Clone, Copy)]
 pub(crate) struct DtypeName {
     meaning: Meaning,
 }
 
-/// The storage type of a dtype, and the logical type that it stands for if it is of 1.1 only.
+/// The meaning of a dtype: its storage type, and its logical type if it is one of the dtypes that only 1.1 has.
 type Meaning = (StorageType, Option<LogicalType>);
 
-/// The meaning of a name as a dtype.
+/// Returns the meaning of the dtype `name`, or `None` if no 1.x has such a dtype.
 fn meaning(name: &[u8]) -> Option<Meaning> {
     let old =
         || LogicalType::from_dtype_v1_1(name).map(|logical| (logical.storage(), Some(logical)));
@@ -364,7 +367,7 @@ impl<'m> Slot<'m> for DtypeName {
 }
 
 impl DtypeName {
-    /// A dtype that only 1.1 has, or one that is spelled at length.
+    /// Parses a dtype that the fast path does not take: a dtype of 1.1 only, a text with a longer head, or an unknown name.
     #[cold]
     #[inline(never)]
     fn any<'m>(cx: &mut ParseContext<'_>, wrong: Rule, at: Input<'m>) -> Parsed<'m, Self> {
@@ -390,7 +393,8 @@ impl DtypeName {
         }
     }
 
-    /// The elements by it and the `type` beside it. A `type` equal to the dtype says nothing.
+    /// Returns the element type that this dtype and the field `type` declare together. A `type` that is equal to the dtype
+    /// adds nothing.
     #[inline]
     pub(super) fn and(self, logical_type: Option<TypeName>) -> Dtype {
         let (storage, implied) = self.meaning;
@@ -407,13 +411,13 @@ impl DtypeName {
     }
 }
 
-/// `type`: an open set. v1.2 §2.
+/// The value of `type`, an open set: v1.2 §2.
 #[derive(Clone, Copy)]
 pub(crate) struct TypeName {
     bytes_left: BytesLeft,
     name: Span,
     logical: Option<LogicalType>,
-    /// The meaning that it would have in `dtype`.
+    /// The meaning that the same name has as a dtype.
     as_dtype: Option<Meaning>,
 }
 
@@ -444,13 +448,13 @@ impl<'m> Slot<'m> for Encoding {
 }
 
 impl Layout {
-    /// The format of that name in 1.x: v1.1 III, v1.2 §3.
+    /// Returns the layout whose name in 1.x is `name`: v1.1 III, v1.2 §3.
     pub(crate) fn named(name: &[u8]) -> Self {
         let found = FORMATS.into_iter().find(|format| format.name().as_bytes() == name);
         found.unwrap_or(Self::Unknown)
     }
 }
 
-/// The formats that 1.x knows.
+/// The layouts that 1.x defines.
 pub(crate) const FORMATS: [Layout; 4] =
     [Layout::Dense, Layout::SparseCsr, Layout::SparseCoo, Layout::QuantizedGroup];

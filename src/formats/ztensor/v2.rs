@@ -1,5 +1,5 @@
-//! Generation 2: v2 §3. The manifest is deterministic CBOR. A record of known fields with nothing
-//! else in it is found to be that as it is read; any other is walked over first.
+//! Generation 2: v2 §3. The manifest is deterministic CBOR. Records that consist of known fields are checked for this form
+//! while they are parsed. A record with an unknown field is first checked as a whole by the walker.
 
 mod content;
 mod parts;
@@ -34,7 +34,7 @@ use crate::num::{Word, len_u32};
 use crate::rules::{Limit, Rule, Unsupported};
 
 table! {
-    /// The root: v2 §3.2.
+    /// The root of the manifest: v2 §3.2. `objects` maps the name of each object to an object.
     Root<'m>, keys RootKey, reader RootReader, within 0 levels of deterministic CBOR, else Rule::RootType;
     // key           slot       type        presence                        else
     "shards"     => shards:     Table,      optional,                       else Rule::ShardsType;
@@ -43,7 +43,7 @@ table! {
 }
 
 table! {
-    /// One object: v2 §3.3.
+    /// One object: v2 §3.3. `parts` maps a role to each component.
     Tensor<'m>, keys ObjectKey, reader ObjectReader, within 2 levels of deterministic CBOR, else Rule::ObjectType;
     // key           slot       type        presence                           else
     "parts"      => parts:      Parts,      required(Rule::ComponentsMissing), else Rule::ComponentsType;
@@ -53,7 +53,8 @@ table! {
 }
 
 table! {
-    /// One part: v2 §3.4.
+    /// One component, which the specification calls a part: v2 §3.4. Without `encoding` the blob is not compressed, and
+    /// without `shard` it lies in this file.
     Part<'m>, keys PartKey, reader PartReader, within 4 levels of deterministic CBOR, else Rule::ComponentType;
     // key               slot            type           presence                     else
     "blob"           => blob:           BlobPlace,     required(Rule::BlobMissing),  else Rule::BlobType;
@@ -74,7 +75,7 @@ const FACTS: Facts = Facts {
     has_magic: true,
 };
 
-/// The rules of 2.
+/// The facts about generation 2.
 pub(crate) static V2: Dialect = Dialect {
     facts: FormatFacts {
         generation: Some(Generation::V2),
@@ -107,7 +108,7 @@ pub(crate) static V2: Dialect = Dialect {
     ..V1_2
 };
 
-/// The form in which generation 2 is written.
+/// How files of generation 2 are written.
 static WRITING: Writing = Writing {
     generation: Generation::V2,
     container: Container::V2,
@@ -124,7 +125,7 @@ static WRITING: Writing = Writing {
     },
 };
 
-/// The name of a layout of 2, but for those that are unknown or of GGUF.
+/// Returns the name of `layout` in generation 2. Unknown layouts and GGUF blocks have no fixed name.
 fn layout_name(layout: Layout) -> &'static str {
     match layout {
         Layout::SparseCsr => "zt.sparse_csr/1",
@@ -134,7 +135,7 @@ fn layout_name(layout: Layout) -> &'static str {
 }
 
 impl<'m> Objects<'m> {
-    /// Reads fields of the root up to the objects.
+    /// Reads the fields of the root up to the objects, or those after the objects.
     pub(super) fn read_root_v2(
         &mut self,
         cx: &mut ParseContext<'_>,
@@ -160,7 +161,7 @@ impl<'m> Objects<'m> {
     }
 }
 
-/// The objects, which are read one by one: no value of this slot is ever read.
+/// The value of `objects`, which is empty because the objects are parsed one by one.
 #[derive(Clone, Copy)]
 pub(crate) struct PulledObjects;
 
@@ -172,7 +173,7 @@ impl<'m> Slot<'m, true> for PulledObjects {
     }
 }
 
-/// Reads the name at `at`, which has to be above `last`, the one before it.
+/// Reads the name at `at`, which must be greater than the name before, `last`. Returns the input after it, and the name.
 #[inline(always)]
 fn name<'m>(last: &mut Input<'m>, at: Input<'m>) -> Parsed<'m, Input<'m>> {
     let (value, name) = read_text::<true>(Rule::KeyType, at)?;
@@ -240,7 +241,7 @@ impl<'m> Slot<'m, true> for Parts {
     }
 }
 
-/// Reads the part whose name is at `at`, and keeps it.
+/// Reads the component whose role is at `at`, and adds it to the index. Returns the input after the component.
 #[inline(never)]
 fn part<'m>(cx: &mut ParseContext<'_>, last: &mut Input<'m>, at: Input<'m>) -> Checked<Input<'m>> {
     let (value, role) = match short_text(at) {
@@ -265,7 +266,7 @@ fn part<'m>(cx: &mut ParseContext<'_>, last: &mut Input<'m>, at: Input<'m>) -> C
 }
 
 impl Part<'_> {
-    /// Checks fields that are there, or of a type, only together with others.
+    /// Checks the fields that depend on each other. `map` is the position of the component's map, for errors.
     #[inline]
     fn check(&self, map: BytesLeft) -> Result<(), Fault> {
         match (&self.encoding, self.decoded_length) {

@@ -1,4 +1,4 @@
-//! Publishing where there are no file modes: by path.
+//! Publishing files by path, on systems without file modes.
 
 use std::fs::{self, File, Metadata};
 use std::io;
@@ -9,7 +9,7 @@ use tempfile::NamedTempFile;
 use super::{A_LINK, NO_FILE, Over, folder, invalid, name};
 use crate::error::Error;
 
-/// The path that a file is published at.
+/// The path at which a file is published.
 #[derive(Debug)]
 pub(super) struct Target(PathBuf);
 
@@ -30,14 +30,14 @@ impl Target {
         }
     }
 
-    /// The file that is there.
+    /// Opens the file that is at the target now.
     pub(super) fn open(&self) -> io::Result<File> {
         self.check()?;
         File::open(&self.0)
     }
 }
 
-/// A file that has not yet the name that it is to have.
+/// A new file that does not have the name of its target yet.
 #[derive(Debug)]
 pub(super) struct Draft {
     file: NamedTempFile,
@@ -55,7 +55,7 @@ impl Draft {
         self.file.as_file()
     }
 
-    /// Gives the file its name. On these systems a name needs no other call to be durable.
+    /// Gives the file the name of the target. On these systems no other call is needed to make the name durable.
     pub(super) fn publish(self, over: Over) -> Result<(), Error> {
         self.take_name(over).map_err(Error::from_write)
     }

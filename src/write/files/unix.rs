@@ -1,4 +1,5 @@
-//! Publishing on Unix: everything is reached from the folder, which is opened once.
+//! Publishing files on Unix. The folder is opened once, and everything in it is reached from the open folder, so nobody can
+//! replace the folder in between.
 
 use alloc::borrow::ToOwned as _;
 use alloc::format;
@@ -20,10 +21,10 @@ use rustix::io::Errno;
 use super::{A_LINK, NO_FILE, Over, folder, invalid, name};
 use crate::error::Error;
 
-/// The place of a new file.
+/// The folder and the name of a new file.
 #[derive(Debug)]
 pub(super) struct Target {
-    /// Open for reading: what cannot be read cannot be made durable.
+    /// The folder, open for reading, because only an open folder can be made durable.
     folder: File,
     name: OsString,
 }
@@ -42,7 +43,10 @@ impl Target {
         Ok(Self { folder: folder.into(), name })
     }
 
-    /// The file that is there, which must be a regular file or nothing.
+    /// Returns the metadata of the file at the target, or `None` if nothing is there.
+    ///
+    /// # Errors
+    /// The target is a symbolic link, or another file that is not regular.
     pub(super) fn check(&self) -> io::Result<Option<Stat>> {
         match statat(&self.folder, &self.name, AtFlags::SYMLINK_NOFOLLOW) {
             Ok(there) => match FileType::from_raw_mode(there.st_mode) {
@@ -55,10 +59,10 @@ impl Target {
         }
     }
 
-    /// The file that is there.
+    /// Opens the file that is at the target now.
     pub(super) fn open(&self) -> io::Result<File> {
         self.check()?;
-        // It may have become something else by now, which is not to be waited for.
+        // The target may have been replaced since the check, by a link or by a named pipe, for which opening must not wait.
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
         let flags = flags | OFlags::NOCTTY;
         let file = File::from(openat(&self.folder, &self.name, flags, Mode::empty())?);
@@ -66,23 +70,27 @@ impl Target {
     }
 }
 
-/// A new file, which nothing has been at before.
+/// Creates a new file called `name` in `folder`.
+///
+/// # Errors
+/// Anything already has that name, such as a link that somebody has prepared.
 fn create(folder: &File, name: &str, mode: Mode) -> io::Result<File> {
     let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     Ok(openat(folder, name, flags, mode)?.into())
 }
 
-/// A name that is not in use and that none can know in advance: 64 bits of a hash with a secret.
+/// Returns a name that nobody can predict: 64 bits of a hash with a random seed. Otherwise another user could create a file
+/// of that name before.
 fn temporary_name() -> String {
     format!(".zten-{:016x}.tmp", RandomState::new().build_hasher().finish())
 }
 
-/// A file that has no name yet, or not the one that it is to have.
+/// A new file that has a temporary name or none.
 #[derive(Debug)]
 pub(super) struct Draft {
     file: File,
     target: Target,
-    /// The name that it has, if any, which is taken away when this is dropped.
+    /// The temporary name, which is removed if the file is dropped.
     temporary: Option<String>,
 }
 
@@ -95,7 +103,7 @@ impl Draft {
         Self::named(target)
     }
 
-    /// A file that has a name from the beginning.
+    /// Creates a file with a temporary name, for file systems that have no files without names.
     fn named(target: Target) -> io::Result<Self> {
         let name = temporary_name();
         let file = create(&target.folder, &name, Mode::RUSR | Mode::WUSR)?;
@@ -111,7 +119,7 @@ impl Draft {
         self.target.folder.sync_all().map_err(Error::not_durable)
     }
 
-    /// Gives the file its name. A failure leaves the target as it was.
+    /// Gives the file the name of the target. If this fails, the target is unchanged.
     fn take_name(&mut self, over: Over) -> io::Result<()> {
         let old = self.target.check()?;
         if old.is_some() && over == Over::Nothing {
@@ -127,7 +135,7 @@ impl Draft {
         if self.temporary.is_none() {
             if old.is_none() {
                 match unnamed::link(&self.file, folder, name) {
-                    // Something has come there meanwhile, to be replaced.
+                    // Another process created the target in the meantime, and it may be replaced.
                     Err(Errno::EXIST) if over == Over::Any => {}
                     linked => return Ok(linked?),
                 }
@@ -147,16 +155,16 @@ impl Draft {
     }
 }
 
-/// Gives a file another name, that is not in use.
+/// Renames `from` to `to`, unless `to` exists.
 fn rename_to_free(folder: &File, from: &str, to: &OsStr) -> rustix::io::Result<()> {
     #[cfg(any(target_os = "linux", target_vendor = "apple"))]
     match renameat_with(folder, from, folder, to, RenameFlags::NOREPLACE) {
-        // The file system, or the system, has no such thing.
+        // The system or the file system cannot rename without replacing.
         Err(Errno::INVAL | Errno::NOSYS | Errno::NOTSUP) => {}
         renamed => return renamed,
     }
     linkat(folder, from, folder, to, AtFlags::empty())?;
-    // It is published, whatever becomes of its other name.
+    // The file has been published, so an error about its other name does not matter.
     let _ = unlinkat(folder, from, AtFlags::empty());
     Ok(())
 }
@@ -164,13 +172,13 @@ fn rename_to_free(folder: &File, from: &str, to: &OsStr) -> rustix::io::Result<(
 impl Drop for Draft {
     fn drop(&mut self) {
         if let Some(name) = &self.temporary {
-            // What cannot be removed is what a program that is stopped leaves, too.
+            // A temporary file that cannot be removed is left behind, as when the program is killed.
             let _ = unlinkat(&self.target.folder, name, AtFlags::empty());
         }
     }
 }
 
-/// The settings of a new file.
+/// The mode of a new file before the umask is applied: 0666.
 const ANY: Mode = Mode::RUSR
     .union(Mode::WUSR)
     .union(Mode::RGRP)
@@ -178,21 +186,23 @@ const ANY: Mode = Mode::RUSR
     .union(Mode::ROTH)
     .union(Mode::WOTH);
 
-/// Set-user-ID, set-group-ID and sticky bits are not among them: the file has another owner.
+/// The bits of a mode that a new file takes over from the old one. Set-user-ID, set-group-ID and sticky bits are left out,
+/// because the new file may have another owner.
 const RIGHTS: Mode = Mode::RWXU.union(Mode::RWXG).union(Mode::RWXO);
 
-/// Gives a file the mode, the group and the ACL of the one that it replaces.
+/// Gives `file` the mode, the group and the ACL of `old`, the file that it replaces.
 fn keep(file: &File, target: &Target, old: &Stat) -> io::Result<()> {
     let mut mode = Mode::from_raw_mode(old.st_mode) & RIGHTS;
     let group = fstat(file)?.st_gid == old.st_gid
         || fchown(file, None, Some(Gid::from_raw(old.st_gid))).is_ok();
     #[cfg(target_os = "linux")]
     let kept = group && acl::keep(file, target).is_ok();
-    // Elsewhere ACLs are not POSIX's, and beside the mode.
+    // ACLs of other systems are not POSIX ACLs, and do not change the mode.
     #[cfg(not(target_os = "linux"))]
     let (kept, _) = (group, target);
     if !kept {
-        // The bits of the group are those of another group, or the mask of an ACL that is lost.
+        // The group bits are those of a group that was not kept, or the mask of an ACL that was not kept. The new group
+        // must not get more rights than everybody has.
         #[cfg(target_os = "linux")]
         acl::remove(file)?;
         for (group, all) in
@@ -206,14 +216,16 @@ fn keep(file: &File, target: &Target, old: &Stat) -> io::Result<()> {
     Ok(fchmod(file, mode)?)
 }
 
-/// Gives a file the mode that any new file has in the folder. `hidden` is one that none could open
-/// so far, and that was asked for as any new file.
+/// Gives `file` the mode that any new file gets in the folder of `target`. With `hidden`, the file was created without a
+/// name with the mode 0666, so nobody could open it so far.
 fn begin(file: &File, target: &Target, hidden: bool) -> io::Result<()> {
-    // Linux before 5.19 forgets the umask on some file systems when a file gets no name.
+    // If the mode is not 0666, the system has applied the umask. Linux before 5.19 forgets to on some file systems, for
+    // files without a name.
     if hidden && Mode::from_raw_mode(fstat(file)?.st_mode) & RIGHTS != ANY {
         return Ok(());
     }
-    // The umask cannot be asked for without changing it for all threads; and there may be an ACL.
+    // The umask cannot be read without changing it for all threads, and the folder may have a default ACL, so the mode is
+    // taken from another new file.
     let name = temporary_name();
     let other = create(&target.folder, &name, ANY)?;
     unlinkat(&target.folder, &name, AtFlags::empty())?;
@@ -234,10 +246,10 @@ mod acl {
     use super::Target;
 
     const NAME: &str = "system.posix_acl_access";
-    /// Bytes of an ACL with 511 entries.
+    /// The size in bytes of an ACL with 511 entries.
     const MOST: usize = 4096;
 
-    /// Gives a file the ACL of the target, or none.
+    /// Gives `file` the ACL of `target`, or removes its ACL if the target has none.
     pub(super) fn keep(file: &File, target: &Target) -> Result<()> {
         let mut path = OsString::from(format!("/proc/self/fd/{}", target.folder.as_raw_fd()));
         path.push("/");
@@ -253,7 +265,7 @@ mod acl {
         }
     }
 
-    /// The folder may have given it one.
+    /// Removes the ACL that `file` may have got from its folder.
     pub(super) fn remove(file: &File) -> Result<()> {
         match fremovexattr(file, NAME) {
             Err(Errno::NODATA | Errno::OPNOTSUPP) => Ok(()),
@@ -262,7 +274,7 @@ mod acl {
     }
 }
 
-/// Files without a name.
+/// Files without a name (`O_TMPFILE`), which vanish if the program is killed.
 #[cfg(target_os = "linux")]
 mod unnamed {
     use alloc::format;
@@ -275,21 +287,22 @@ mod unnamed {
 
     use super::ANY;
 
-    /// None where the file system has no such files, or where this one could not get a name.
+    /// Creates a file without a name. Returns `None` if the file system has no such files, or if `/proc` is missing,
+    /// without which the file could not get a name.
     pub(super) fn create(folder: &File) -> Option<File> {
-        // None can open it before it has a name, so it may have its mode from the beginning.
+        // Nobody can open the file before it has a name, so it may have its final mode from the beginning.
         let flags = OFlags::TMPFILE | OFlags::RDWR | OFlags::CLOEXEC;
         let file = File::from(openat(folder, ".", flags, ANY).ok()?);
         let (own, found) = (fstat(&file).ok()?, stat(path(&file)).ok()?);
         ((own.st_dev, own.st_ino) == (found.st_dev, found.st_ino)).then_some(file)
     }
 
-    /// Gives it a name that is not in use.
+    /// Gives `file` the name `name` in `folder`. Fails if the name exists.
     pub(super) fn link(file: &File, folder: &File, name: &OsStr) -> rustix::io::Result<()> {
         linkat(CWD, path(file), folder, name, AtFlags::SYMLINK_FOLLOW)
     }
 
-    /// Returns a path to a file without a name, for those who may not link descriptors.
+    /// Returns a path to `file`. Linking by this path needs no privilege, unlike linking a descriptor.
     fn path(file: &File) -> String {
         format!("/proc/self/fd/{}", file.as_raw_fd())
     }
@@ -314,7 +327,8 @@ mod tests {
         fs::metadata(path).unwrap().permissions().mode() & 0o7777
     }
 
-    /// A file that comes between is not replaced, whether the new one has a name or not.
+    /// Checks that a file that appears at the target in the meantime is not replaced, whether the new file has a temporary
+    /// name or none.
     #[test]
     fn what_comes_meanwhile_stays() {
         for make in [Draft::new, Draft::named] {
@@ -331,7 +345,7 @@ mod tests {
             assert_eq!(error.kind(), crate::error::ErrorKind::Write);
             let error = io::Error::from(error);
             assert_eq!(error.kind(), io::ErrorKind::AlreadyExists);
-            // The target appears in the last moment, after it was checked.
+            // The target appears after it was checked.
             let late = draft();
             if let Some(temporary) = &late.temporary {
                 let linked = rename_to_free(&late.target.folder, temporary, OsStr::new("x"));
@@ -346,7 +360,7 @@ mod tests {
         }
     }
 
-    /// Publishes as on file systems that have no files without a name.
+    /// Checks publishing on file systems without files that have no name: only the owner can open the temporary file.
     #[test]
     fn a_name_for_the_time_being_is_for_the_owner_alone() {
         let folder = tempfile::tempdir().unwrap();

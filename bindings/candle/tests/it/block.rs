@@ -1,4 +1,4 @@
-//! A transformer block gives the same logits, to the bit, from zTensor as from safetensors.
+//! Checks that a transformer block computes bitwise equal logits from zTensor and from safetensors.
 
 use std::collections::HashMap;
 use std::path::Path;

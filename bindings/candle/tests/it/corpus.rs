@@ -1,4 +1,5 @@
-//! Every dense object of the corpus is a tensor of the same elements, or an error that says why not.
+//! Checks that each dense object of the corpus loads as a tensor with the same elements, or fails with an error that gives
+//! the reason.
 
 use candle_core::{DType, Device, Tensor};
 use zten::formats::Block;
@@ -7,7 +8,7 @@ use zten_candle::Weights;
 
 use crate::corpus;
 
-/// The elements of a tensor, little-endian.
+/// Returns the elements of a tensor as little-endian bytes.
 pub(crate) fn bytes(tensor: &Tensor) -> Vec<u8> {
     fn all<T: candle_core::WithDType, const N: usize>(
         tensor: &Tensor,
@@ -30,7 +31,7 @@ pub(crate) fn bytes(tensor: &Tensor) -> Vec<u8> {
     }
 }
 
-/// Types that candle has not.
+/// Returns whether candle lacks the type.
 fn is_other(dtype: Own) -> bool {
     let floats = [Own::F64, Own::F32, Own::F16, Own::BF16, Own::F8E4M3Fn];
     let integers = [Own::I64, Own::I32, Own::I16, Own::U32, Own::U8];
@@ -61,7 +62,7 @@ fn tensors_are_what_the_files_hold() {
             }
             let Ok(archive) = zten::open(&path) else { continue };
             if archive.generation().is_none() && archive.manifest().shards().next().is_some() {
-                // Its tensors are in other files, each of which comes by itself.
+                // The tensors of an index are in other files, which this test visits separately.
                 continue;
             }
             let weights = Weights::open(&[&path], &OpenOptions::default()).unwrap();

@@ -1,4 +1,4 @@
-//! Several files, shards, and what is rejected.
+//! Tests of several files, of shards, and of files that are rejected.
 
 use std::path::Path;
 
@@ -42,7 +42,7 @@ fn what_is_invalid_is_rejected() {
     let rejected = error(&corpus("reject/blob-alignment--v12-72.zt"));
     assert!(rejected.contains("blob-alignment"), "{rejected}");
     assert!(error(Path::new("nothing.zt")).contains("nothing.zt"));
-    // What only reading shows.
+    // These errors appear only when a tensor is read.
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("damaged.zt");
     one(&path, "a", 1.0);
@@ -69,7 +69,7 @@ fn shards_are_read_from_beside_the_file() {
     let names: Vec<String> = weights.names().map(str::to_owned).collect();
     let loaded = names.iter().filter(|name| weights.load(name, &Device::Cpu).is_ok()).count();
     assert_eq!(weights.load_all(&Device::Cpu).unwrap().len(), loaded);
-    // A part without a digest is what was verified, or nothing.
+    // A component without a digest loads either as the bytes that were verified or not at all.
     let shard = folder.path().join("dense-s.zt");
     let mut other = std::fs::read(&shard).unwrap();
     other[4096] ^= 1;
@@ -93,7 +93,7 @@ fn shards_are_read_from_beside_the_file() {
     assert!(missing.iter().any(|error| error.contains("unsupported-shard")), "{missing:?}");
 }
 
-/// Reading asks the limits that a file was opened with.
+/// Checks that reading applies the limits with which the file was opened.
 #[test]
 fn limits_hold_for_reading() {
     let folder = tempfile::tempdir().unwrap();

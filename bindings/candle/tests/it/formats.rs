@@ -1,4 +1,4 @@
-//! Files of other formats are read as candle reads them, and indices as the files that they name.
+//! Checks that files of other formats load as candle loads them, and that an index loads as the files that it names.
 
 use std::path::{Path, PathBuf};
 
@@ -19,8 +19,8 @@ fn accepted(folder: &str, suffix: &str) -> Vec<PathBuf> {
     entries.filter(|path| path.extension().is_some_and(|own| own == suffix)).collect()
 }
 
-/// Compares two tensors, each of which there may be none of, and returns whether there are both. Shapes that candle cannot
-/// count make it panic, so it is asked for those alone that are loaded.
+/// Compares two tensors and returns whether both exist. Candle panics on shapes that it cannot count, so `theirs` is called
+/// only if our tensor was loaded.
 fn compare(
     ours: candle_core::Result<Tensor>,
     theirs: impl FnOnce() -> candle_core::Result<Tensor>,
@@ -56,7 +56,7 @@ fn arrays_are_those_that_candle_reads() {
     for path in accepted("other/npy/accept", "npy") {
         let ours = open(&path);
         let name = ours.names().next().unwrap();
-        // Big-endian elements and those in column-major order are not read by candle, or not as they are.
+        // Candle does not read big-endian elements, and misreads column-major order.
         if path.file_stem().is_none_or(|stem| stem != "columns") {
             equal +=
                 usize::from(compare(ours.load(name, &Device::Cpu), || Tensor::read_npy(&path)));
@@ -99,7 +99,7 @@ fn an_index_is_the_files_that_it_names() {
     let equal =
         |name: &String| compare(index.load(name, &Device::Cpu), || files.load(name, &Device::Cpu));
     assert!(names.len() > 1 && names.iter().all(equal));
-    // A file that is gone is told when the index is opened.
+    // Opening an index reports a missing file.
     let error = Weights::open(
         &[corpus("other/index/reject/index-file--missing.index.json")],
         &OpenOptions::default(),
@@ -108,7 +108,7 @@ fn an_index_is_the_files_that_it_names() {
     assert!(error.contains("index-file") && error.contains("missing.index.json"), "{error}");
 }
 
-/// Every file that is invalid is rejected by the rule that its name says, when it is opened or when all is loaded.
+/// Checks that each invalid file is rejected by the rule in its name, either on opening or on loading all tensors.
 #[test]
 fn invalid_files_are_rejected() {
     let mut rejected = 0;
@@ -118,14 +118,14 @@ fn invalid_files_are_rejected() {
             let name = path.file_name().unwrap().to_str().unwrap();
             let Some((rule, _)) = name.split_once("--") else { continue };
             if name.contains("-00002-of-") {
-                // The file that names it breaks the rule.
+                // The file that names this one breaks the rule.
                 continue;
             }
-            // Only a check compares tensors that an index does not select, and looks into pickled arrays.
+            // Only `check` compares tensors that an index does not select, and only `check` inspects pickled arrays.
             if ["index-overlay", "torch-global", "torch-pickle"].contains(&rule) {
                 continue;
             }
-            // What only `check` reports does not keep tensors from loading.
+            // Findings that only `check` reports do not prevent tensors from loading.
             let archive = zten::open(&path);
             let findings = archive.as_ref().map(zten::Archive::findings).unwrap_or_default();
             if findings.iter().any(|found| found.error().rule() == Some(rule)) {
@@ -141,7 +141,7 @@ fn invalid_files_are_rejected() {
                 }
             };
             let error = error.unwrap_or_else(|| panic!("{name}")).to_string();
-            // Candle has no bools.
+            // Candle has no booleans.
             let has_rule = error.contains(rule) || error.contains("candle has no elements");
             assert!(has_rule && error.contains(name), "{name}: {error}");
             rejected += 1;

@@ -1,4 +1,4 @@
-//! A quantized model of candle-transformers gives the same logits from every file.
+//! Checks that a quantized model of candle-transformers computes the same logits from each file.
 
 use std::fs::File;
 use std::io::{Read, Seek};
@@ -72,7 +72,7 @@ fn logits_are_those_of_the_gguf_file() {
         assert_eq!(logits(&mut weights.gguf().unwrap()).unwrap(), wanted, "{}", path.display());
     }
 
-    // The model takes an output that it cannot read for one that is not there.
+    // The model treats an output that it cannot read as absent.
     let weights = Weights::open(&[&zten[0]], &OpenOptions::default()).unwrap();
     let at = weights.tensor("output.weight").unwrap().component("data").unwrap().extent().offset();
     let mut bytes = std::fs::read(&zten[0]).unwrap();

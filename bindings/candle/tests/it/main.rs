@@ -1,4 +1,4 @@
-//! The package, over the corpus and files of its own.
+//! Tests of the package with the corpus and with files that the tests write.
 
 mod block;
 mod corpus;
@@ -11,18 +11,18 @@ use std::path::PathBuf;
 
 use candle_core::{DType, Tensor};
 
-/// A file of the corpus.
+/// Returns the path of a corpus file.
 fn corpus(name: &str) -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../corpus").join(name)
 }
 
-/// The elements of a tensor of any type that candle converts to `f32` without loss, to the bit.
+/// Returns the bits of the elements of a tensor whose type candle converts to `f32` without loss.
 fn bits(tensor: &Tensor) -> Vec<u32> {
     let all = tensor.flatten_all().unwrap().to_dtype(DType::F32).unwrap();
     all.to_vec1::<f32>().unwrap().into_iter().map(f32::to_bits).collect()
 }
 
-/// Reproducible numbers between -1 and 1.
+/// Returns reproducible numbers between -1 and 1.
 fn numbers(seed: u32) -> impl Iterator<Item = f32> {
     let mut state = seed.wrapping_mul(2_654_435_761).wrapping_add(1);
     std::iter::from_fn(move || {

@@ -1,4 +1,4 @@
-//! Blocks of GGUF are candle's, or are dequantized.
+//! Checks that blocks of GGUF become candle's quantized tensors or are dequantized.
 
 use std::fs::File;
 use std::io::{Read as _, Seek as _};
@@ -32,7 +32,7 @@ fn open(path: &Path) -> Weights {
     Weights::open(&[path], &OpenOptions::default()).unwrap()
 }
 
-/// Converts a GGUF file, as `zten convert` does: without compression and with it, to 1.2 and to 2.
+/// Converts a GGUF file as `zten convert` does, to generations 1.2 and 2, with and without compression.
 pub(crate) fn converted(path: &Path, generations: &[Generation]) -> Vec<PathBuf> {
     let archive = zten::open(path).unwrap();
     let mut files = Vec::new();
@@ -70,7 +70,7 @@ fn in_two_files(folder: &Path, tensors: &[(&str, &QTensor)]) -> PathBuf {
     path(1)
 }
 
-/// The file that candle writes is read as candle reads it, and so are those that it is converted to.
+/// Checks that a file that candle writes, and the files that it is converted to, are read as candle reads the original.
 #[test]
 fn blocks_are_those_that_candle_reads() {
     let folder = tempfile::tempdir().unwrap();
@@ -104,7 +104,7 @@ fn blocks_are_those_that_candle_reads() {
     }
 }
 
-/// A file of the Python package gguf.
+/// Checks a file that the Python package gguf wrote.
 #[test]
 fn a_file_is_read_as_candle_reads_it() {
     let path = corpus("other/gguf/accept/tiny.gguf");
@@ -127,7 +127,8 @@ fn a_file_is_read_as_candle_reads_it() {
     }
 }
 
-/// Blocks of every type, and their elements: `corpus/gguf-blocks/blocks.py` says what is in such a file.
+/// Returns the bytes and the expected elements of blocks of one type from a file that `corpus/gguf-blocks/blocks.py`
+/// describes.
 fn reference(block: &Block) -> (Vec<u8>, Vec<f32>) {
     let path = corpus("gguf-blocks").join(block.name).with_extension("bin");
     let data = std::fs::read(path).unwrap().split_off(8);
@@ -137,7 +138,7 @@ fn reference(block: &Block) -> (Vec<u8>, Vec<f32>) {
     (blocks.to_vec(), wanted)
 }
 
-/// A GGUF file with a tensor of each type of blocks, which has its name.
+/// Returns a GGUF file that contains one tensor for each block type, named after the type.
 fn every_type() -> (Vec<u8>, Vec<(&'static Block, Vec<f32>)>) {
     let types: Vec<_> =
         (0..100).filter_map(|number| Some((number, Block::by_number(number)?))).collect();
@@ -197,7 +198,7 @@ fn attributes_of_generation_2_agree_with_the_type() {
     let archive = zten::Archive::from_bytes(std::fs::read(&path).unwrap()).unwrap();
     let blocks = archive.tensor("w").unwrap().gguf_blocks().unwrap().data;
     assert_eq!(tensor.data().unwrap(), blocks.view().unwrap().as_bytes());
-    // Twice as many weights in twice the bytes are as many bytes of the file.
+    // The second tensor has twice as many weights in twice as many bytes, so the byte count of the file is the same.
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("other.zt");
     let attributes = Encoded::gguf(64, 68).unwrap();
@@ -220,7 +221,7 @@ fn attributes_of_generation_2_agree_with_the_type() {
     }
 }
 
-/// Weights of any file are a GGUF file to candle: its tensors and attributes are those that candle reads of the file.
+/// Checks that weights of any format appear to candle as a GGUF file with the same tensors and attributes.
 #[test]
 fn weights_are_a_gguf_file() {
     let folder = tempfile::tempdir().unwrap();
@@ -270,7 +271,7 @@ fn weights_are_a_gguf_file() {
             assert_eq!((tensor.dtype(), tensor.shape()), (wanted.dtype(), wanted.shape()));
             assert_eq!(tensor.data().unwrap(), wanted.data().unwrap(), "{} {name}", path.display());
         }
-        // As one buffer, for models that take the `VarBuilder` of quantized ones.
+        // This reads the file into one buffer, for models that take the `VarBuilder` of quantized weights.
         let mut bytes = Vec::new();
         file.rewind().unwrap();
         file.read_to_end(&mut bytes).unwrap();
@@ -280,7 +281,7 @@ fn weights_are_a_gguf_file() {
     }
 }
 
-/// Blocks that candle does not have are dequantized, and damage is found where a tensor is read.
+/// Checks that blocks of types that candle lacks are dequantized, and that damage is detected when its tensor is read.
 #[test]
 fn a_gguf_file_is_dequantized_and_verified() {
     let folder = tempfile::tempdir().unwrap();
@@ -309,7 +310,7 @@ fn a_gguf_file_is_dequantized_and_verified() {
     let read =
         content.tensor_infos.keys().map(|name| content.tensor(&mut file, name, &Device::Cpu));
     let errors: Vec<String> = read.filter_map(|read| Some(read.err()?.to_string())).collect();
-    // All that are read behind it fail, too.
+    // All later reads fail as well.
     let are_those = errors.iter().all(|error| error.contains("digest-mismatch"));
     assert!(!errors.is_empty() && are_those, "{errors:?}");
 }

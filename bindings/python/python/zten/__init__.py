@@ -22,6 +22,7 @@
     zten.check("upload.pt", sandbox=True)      # the same Report, from a confined process
     zten.check_batch(paths)                    # columns; never raises
     zten.stat("model.zt")                      # the range, mean and spread of each tensor
+    zten.diff("old.zt", "new.gguf").equal      # what differs, in whatever formats
     zten.hash("model.zt").text                 # a list of digests, as zten.open(digests=...) takes it
     zten.explain(error.rule)                   # what the rule requires, and what to do
     zten.convert("model.gguf", "new.zt")       # any format to zTensor, safetensors or NumPy files
@@ -46,6 +47,7 @@ from . import numpy
 from ._check import Columns, Note, Report, Rule, check, check_batch, explain
 from ._component import Component
 from ._dequantize import Dequantized
+from ._diff import AttributeChange, ComponentChange, ElementChanges, FileChanges, TensorChange, diff
 from ._errors import Error, Invalid, LimitExceeded, MissingTensor, SandboxError, Unsupported
 from ._file import Digests, File, Limits, open
 from ._paths import Source
@@ -70,14 +72,18 @@ if TYPE_CHECKING:
     from . import torch
 
 __all__ = [
+    "AttributeChange",
     "Columns",
     "Component",
+    "ComponentChange",
     "ComponentDigest",
     "Dequantized",
     "Digests",
+    "ElementChanges",
     "Entries",
     "Error",
     "File",
+    "FileChanges",
     "FileDigests",
     "FileStatistics",
     "LimitExceeded",
@@ -95,6 +101,7 @@ __all__ = [
     "Summary",
     "Tag",
     "Tensor",
+    "TensorChange",
     "TensorStatistics",
     "TypeStatistics",
     "TypeTotals",
@@ -105,6 +112,7 @@ __all__ = [
     "check_batch",
     "convert",
     "create",
+    "diff",
     "explain",
     "hash",
     "numpy",

@@ -34,6 +34,8 @@ class Note:
     """The sentence, the rule with its clause, and the place."""
     advice: str | None
     """What the owner of the file can do."""
+    page: str | None
+    """The address of the page about the rule."""
 
 
 @dataclass(frozen=True)
@@ -67,6 +69,8 @@ class Report:
     """The sentence, the rule with its clause, and the place. Names in it are escaped."""
     advice: str | None
     """What the owner of the file can do."""
+    page: str | None
+    """The address of the page about the rule."""
     notes: list[Note]
     """The notes on the file. A valid file can have notes."""
 
@@ -135,6 +139,7 @@ class Columns(TypedDict):
     shard: list[str | None]
     message: list[str]
     advice: list[str | None]
+    page: list[str | None]
     notes: list[list[_zten._Note]]
 
 
@@ -236,5 +241,6 @@ def check_batch(
         shard=[one["shard"] for one in found],
         message=[one["message"] for one in found],
         advice=[one["advice"] for one in found],
+        page=[one["page"] for one in found],
         notes=[one["notes"] for one in found],
     )

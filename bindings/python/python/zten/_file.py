@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeAlias
 import numpy as np
 
 from . import _html, _types, _zten
-from ._errors import MissingTensor
+from ._errors import MissingTensor, unserved
 from ._paths import Source, is_path, local, open_remote, resolved
 from ._tensor import Tensor
 from ._types import Array
@@ -103,12 +103,14 @@ class File(Mapping[str, Tensor]):
         # With a list of digests, components are always compared.
         self._verify = verify or digests is not None
         self._digests = digests
+        # Whether tensors of codes and scales that belong together are one tensor.
         self._conventions = conventions
         self._maps: dict[bool, mmap.mmap | bytes | bytearray] = {}
         # The file of fsspec that was opened for this object, and is closed with it.
         self._opened = open_remote(self._source)
         try:
-            self._reader = Reader(self._source if self._opened is None else self._opened, how, digests, conventions)
+            read = self._source if self._opened is None else self._opened
+            self._reader = Reader(read, how, digests, conventions)
         except BaseException:
             if self._opened is not None:
                 self._opened.close()
@@ -218,6 +220,19 @@ class File(Mapping[str, Tensor]):
         from ._report import summary
 
         return summary(self)
+
+    def identity(self) -> str:
+        """Reads and verifies all of the file, and returns the SHA-256 of its list of digests, as ``zten hash --id`` does: the
+        same 64 digits for the same tensors in any format, order and sharding.
+
+        Raises:
+            Invalid, Unsupported, LimitExceeded: the content breaks a rule, or cannot be read.
+        """
+        _, identity, objects = self._reader.hashed()
+        if identity is None:
+            unread = next(name for name, components in objects if any(one[3] is None for one in components))
+            raise unserved("it cannot be read, so the file has no identity", unread, file=self._reader.path)
+        return identity
 
     def _repr_html_(self) -> str:
         """Returns a table of the tensors for notebooks. Names are escaped."""

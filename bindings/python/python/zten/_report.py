@@ -45,7 +45,7 @@ class Summary:
     dtypes: list[TypeTotals]
     """The totals of each dtype, the largest first."""
     text: str
-    """The totals as text: ``"6,400 parameters: 25.6 kB of f32"``."""
+    """The totals as text: ``"6,400 parameters: 25.0 KiB of f32"``."""
 
     def __str__(self) -> str:
         return self.text
@@ -203,12 +203,18 @@ class FileDigests(Mapping[str, list[ComponentDigest]]):
 
     text: str
     """The list of digests. Files with the same tensors have the same list, whatever their formats."""
+    identity: str | None
+    """The SHA-256 of ``text``, which is the same for the same tensors in any format, order and sharding, as ``zten hash --id``
+    prints it; None if a component cannot be read."""
     content: str | None
     """The content digest of a file of generation 2, if it was asked for."""
 
-    def __init__(self, tensors: Mapping[str, list[ComponentDigest]], text: str, content: str | None) -> None:
+    def __init__(
+        self, tensors: Mapping[str, list[ComponentDigest]], text: str, identity: str | None, content: str | None
+    ) -> None:
         self._tensors = dict(tensors)
         self.text = text
+        self.identity = identity
         self.content = content
 
     def __getitem__(self, name: str) -> list[ComponentDigest]:
@@ -251,6 +257,7 @@ def hash_file(
             content digest.
     """
     with open(source, limits=limits, tolerate=tolerate, conventions=False) as file:
-        text, objects = file._reader.hashed()
+        text, identity, objects = file._reader.hashed()
         digest = None if content is None else file._reader.content_digest(content)
-    return FileDigests({name: [ComponentDigest(*one) for one in components] for name, components in objects}, text, digest)
+    tensors = {name: [ComponentDigest(*one) for one in components] for name, components in objects}
+    return FileDigests(tensors, text, identity, digest)

@@ -42,6 +42,7 @@ _FIELDS = (
     "shard",
     "message",
     "advice",
+    "page",
 )
 
 _NOTE_FIELDS = (
@@ -54,6 +55,7 @@ _NOTE_FIELDS = (
     "more",
     "message",
     "advice",
+    "page",
 )
 
 

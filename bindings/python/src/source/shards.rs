@@ -5,9 +5,10 @@ use std::io;
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
+use zten::conventions::Groups;
 use zten::escape;
 use zten::shards::VerifiedBlocks;
-use zten::shards::{BoundShard, Candidate, Find, Shard, Shards};
+use zten::shards::{BoundShard, Candidate, Files, Find, Shard, Shards};
 use zten::shards::{ShardFinder, Want};
 use zten::{Component, Error};
 
@@ -42,7 +43,9 @@ impl Found {
 impl Listed {
     /// Lists the shard `want` of the file `root`, and opens the shard if `root` was opened by its `path`.
     pub(super) fn open_sibling(want: Want, root: &Source, path: &Path) -> io::Result<Self> {
-        let Source::File(_) = root else { return Ok(Self { want, found: OnceLock::new() }) };
+        let (Source::File(_) | Source::Blob(_)) = root else {
+            return Ok(Self { want, found: OnceLock::new() });
+        };
         let found = ShardFinder::of(path).open(&want)?;
         let found = found.map(|shard| Found::new(Source::File(shard.file), shard.length));
         Ok(Self { want, found: OnceLock::from(found) })
@@ -63,6 +66,16 @@ impl Listed {
 }
 
 impl Open {
+    /// Finds the groups of tensors that follow conventions of quantization. The content of remote files is not read for their
+    /// shapes, because that would fetch most of such a file; a group whose shape is not known then stays as it is.
+    pub(crate) fn groups(&self, cancel: &Cancel) -> Result<Groups, Error> {
+        if !self.archive.needs_content_for_groups() || self.is_remote() {
+            return self.archive.find_groups(None);
+        }
+        let shards = self.bind(cancel, None)?;
+        self.archive.find_groups(Some(&Files { root: &self.root(cancel), shards: &shards }))
+    }
+
     /// Opens all shards and compares their digests. A wrong digest is not an error here: [`Shards::verify`] of the returned
     /// shards reports the first one.
     pub(crate) fn all_shards(&self, cancel: &Cancel) -> Result<OpenShards<'_>, Error> {

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::strictness::Strictness;
 use super::{CAT_HELP, CONVERT_STATUS, Cat, Check, Convert, Diff, EDIT_STATUS, Edit, Hash};
-use super::{LS_HELP, Ls, STAT_HELP, Stat};
+use super::{LS_HELP, Ls, Patch, STAT_HELP, Stat};
 
 /// A command that reads files.
 #[derive(Debug, clap::Subcommand, Serialize, Deserialize)]
@@ -37,6 +37,9 @@ pub(crate) enum Call {
     /// file system, and a new file takes the place of the old one
     #[command(after_help = EDIT_STATUS)]
     Edit(Edit),
+    /// Make, apply, check and print patches: files that hold what changed between two checkpoints
+    #[command(after_help = crate::args::patch::AFTER_HELP)]
+    Patch(Patch),
 }
 
 impl Call {
@@ -51,6 +54,7 @@ impl Call {
             Self::Diff(args) => &args.strictness,
             Self::Convert(args) => &args.strictness,
             Self::Edit(args) => &args.strictness,
+            Self::Patch(args) => args.strictness(),
         }
     }
 
@@ -66,6 +70,7 @@ impl Call {
             Self::Diff(args) => vec![args.old.clone(), args.new.clone()],
             Self::Convert(args) => vec![args.input.clone()],
             Self::Edit(args) => vec![args.file.clone()],
+            Self::Patch(args) => args.paths(),
         }
     }
 
@@ -80,6 +85,7 @@ impl Call {
         match self {
             Self::Diff(_) => 2,
             Self::Hash(args) => args.check.len().saturating_add(1),
+            Self::Patch(args) => args.paths().len(),
             _ => 1,
         }
     }
@@ -91,6 +97,10 @@ impl Call {
 
     /// Returns whether the command writes files.
     pub(crate) fn writes_files(&self) -> bool {
-        matches!(self, Self::Convert(_) | Self::Edit(_))
+        match self {
+            Self::Convert(_) | Self::Edit(_) => true,
+            Self::Patch(args) => args.output().is_some(),
+            _ => false,
+        }
     }
 }

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
+use zten_report::diff::Tolerance;
 
 use super::os_path;
 use crate::args::Patterns;
@@ -62,33 +63,15 @@ pub(crate) struct Diff {
     pub(crate) strictness: Strictness,
 }
 
-/// The differences of elements that are accepted.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Tolerance {
-    relative: f64,
-    absolute: f64,
-}
-
-impl Tolerance {
-    /// No difference is accepted.
-    pub(crate) const EXACT: Self = Self { relative: 0.0, absolute: 0.0 };
-
-    /// Returns whether an element that was `old` may differ by `difference`.
-    pub(crate) fn accepts(self, difference: f64, old: f64) -> bool {
-        difference <= self.absolute + self.relative * old.abs()
-    }
-}
-
 impl Diff {
     /// Returns the tolerance, or `None` if every difference counts.
     pub(crate) fn tolerance(&self) -> Option<Tolerance> {
-        let (relative, absolute) = (self.rtol.unwrap_or(0.0), self.atol.unwrap_or(0.0));
-        (self.rtol.is_some() || self.atol.is_some()).then_some(Tolerance { relative, absolute })
+        Tolerance::new(self.rtol, self.atol)
     }
 }
 
 /// Parses a tolerance: a finite number that is not negative.
 fn tolerance(text: &str) -> Result<f64, String> {
-    let number = text.parse().ok().filter(|number: &f64| number.is_finite() && *number >= 0.0);
+    let number = text.parse().ok().filter(|number| Tolerance::is_part(*number));
     number.ok_or_else(|| "expected a number that is not negative, such as 1e-3".to_owned())
 }

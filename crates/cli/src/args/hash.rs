@@ -15,6 +15,7 @@ Examples:
   zten hash --check list a.safetensors b.safetensors
   zten hash -c models/list                      Check the files that the list names, from the folder models
   zten hash --only 'lm_head.*' model.safetensors
+  zten hash --id model.safetensors              The same digest for the same tensors in any format and order, and in shards
   zten hash --content=sha256 model.zt
 
 Exit status:
@@ -49,6 +50,10 @@ pub(crate) struct Hash {
     #[arg(long, value_name = "ALGORITHM", num_args = 0..=1, require_equals = true,
         default_missing_value = "xxh3")]
     pub(crate) content: Option<ContentAlgorithm>,
+    /// Print the identity of the tensors instead: the SHA-256 of the list, which is the same for the same tensors in any format
+    /// and order, and in shards
+    #[arg(long, conflicts_with_all = ["check", "content"])]
+    pub(crate) id: bool,
     /// Print one JSON document for each file
     #[arg(long)]
     pub(crate) json: bool,

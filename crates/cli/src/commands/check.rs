@@ -7,6 +7,7 @@ mod output;
 mod policy;
 mod record;
 mod sarif;
+mod store;
 mod tally;
 mod validate;
 

@@ -89,14 +89,14 @@ fn write(
 
 /// A buffered output file that counts its length.
 #[derive(Debug)]
-struct Counted {
+pub(crate) struct Counted {
     out: BufWriter<File>,
     position: u64,
-    length: u64,
+    pub(crate) length: u64,
 }
 
 impl Counted {
-    fn new(file: File) -> Self {
+    pub(crate) fn new(file: File) -> Self {
         Self { out: BufWriter::with_capacity(64 << 10, file), position: 0, length: 0 }
     }
 }

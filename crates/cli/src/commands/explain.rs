@@ -4,10 +4,11 @@ use std::cmp::Reverse;
 use std::io::{self, Write as _};
 
 use unicode_width::UnicodeWidthStr as _;
-use zten::rules::{Row, Scope, Source};
+use zten::rules::{Row, Scope};
+use zten_report::page::page_of;
 
 use crate::args::Explain;
-use crate::catalog::{find, rows};
+use crate::catalog::{classes_in_pickles, find, origin, rows};
 use crate::escape;
 use crate::output::app::App;
 
@@ -43,24 +44,17 @@ fn list(app: &mut App) -> io::Result<()> {
 
 /// Prints the explanation of one rule.
 fn explain(app: &mut App, row: &Row) -> io::Result<()> {
-    let source = match row.source() {
-        Source::Spec(clause) => format!("specification: {clause}"),
-        Source::Implied(why) => format!("implied: {why}"),
-        Source::Policy(why) if is_of_caller(row) => format!("policy of the caller: {why}"),
-        Source::Policy(why) => format!("policy of this reader: {why}"),
-        Source::Fault(issues) => format!("published fault of a reader: {issues}"),
-        other => other.clause().to_owned(),
-    };
     let is_other = matches!(row.scope(), Scope::Other(_));
     writeln!(app.out, "{}\n", row.id())?;
-    let classes = if row.id() == "torch-global" { classes() } else { String::new() };
+    let classes = if row.id() == "torch-global" { classes_in_pickles() } else { String::new() };
     let parts = [
         ("a valid file", row.holds()),
         ("the message", &row.broken().replace("{}", "N")),
-        ("source", &source),
+        ("source", &origin(row)),
         (if is_other { "formats" } else { "generations" }, row.scope().as_str()),
         ("what to do", row.advice()),
         ("classes", &classes),
+        ("page", &page_of(row.id())),
     ];
     for (what, text) in parts.into_iter().filter(|(_, text)| !text.is_empty()) {
         let mut label = what;
@@ -70,20 +64,6 @@ fn explain(app: &mut App, row: &Row) -> io::Result<()> {
         }
     }
     Ok(())
-}
-
-/// Returns the classes of plain values that pickles may import, and how an unknown class can be read.
-fn classes() -> String {
-    let names: Vec<_> = zten::formats::classes_in_pickles().collect();
-    format!(
-        "What PyTorch imports with `weights_only=True`, and with the arguments of their own pickles alone: {}. `--tolerate torch-global` reads the tensors of a checkpoint with other classes, without importing anything; `allow-globals` in a policy accepts the classes that it names.",
-        names.join(", ")
-    )
-}
-
-/// Returns whether a rule is checked only if the caller asks for it, with a list of digests or a policy.
-fn is_of_caller(row: &Row) -> bool {
-    row.id().starts_with("list-") || row.id().starts_with("policy-")
 }
 
 /// Wraps `text` at words into lines that fit the columns.

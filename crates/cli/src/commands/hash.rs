@@ -1,4 +1,5 @@
-//! `zten hash`: prints a list of digests of a file's decoded components, or compares a file with such a list.
+//! `zten hash`: prints a list of digests of a file's decoded components or the identity of its tensors, or compares a file with
+//! such a list.
 
 use std::io::{self, Read as _, Write as _};
 use std::path::{Path, PathBuf};
@@ -9,7 +10,7 @@ use zten::verify::{DigestAlgorithm, NoContentDigest};
 use zten::{ReadAt as _, Tensor};
 use zten_report::digests::{self, Difference, DigestLists, Digests, Entry};
 use zten_report::glob::Glob;
-use zten_report::sums::entries;
+use zten_report::sums::{entries, identity};
 
 use crate::args::{ContentAlgorithm, Hash};
 use crate::escape::{self, Name};
@@ -164,6 +165,7 @@ struct Object<'a, T> {
 /// The fields of the JSON document for a list of digests.
 #[derive(Serialize)]
 struct Listed<T> {
+    identity: Option<String>,
     content: Option<String>,
     objects: T,
 }
@@ -204,7 +206,7 @@ impl<'a> Hashed<'a> {
         to_line(&mut app.out, &Document { schema: Schema, file: &shown.to_string_lossy(), rest })
     }
 
-    /// Prints the list, or the content digest.
+    /// Prints the list, the identity or the content digest.
     fn print(&self, app: &mut App, args: &Hash) -> io::Result<()> {
         let unread = self.sums.unread.as_deref();
         let content = match (args.content, unread) {
@@ -218,7 +220,16 @@ impl<'a> Hashed<'a> {
                 }
             },
         };
-        let named = args.files.len() > 1;
+        // A component that was not read has no digest, so its file has no identity.
+        let identity = if args.id || args.json {
+            identity(self.order.iter().flat_map(|object| self.entries(object)))
+        } else {
+            None
+        };
+        let identity = identity.map(|sum| digests::hex(&sum));
+        if let (true, Some(problem)) = (args.id, unread) {
+            return app.problem(problem);
+        }
         if args.json {
             let component = |entry: Entry<'_>| Component {
                 role: entry.role.into_owned(),
@@ -232,9 +243,12 @@ impl<'a> Hashed<'a> {
                     components: List(|| self.entries(object).map(component)),
                 })
             });
-            self.document(app, Listed { content, objects })?;
-        } else if let Some(content) = &content {
-            write!(app.out, "{content}")?;
+            self.document(app, Listed { identity, content, objects })?;
+            return unread.map_or(Ok(()), |problem| app.problem(problem));
+        }
+        let named = args.files.len() > 1;
+        if let Some(digest) = identity.or(content) {
+            write!(app.out, "{digest}")?;
             if named {
                 write!(app.out, "  {}", escape::path(&remote::shown(&self.archive.path)))?;
             }

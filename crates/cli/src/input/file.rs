@@ -4,13 +4,15 @@ use std::fs::File;
 use std::io;
 use std::ops::Deref;
 use std::path::{Path, PathBuf};
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 use zten::formats::{Begun, Part, Recognition, Root, recognize};
 use zten::shards::{IS_LINK, Sibling, Want, runs, wanted};
 use zten::verify::Verifier;
 use zten::{OpenOptions, source};
 pub(crate) use zten_report::check::stored;
+use zten_report::digests::Sha256;
+use zten_report::stores::{BlobDigest, Hashed, Role};
 
 use crate::args::strictness::Strictness;
 use crate::input::sources::Sources;
@@ -32,13 +34,21 @@ pub(crate) struct Opened {
     /// The file names of other paths that lead to the same file.
     pub(crate) other_names: Vec<PathBuf>,
     pub(crate) origin: Origin,
+    /// The part that the file has in a store.
+    pub(crate) role: Role,
+    /// Finds the blobs of the store, for a manifest.
+    pub(crate) blobs: Option<Blobs>,
 }
+
+/// Returns the length of the blob with this digest in a store of Ollama, or `None` if the store does not have it.
+pub(crate) type Blobs = Box<dyn Fn(&Sha256) -> io::Result<Option<u64>>>;
 
 impl Opened {
     /// Creates an opened file without other names.
     pub(crate) fn new(path: &Path, file: Handle, length: u64) -> Self {
         let (path, other_names) = (path.to_owned(), Vec::new());
-        Self { path, file, length, other_names, origin: Origin::Named }
+        let (origin, role, blobs) = (Origin::Named, Role::Outside, None);
+        Self { path, file, length, other_names, origin, role, blobs }
     }
 
     /// Opens the file at `path`: a local file, standard input (`-`), or a remote file. Its sibling files can be found later if
@@ -62,6 +72,15 @@ impl Opened {
             Finder::Nothing
         };
         Self::new(path, Handle::Local(file, finder), length)
+    }
+
+    /// Hashes the file as it is read, to compare it with `expected`. Returns the file a second time, to ask for its digest when it
+    /// has been checked; `None` for a file that is not local.
+    pub(crate) fn hashed(self, expected: BlobDigest) -> (Self, Option<Arc<Hashed<File>>>) {
+        let Handle::Local(file, finder) = self.file else { return (self, None) };
+        let hashed = Arc::new(Hashed::new(file, self.length, expected));
+        let file = Handle::Blob(Arc::clone(&hashed), finder);
+        (Self { file, ..self }, Some(hashed))
     }
 
     /// Wraps a remote file.

@@ -1,6 +1,6 @@
 //! The SHA-256 sums of all components of a file.
 
-use zten::{Component, Tensor, verify::Verifier};
+use zten::{Tensor, verify::Verifier};
 pub(crate) use zten_report::sums::{Of, Sum, is_unknown};
 use zten_report::sums::{sum, unsummed};
 
@@ -60,11 +60,6 @@ pub(crate) fn sorted(archive: &FileWithShards) -> Vec<Tensor<'_>> {
 }
 
 impl Sums {
-    /// Returns the components of `object` with their sums, sorted by the bytes of their roles.
-    pub(crate) fn components<'a>(&self, object: &Tensor<'a>) -> Vec<(Component<'a>, Sum)> {
-        zten_report::sums::sorted(object, self.of(object))
-    }
-
     /// Returns the sums of the components of `object`, in the order of the manifest.
     pub(crate) fn of(&self, object: &Tensor<'_>) -> &[Sum] {
         let own = usize::try_from(object.ordinal()).ok();

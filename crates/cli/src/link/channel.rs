@@ -6,6 +6,7 @@ use std::io;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use zten::shards::Want;
+use zten_report::digests::Sha256;
 use zten_worker::process::{PACKET, PART, Received, invalid, split_at_most, write};
 
 use super::message::{Found, Input, InputKind, Reply, Request, Stream, WireWant};
@@ -28,6 +29,7 @@ enum Answer {
     Input(Input, Option<File>),
     Found(Option<(File, Found)>),
     Created(File),
+    Blob(Option<u64>),
     Failed(io::Error),
 }
 
@@ -70,6 +72,15 @@ impl Channel {
     pub(crate) fn find(&self, number: u32, want: &Want) -> io::Result<Option<(File, Found)>> {
         match self.ask(&Request::Find(number, WireWant(want.clone())))? {
             Answer::Found(found) => Ok(found),
+            Answer::Failed(error) => Err(error),
+            _ => Err(invalid("another answer")),
+        }
+    }
+
+    /// Asks the broker for the length of the blob `sha256` in the store of input `number`, a manifest.
+    pub(crate) fn blob(&self, number: u32, sha256: &Sha256) -> io::Result<Option<u64>> {
+        match self.ask(&Request::Blob(number, *sha256))? {
+            Answer::Blob(length) => Ok(length),
             Answer::Failed(error) => Err(error),
             _ => Err(invalid("another answer")),
         }
@@ -163,6 +174,7 @@ impl State {
                 }
                 Some(Reply::Found(None)) => Answer::Found(None),
                 Some(Reply::Found(Some(found))) => Answer::Found(Some((received.file()?, found))),
+                Some(Reply::Blob(length)) => Answer::Blob(length),
                 Some(Reply::Created) => Answer::Created(received.file()?),
                 Some(Reply::Failed(failure)) => Answer::Failed(failure.into()),
                 Some(Reply::Bytes(_)) => return Err(invalid("another answer")),

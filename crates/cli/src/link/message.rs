@@ -6,6 +6,8 @@
 use serde::de::{Error as _, Unexpected};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use zten::shards::Want;
+use zten_report::digests::Sha256;
+use zten_report::stores::Role;
 use zten_worker::process::Failure;
 
 use crate::link::origin::Origin;
@@ -30,6 +32,8 @@ pub(crate) enum Request<'a> {
     /// Announces the ranges that will be read of a remote file, by its number. An empty range marks reads of other files. The
     /// flag is true if more ranges follow in another message.
     Plan(u32, Vec<(u64, u64)>, bool),
+    /// Asks for the length of the blob with this digest, in the store whose manifest the input with this number is.
+    Blob(u32, Sha256),
 }
 
 /// A stream of the command.
@@ -62,6 +66,8 @@ pub(crate) enum Reply<'a> {
     Bytes(#[serde(with = "serde_bytes")] &'a [u8]),
     /// The request has failed.
     Failed(Failure),
+    /// The length of the blob that was asked for, or `None` if the store does not have it.
+    Blob(Option<u64>),
 }
 
 /// An input file: its path for messages, and its kind. An input of every kind but `Failed` has a descriptor.
@@ -78,6 +84,8 @@ pub(crate) struct Input {
     #[serde(with = "crate::args::os_path::list")]
     pub(crate) other_names: Vec<std::path::PathBuf>,
     pub(crate) origin: Origin,
+    /// The part that the file has in a store.
+    pub(crate) role: Role,
 }
 
 /// The kind of an input.

@@ -3,7 +3,8 @@
 //!
 //! A worker is confined and opens no file. The broker reads no byte of a file that it hands over. It does not trust the
 //! messages of a worker, and accepts only text without control characters except the command's own colors, a status, and
-//! the names of sibling files, which it opens at the paths that the rules on shards give. However a worker ends, the broker
+//! the names of sibling files, which it opens at the paths that the rules on shards give, and the digests of blobs, whose lengths
+//! it looks up in the store that it has found itself. However a worker ends, the broker
 //! reports the job that the worker was on, and gives its other jobs to another worker.
 
 mod ordered;
@@ -20,6 +21,7 @@ use std::time::{Duration, Instant};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use zten::ReadAt as _;
 use zten::shards::{ShardFile, ShardFinder, Want};
+use zten_report::digests::Sha256;
 use zten_worker::process::{
     DESCRIPTORS, Failure, Greeting, PART, Packet, invalid, is_gone, is_too_many,
 };
@@ -44,6 +46,8 @@ const ROOM: u64 = 16 << 20;
 /// The number of workers in a row that may end before they are ready. After one more the command gives up.
 const ATTEMPTS: u32 = 64;
 
+/// The largest number of blobs whose lengths a worker may ask for in a job. A manifest of the largest length lists fewer.
+const BLOBS: u32 = 1 << 16;
 /// Rounds in a row in which the broker neither waits nor prints a result. One or two such rounds are normal when a worker could
 /// not be reached or started, and another takes its job. More of them are a fault of this program, which must not loop.
 const IDLE_ROUNDS: u32 = 64;
@@ -483,6 +487,7 @@ impl<'a> Broker<'a> {
                 }
             }
             Request::Find(number, WireWant(want)) => return Ok(self.find(slot, *number, want)),
+            Request::Blob(number, sha256) => return Ok(self.blob(slot, *number, sha256)),
             Request::Create(number, shards) => {
                 let created = self.outputs.create(*number, *shards);
                 let packet = match created {
@@ -559,6 +564,21 @@ impl<'a> Broker<'a> {
             Err(error) => Packet::of(&Reply::Failed(Failure::new(&error)), None),
         };
         running.process.send(&packet?)
+    }
+
+    /// Sends the worker in `slot` the length of the blob `sha256` in the store of input `number`, a manifest.
+    fn blob(&mut self, slot: usize, number: u32, sha256: &Sha256) -> io::Result<()> {
+        let Some(Some(running)) = self.slots.get_mut(slot) else { return Ok(()) };
+        let Some(task) = running.tasks.front_mut() else { return Err(invalid("a blob of no job")) };
+        task.requested_blobs = task.requested_blobs.saturating_add(1);
+        let entry = usize::try_from(number).ok().and_then(|number| task.item.entries.get(number));
+        let entry = entry.filter(|_| task.requested_blobs <= BLOBS);
+        let entry = entry.ok_or_else(|| invalid("more blobs than a manifest can list"))?;
+        let reply = match entry.blob_length(sha256) {
+            Ok(length) => Reply::Blob(length),
+            Err(error) => Reply::Failed(Failure::new(&error)),
+        };
+        running.process.send(&Packet::of(&reply, None)?)
     }
 
     /// Handles the message `done`, which ends the current job of the worker in `slot`. Keeps the result of the job. If the worker

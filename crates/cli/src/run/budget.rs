@@ -23,6 +23,8 @@ const PER_DEFLATED: u64 = 1032;
 /// Bytes of memory for each byte of an array in column-major order, which is held to be transposed: 1 for the array, and 2
 /// while the buffer grows.
 const PER_HELD: u64 = 3;
+/// Bytes of memory for each patch that is applied: a chunk of each of 18 streams, and a frame.
+const PER_PATCH: u64 = 20 << 20;
 /// Bytes that the allocator reserves at a time for a thread.
 const ARENA: u64 = 64 << 20;
 /// The number of windows that decoding takes for each thread, with one in reserve.
@@ -51,6 +53,8 @@ pub(crate) enum Task {
     Compare,
     /// Writing the content of a file, or of several files of one model, to a new file.
     Convert,
+    /// Comparing two files, or applying patches to a file.
+    Patch,
 }
 
 impl Task {
@@ -64,6 +68,7 @@ impl Task {
             Call::Hash(_) | Call::Stat(_) => Self::Decode,
             Call::Diff(_) => Self::Compare,
             Call::Convert(_) | Call::Edit(_) => Self::Convert,
+            Call::Patch(_) => Self::Patch,
         }
     }
 
@@ -124,7 +129,7 @@ pub(crate) fn for_task(
     let manifests = lengths.iter().map(|length| limits.manifest().min(*length));
     let manifests = match task {
         // The headers of all files are held at the same time.
-        Task::Compare | Task::Convert => sum(&mut manifests.into_iter()),
+        Task::Compare | Task::Convert | Task::Patch => sum(&mut manifests.into_iter()),
         _ => manifests.max().unwrap_or_default(),
     };
     let manifests = match later {
@@ -146,11 +151,16 @@ pub(crate) fn for_task(
         _ => coordinates.saturating_mul(PER_DEFLATED),
     };
     let held = held.min(limits.decoded().saturating_mul(threads)).saturating_mul(PER_HELD);
+    let streams = match task {
+        Task::Patch => u64::try_from(lengths.len()).unwrap_or(u64::MAX).saturating_mul(PER_PATCH),
+        _ => 0,
+    };
     let decoders = limits.window().saturating_mul(WINDOWS).saturating_add(ARENA);
     let memory = BASE
         .saturating_add(manifests.saturating_mul(PER_MANIFEST))
         .saturating_add(cells)
         .saturating_add(held)
+        .saturating_add(streams)
         .saturating_add(decoders.saturating_mul(threads))
         // A stream is read into a buffer, whose old and new allocation coexist while it grows.
         .saturating_add(if *is_held { limits.decoded().saturating_mul(2) } else { 0 });

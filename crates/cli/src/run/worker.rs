@@ -9,12 +9,13 @@ use std::path::Path;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
+use zten_report::stores::Role;
 use zten_worker::process::{PART, Start, confine, receive_start};
 
 use crate::args::{Call, RemoteSettings};
 use crate::commands;
 use crate::commands::{Create, Job};
-use crate::input::file::Opened;
+use crate::input::file::{Blobs, Opened};
 use crate::input::objects::WORTH_IT;
 use crate::input::threads;
 use crate::link::channel::Channel;
@@ -103,7 +104,7 @@ fn open(
     file: Option<File>,
 ) -> Result<Opened, Box<Problem>> {
     let strictness = call.strictness();
-    let Input { name, number, kind, other_names, origin, .. } = input;
+    let Input { name, number, kind, other_names, origin, role, .. } = input;
     let missing = || io::Error::from(io::ErrorKind::NotFound);
     let opened = match kind {
         InputKind::Failed(failure) => Err(failure.into()),
@@ -114,7 +115,10 @@ fn open(
                 Finder::Nothing
             };
             let file = Handle::Local(file, finder);
-            Opened { other_names, origin, ..Opened::new(&name, file, length) }
+            let channel = Arc::clone(channel);
+            let blobs: Blobs = Box::new(move |sha256| channel.blob(number, sha256));
+            let blobs = Some(blobs).filter(|_| role == Role::Manifest);
+            Opened { other_names, origin, role, blobs, ..Opened::new(&name, file, length) }
         }),
         InputKind::Stream => file
             .ok_or_else(missing)

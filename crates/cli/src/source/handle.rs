@@ -4,11 +4,11 @@ use std::fs::File;
 use std::io;
 use std::ops::Range;
 use std::path::PathBuf;
-#[cfg(target_os = "linux")]
 use std::sync::Arc;
 
 use zten::shards::{IS_LINK, Links, ShardFile, ShardFinder, Want};
 use zten::{Archive, ReadAt};
+use zten_report::stores::Hashed;
 
 use crate::escape;
 #[cfg(target_os = "linux")]
@@ -23,6 +23,8 @@ pub(crate) type TensorFile = Archive<Handle>;
 pub(crate) enum Handle {
     /// A file of the file system.
     Local(File, Finder),
+    /// A blob of a store, which is hashed as it is read.
+    Blob(Arc<Hashed<File>>, Finder),
     /// A remote file, which is read by ranges.
     Remote(Remote),
     /// The content of standard input.
@@ -59,7 +61,40 @@ impl ShardHandle {
     }
 }
 
+impl Finder {
+    /// Opens the sibling file `want` of a local file.
+    fn find(&self, want: &Want) -> io::Result<Option<ShardHandle>> {
+        match self {
+            Self::Nothing => Ok(None),
+            Self::Siblings(path, links) => {
+                let found = ShardFinder::of(path).links(*links).open(want);
+                found.map(|found| found.map(ShardHandle::new))
+            }
+            #[cfg(target_os = "linux")]
+            Self::Broker(channel, number) => {
+                let found = channel.find(*number, want);
+                found.map(|found| {
+                    found.map(|(file, found)| ShardHandle {
+                        name: want.name().to_owned(),
+                        file: Handle::Local(file, Self::Nothing),
+                        length: found.length,
+                        identity: found.identity,
+                    })
+                })
+            }
+        }
+    }
+}
+
 impl Handle {
+    /// Returns the blob of a store that is hashed as it is read, if this is one.
+    pub(crate) fn hashed(&self) -> Option<&Hashed<File>> {
+        match self {
+            Self::Blob(file, _) => Some(file),
+            _ => None,
+        }
+    }
+
     /// Returns whether the bytes are read without the network, so that several threads can read faster than one.
     pub(crate) fn is_local(&self) -> bool {
         !matches!(self, Self::Remote(_))
@@ -69,23 +104,8 @@ impl Handle {
     pub(crate) fn find(&self, want: &Want) -> io::Result<Option<ShardHandle>> {
         let name = want.name();
         let found = match self {
-            Self::Memory(_) | Self::Local(_, Finder::Nothing) => Ok(None),
-            Self::Local(_, Finder::Siblings(path, links)) => ShardFinder::of(path)
-                .links(*links)
-                .open(want)
-                .map(|found| found.map(ShardHandle::new)),
-            #[cfg(target_os = "linux")]
-            Self::Local(_, Finder::Broker(channel, number)) => {
-                let found = channel.find(*number, want);
-                found.map(|found| {
-                    found.map(|(file, found)| ShardHandle {
-                        name: name.to_owned(),
-                        file: Self::Local(file, Finder::Nothing),
-                        length: found.length,
-                        identity: found.identity,
-                    })
-                })
-            }
+            Self::Memory(_) => Ok(None),
+            Self::Local(_, finder) | Self::Blob(_, finder) => finder.find(want),
             Self::Remote(remote) => remote.find(want).map(|found| {
                 found.map(|file| ShardHandle {
                     name: name.to_owned(),
@@ -109,7 +129,7 @@ impl Handle {
         runs: impl IntoIterator<Item = R>,
     ) -> io::Result<()> {
         match self {
-            Self::Local(..) | Self::Memory(_) => Ok(()),
+            Self::Local(..) | Self::Blob(..) | Self::Memory(_) => Ok(()),
             Self::Remote(remote) => remote.plan(runs),
         }
     }
@@ -119,6 +139,7 @@ impl ReadAt for Handle {
     fn read_at(&self, offset: u64, buffer: &mut [u8]) -> Result<(), zten::Error> {
         match self {
             Self::Local(file, _) => file.read_at(offset, buffer),
+            Self::Blob(file, _) => file.read_at(offset, buffer),
             Self::Remote(remote) => remote.read_at(offset, buffer),
             Self::Memory(bytes) => {
                 let start = usize::try_from(offset).ok();

@@ -1,4 +1,4 @@
-//! Blocks of GGUF, whose values are printed.
+//! Tests that the values of GGUF blocks are printed.
 
 use std::fs;
 
@@ -6,10 +6,10 @@ use zten_corpus::other::gguf::{file, info};
 
 use crate::{corpus_folder, ended, succeeded, zten};
 
-/// The numbers of types in GGUF, and their names.
+/// The numbers of the GGUF types and their names.
 const TYPES: [(u32, &str); 4] = [(2, "Q4_0"), (12, "Q4_K"), (34, "TQ1_0"), (42, "Q2_0")];
 
-/// Values are those of the reference, in a GGUF file and in the zTensor files that it becomes.
+/// Checks that the values are those of the reference, in a GGUF file and in the zTensor files that it is converted to.
 #[test]
 fn values_of_blocks_are_printed() {
     let folder = tempfile::tempdir().unwrap();
@@ -36,7 +36,7 @@ fn values_of_blocks_are_printed() {
             }
         }
         for from in readable {
-            // A header of 128 bytes, and values.
+            // This NumPy file has a header of 128 bytes, followed by the values.
             let npy = succeeded(zten(["cat", &path(from), "q", "--npy"]));
             let values = npy[128..].as_chunks().0.iter().map(|bytes| f32::from_le_bytes(*bytes));
             let wanted = wanted.as_chunks().0.iter().map(|bytes| f32::from_le_bytes(*bytes));

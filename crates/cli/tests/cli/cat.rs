@@ -13,7 +13,7 @@ use crate::{
 
 const DENSE: &str = "accept/1.2.3/dense_all.zt";
 
-/// The elements that are printed as JSON.
+/// Parses the elements that were printed as JSON.
 fn elements(output: Output) -> Value {
     let mut document = succeeded_json(output);
     assert_eq!(document["schema"], 2);
@@ -53,7 +53,7 @@ fn raw_bytes() {
     let bytes = fs::read(corpus_folder().join("accept/1.2.3/attributes.zt")).unwrap();
     let raw = succeeded(in_corpus(&["cat", "accept/1.2.3/attributes.zt", "t", "--raw"]));
     assert_eq!(raw, &bytes[64..72]);
-    // Big-endian data comes out little-endian.
+    // Big-endian data is printed in little-endian order.
     let raw = succeeded(in_corpus(&["cat", "accept/0.1.0/big_endian.zt", "be_f64", "--raw"]));
     let found = elements(in_corpus(&["cat", "accept/0.1.0/big_endian.zt", "be_f64", "--json"]));
     let first = f64::from_le_bytes(*raw.first_chunk().unwrap());
@@ -137,7 +137,7 @@ fn dots_in_slices() {
     }
 }
 
-/// Elements of quantized blocks are cut as those of dense objects are.
+/// Checks that the elements of quantized blocks are sliced as those of dense objects are.
 #[test]
 fn slices_of_blocks() {
     for path in ["other/gguf/accept/blocks.gguf", "v2/accept/gguf.zt", "v2/accept/mx.zt"] {
@@ -169,7 +169,7 @@ fn slices_of_blocks() {
     assert!(ended(&sparse).2.contains("--slice is for dense tensors and quantized blocks"));
 }
 
-/// Each type has its own shortest digits: 0.1 as `f16` is not 0.1 as `f32`.
+/// Checks that each type has its own shortest digits: 0.1 as `f16` is not 0.1 as `f32`.
 #[test]
 fn digits_of_narrow_floats() {
     let e4m3 = raw("u8", 192, 1, &[("type", text("f8_e4m3fn"))]);
@@ -191,7 +191,8 @@ fn digits_of_narrow_floats() {
     }
 }
 
-/// A component of many chunks, read in parts: raw, and with a digest that makes it be read whole.
+/// Checks slices of a component of many chunks: a raw one, of which only parts are read, and one with a digest, which is
+/// read whole.
 #[test]
 fn slices_of_something_larger() {
     const ROWS: usize = 700;
@@ -207,7 +208,7 @@ fn slices_of_something_larger() {
         .collect()
     };
     let length = data.len();
-    // No reader knows it, so the content is read whole.
+    // The digest algorithm is unknown, so the component is read whole.
     let digest = [("digest", text("x:"))];
     for (more, status) in [(&[][..], 0), (&digest[..], 3)] {
         let component = raw("u32", 64, length, more);
@@ -335,7 +336,7 @@ fn readers_that_leave_are_no_failure() {
     assert_eq!((output.status.code(), ended(&output).2), (Some(0), ""));
 }
 
-/// The middle of large arrays is left out on a terminal alone.
+/// Checks that the middle of large arrays is omitted only on a terminal.
 #[cfg(unix)]
 #[test]
 fn large_arrays_on_a_terminal() {
@@ -353,7 +354,7 @@ fn large_arrays_on_a_terminal() {
         assert!(!all.contains("...") && all.contains(", 549, 55"), "{all}");
         let terminal = run(On::Both, &[], args).terminal;
         assert!(terminal.starts_with(shown), "{terminal}");
-        // Whether errors go elsewhere is of no account; where output does, all of it goes.
+        // Only standard output matters: if it is not a terminal, all elements are printed, wherever errors go.
         assert_eq!(run(On::Output, &[], args).terminal, terminal);
         assert_eq!(run(On::Errors, &[], args).pipe, all);
         for option in ["--full", "--json", "--no-sandbox"] {
@@ -363,7 +364,7 @@ fn large_arrays_on_a_terminal() {
         }
         assert_eq!(run(On::Both, &[], args.iter().chain([&"--full"])).terminal, all);
     }
-    // A thousand elements are all there.
+    // An array of a thousand elements is printed whole.
     let object = object("dense", &[1000], &[("data", raw("u8", 64, 1000, &[]))]);
     let path = file("cat-thousand.zt", &[("w", object)], &[0; 1000]);
     let shown = run(On::Both, &[], ["cat", path.to_str().unwrap(), "w"]).terminal;

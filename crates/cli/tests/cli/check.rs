@@ -105,7 +105,7 @@ fn limits_name_the_option_that_raises_them() {
         let complaint = failed(in_corpus(&["check", &format!("--limit={limit}=1"), file]), 1);
         assert!(complaint.contains(&format!("(--limit {limit}=SIZE)\n")), "{complaint}");
     }
-    // It can be lowered alone.
+    // This limit can be lowered alone.
     let output = in_corpus(&["check", "reject/limit-depth--arrays-in-root.zt"]);
     assert!(
         both_streams(&output).contains("limit-depth") && !both_streams(&output).contains("--limit")
@@ -140,7 +140,8 @@ fn broken_rules_come_before_what_is_not_supported() {
     assert!(complaint.ends_with("\n  1 more tensor is not supported: v\n"), "{complaint}");
 }
 
-/// Many files, or one: the first object in the order of the file is reported, and all others are counted.
+/// Checks that the first object with an error in the order of the file is reported and the others are counted, for one file
+/// and for many.
 #[test]
 fn what_is_wrong_with_other_objects_is_counted() {
     let checksum = [("checksum", text("crc32c:00000000"))];
@@ -177,7 +178,7 @@ fn what_is_wrong_with_other_objects_is_counted() {
     assert_eq!(sarif["runs"][0]["results"][0]["properties"]["more"], 12);
 }
 
-/// The number of other objects is null where they were not looked at.
+/// Checks that the number of other objects is null if they were not checked.
 #[test]
 fn other_objects_may_not_have_been_looked_at() {
     let more = |args: &[&str]| {
@@ -189,7 +190,7 @@ fn other_objects_may_not_have_been_looked_at() {
     assert!(more(&["accept/1.2.3/scalar.zt", "--manifest-only"]).is_null());
     assert!(more(&["reject/blob-alignment--v12-72.zt"]).is_null());
     assert!(more(&["missing.zt"]).is_null());
-    // The limit on a whole file ends the work on it.
+    // The limit on a whole file ends the check of this file.
     let limit = "--limit=decoded-total=100";
     assert_eq!(more(&["accept/1.2.3/py_quantized.zt", limit]), 0);
 }
@@ -204,7 +205,7 @@ fn digests_that_cannot_be_verified_are_no_success() {
     let (status, complaint, errors) = ended(&output);
     assert_eq!((status, errors), (Some(3), ""));
     assert!(complaint.contains("(rule unsupported-digest, v1.2 §1) in \"w\"/data"), "{complaint}");
-    // `cat` shows what there is, and does not call it valid; `hash` gives no sum.
+    // `cat` prints the values without calling the file valid, and `hash` prints no digests.
     let output = zten(["cat".as_ref(), path.as_os_str(), "w".as_ref()]);
     let (status, out, complaint) = ended(&output);
     assert_eq!((status, out), (Some(3), "[7, 7, 7, 7]\n"));
@@ -229,14 +230,14 @@ fn names_are_escaped_and_cut() {
         let (status, complaint, _) = ended(&output);
         assert_eq!(status, Some(1));
         assert!(complaint.contains(&format!(" in {shown}/\"a/b\" at byte 0x40")), "{complaint}");
-        // The same when it is rejected before there is a manifest to ask.
+        // The same holds for a file that is rejected before its manifest is parsed.
         let component = raw("bool", 65, 1, &[]);
         let objects = [(name, object("x", &[], &[("a/b", component)]))];
         let path = file("names-rejected.zt", &objects, &[2; 64]);
         let output = zten(["check".as_ref(), path.as_os_str()]);
         let complaint = both_streams(&output);
         assert!(complaint.contains(&format!("v1.2 §4) in {shown}/\"a/b\" at ")), "{complaint}");
-        // JSON has them as they are.
+        // JSON output contains the names unchanged.
         let output = zten(["check".as_ref(), "--json".as_ref(), path.as_os_str()]);
         let line = &json_lines(&output.stdout)[0];
         assert_eq!((&line["object"], &line["component"]), (&name.into(), &"a/b".into()));

@@ -1,11 +1,11 @@
-//! Colors: on a terminal, unless the environment or an option says otherwise.
+//! Tests that output is colored on a terminal only, unless the environment or an option says otherwise.
 
 use crate::terminal::{On, run};
 use crate::{ended, failed, in_corpus};
 
 const VALID: &str = "accept/1.2.3/scalar.zt";
 const REJECTED: &str = "reject/blob-alignment--v12-72.zt";
-/// A file that does not exist: its error is on standard error, while verdicts are on standard output.
+/// A file that does not exist. Its error is on standard error, while verdicts are on standard output.
 const MISSING: &str = "no-such-file.zt";
 /// Arguments with which the command prints on both streams.
 const BOTH: [&str; 4] = ["check", VALID, REJECTED, MISSING];
@@ -22,7 +22,7 @@ fn on_a_terminal() {
     assert!(unsupported.terminal.contains(rule), "{:?}", unsupported.terminal);
     let listed = run(On::Both, &[], ["ls", VALID, "--also", VALID]).terminal;
     assert!(listed.starts_with("\u{1b}[1maccept/1.2.3/scalar.zt\u{1b}[0m:\n"), "{listed:?}");
-    // What programs read has none, wherever it goes.
+    // Output for programs is never colored.
     for form in ["--json", "--sarif"] {
         let document = run(On::Both, &[], ["check", VALID, REJECTED, form, "--color=always"]);
         assert!(!document.terminal.contains('\u{1b}'), "{:?}", document.terminal);
@@ -39,7 +39,7 @@ fn each_stream_by_itself() {
             assert!(shown.pipe.starts_with(other), "{:?}", shown.pipe);
             assert!(!shown.pipe.contains('\u{1b}'), "{:?}", shown.pipe);
         }
-        // One process or several print the same.
+        // One process and several processes print the same.
         let alone = run(On::Both, &[], BOTH).terminal;
         assert_eq!(run(On::Both, &[], args()).terminal, alone);
     }

@@ -1,4 +1,4 @@
-//! Quantized tensors that are stored as several tensors.
+//! Tests of quantized tensors that are stored as several tensors.
 
 use std::fs;
 
@@ -6,13 +6,13 @@ use serde_json::json;
 
 use crate::{corpus_folder, failed, succeeded_json, succeeded_text, zten};
 
-/// The path of a case of the corpus.
+/// Returns the path of a case of the corpus.
 fn case(name: &str) -> String {
     let path = corpus_folder().join("conventions").join(name).with_extension("safetensors");
     path.to_str().unwrap().to_owned()
 }
 
-/// The values of a case as text, as `cat` prints them.
+/// Returns the values of a case that `cat` prints.
 fn values(name: &str) -> Vec<f32> {
     let path = corpus_folder().join("conventions").join(name).with_extension("f32");
     let bytes = fs::read(path).unwrap();
@@ -37,7 +37,8 @@ fn a_group_is_one_tensor_with_its_components() {
     assert_eq!([&object["bits"], &object["group_size"]], [&json!(4), &json!(64)]);
 }
 
-/// `cat` prints the dequantized values of a tensor, or of a slice of it. With `--component` it prints what is stored.
+/// Checks that `cat` prints the dequantized values of a tensor or of a slice of it, and the stored elements with
+/// `--component`.
 #[test]
 fn values_are_printed() {
     let wanted = values("mxfp4");
@@ -63,7 +64,7 @@ fn values_are_printed() {
     }
 }
 
-/// The statistics and the difference are those of the values; a converted file has the same values.
+/// Checks that `stat` and `diff` use the dequantized values, and that a converted file has the same values.
 #[test]
 fn values_are_compared_and_converted() {
     let folder = tempfile::tempdir().unwrap();
@@ -81,7 +82,7 @@ fn values_are_compared_and_converted() {
             assert_eq!(compared.status.code(), Some(0), "{name} {end}: {text}");
             assert!(text.contains("1 within the tolerance"), "{text}");
             let csv = |file: &str| succeeded_text(zten(["stat", "--csv", file]));
-            // The mean and the deviation depend on how many values are added at a time.
+            // The mean and the deviation depend on how many values are added at a time, so they are not compared.
             let exact = |text: String| -> Vec<String> {
                 let line = text.lines().nth(1).unwrap().to_owned();
                 line.split(',').skip(4).take(6).map(str::to_owned).collect()
@@ -90,19 +91,19 @@ fn values_are_compared_and_converted() {
             assert_eq!(own, other, "{name} {end}");
             assert_eq!(own[0], count);
         }
-        // Without `--dequantize`, the tensors are written as they are.
+        // Without `--dequantize`, the tensors are copied unchanged.
         let out = folder.path().join("same.safetensors");
         let out = out.to_str().unwrap();
         succeeded_text(zten(["convert", "--force", &file, out]));
         let plain = zten(["diff", "--plain", &file, out]);
         assert_eq!(plain.status.code(), Some(0), "{plain:?}");
-        // A list of digests has the stored tensors.
+        // The digests in a list are those of the stored tensors.
         let hashed = succeeded_text(zten(["hash", &file]));
         assert!(!hashed.contains("quant."), "{hashed}");
     }
 }
 
-/// The tensors of a group may be in two shards of an index, and the shape in a third.
+/// Checks a group whose tensors are in two shards of an index and whose shape is in a third.
 #[test]
 fn a_group_in_several_files() {
     let folder = tempfile::tempdir().unwrap();
@@ -134,7 +135,7 @@ fn a_group_in_several_files() {
     }
 }
 
-/// Tensors whose names match a convention, and whose shapes do not, stay plain tensors.
+/// Checks that tensors whose names match a convention but whose shapes do not are treated as plain tensors.
 #[test]
 fn other_shapes_stay_plain() {
     let folder = tempfile::tempdir().unwrap();
@@ -148,7 +149,7 @@ fn other_shapes_stay_plain() {
     assert!(failed(zten(["cat", path, "p"]), 2).contains("no tensor named \"p\""));
 }
 
-/// The numbers of bits and the group sizes are compared, too.
+/// Checks that `diff` compares bit widths and group sizes.
 #[test]
 fn another_quantization_is_said() {
     let compared = zten(["diff", &case("gptq-4"), &case("gptq-8")]);

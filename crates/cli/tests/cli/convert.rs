@@ -17,7 +17,7 @@ use super::{
     succeeded_text, zten,
 };
 
-/// A folder of its own, and the command to be run in it.
+/// A temporary folder in which the command runs.
 struct Folder(tempfile::TempDir);
 
 impl Folder {
@@ -134,7 +134,7 @@ fn files_of_every_generation_become_the_same_content() {
     }
 }
 
-/// Files converted to the other generation and back keep their content.
+/// Checks that files keep their content when they are converted to the other generation and back.
 #[test]
 fn generations_become_each_other() {
     let mut files = 0;
@@ -149,7 +149,7 @@ fn generations_become_each_other() {
                 continue;
             }
             let folder = Folder::new();
-            // What it is in 1.2, then in 2, then in 1.2 again.
+            // The file is converted to 1.2, then to 2, then to 1.2 again.
             let name = |number: u8| folder.path(&format!("{number}.zt"));
             let to = |from: &Path, to: &Path, generation: &str, level: &[&str]| {
                 let (from, to) = (from.to_str().unwrap(), to.to_str().unwrap());

@@ -8,7 +8,7 @@ use serde_json::Value;
 use crate::schema::Schema;
 use crate::{corpus_folder, ended, in_corpus, json_lines, succeeded_text};
 
-/// All accepted files, by their path in the corpus.
+/// Returns the paths of all accepted files in the corpus.
 pub(super) fn accepted() -> Vec<String> {
     let mut files = Vec::new();
     let root = corpus_folder().join("accept");
@@ -28,8 +28,8 @@ pub(super) fn accepted() -> Vec<String> {
     files
 }
 
-/// Returns the rule by which the accepted file `file` is unsupported, or `None` if zten can read all of it. Such a file is
-/// listed in `opens-only.tsv`, or its name says the rule.
+/// Returns the rule that makes the accepted file `file` unsupported, or `None` if zten can read all of it. An unsupported
+/// file is listed in `opens-only.tsv` or has the rule in its name.
 pub(super) fn expected_rule(file: &str) -> Option<&'static str> {
     if file.contains("-unverifiable-") {
         return Some("unsupported-digest");
@@ -43,7 +43,7 @@ pub(super) fn expected_rule(file: &str) -> Option<&'static str> {
     rules.into_iter().find(|rule| listed == Some(*rule) || file.contains(&format!("/{rule}--")))
 }
 
-/// The list of accepted files that open although part of their content cannot be read: a file and a rule on each line.
+/// The accepted files that open although part of their content cannot be read. Each line contains a file and a rule.
 const OPENS_ONLY: &str = include_str!("../../../../corpus/accept/opens-only.tsv");
 
 #[test]
@@ -67,7 +67,7 @@ fn reports_what_only_the_writer_knows() {
     assert!(text.lines().all(|line| line.contains(": manifest valid (")));
 }
 
-/// Every file of the index that has a verdict is given it by the command, with its rule and offset.
+/// Checks that the command gives each file the verdict, rule and offset that the index of the corpus lists.
 #[test]
 fn check_gives_the_verdicts_of_the_index() {
     let index = fs::read_to_string(corpus_folder().join("index.json")).unwrap();
@@ -99,16 +99,16 @@ fn check_gives_the_verdicts_of_the_index() {
     assert!(wrong.is_empty(), "{} files:\n{}", wrong.len(), wrong.join("\n"));
 }
 
-/// Returns whether a line of the command says what the index says of a file, where that says anything.
+/// Returns whether a line of the command agrees with the fields that the index has for a file.
 fn agrees(entry: &Value, line: &Value) -> bool {
     let rule = &entry["rule"];
     let same = |key: &str| entry[key] == line[key];
-    // The oracle does not say where files of other formats are wrong, and a feature may be used in several places.
+    // The oracle gives no offsets for files of other formats, and an unsupported feature may occur in several positions.
     let is_placed = entry["format"] == "ztensor" && entry["verdict"] != "unsupported";
     let generation = entry["generation"].as_str().unwrap_or_default();
     let is_valid = entry["verdict"] == "valid";
     let message = line["message"].as_str().unwrap();
-    // The name itself may be what is wrong: then there is only its number.
+    // If the name of the object is itself invalid, the finding has only the object's ordinal.
     let is_named = !entry["object"].is_null() || line["object"].is_null();
     same("file")
         && same("verdict")

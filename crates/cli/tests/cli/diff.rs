@@ -12,7 +12,7 @@ use zten_corpus::cbor::Item;
 use crate::files::{entry, file, object, old_file, raw, text};
 use crate::{corpus_folder, ended, failed, in_corpus, json_lines, succeeded_text, zten};
 
-/// The lines that two files differ in, without the last one; none of the files is rejected.
+/// Returns the differences of two valid files, without the last line.
 fn lines(old: &Path, new: &Path) -> String {
     let output = zten(["diff".as_ref(), old.as_os_str(), new.as_os_str()]);
     let (status, out, complaint) = ended(&output);
@@ -24,7 +24,7 @@ fn lines(old: &Path, new: &Path) -> String {
     lines.to_owned()
 }
 
-/// The same as JSON.
+/// Returns the differences of two files as JSON.
 fn document(old: &Path, new: &Path) -> Value {
     let output = zten(["diff".as_ref(), "--json".as_ref(), old.as_os_str(), new.as_os_str()]);
     let (status, out, complaint) = ended(&output);
@@ -33,7 +33,7 @@ fn document(old: &Path, new: &Path) -> Value {
     found
 }
 
-/// A raw component of bytes.
+/// Returns a raw component of bytes.
 fn bytes(offset: usize, length: usize) -> Item {
     raw("u8", offset, length, &[])
 }
@@ -246,7 +246,7 @@ fn names_are_escaped_and_in_natural_order() {
     assert_eq!(line, wanted);
 }
 
-/// A file with one tensor of those bytes.
+/// Writes a file with one tensor of these bytes.
 fn single(name: &str, (dtype, shape): (&str, &[usize]), data: &[u8]) -> PathBuf {
     let (dtype, logical) = match dtype.split_once(' ') {
         Some((dtype, logical)) => (dtype, vec![("type", text(logical))]),
@@ -406,7 +406,7 @@ fn sparse_objects_are_compared_by_component() {
     assert_eq!(run_diff([&old, &near], &["--atol=2"]).0, 0);
 }
 
-/// An imaginary part that is lost is a difference.
+/// Checks that a lost imaginary part is reported as a difference.
 #[test]
 fn complex_and_real_numbers_are_compared() {
     let with = |name: &str, dtype: &str, values: &[f32]| {
@@ -486,7 +486,7 @@ fn rejected_files_are_not_compared() {
     assert!(ended(&output).2.contains("digest-mismatch"));
 }
 
-/// Objects that cannot be read keep no others from being compared.
+/// Checks that objects that cannot be read do not prevent others from being compared.
 #[test]
 fn unread_objects_are_named() {
     let valid = "accept/1.2.3/scalar.zt";

@@ -1,4 +1,4 @@
-//! `zten edit`: other names and attributes, the same data, and the old file or the new one.
+//! Tests that `zten edit` changes names and attributes, keeps the data, and leaves either the old file or the new one.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -11,7 +11,7 @@ use super::{corpus_folder, ended, names_in, run, succeeded_text, zten};
 
 const MODES: [&[&str]; 2] = [&[], &["--no-sandbox"]];
 
-/// A file of a generation with an attribute and two objects, one of them compressed.
+/// Writes a file of the given generation with an attribute and two objects, one of which is compressed.
 fn file(path: &Path, generation: Generation) -> Vec<u8> {
     let options = WriteOptions::default().generation(generation).checksum(Checksum::Sha256);
     let mut writer = Writer::new(Vec::new(), &options).unwrap();
@@ -48,7 +48,7 @@ fn rejected(path: &Path, options: &[&str]) -> (i32, String) {
 
 type Named<T> = (String, T);
 
-/// Names with their content, and the attributes.
+/// Returns the content of each object and the attributes.
 fn content(path: &Path) -> (Vec<Named<Vec<u8>>>, Vec<Named<String>>) {
     let archive = zten::open(path).unwrap();
     archive.verify().unwrap();
@@ -95,7 +95,7 @@ fn names_and_attributes_of_ztensor_files_change_and_their_blobs_do_not() {
             assert_eq!(renamed, wanted);
             assert_eq!(attributes[0].0, "note");
             succeeded_text(zten(["check", path.to_str().unwrap()]));
-            // Again and again it does not grow by a manifest each time.
+            // Repeated edits do not make the file grow by a manifest each time.
             for _ in 0..3 {
                 edit(&path, &["--rename=s/b/b/", "-q"]);
             }
@@ -114,7 +114,7 @@ fn files_of_every_generation_but_the_first_are_edited() {
     for from in ["accept/1.1.1", "accept/1.2.0", "accept/1.2.3", "v2/accept", "v2/2.1"] {
         for entry in fs::read_dir(corpus_folder().join(from)).unwrap() {
             let path = entry.unwrap().path();
-            // A name of 1,024 bytes can become none that is longer, and a data shard has none.
+            // A name of 1,024 bytes cannot become longer, and an object of a data shard has no name to change.
             let is_other = ["name-of-1024", "data-shard"]
                 .iter()
                 .any(|stem| path.file_stem() == Some(stem.as_ref()));
@@ -154,7 +154,7 @@ fn safetensors_keep_their_data() {
         let old = safetensors(&path, &format!("{HEADER:<160}"));
         edit(&path, &[&["--set=k=\"v\"", "--rename=b=c"], mode].concat());
         let new = fs::read(&path).unwrap();
-        // The header has room in the old one.
+        // The new header fits in the space of the old one.
         assert_eq!(new.len(), old.len());
         let (tensors, attributes) = content(&path);
         assert_eq!(tensors, [("a".to_owned(), vec![0, 0, 0x80, 0x3f]), ("c".to_owned(), vec![7])]);
@@ -227,7 +227,7 @@ fn what_cannot_be_edited_is_told_and_stays() {
     assert_eq!(names_in(folder.path(), "").len(), 6);
 }
 
-/// The message of the confined process goes where that of any other does.
+/// Checks that messages of the confined process are written to the same file as those of other processes.
 #[test]
 fn messages_reach_a_file() {
     let folder = tempfile::tempdir().unwrap();
@@ -241,7 +241,7 @@ fn messages_reach_a_file() {
     assert!(fs::read_to_string(&log).unwrap().ends_with("no attribute named \"x\"\n"));
 }
 
-/// A process that has the old file open reads the old file.
+/// Checks that a process that has the old file open still reads the old content.
 #[cfg(unix)]
 #[test]
 fn not_a_byte_of_the_old_file_is_written() {
@@ -282,7 +282,7 @@ fn forty_thousand_attributes_are_set_and_removed() {
     assert_eq!(content(&path).1.len(), 1);
 }
 
-/// What is taken back leaves every byte as it was, so types, descriptions and padding are kept.
+/// Checks that undoing an edit restores every byte, so types, descriptions and padding are kept.
 #[test]
 fn gguf_files_of_every_kind_are_edited_and_edited_back() {
     let folder = tempfile::tempdir().unwrap();
@@ -368,7 +368,7 @@ fn values_of_gguf_files_keep_their_types() {
         let kinds = added.iter().map(|key| kind(key)).collect::<Vec<_>>();
         assert_eq!(kinds, [8, 4, 5, 10, 6, 7, 9, 9, 12, 9]);
         succeeded_text(zten(["check", path.to_str().unwrap()]));
-        // A changed value keeps its type, and another type is an error.
+        // A changed value keeps its type, and a value of another type is an error.
         edit(&path, &[&["--set=small=5", "--set=part=2"], mode].concat());
         let bytes = fs::read(&path).unwrap();
         let value = |key: &str, length: usize| {
@@ -402,7 +402,8 @@ fn values_of_gguf_files_keep_their_types() {
     }
 }
 
-/// A file without tensors gets no padding, whatever its alignment says: the memory of an edit follows the file.
+/// Checks that a file without tensors gets no padding, whatever its declared alignment: the memory of an edit depends only
+/// on the file.
 #[test]
 fn a_gguf_file_without_tensors_is_not_padded() {
     let folder = tempfile::tempdir().unwrap();
@@ -415,8 +416,8 @@ fn a_gguf_file_without_tensors_is_not_padded() {
     assert!(succeeded_text(zten(["ls", edited])).contains("general.name = \"x\""));
 }
 
-/// The padding of a header is kept in memory, so a file that claims a large alignment, and is long enough for it, is not edited. The
-/// file takes no space on most file systems.
+/// Checks that a file with a large alignment is not edited even if it is long enough for it, because the padding of a
+/// header is kept in memory. The file is sparse on most file systems.
 #[test]
 fn a_gguf_file_of_a_large_alignment_is_not_edited() {
     let folder = tempfile::tempdir().unwrap();
@@ -432,12 +433,12 @@ fn a_gguf_file_of_a_large_alignment_is_not_edited() {
     }
 }
 
-/// An array of arrays is copied, and the message about a change names it.
+/// Checks that an array of arrays is copied, and that the message about changing it names it.
 #[test]
 fn arrays_of_arrays_in_gguf_files_are_not_changed() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("x.gguf");
-    // An array (9) of one array of one u8 (0).
+    // This is an array (9) that contains one array of one u8 (0).
     let (inner, one) = ([0; 4], 1_u64.to_le_bytes());
     let value = [&9_u32.to_le_bytes()[..], &one, &inner, &one, &[7]].concat();
     fs::write(&path, gguf::file(&[gguf::pair("nested", 9, &value)], &[], &[])).unwrap();

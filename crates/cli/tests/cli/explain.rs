@@ -1,6 +1,7 @@
 //! `zten explain`
 
 use zten::rules::rows;
+use zten_report::page::page_of;
 
 use crate::{ended, failed, succeeded_text, zten};
 
@@ -8,13 +9,14 @@ use crate::{ended, failed, succeeded_text, zten};
 fn every_rule() {
     for row in rows() {
         let text = succeeded_text(zten(["explain", row.id()]));
-        // Lines are wrapped.
+        // The output is wrapped, so the words are compared without line breaks.
         let words = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
         let text = words(&text);
         assert!(text.starts_with(&format!("{} ", row.id())), "{text}");
         for part in [row.holds(), row.advice(), row.source().clause(), row.scope().as_str()] {
             assert!(text.contains(&words(part)), "{part}: {text}");
         }
+        assert!(text.ends_with(&format!(" page {}", page_of(row.id()))), "{text}");
         assert!(text.contains("policy of this reader: ") == (row.source().clause() == "policy"));
     }
 }

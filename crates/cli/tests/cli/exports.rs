@@ -1,5 +1,4 @@
-//! `zten convert` into other formats: what comes back is what was there, and no file is written over
-//! or cut off.
+//! Tests that `zten convert` into other formats keeps the content and never overwrites or truncates an existing file.
 
 use std::fs;
 use std::path::Path;
@@ -43,7 +42,7 @@ fn there_and_back_is_the_same_content() {
         assert!(text.contains(&format!(": written ({suffix}, {what}, ")), "{text}");
         succeeded_text(convert(&out, &again, &["--force"]));
         assert_eq!(hash_of(&from), hash_of(&again), "{} as {suffix}", from.display());
-        // Without a sandbox the same bytes are written.
+        // Without a sandbox, the command writes the same bytes.
         let free = path(&format!("free.{suffix}"));
         succeeded_text(convert(&from, &free, &["--force", "--no-sandbox"]));
         assert_eq!(fs::read(&out).unwrap(), fs::read(&free).unwrap());
@@ -57,7 +56,7 @@ fn there_and_back_is_the_same_content() {
     assert_eq!(listed("x.zt")["format"], "pt");
 }
 
-/// The types of microscaling formats, which 1.2 has no names for that it knows.
+/// Checks that types of microscaling formats are kept, although 1.2 has no names for them.
 #[test]
 fn types_of_2_are_kept() {
     let folder = tempfile::tempdir().unwrap();
@@ -72,7 +71,7 @@ fn types_of_2_are_kept() {
     assert_eq!(printed, "[[0.5, 1.0],\n [1.5, 2.0],\n [3.0, 4.0]]\n");
     succeeded_text(convert(&path("2.zt"), &path("y.safetensors"), &[]));
     assert_eq!(fs::read(path("y.safetensors")).unwrap(), file);
-    // Through 1.2, where they are names that are not known.
+    // Through 1.2, these types are unknown names.
     succeeded_text(convert(&path("x.safetensors"), &path("1.zt"), &[]));
     let listed = succeeded_text(zten(["ls", path("1.zt").to_str().unwrap()]));
     assert!(listed.contains("f4_e2m1? (u8)") && listed.contains("f8_e8m0? (u8)"), "{listed}");
@@ -88,7 +87,7 @@ fn types_of_2_are_kept() {
     assert_eq!(fs::read(path("z.safetensors")).unwrap(), file);
 }
 
-/// Files are converted without a zTensor file in between.
+/// Checks that files are converted directly, without a zTensor file in between.
 #[test]
 fn other_formats_become_each_other() {
     let folder = tempfile::tempdir().unwrap();
@@ -143,7 +142,7 @@ fn what_is_there_stays_unless_it_is_forced() {
     }
     succeeded_text(convert(&other_format("stored.npz"), &out, &["--force"]));
     assert!(fs::read(&out).unwrap().starts_with(b"PK"));
-    // And also for a file that is rejected, or cannot be held.
+    // The same holds for a file that is rejected or that the other format cannot represent.
     let sparse = corpus_folder().join("accept/1.2.3/coo_zstd_crc.zt");
     for (from, status) in
         [(sparse, 2), (corpus_folder().join("reject/blob-alignment--v12-72.zt"), 1)]
@@ -156,7 +155,8 @@ fn what_is_there_stays_unless_it_is_forced() {
     }
 }
 
-/// The digest is at fault, which is found when all of the data has been written.
+/// Checks that an output is not published if the digest of the data does not match, which is detected after all data has
+/// been written.
 #[test]
 fn what_was_not_verified_is_not_published() {
     let folder = tempfile::tempdir().unwrap();

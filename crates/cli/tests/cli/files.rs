@@ -1,4 +1,4 @@
-//! Files made by hand, for what the corpus does not hold.
+//! Builds files that the corpus does not contain.
 
 use std::fs;
 use std::path::PathBuf;
@@ -8,7 +8,7 @@ use zten_corpus::cbor::Item;
 pub(crate) use zten_corpus::cbor::text;
 use zten_corpus::file::File;
 
-/// Returns a shape or a size as the generator of the corpus takes it.
+/// Converts a shape or a size to the type that the generator of the corpus takes.
 fn wide(dimensions: &[usize]) -> Vec<u64> {
     dimensions.iter().map(|dimension| *dimension as u64).collect()
 }
@@ -19,32 +19,32 @@ fn with(mut map: Item, more: &[(&str, Item)]) -> Item {
     map
 }
 
-/// A raw component at `offset`.
+/// Returns a raw component at `offset`.
 pub(crate) fn raw(dtype: &str, offset: usize, length: usize, more: &[(&str, Item)]) -> Item {
     with(base::component(dtype, offset as u64, length as u64), more)
 }
 
-/// An object of a 1.x file.
+/// Returns an object of a 1.x file.
 pub(crate) fn object(format: &str, dimensions: &[usize], components: &[(&str, Item)]) -> Item {
     base::object(&wide(dimensions), format, components.iter().cloned())
 }
 
-/// A 1.2 file of those objects; `data` begins at byte 64.
+/// Writes a 1.2 file with these objects, whose `data` begins at byte 64.
 pub(crate) fn file(name: &str, objects: &[(&str, Item)], data: &[u8]) -> PathBuf {
     write(name, &around(base::v1("1.2.0", objects.iter().cloned()), data))
 }
 
-/// A file with `data` at byte 64, and its manifest behind that.
+/// Returns a file with `data` at byte 64, followed by its manifest.
 pub(crate) fn around(file: File, data: &[u8]) -> Vec<u8> {
     file.blob(64, data).start(64 + data.len()).build("").bytes
 }
 
-/// A 0.1 file of entries; `data` begins at byte 64.
+/// Writes a 0.1 file with these entries, whose `data` begins at byte 64.
 pub(crate) fn old_file(name: &str, entries: &[Item], data: &[u8]) -> PathBuf {
     write(name, &around(base::v0(entries.to_vec()), data))
 }
 
-/// A dense entry of a 0.1 file.
+/// Returns a dense entry of a 0.1 file.
 pub(crate) fn entry(
     name: &str,
     dtype: &str,
@@ -56,7 +56,7 @@ pub(crate) fn entry(
     with(with(entry, &[("layout", text("dense"))]), more)
 }
 
-/// Writes a file where tests may.
+/// Writes a file to the temporary folder of the tests.
 pub(crate) fn write(name: &str, bytes: &[u8]) -> PathBuf {
     let path = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(name);
     fs::write(&path, bytes).unwrap();

@@ -1,4 +1,4 @@
-//! Floors: the `crate::` paths of the command's sources follow the table of ARCHITECTURE.md.
+//! Tests that the `crate::` paths in the command's sources follow the table of floors in ARCHITECTURE.md.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -38,7 +38,7 @@ fn no_floor_uses_one_above_it() {
     }
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
     let main = std::fs::read_to_string(root.join("main.rs")).unwrap();
-    // Modules of other packages, which `main.rs` imports for all floors.
+    // `main.rs` imports modules of other packages for all floors.
     let imports = main.lines().filter(|line| line.starts_with("use zten"));
     let packages: BTreeSet<&str> =
         imports.flat_map(|line| line.split(|c: char| !c.is_alphanumeric() && c != '_')).collect();
@@ -51,7 +51,7 @@ fn no_floor_uses_one_above_it() {
         }
         let allowed = table.get(floor).unwrap_or_else(|| panic!("{floor} is not in the table"));
         let text = std::fs::read_to_string(&file).unwrap();
-        // Unit tests may build what they need of any floor.
+        // Unit tests may import from any floor.
         let is_test = path.ends_with("tests.rs");
         let code = text.split("#[cfg(test)]\nmod tests {").next().filter(|_| !is_test);
         let code = code.unwrap_or_default().lines();

@@ -289,6 +289,8 @@ fn conversions_keep_the_list() {
         succeeded_text(zten([&["convert", "--force"], options, &paths].concat()));
         assert_eq!(succeeded_text(zten(["hash", paths[1]])), list, "{end}");
         assert_eq!(checked(&list, &other, &[]).0, Some(0));
+        let identity = succeeded_text(zten(["hash", "--id", paths[1]]));
+        assert_eq!(identity, format!("{}\n", hex(list.as_bytes())), "{end}");
     }
     let mut tried = 0;
     for file in fs::read_dir(corpus_folder().join("other/gguf/accept")).unwrap() {
@@ -395,4 +397,110 @@ fn a_list_of_some_tensors() {
         let complaint = failed(hash(&["f*", "nothing*"]), 2);
         assert!(complaint.contains("nothing*"), "{complaint}");
     }
+}
+
+/// Returns a safetensors file of tensors of one byte each, in this order.
+fn bytes_file(name: &str, tensors: &[(&str, u8)]) -> PathBuf {
+    let entries = tensors.iter().enumerate().map(|(at, (name, _))| {
+        format!(
+            "{}:{{\"dtype\":\"U8\",\"shape\":[],\"data_offsets\":[{at},{}]}}",
+            json!(name),
+            at + 1
+        )
+    });
+    let header = format!("{{{}}}", entries.collect::<Vec<_>>().join(","));
+    let mut bytes = (header.len() as u64).to_le_bytes().to_vec();
+    bytes.extend(header.as_bytes());
+    bytes.extend(tensors.iter().map(|(_, byte)| byte));
+    write(name, &bytes)
+}
+
+/// The identity is the SHA-256 of what `zten hash FILE` prints, in every format.
+#[test]
+fn the_identity_is_the_sha256_of_the_list() {
+    let corpus = corpus_folder();
+    let mut paths: Vec<_> = [
+        "accept/1.2.3/dense_all.zt",
+        "accept/1.2.3/sparse.zt",
+        "v2/accept/mx.zt",
+        "v2/shards/dense.zt",
+    ]
+    .map(|name| corpus.join(name))
+    .into();
+    for format in ["gguf", "npy", "npz", "pt", "safetensors"] {
+        let files = fs::read_dir(corpus.join("other").join(format).join("accept")).unwrap();
+        let mut files: Vec<_> = files.map(|file| file.unwrap().path()).collect();
+        files.sort();
+        paths.extend(files.into_iter().take(12));
+    }
+    let mut tried = 0;
+    for path in paths.iter().filter(|path| path.exists()) {
+        let output = zten(["hash".as_ref(), path.as_os_str()]);
+        let identity = zten(["hash".as_ref(), "--id".as_ref(), path.as_os_str()]);
+        if output.status.code() == Some(0) {
+            assert_eq!(succeeded_text(identity), format!("{}\n", hex(&output.stdout)));
+            tried += 1;
+        } else {
+            assert_eq!((identity.status, identity.stdout), (output.status, Vec::new()));
+        }
+    }
+    assert!(tried > 30, "{tried}");
+}
+
+#[test]
+fn the_identity_depends_on_the_tensors_alone() {
+    let id =
+        |path: &Path| succeeded_text(zten(["hash".as_ref(), "--id".as_ref(), path.as_os_str()]));
+    let names =
+        ["", "a", "a b", "a.b", "a/b", "a/data", "a\"b", "\\", "\u{200b}", "é", "…", "\u{1f600}"];
+    let tensors: Vec<_> = names.into_iter().zip(1..).collect();
+    let turned: Vec<_> = tensors.iter().copied().rev().collect();
+    let first = bytes_file("hash-id.safetensors", &tensors);
+    let other = bytes_file("hash-id-turned.safetensors", &turned);
+    assert_ne!(fs::read(&first).unwrap(), fs::read(&other).unwrap());
+    let wanted = id(&first);
+    assert_eq!(id(&other), wanted);
+    // One file or shards.
+    let folder = tempfile::tempdir().unwrap();
+    let sharded = folder.path().join("model.safetensors.index.json");
+    let convert = |options: &[&str], to: &Path| {
+        let paths = [first.to_str().unwrap(), to.to_str().unwrap()];
+        succeeded_text(zten([&["convert", "--force"], options, &paths].concat()));
+    };
+    convert(&["--shard-size", "4"], &sharded);
+    assert!(fs::read_dir(folder.path()).unwrap().count() > 2);
+    assert_eq!(id(&sharded), wanted);
+    assert_eq!(id(folder.path()), wanted);
+    // A name, a byte, and a tensor that is missing.
+    for (position, change) in [(1, ("b", 2)), (1, ("a", 9))] {
+        let mut changed = tensors.clone();
+        changed[position] = change;
+        assert_ne!(id(&bytes_file("hash-id-changed.safetensors", &changed)), wanted);
+    }
+    assert_ne!(id(&bytes_file("hash-id-changed.safetensors", &tensors[1..])), wanted);
+    let empty = bytes_file("hash-id-empty.safetensors", &[]);
+    assert_eq!(id(&empty), format!("{}\n", hex(HEADER.as_bytes())));
+    // Several files have a line each, and JSON has the same digest.
+    let [first, other] = [&first, &other].map(|path| path.to_str().unwrap());
+    let line = |path| format!("{}  {path}\n", wanted.trim());
+    let several = succeeded_text(zten(["hash", "--id", first, other]));
+    assert_eq!(several, line(first) + &line(other));
+    for options in [&["--json"][..], &["--json", "--id"]] {
+        let document = succeeded_json(zten([&["hash", first], options].concat()));
+        assert_eq!(document["identity"], wanted.trim());
+    }
+    for usage in [&["-c", "x"][..], &["--content"]] {
+        assert_eq!(zten([&["hash", "--id", "x"], usage].concat()).status.code(), Some(2));
+    }
+}
+
+#[test]
+fn a_file_that_is_not_read_whole_has_no_identity() {
+    let path = corpus_folder().join("accept/unsupported-dtype--v01-unknown.zt");
+    let path = path.to_str().unwrap();
+    let complaint = failed(zten(["hash", "--id", path]), 3);
+    assert!(complaint.contains("unsupported-dtype"), "{complaint}");
+    let output = zten(["hash", "--json", path]);
+    let document: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!((output.status.code(), &document["identity"]), (Some(3), &Value::Null));
 }

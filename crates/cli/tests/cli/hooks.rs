@@ -10,7 +10,7 @@ fn root() -> &'static Path {
     Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."))
 }
 
-/// Runs what the action runs, as it would with those inputs.
+/// Runs the script of the action with the given inputs.
 fn act(paths: &str, options: &str, to: &Path) -> Output {
     let own = Path::new(command().get_program()).parent().unwrap().to_owned();
     let path = format!("{}:{}", own.display(), std::env::var("PATH").unwrap());
@@ -44,7 +44,7 @@ fn the_action_writes_sarif_and_ends_as_the_command_does() {
     assert_eq!((unsupported.status.code(), results()), (Some(3), 1), "{unsupported:?}");
     let allowed = act(unread, "--allow-unsupported", folder.path());
     assert_eq!((allowed.status.code(), results()), (Some(0), 1), "{allowed:?}");
-    // A path is no option, and no more than a path.
+    // A path is never parsed as an option, nor as more than one path.
     let missing = act("--no such; $(file)", "", folder.path());
     assert_eq!((missing.status.code(), results()), (Some(2), 1), "{missing:?}");
     let output = fs::read_to_string(folder.path().join("output")).unwrap();
@@ -62,12 +62,13 @@ fn the_files_that_name_them_are_as_they_say() {
     ] {
         assert!(action.contains(name), "{name}");
     }
-    // Inputs are in the environment alone.
+    // The script reads its inputs only from the environment.
     let script = action.split("run:").nth(1).unwrap();
     assert!(!script.contains("${{"), "{script}");
     let hook = fs::read_to_string(root().join(".pre-commit-hooks.yaml")).unwrap();
     let entry = hook.lines().find_map(|line| line.trim().strip_prefix("entry: ")).unwrap();
-    // pre-commit passes the files that match `files` to the hook: all that may hold weights, even without a suffix.
+    // pre-commit passes the files that match `files` to the hook. They include every file that may contain weights, even
+    // without a suffix.
     let files = hook.lines().find_map(|line| line.trim().strip_prefix("files: ")).unwrap();
     let pattern = regex_lite::Regex::new(files).unwrap();
     for name in [

@@ -1,4 +1,4 @@
-//! `zten convert` of safetensors in several files: what an index names beside it, and nothing else.
+//! Tests that `zten convert` reads exactly those safetensors files that an index names.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -7,7 +7,7 @@ use zten_testkit::safetensors;
 
 use super::{ended, failed, succeeded_json, succeeded_text, zten};
 
-/// A safetensors file of one tensor of bytes.
+/// Returns a safetensors file with one tensor of bytes.
 fn file(name: &str, data: &[u8]) -> Vec<u8> {
     let length = data.len() as u64;
     safetensors::file([(name, "U8", [length], length)], data)
@@ -44,7 +44,7 @@ fn rejected(index: &Path, wanted: &str) {
 fn several_files_become_one() {
     let folder = tempfile::tempdir().unwrap();
     let from = two(folder.path());
-    // A file that is not named is not looked at.
+    // A file that the index does not name is not read.
     fs::write(folder.path().join("other.safetensors"), "nothing of the kind").unwrap();
     for suffix in ["zt", "safetensors", "npz"] {
         for options in [&[][..], &["--no-sandbox"]] {
@@ -62,7 +62,7 @@ fn several_files_become_one() {
             fs::remove_file(out).unwrap();
         }
     }
-    // From within the folder, too.
+    // The command also works from within the folder.
     let args = ["convert", "model.safetensors.index.json", "here.zt"];
     let output = super::command().args(args).current_dir(folder.path()).output().unwrap();
     let (status, text, why) = ended(&output);
@@ -96,7 +96,8 @@ fn what_is_missing_is_named() {
     }
 }
 
-/// Two files of which both have the tensor `b`, and the second also `extra`. The bytes of the second `b` are `copy`.
+/// Writes two files that both contain the tensor `b`; the second file also contains `extra`, and the bytes of its `b` are
+/// `copy`.
 fn two_with_copy(folder: &Path, copy: u8) -> PathBuf {
     let tensors = |names: &[&'static str]| names.iter().map(|name| (*name, "U8", [2], 2)).collect();
     let (first, second): (Vec<_>, Vec<_>) = (tensors(&["a", "b"]), tensors(&["b", "c", "extra"]));
@@ -122,10 +123,10 @@ fn the_index_decides_and_check_compares_the_other_copies() {
         let (status, text, why) = ended(&output);
         let wanted = "\"b\" has other bytes in this file than in \"m-1-of-2.safetensors\", where the index says that it is (rule index-overlay, implied) in the shard \"m-2-of-2.safetensors\" at byte ";
         assert!(status == Some(1) && format!("{text}{why}").contains(wanted), "{text}{why}");
-        // The files are checked themselves, but the copies are compared for the index.
+        // The files themselves are valid, but the index compares the copies.
         let output = zten([&["check", "-r", folder.path().to_str().unwrap()], options].concat());
         assert_eq!(output.status.code(), Some(1), "{output:?}");
-        // Other commands read what the index names.
+        // Other commands read the tensors that the index selects.
         let cat = zten([&["cat", from.to_str().unwrap(), "b"], options].concat());
         assert_eq!(succeeded_text(cat), "[2, 2]\n");
         let out = folder.path().join("out.zt");

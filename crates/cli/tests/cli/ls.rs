@@ -75,7 +75,7 @@ fn what_is_not_known_is_marked() {
         text.lines().nth(1).unwrap().split_whitespace().collect::<Vec<_>>().join(" ")
     };
     assert_eq!(rows("unsupported-dtype--v01-unknown"), "w float8? [2, 2] 16 B");
-    // A dtype of 1.1 that is a logical type itself stays one.
+    // A dtype of 1.1 that is itself a logical type is kept.
     for (dtype, shown) in [("complex64", "complex64"), ("f8_e4m3", "f8_e4m3fn")] {
         let file = format!("unsupported-type--v11-on-{dtype}");
         let row = format!("w complex28? ({shown}) [2, 2] 16 B");
@@ -115,7 +115,8 @@ all opaque, raw, no digest
     assert_eq!(exact["objects"][0]["components"][0]["dtype"], "重\u{200b}");
 }
 
-/// Objects that are named like rows, like each other, or like nothing.
+/// Checks that different files have different listings, with objects whose names look like rows, like each other, or are
+/// empty.
 #[test]
 fn no_two_files_list_alike() {
     let list = |objects: &[(&str, &[&str])]| {
@@ -228,13 +229,13 @@ fn totals() {
         let mut found = succeeded_json(in_corpus(&["ls", "--json", file]));
         found["totals"].take()
     };
-    // Types that are not known are one, and what they decode to need not be known, either.
+    // Unknown types count as one type, and the size of their decoded data may be unknown.
     let unknown = totals("accept/unsupported-encoding--v01-unknown.zt");
     let types = json!([{ "dtype": "f32", "components": 1, "stored": 16, "decoded": null }]);
     assert_eq!((&unknown["decoded"], &unknown["dtypes"]), (&json!(null), &types));
     let other = totals("accept/unsupported-dtype--v01-unknown.zt");
     assert_eq!(other["dtypes"][0]["dtype"], json!(null));
-    // 2 × (2^64 − 1) elements.
+    // The file has 2 × (2^64 − 1) elements.
     assert_eq!(totals("accept/v12-csr-huge-columns.zt")["parameters"], json!(null));
     let shown = succeeded_text(in_corpus(&["ls", "accept/v12-csr-huge-columns.zt"]));
     assert!(shown.contains("\nmore than 2^64 parameters: "), "{shown}");
@@ -299,7 +300,7 @@ accept/0.1.0/empty.zt:
     assert_eq!(out, wanted);
 }
 
-/// The listings of the reference writers' files, which stand beside them.
+/// Checks that the listings of the reference writers' files equal the expected ones next to them.
 #[test]
 fn listings_are_the_golden_ones() {
     let mut count = 0;
@@ -318,7 +319,7 @@ fn listings_are_the_golden_ones() {
     assert_eq!(count, 30);
 }
 
-/// A safetensors file with those tensors, whose data is a hole.
+/// Writes a safetensors file with these tensors, whose data is a hole.
 pub(crate) fn model(path: &Path, tensors: &[(String, &str, Vec<u64>)]) {
     let sized = tensors.iter().map(|(name, dtype, shape)| {
         let bytes = shape.iter().product::<u64>() * if *dtype == "F32" { 4 } else { 2 };
@@ -330,11 +331,11 @@ pub(crate) fn model(path: &Path, tensors: &[(String, &str, Vec<u64>)]) {
     file.set_len(header.len() as u64 + sized.map(|(.., bytes)| bytes).sum::<u64>()).unwrap();
 }
 
-/// The tensors of a model with 32 layers, in the order of its file.
+/// Returns the tensors of a model with 32 layers, in the order of its file.
 pub(crate) fn llama() -> Vec<(String, &'static str, Vec<u64>)> {
     let mut tensors = vec![("lm_head.weight".to_owned(), "BF16", vec![128_256, 4096])];
     tensors.push(("model.embed_tokens.weight".to_owned(), "BF16", vec![128_256, 4096]));
-    // As writers that sort names by their bytes have them.
+    // Some writers sort names by their bytes, so layer 10 comes before layer 2.
     let mut layers: Vec<_> = (0..32).map(|layer| layer.to_string()).collect();
     layers.sort();
     for layer in layers {
@@ -371,7 +372,7 @@ fn names(listed: &str) -> Vec<&str> {
     rows.map(|line| line.split_whitespace().next().unwrap()).collect()
 }
 
-/// Columns that a text of ASCII takes, its widest line.
+/// Returns the number of columns of the widest line of an ASCII text.
 fn columns(text: &str) -> usize {
     text.lines().map(|line| line.chars().count()).max().unwrap()
 }
@@ -439,7 +440,7 @@ fn patterns_select() {
         "{listed}"
     );
     assert!(listed.contains("\n558,891,008 parameters: "), "{listed}");
-    // Braces are alternatives and ranges of numbers, as the tree prints them.
+    // Braces contain alternatives and ranges of numbers, as in the tree that is printed.
     assert_eq!(names(&ls(&path, &["*.{2..3}.*.q_proj.*", "{lm_head,norm}.weight"])), wanted);
     assert_eq!(names(&ls(&path, &["model.layers.{0..31}.mlp.*"])).len(), 96);
     let document: Value = serde_json::from_str(&ls(&path, &["--json", "*norm.weight"])).unwrap();
@@ -493,7 +494,7 @@ model                                  290                        7,504,924,672 
 ";
     let shown = ls(&model_file(&folder), &["--tree"]);
     assert_eq!(shown, wanted);
-    // Groups of two levels, with the sums of what is below them.
+    // The tree has groups on two levels, with the sums of their contents.
     let shown = ls(&model_file(&folder), &["--tree", "--depth=2"]);
     let shallow = wanted.lines().filter(|line| !line.starts_with("    "));
     let cells = |line: &str| line.split_whitespace().collect::<Vec<_>>().join(" ");
@@ -502,7 +503,7 @@ model                                  290                        7,504,924,672 
     for wrong in [&["--depth=1"][..], &["--tree", "--depth=0"]] {
         assert_eq!(crate::run("ls", &model_file(&folder), wrong).status.code(), Some(2));
     }
-    // Experts of layers, layers of another shape, and what is missing.
+    // The model has layers with experts, a layer of another shape, and a missing tensor.
     let path = folder.path().join("experts.safetensors");
     let mut tensors = Vec::new();
     for (layer, expert) in (0..3).flat_map(|layer| (0..4).map(move |expert| (layer, expert))) {
@@ -535,7 +536,7 @@ h                          18                       42   162 B
     }
 }
 
-/// Names of many parts, and of numbers that are not folded.
+/// Checks that names with many parts, and with numbers that cannot be folded, do not take a long time.
 #[test]
 fn a_tree_of_odd_names_takes_no_long_time() {
     let folder = tempfile::tempdir().unwrap();
@@ -565,7 +566,7 @@ fn long_names_are_shortened_on_a_terminal() {
     assert!(all.contains(&name), "{all}");
 }
 
-/// A file whose attribute `template` is a text with newlines and characters that a terminal must not get.
+/// Writes a file whose attribute `template` is a text with newlines and with characters that must not reach a terminal.
 fn with_template(folder: &Path, template: &str) -> PathBuf {
     let path = folder.join("template.zt");
     let source = folder.join("source.safetensors");
@@ -607,7 +608,7 @@ fn an_attribute_cannot_change_the_terminal() {
     assert_eq!(tab, "a\n        b\\u{1b}[31m\\u{d}\\u{202e}\n\n");
 }
 
-/// Writes a checkpoint with one tensor, a range, and as many dates as `dates` says.
+/// Writes a checkpoint with one tensor, a range, and `dates` dates.
 fn with_dates(folder: &Path, dates: u8) -> PathBuf {
     let date = || torch::call("datetime", "date", &[torch::encoded(b"\x07\xe8\x01\x02")]);
     let range = torch::call("builtins", "range", &[0, 3, 1].map(torch::int));
@@ -620,8 +621,8 @@ fn with_dates(folder: &Path, dates: u8) -> PathBuf {
     path
 }
 
-/// Without `--verbose`, the first value of each kind is named. The command names the same values when it converts, with and
-/// without a sandbox.
+/// Checks that, without `--verbose`, the command names the first omitted value of each kind, and that `convert` names the
+/// same values with and without a sandbox.
 #[test]
 fn each_value_that_is_left_out_is_named_if_asked() {
     let folder = tempfile::tempdir().unwrap();

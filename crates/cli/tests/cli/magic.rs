@@ -1,4 +1,4 @@
-//! `docs/zten.magic`, by `file`.
+//! Tests that `file` recognizes formats with `docs/zten.magic`.
 
 use std::env::var_os;
 use std::path::Path;
@@ -7,7 +7,7 @@ use std::process::Command;
 use crate::corpus_folder;
 use crate::files::write;
 
-/// Returns the description that `file` prints of a file.
+/// Returns the description that `file` prints for a file.
 fn said(path: &Path) -> String {
     let magic = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/zten.magic");
     let output = Command::new("file").args(["-b", "-m"]).arg(magic).arg(path).output().unwrap();
@@ -37,7 +37,7 @@ fn every_generation_is_known_by_its_magic() {
             assert_eq!(said(path), wanted, "{}", path.display());
         }
     }
-    // One byte off is another format.
+    // A magic with one different byte is not recognized.
     for (name, bytes) in [
         ("magic-v0", &b"ZTEN0002"[..]),
         ("magic-v1", b"ZTEN1001"),

@@ -1,10 +1,10 @@
-//! The command, from the outside: what it prints where, and how it ends.
+//! Tests of the output and the exit status of the command.
 #![cfg_attr(
     not(target_os = "linux"),
     expect(unused_imports, reason = "some tests are of Linux alone")
 )]
 
-/// Ends a test where an emulator runs it, which starts no processes that are not its own and knows nothing of confinement.
+/// Returns from a test under an emulator, which cannot start other programs and does not support confinement.
 macro_rules! unless_emulated {
     () => {
         if crate::emulated() {
@@ -55,6 +55,7 @@ mod sessions;
 mod sharded;
 mod shards;
 mod stat;
+mod stores;
 #[cfg(unix)]
 mod terminal;
 mod threads;
@@ -69,17 +70,17 @@ use std::process::{Command, Output};
 
 use zten_testkit::process;
 
-/// The command.
+/// Returns a command that runs `zten`.
 fn command() -> Command {
     process::command(env!("CARGO_BIN_EXE_zten"))
 }
 
-/// Runs it.
+/// Runs `zten` with `args`.
 fn zten<S: AsRef<OsStr>>(args: impl IntoIterator<Item = S>) -> Output {
     command().args(args).output().unwrap()
 }
 
-/// Runs it in the corpus, whose files are then called by short names.
+/// Runs `zten` in the folder of the corpus, so that its files have short names.
 fn in_corpus(args: &[&str]) -> Output {
     command().args(args).current_dir(corpus_folder()).output().unwrap()
 }
@@ -89,23 +90,23 @@ fn corpus_folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../corpus")
 }
 
-/// Runs a command on a file.
+/// Runs a subcommand on a file.
 fn run(command: &str, path: &Path, options: &[&str]) -> Output {
     zten([&[command, path.to_str().unwrap()], options].concat())
 }
 
-/// Returns a valid file of another format, by its name.
+/// Returns the path of a valid file of another format.
 fn other_format(name: &str) -> PathBuf {
     let (_, format) = name.rsplit_once('.').unwrap();
     corpus_folder().join("other").join(format).join("accept").join(name)
 }
 
-/// Returns what `zten hash` says of the objects of a file.
+/// Returns what `zten hash` prints about the objects of a file.
 fn hash_of(path: &Path) -> serde_json::Value {
     succeeded_json(run("hash", path, &["--json"]))["objects"].clone()
 }
 
-/// Returns the names in a folder that begin so, sorted.
+/// Returns the names in a folder that begin with `start`, sorted.
 fn names_in(folder: &Path, start: &str) -> Vec<String> {
     let names = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().file_name());
     let mut names: Vec<_> = names.map(|name| name.into_string().unwrap()).collect();
@@ -114,7 +115,7 @@ fn names_in(folder: &Path, start: &str) -> Vec<String> {
     names
 }
 
-/// Exit status, standard output and standard error.
+/// Returns the exit status, standard output and standard error.
 fn ended(output: &Output) -> (Option<i32>, &str, &str) {
     let text = |bytes| std::str::from_utf8(bytes).unwrap();
     (output.status.code(), text(&output.stdout), text(&output.stderr))
@@ -146,24 +147,24 @@ fn emulated() -> bool {
     emulated
 }
 
-/// Standard output of a command that ends well and complains of nothing.
+/// Returns the standard output of a command, after checking that it succeeded without messages.
 fn succeeded(output: Output) -> Vec<u8> {
     let complaint = String::from_utf8_lossy(&output.stderr);
     assert_eq!((output.status.code(), &*complaint), (Some(0), ""));
     output.stdout
 }
 
-/// The same, as text.
+/// Returns the standard output of a command that succeeded as text.
 fn succeeded_text(output: Output) -> String {
     String::from_utf8(succeeded(output)).unwrap()
 }
 
-/// The same, as JSON.
+/// Returns the standard output of a command that succeeded as JSON.
 fn succeeded_json(output: Output) -> serde_json::Value {
     serde_json::from_slice(&succeeded(output)).unwrap()
 }
 
-/// The lines of JSON on standard output.
+/// Parses the lines of JSON on standard output.
 fn json_lines(output: &[u8]) -> Vec<serde_json::Value> {
     let text = std::str::from_utf8(output).unwrap();
     text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()

@@ -1,4 +1,4 @@
-//! Memory does not follow attributes by more than the manifest and a constant.
+//! Tests that memory exceeds the size of the manifest by no more than a constant, whatever the attributes are.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -10,12 +10,12 @@ use zten_corpus::cbor::{Item, head, keyed};
 use crate::files::{around, write};
 use crate::zten;
 
-/// Bytes of each kind of attribute.
+/// The number of bytes of each kind of attribute.
 const EACH: usize = 7 << 20;
-/// Address space for what follows no file: the program, its buffers, what sorting takes.
+/// The address space that does not depend on the file: for the program, its buffers, and sorting.
 const CONSTANT: usize = 64 << 20;
 
-/// A map of small numbers to themselves, in an order and as often as `key` says.
+/// Returns a map from small numbers to themselves. `key` determines their order and repetitions.
 fn numbers(count: usize, key: impl Fn(usize) -> usize) -> Vec<u8> {
     let mut bytes = head(5, count as u64);
     for n in 0..count {
@@ -26,7 +26,7 @@ fn numbers(count: usize, key: impl Fn(usize) -> usize) -> Vec<u8> {
     bytes
 }
 
-/// A map of texts, out of order; the last stands there twice.
+/// Returns an unsorted map of texts whose last key is repeated.
 fn texts(count: usize) -> Vec<u8> {
     let mut bytes = head(5, count as u64 + 1);
     for n in (0..count).rev().chain([0]) {
@@ -37,8 +37,8 @@ fn texts(count: usize) -> Vec<u8> {
     bytes
 }
 
-/// A file of many bytes of attributes, each kind of them costly to someone: a long text of which
-/// every character is escaped, bytes, small items, small maps, long maps.
+/// Writes a file with many bytes of attributes of kinds that are costly to process: a long text in which each character is
+/// escaped, bytes, small items, small maps, and long maps.
 fn costly(name: &str, last: u8) -> PathBuf {
     let mut hidden = head(3, EACH as u64);
     hidden.resize(hidden.len() + EACH, 1);
@@ -62,14 +62,14 @@ fn costly(name: &str, last: u8) -> PathBuf {
     write(name, &around(v1("1.2.0", NONE).set("attributes", attributes), &[]))
 }
 
-/// Runs the command with so many bytes of address space.
+/// Runs the command with an address space of `bytes` bytes.
 fn within(bytes: usize, arguments: &[&str], files: &[&Path]) -> Output {
     let limited = "ulimit -v \"$0\" && exec \"$@\"";
     Command::new("sh")
         .args(["-c", limited, &(bytes >> 10).to_string(), env!("CARGO_BIN_EXE_zten")])
         .args(arguments)
         .args(files)
-        // Address space that the allocator reserves for threads follows their number.
+        // The allocator reserves address space for each thread, so the number of its arenas is fixed.
         .env("MALLOC_ARENA_MAX", "1")
         .env("RAYON_NUM_THREADS", "2")
         .output()
@@ -89,10 +89,10 @@ fn attributes_are_never_held_but_as_the_manifest() {
     let output = within(2 * length + CONSTANT, &["diff", "--json"], &[&one, &other]);
     let complaint = String::from_utf8_lossy(&output.stderr);
     assert_eq!((output.status.code(), &*complaint), (Some(1), ""));
-    // It is the limit that is tested: with the manifest alone there is no room.
+    // The limit is effective: with room for only the manifest, the command fails.
     let output = within(length, &["ls"], &[&one]);
     assert_ne!(output.status.code(), Some(0));
-    // All of it was written.
+    // The whole output was written.
     let listed = zten(["ls".as_ref(), "--json".as_ref(), one.as_os_str()]).stdout;
     assert!(listed.len() > 2 * length, "{}", listed.len());
     let end =

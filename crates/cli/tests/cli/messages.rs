@@ -1,4 +1,4 @@
-//! Tests of the messages about files that people meet. The advice of a message fits the cause and accuses nobody.
+//! Tests of messages about common faults. The advice in a message must fit the cause and blame nobody.
 
 use std::fs;
 
@@ -79,7 +79,7 @@ fn a_file_that_is_too_long_is_not_called_cut() {
         assert!(found.starts_with(message), "{found}");
         assert!(found_advice.starts_with(advice), "{found_advice}");
         assert!(!found_advice.contains("cut") || advice.contains("cut"), "{found_advice}");
-        // `--trim` does nothing to a file of NumPy.
+        // `--trim` has no effect on a NumPy file.
         assert_eq!(found_advice.contains("--trim"), message.contains("the last tensor"));
     }
 }
@@ -101,7 +101,7 @@ fn a_header_with_scalars_of_numpy_says_so() {
         assert!(message.starts_with(&format!("the NumPy header has \"{value}")), "{message}");
         assert!(advice.ends_with("Save the array again with `numpy.save`."), "{advice}");
     }
-    // A download does not lose a key of the header, so the advice is not to fetch the file again.
+    // A download does not lose a key of the header, so the advice is not to download the file again.
     let (message, advice) = complaint("a.npy", &npy("{'descr': '|u1', 'shape': (4,), }", &[0; 4]));
     assert!(message.starts_with("the NumPy header lacks \"fortran_order\""), "{message}");
     assert!(!advice.contains("Fetch"), "{advice}");
@@ -132,7 +132,7 @@ fn a_message_about_a_tensor_begins_with_its_name() {
     ] {
         let (found, _) = complaint("a.safetensors", &safetensors(&header, &[0; 5]));
         assert!(found.starts_with(message), "{found}");
-        // The place at the end of a message does not repeat the name.
+        // The location at the end of a message does not repeat the name.
         assert_eq!(found.matches("\"w\"").count(), 1, "{found}");
     }
 }

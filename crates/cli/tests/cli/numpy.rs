@@ -1,4 +1,4 @@
-//! NumPy files and archives of them, which all commands read.
+//! Tests that all commands read NumPy files and archives of them.
 
 use std::fs::{self, File};
 use std::io::Write as _;
@@ -18,7 +18,7 @@ fn elements_are_printed_in_rows() {
         let printed = succeeded_text(run("cat", &columns, &["columns", "--slice=1,:2", sandbox]));
         assert_eq!(printed, "[[12, 13, 14, 15],\n [16, 17, 18, 19]]\n");
     }
-    // The same, of bytes that would be handed on as they lie if they lay in rows.
+    // The same bytes would be copied unchanged if they were in row-major order.
     let folder = tempfile::tempdir().unwrap();
     let bytes = folder.path().join("bytes.npy");
     fs::write(&bytes, npy::file("|u1", true, "(2, 3)", &[0, 3, 1, 4, 2, 5])).unwrap();
@@ -35,7 +35,7 @@ fn elements_are_printed_in_rows() {
     assert_eq!(succeeded_text(run("cat", &packed, &["columns", "--slice=3,1:"])), "[10, 11]\n");
 }
 
-/// A part of a stored member is not printed before all of it has the checksum that it should have.
+/// Checks that a slice of a stored member is printed only after the checksum of the whole member was verified.
 #[test]
 fn slices_of_damaged_members_are_rejected() {
     let folder = tempfile::tempdir().unwrap();
@@ -52,7 +52,8 @@ fn slices_of_damaged_members_are_rejected() {
     assert!(complaint.contains("zip-crc"), "{complaint}");
 }
 
-/// An array of that many zeros is a few bytes of an archive, and is held to be put in order.
+/// Checks that a large array in column-major order is held in memory for reordering, within the limit. An array of zeros
+/// takes only a few bytes of an archive.
 #[test]
 fn large_arrays_are_put_in_order_in_memory() {
     let folder = tempfile::tempdir().unwrap();

@@ -1,4 +1,4 @@
-//! Opaque and unread arrays of NumPy, whose neighbors are read.
+//! Tests of opaque and unread arrays in NumPy files, next to which other arrays are read.
 
 use std::fs;
 use std::path::PathBuf;
@@ -106,7 +106,7 @@ all dense, raw, no digest
     );
 }
 
-/// The bytes of fields are those of their records.
+/// Checks that the bytes of fields are counted once, with their records.
 #[test]
 fn bytes_of_records_are_counted_once() {
     let (_folder, path) = archive(&[("rec", array(RECORDS, "(2,)", &records()))]);
@@ -141,7 +141,7 @@ fn opaque_elements_are_printed() {
     assert_eq!(text("rec", &[]), wanted);
     let second = json!({ "x": -2.0, "name": "c", "pair": [-3, 4] });
     assert_eq!(document("rec")[1], second);
-    // Column-major bytes are put in order.
+    // Column-major bytes are reordered.
     assert_eq!(text("void", &[]), "[[0x01, 0x03],\n [0x02, 0x04]]\n");
     assert_eq!(text("words", &[]), "[[b\"ab\", b\"\\xff\"],\n [b\"c\", b\"\"]]\n");
     assert_eq!(document("words"), json!([["ab", { "$bytes": "ff" }], ["c", ""]]));
@@ -309,7 +309,7 @@ fn other_formats_are_written_without_opaque_objects() {
         let output = run("convert", &path, &[&[out.to_str().unwrap()], &numbers[..]].concat());
         assert_eq!(ended(&output).0, Some(0));
         assert!(ended(&output).2.contains(": left out: labels (opaque: "));
-        // A file without tensors would be no copy.
+        // A file without any tensors would not be a copy.
         for (name, status) in [("labels", 2), ("objects", 3)] {
             let out = folder.path().join(format!("none.{suffix}"));
             let only = format!("--only={name}");

@@ -1,4 +1,4 @@
-//! Options of `zten convert`: which objects are written, by which names, as which type, with which attributes.
+//! Tests of the options of `zten convert` that select objects and change their names, types and attributes.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -10,7 +10,7 @@ use super::{corpus_folder, ended, succeeded_text, zten};
 
 const FORMATS: [&str; 4] = ["1.zt", "2.zt", "x.safetensors", "x.npz"];
 
-/// A folder with a file that every format can hold, but for `.npy`, in each of them.
+/// Returns a folder with a file that every format except `.npy` can represent, in each of these formats.
 fn files() -> (tempfile::TempDir, impl Fn(&str) -> PathBuf) {
     let folder = tempfile::tempdir().unwrap();
     let at = folder.path().to_owned();
@@ -35,7 +35,7 @@ fn convert(from: &Path, to: &Path, options: &[&str]) -> String {
     succeeded_text(zten(args.iter().chain(options)))
 }
 
-/// The exit status and the message.
+/// Returns the exit status and the message.
 fn rejected(from: &Path, to: &Path, options: &[&str]) -> (i32, String) {
     let args = ["convert", "--force", from.to_str().unwrap(), to.to_str().unwrap()];
     let output = zten(args.iter().chain(options));
@@ -44,7 +44,7 @@ fn rejected(from: &Path, to: &Path, options: &[&str]) -> (i32, String) {
     (status.unwrap(), why.to_owned())
 }
 
-/// Names, types and elements.
+/// Returns the names, types and elements of a file.
 fn content(path: &Path) -> Vec<(String, DType, Vec<u8>)> {
     let archive = zten::open(path).unwrap();
     archive.verify().unwrap();
@@ -125,7 +125,7 @@ fn names_that_collide_or_are_not_there_are_told() {
             assert!(!path(to).exists());
         }
     }
-    // Names may be exchanged.
+    // Two names may be exchanged.
     convert(&path("1.zt"), &path("out.zt"), &["--rename=s/^half$/x/", "--rename=ids=half"]);
     assert_eq!(content(&path("out.zt"))[0].1, DType::I64);
     let (status, why) = rejected(&path("1.zt"), &path("out.zt"), &["--rename=s/(/x/"]);
@@ -148,7 +148,7 @@ fn floats_become_those_of_another_type() {
                 let (wanted, elements) = match name.as_str() {
                     "ids" => (DType::I64, &[7, 0, 0, 0, 0, 0, 0, 0, 255, 255][..]),
                     "half" => (DType::F16, &[0, 0x3c, 0xff, 0x7b, 0, 0xfc][..]),
-                    // A tie goes to the even number.
+                    // A value halfway between two numbers is rounded to the even one.
                     _ => (DType::F16, &[0, 0x3c, 0, 0xc1][..]),
                 };
                 assert!(dtype == wanted && bytes.starts_with(elements), "{name} {bytes:?}");
@@ -178,7 +178,8 @@ fn numbers_that_are_too_large_are_an_error_or_saturate() {
     }
 }
 
-/// A dtype has the names that PyTorch, safetensors and others give it, and a size its decimal and binary units.
+/// Checks that a dtype can be written with the names of PyTorch, safetensors and others, and a size with decimal and binary
+/// units.
 #[test]
 fn dtypes_and_sizes_are_written_as_elsewhere() {
     let (_folder, path) = files();
@@ -225,14 +226,14 @@ fn attributes_are_set_and_dropped() {
         assert_eq!(read("bare.zt"), []);
         convert(&path("next.zt"), &path("out.npz"), &["--drop-attributes"]);
     }
-    // What is no JSON is text.
+    // A value that is not JSON is taken as text.
     convert(&path("1.zt"), &path("bare.zt"), &["--drop-attributes", "--set=author=me & you"]);
     assert_eq!(read("bare.zt"), [pair("author", "Text(\"me & you\")")]);
     convert(&path("1.zt"), &path("out.safetensors"), &["--set=n=1", "--drop-attributes"]);
     assert_eq!(read("out.safetensors"), [pair("n", "Uint(1)")]);
     let (status, why) = rejected(&path("1.zt"), &path("out.zt"), &["--set=n"]);
     assert!(status == 2 && why.contains("expected KEY=VALUE"), "{why}");
-    // Those of an object keep it from becoming an array, and those of its layout stay.
+    // Attributes of an object prevent the conversion to an array, but the attributes of its layout are kept.
     let mx = corpus_folder().join("v2/accept/mx.zt");
     convert(&mx, &path("mx.zt"), &["--drop-attributes", "--to=2"]);
     let archive = Archive::from_bytes(fs::read(path("mx.zt")).unwrap()).unwrap();
@@ -240,7 +241,7 @@ fn attributes_are_set_and_dropped() {
     assert!(archive.tensors().any(|own| own.has_attributes()));
 }
 
-/// No more memory is taken for many names than a few times their bytes, and no time that is quadratic.
+/// Checks that renaming many objects takes memory in proportion to their names, and no quadratic time.
 #[test]
 fn many_objects_are_renamed() {
     let folder = tempfile::tempdir().unwrap();

@@ -1,4 +1,4 @@
-//! Files of other formats: one command answers for a folder of models, whatever is in it.
+//! Tests that each command reads files of all formats in a folder.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -25,9 +25,9 @@ fn processes_and_the_sandbox_make_no_difference() {
         let name = path.file_name().unwrap().to_str().unwrap();
         let verdict = found["verdict"].as_str().unwrap();
         match name.split_once("--") {
-            // The file that names it breaks the rule.
+            // The file that names this one breaks the rule.
             _ if name.contains("-00002-of-") => {}
-            // The suffix of the corpus file promises another format. Only `check` compares the name with the content.
+            // The suffix of the corpus file belongs to another format. Only `check` compares the name with the content.
             Some(_) if found["rule"] == "format-name" => assert_eq!(verdict, "invalid"),
             Some((rule, _)) => {
                 assert_eq!(found["rule"], rule, "{found}");
@@ -36,7 +36,7 @@ fn processes_and_the_sandbox_make_no_difference() {
                 assert!(!is_unsupported || verdict == "unsupported", "{found}");
                 assert_ne!(verdict, "valid");
             }
-            // Files that are wrong themselves, so that an index that names them is.
+            // These files are themselves invalid, so an index that names them is, too.
             None if ["twice.safetensors", "damaged.bin", "system.bin"].contains(&name) => {
                 assert_eq!(verdict, "invalid");
             }
@@ -66,20 +66,21 @@ fn what_one_command_rejects_all_do() {
             let Some((id, _)) = name.split_once("--") else { continue };
             let class = rules::rows().find(|row| row.id() == id).map(zten::rules::Row::class);
             let wanted = if class == Some(Class::Unsupported) { 3 } else { 1 };
-            // Commands that do not read the data in which the rule is broken, and so do not reject the file.
+            // These commands do not read the data in which the rule is broken, so they do not reject the file.
             let unread: &[&str] = match name {
                 "zip-crc--storage.pt"
                 | "zip-crc--strided.pt"
                 | "zip-crc--zero.pt"
                 | "tensor-bool-value--2.pt" => &["ls"],
                 "zip-crc--part.pt" => &["ls", "cat"],
-                // Its tensor repeats a storage so often that `convert` refuses to write it, and so does not read it.
+                // The file's tensor repeats a storage so often that `convert` refuses to write it, and so does not read it.
                 "tensor-bool-value--repeated.pt" => &["ls", "cat", "convert"],
-                // Only `check` rejects a file for the program in it, or for a tensor that is not read. The other tensors can be read.
+                // Only `check` rejects a file for a program in it or for a tensor that is not read. The other tensors can
+                // be read.
                 _ if ["torch-script", "torch-value", "torch-dtype"].contains(&id) => {
                     &["ls", "stat", "hash", "diff", "cat", "convert"]
                 }
-                // `cat` asks for a component of a sparse tensor.
+                // `cat` requires the option for a component of a sparse tensor.
                 "csr-indptr-order--sparse.pt"
                 | "index-range--sparse-coo.pt"
                 | "index-range--sparse-csr.pt" => &["ls", "cat"],
@@ -118,7 +119,7 @@ fn headers_alone() {
     let found = checked(&["--manifest-only"], &other_formats("accept"));
     assert!(found.iter().all(|file| file["verdict"] == "manifest-valid"), "{found:#?}");
     let damaged = other_formats("reject");
-    // Headers of arrays, pickles and notes are read to open a file.
+    // Opening a file reads headers of arrays, pickles and notes.
     let opened = ["dtype.npz", "pickle.pt", "byteorder.pt", "version.pt", "zeros.pt"]
         .map(|name| format!("zip-crc--{name}"));
     let is_damaged =

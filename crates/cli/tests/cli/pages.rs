@@ -1,4 +1,4 @@
-//! `zten completions` and `zten man`
+//! Tests of `zten completions` and `zten man`.
 
 use std::fs;
 
@@ -19,12 +19,12 @@ pub(crate) const COMMANDS: [&str; 12] = [
     "man",
 ];
 
-/// The commands that the help lists, but for `help` itself.
+/// Returns the subcommands that the help lists, except `help` itself.
 #[test]
 fn these_are_the_commands() {
     let help = succeeded_text(zten(["--help"]));
     let listed = help.split("Commands:\n").nth(1).unwrap().split("\n\n").next().unwrap();
-    // What goes on from a line above is further to the right.
+    // Continuation lines are indented further.
     let lines = listed.lines().filter_map(|line| line.strip_prefix("  "));
     let names = lines.filter(|line| !line.starts_with(' '));
     let names: Vec<_> = names.filter_map(|line| line.split_whitespace().next()).collect();
@@ -41,7 +41,7 @@ fn completions_name_every_command() {
         for option in ["manifest-only", "slice", "require-sandbox", "color"] {
             assert!(script.contains(option), "{shell}: {option}");
         }
-        // What one process of the command says to another.
+        // These subcommands are only used between processes of the command, so the help does not list them.
         for hidden in ["worker", "longest", "trial"] {
             assert!(!script.contains(hidden), "{shell}: {hidden}");
         }
@@ -73,7 +73,7 @@ fn manual_pages() {
     assert!(errors.contains("missing: "), "{errors}");
 }
 
-/// Help shows calls, and what the exit status says; each line says what an argument does.
+/// Checks that the help of each subcommand has examples, explains the exit status, and describes each argument.
 #[test]
 fn help_has_examples() {
     for command in ["ls", "stat", "cat"] {

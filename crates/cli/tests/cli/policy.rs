@@ -1,4 +1,4 @@
-//! `zten check --policy`: which files are admitted, and which findings are tolerated.
+//! Tests of `zten check --policy`: which files are accepted, and which findings are tolerated.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -15,7 +15,7 @@ use crate::{
     zten,
 };
 
-/// A policy in a file of its own.
+/// Writes a policy to a file.
 fn policy(folder: &Path, text: &str) -> PathBuf {
     let path = folder.join("policy.toml");
     fs::write(&path, text).unwrap();
@@ -28,20 +28,20 @@ fn check(text: &str, more: &[&str], files: &[&str]) -> Output {
     let path = policy(folder.path(), text);
     let args = [&["check", "--policy", path.to_str().unwrap()], more, files].concat();
     let output = in_corpus(&args);
-    // One process says the same.
+    // A single process prints the same.
     let alone = in_corpus(&[&args[..], &["--no-sandbox"]].concat());
     assert_eq!((output.status, &output.stdout), (alone.status, &alone.stdout));
     assert_eq!(output.stderr, alone.stderr);
     output
 }
 
-/// The exit status and the documents of files.
+/// Returns the exit status and the JSON documents of files.
 fn found(text: &str, files: &[&str]) -> (i32, Vec<Value>) {
     let output = check(text, &["--json"], files);
     (output.status.code().unwrap(), json_lines(&output.stdout))
 }
 
-/// The rule and the message of one file that is rejected.
+/// Returns the rule and the message of one file that is rejected.
 fn rejected(text: &str, file: &str) -> (String, String) {
     let (status, documents) = found(text, &[file]);
     let [one] = documents.try_into().unwrap();
@@ -51,7 +51,7 @@ fn rejected(text: &str, file: &str) -> (String, String) {
     (text("rule"), text("message"))
 }
 
-/// A policy, a file that meets it, one that does not, the rule and a part of the message.
+/// Policies, each with a file that meets it, a file that does not, and the rule and a part of the message for the latter.
 const REQUIREMENTS: &str = r#"
 allow-formats = ['safetensors', 'ztensor-2'] | v2/accept/dense.zt | accept/1.2.3/scalar.zt | policy-format | format ztensor-1.2 is not allowed (rule policy-format, policy)
 forbid-formats = ['ztensor'] | other/gguf/accept/blocks.gguf | v2/accept/dense.zt | policy-format | format ztensor-2 is not allowed (rule policy-format, policy)
@@ -110,7 +110,7 @@ fn formats_that_are_not_read_are_forbidden_by_name() {
     }
     let (status, documents) = found("forbid-formats = ['torch']", &[pickle]);
     assert_eq!((status, &documents[0]["verdict"]), (3, &"unsupported".into()));
-    // A rule of the format says more than the policy.
+    // A broken rule of the format takes precedence over the policy.
     let broken = "other/gguf/reject/gguf-magic--letters.gguf";
     let (status, documents) = found("allow-formats = ['npy']", &[broken]);
     assert_eq!((status, &documents[0]["rule"]), (1, &"gguf-magic".into()));
@@ -155,7 +155,7 @@ fn a_tolerated_finding_is_a_note_and_the_file_is_not_valid() {
     }
 }
 
-/// A tolerated problem of one object does not hide a problem of another, or of the padding.
+/// Checks that a tolerated problem of one object hides neither a problem of another object nor one in the padding.
 #[test]
 fn what_is_not_tolerated_is_found_behind_what_is() {
     let text = "tolerate = ['bool-value', 'unsupported-digest']";
@@ -184,7 +184,7 @@ fn what_is_not_tolerated_is_found_behind_what_is() {
     assert!(both_streams(&output).contains("\n  1 more tensor is tolerated: a\n"), "{output:?}");
 }
 
-/// A text that begins as a digest is none.
+/// Checks that a text that only begins like a digest does not count as one.
 #[test]
 fn a_digest_is_one_that_can_be_verified() {
     let checksum = |words: &str| {
@@ -215,7 +215,7 @@ fn files_of_all_kinds_are_held_against_it() {
         (document["rule"].clone(), document["shard"].clone())
     };
     let valid = (Value::Null, Value::Null);
-    // Shards and the files of an index are files, too.
+    // The policy also applies to shards and to the files of an index.
     for file in ["other/index/accept/two.index.json", "v2/shards/dense.zt"] {
         let output = in_corpus(&["check", "--json", "--policy", policy, file]);
         assert_eq!(
@@ -312,7 +312,7 @@ fn a_policy_that_is_not_understood_is_rejected_with_its_line_and_key() {
     assert!(ended(&check(&folder.path().join("none"))).2.contains("No such file"));
 }
 
-/// A policy may name a rule that an earlier version had: it outlives the version of zten for which it was written.
+/// Checks that a policy may name a rule of an earlier version, so that a policy can be used with later versions of zten.
 #[test]
 fn a_policy_may_name_retired_rules() {
     let text = "tolerate = ['unsupported-container', 'npz-crc']\ndeny = ['torch-stride']";
@@ -339,7 +339,7 @@ fn size_limits_of_a_policy_hold_for_formats_that_are_not_read() {
     }
     let (status, documents) = found(&format!("{tolerant}max-file-size = '1MiB'"), &[graph]);
     assert_eq!((status, &documents[0]["verdict"]), (0, &"tolerated".into()));
-    // A file that breaks a rule of its format and the policy is reported for the rule of its format.
+    // A file that breaks both a rule of its format and the policy is reported for the rule of its format.
     let broken = "reject/blob-alignment--v12-72.zt";
     let (_, documents) = found("max-file-size = 4", &[broken]);
     assert_eq!(documents[0]["rule"], "blob-alignment");
@@ -360,7 +360,7 @@ fn an_index_is_allowed_by_the_format_of_its_shards_and_forbidden_by_either_forma
     }
 }
 
-/// Each example policy is applied to valid files of each format, and to files that are not read.
+/// Applies each example policy to valid files of each format and to files that are not read.
 #[test]
 fn examples_admit_what_they_say() {
     let files = [
@@ -378,7 +378,7 @@ fn examples_admit_what_they_say() {
         "other/named/reject/format-onnx--graph.onnx",
         "other/npy/reject/tensor-bool-value--2.npy",
     ];
-    // A letter for each file: the rule of the policy, or that of its own which it breaks.
+    // Each file is abbreviated by a letter: for the rule of the policy, or the rule of its format, that it breaks.
     for (name, wanted) in [
         ("registry", "-DDFFFFFFGFFF"),
         ("lab-ci", "---------GFOB"),

@@ -1,4 +1,4 @@
-//! Layouts of generation 2 that have attributes, and elements that share bytes.
+//! Tests of layouts of generation 2 that have attributes, and of elements that share bytes.
 
 use std::fs;
 
@@ -20,7 +20,7 @@ fn values_are_elements_times_their_scales() {
     assert_eq!(elements(&["cat", mx, "w", "--json"]), wanted);
     let wanted = "[[1.0, 2.0, 1.5, 2.0],\n [8.0, 12.0, -0.0, -0.5]]\n";
     assert_eq!(succeeded_text(in_corpus(&["cat", mx, "w"])), wanted);
-    // Two rows have each scale in common; FF is no number.
+    // Each scale applies to two rows. The byte FF is not a number.
     let wanted = json!([
         [1.0, 4.0, 12.0],
         [4.0, 10.0, 24.0],
@@ -56,7 +56,7 @@ fn what_is_invalid_prints_nothing() {
     assert!(String::from_utf8_lossy(&output.stderr).contains("nibble-value"));
 }
 
-/// A file with 3 × 5 elements of `f4_e2m1`, which share bytes across rows, with or without a digest.
+/// Returns a file with 3 × 5 elements of `f4_e2m1`, which share bytes across rows, with or without a digest.
 fn nibbles(digest: bool) -> FileV2 {
     let bytes = [0x10, 0x32, 0x54, 0x76, 0x98, 0xba, 0xdc, 0x0e];
     let file = dense(&[3, 5], typed("u8", "f4_e2m1", 4096, 8), &bytes);

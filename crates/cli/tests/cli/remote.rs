@@ -1,4 +1,4 @@
-//! Files that are read over the network, where that was built in.
+//! Tests of files that are read over the network, if the command was built with this feature.
 
 #[cfg(feature = "remote")]
 mod changing;
@@ -56,7 +56,7 @@ mod built_in {
         let content = file(DENSE);
         let server = Server::of(content.clone());
         let there = succeeded_json(zten(["ls", "--json", &server.url(), "--require-sandbox"]));
-        // The end holds all of it.
+        // The last bytes contain the whole file.
         assert_eq!((server.asked().len(), server.sent()), (1, content.len() as u64));
         let path = corpus_folder().join(DENSE);
         let here = succeeded_json(zten(["ls", "--json", path.to_str().unwrap()]));
@@ -101,7 +101,7 @@ mod built_in {
         succeeded(zten(["check", out.to_str().unwrap()]));
     }
 
-    /// Every command reads a safetensors file, and asks for each byte of its data once.
+    /// Checks that every command reads a safetensors file and requests each byte of its data once.
     #[test]
     fn files_of_another_format() {
         let data = vec![1; 300_000];

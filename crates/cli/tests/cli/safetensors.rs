@@ -1,4 +1,4 @@
-//! Safetensors files, which all commands read.
+//! Tests that all commands read safetensors files.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -11,7 +11,7 @@ use crate::{
     succeeded_text,
 };
 
-/// A file whose header names its tensors in another order than that of their data.
+/// Writes a file whose header lists its tensors in another order than that of their data.
 fn unordered(folder: &Path) -> PathBuf {
     let header = r#"{"__metadata__":{"b":"2","a":"1"},
         "w":{"dtype":"F32","shape":[2,2],"data_offsets":[3,19]},
@@ -116,7 +116,8 @@ fn bools_are_validated_by_every_command() {
         "schema": 2, "file": path, "verdict": "invalid", "level": "error", "format": "safetensors",
         "rule": "tensor-bool-value", "clause": "policy", "offset": offset, "object": "flags",
         "component": "data", "shard": null, "more": 0, "message": found["message"],
-        "advice": zten::formats::rules::Rule::TensorBoolValue.row().advice(), "notes": [],
+        "advice": zten::formats::rules::Rule::TensorBoolValue.row().advice(),
+        "page": zten_report::page::page_of("tensor-bool-value"), "notes": [],
     });
     assert_eq!(*found, wanted);
     let out = folder.path().join("out.zt");
@@ -137,12 +138,12 @@ fn bools_are_validated_by_every_command() {
         assert!(why.contains(&wanted), "{command}: {why}");
     }
     assert!(!Path::new(out).exists());
-    // Nothing else is wrong.
+    // The file has no other fault.
     assert_eq!(succeeded_text(run("cat", &path, &["a"])), "[7]\n");
     assert!(succeeded_text(run("check", &path, &["--manifest-only"])).contains("valid headers"));
 }
 
-/// An index is one archive, whose tensors are in the files that it names.
+/// Checks that all commands read an index as one archive of the tensors in the files that it names.
 #[test]
 fn an_index_is_read_by_all_commands() {
     let index = corpus_folder().join("other/index/accept/two.index.json");
@@ -163,7 +164,7 @@ fn an_index_is_read_by_all_commands() {
     assert_eq!(document["format"], "safetensors-index");
     assert_eq!(document["shards"][1]["name"], "b.safetensors");
     assert_eq!(document["objects"][1]["components"][0]["shard"], "b.safetensors");
-    // Without the files, nothing of it is read.
+    // If its files are missing, an index cannot be read.
     let alone = folder.path().join("two.index.json");
     fs::copy(&index, &alone).unwrap();
     for (command, options) in [

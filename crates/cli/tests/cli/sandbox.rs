@@ -1,4 +1,4 @@
-//! The command confines itself, and works all the same.
+//! Tests that the command confines itself and still works.
 
 use std::fs::{self, File};
 use std::path::Path;
@@ -8,11 +8,11 @@ use std::process::{Command, Output};
 use crate::files::{file, object, raw};
 use crate::{command, corpus_folder, ended, failed, succeeded_text, zten};
 
-/// Machines for which there is a filter of system calls.
+/// Whether a filter of system calls exists for this machine.
 pub(crate) const FILTERED: bool =
     cfg!(any(target_arch = "x86_64", target_arch = "aarch64", target_arch = "riscv64"));
 
-/// The trials that Landlock or the limits deny by themselves.
+/// The trials that Landlock or the limits deny without the filter.
 const WITHOUT_FILTER: [&str; 16] = [
     "open-file",
     "write-file",
@@ -36,7 +36,7 @@ fn valid_file() -> String {
     corpus_folder().join("accept/1.2.3/dense_all.zt").to_str().unwrap().to_owned()
 }
 
-/// The names of those trials whose outcome is not that one.
+/// Returns the names of the trials that have another outcome than `outcome`.
 fn others<'j>(report: &'j serde_json::Value, outcome: &str) -> Vec<&'j str> {
     let trials = report["trials"].as_array().unwrap();
     assert!(trials.len() > 20);
@@ -105,9 +105,9 @@ fn results_are_the_same_without() {
     }
 }
 
-/// Runs a line of a shell, in which `$0` is the command.
+/// Runs a shell line in which `$0` is the command.
 fn shell(line: &str, args: &[&str]) -> Option<Output> {
-    // What is limited here is the emulator.
+    // Under an emulator, the limits would apply to the emulator.
     if crate::emulated() {
         return None;
     }
@@ -122,7 +122,7 @@ fn shell(line: &str, args: &[&str]) -> Option<Output> {
     )
 }
 
-/// Files are opened as their turns come, so that their number follows no limit on descriptors.
+/// Checks that files are opened one after another, so that their number may exceed the limit on descriptors.
 #[test]
 fn any_number_of_files_at_a_low_limit_on_descriptors() {
     let valid = valid_file();
@@ -140,7 +140,7 @@ fn any_number_of_files_at_a_low_limit_on_descriptors() {
     }
 }
 
-/// The manifest, in a sparse file, is larger than the memory that the process may have.
+/// Checks that running out of memory is reported. The manifest, in a sparse file, is larger than the memory of the process.
 #[test]
 fn running_out_of_memory_is_told() {
     let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join("sandbox-large-manifest.zt");
@@ -174,14 +174,14 @@ fn write_at(mut file: &File, bytes: &[u8], at: u64) {
     file.write_all(bytes).unwrap();
 }
 
-/// The limits follow the length. Its data is a hole.
+/// Checks that the limits grow with the length of the file. The data of the file is a hole.
 #[test]
 #[cfg(target_pointer_width = "64")]
 fn a_file_of_5_gib_is_good() {
     let length = 5_usize << 30;
     let component = ("data", raw("u8", 64, length, &[]));
     let path = file("sandbox-5-gib.zt", &[("x", object("dense", &[length], &[component]))], &[]);
-    // Written as if there were no data, then moved behind them.
+    // The file is first written without data, and then its manifest is moved behind the hole.
     let manifest = fs::read(&path).unwrap().split_off(64);
     let large = File::create(&path).unwrap();
     write_at(&large, b"ZTEN1000", 0);
@@ -201,7 +201,8 @@ mod linux {
 
     use super::*;
 
-    /// A confined process that printed a backtrace would be killed, as if it had been taken over.
+    /// Checks that a fault ends the process in the same way whether or not backtraces are enabled. Printing a backtrace
+    /// would get a confined process killed, as if it had been taken over.
     #[test]
     fn a_fault_ends_the_same_whatever_backtraces_are_wanted() {
         unless_emulated!();
@@ -222,13 +223,14 @@ mod linux {
             assert_eq!(abort.status.signal(), Some(6), "{backtrace}: {} {message}", abort.status);
             assert!(message.contains("memory allocation of"), "{message}");
         }
-        // Who is not confined gets what was asked for.
+        // A process that is not confined prints the backtrace.
         let free = fault("panic", "1", &["--no-sandbox"]);
         assert!(String::from_utf8_lossy(&free.stderr).contains("stack backtrace"));
         assert_eq!(succeeded_text(fault("abort", "1", &["--no-sandbox"])), "allowed");
     }
 
-    /// A process that is confined, and waits until its output is read, has no capabilities and no terminal to read.
+    /// Checks that a confined process has no capabilities and no terminal to read. The process waits until its output is
+    /// read.
     #[test]
     fn a_confined_process_has_no_privileges() {
         use std::io::Read as _;
@@ -249,7 +251,7 @@ mod linux {
             .unwrap();
         let mut first = [0];
         child.stdout.as_mut().unwrap().read_exact(&mut first).unwrap();
-        // The worker is the one child of the command.
+        // The worker is the only child of the command.
         let id = child.id();
         let children = fs::read_to_string(format!("/proc/{id}/task/{id}/children")).unwrap();
         let proc = Path::new("/proc").join(children.trim());
@@ -261,7 +263,7 @@ mod linux {
         for set in ["CapInh", "CapPrm", "CapEff", "CapAmb"] {
             assert_eq!(field(&proc, set), 0, "{set}");
         }
-        // Who has no CAP_SETPCAP cannot drop it.
+        // A process without `CAP_SETPCAP` cannot drop it.
         let may = field(Path::new("/proc/self"), "CapEff") & 1 << 8 != 0;
         assert!(!may || field(&proc, "CapBnd") == 0);
         let input = fs::read_link(proc.join("fd/0")).unwrap();
@@ -270,14 +272,14 @@ mod linux {
         child.wait().unwrap();
     }
 
-    /// Names and shapes are held where running out of memory ends the process.
+    /// Checks that running out of memory has its own message in a conversion, which holds names and shapes in memory.
     #[test]
     fn a_conversion_without_memory_is_told_apart() {
         let folder = tempfile::tempdir().unwrap();
         let (input, out) = (folder.path().join("in.safetensors"), folder.path().join("out.zt"));
         let tensors = (0..300_000).map(|number| (number.to_string(), "U8", [0], 0));
         fs::write(&input, safetensors::file(tensors, &[])).unwrap();
-        // How it ends follows from what is left for a backtrace.
+        // The memory left for a backtrace determines how the process ends.
         for kib in (40_000..=140_000).step_by(20_000) {
             let line =
                 format!("ulimit -v {kib}; RUST_BACKTRACE=1 exec \"$0\" convert --force \"$@\"");
@@ -296,7 +298,7 @@ mod linux {
         let output = folder.path().join("out.zt");
         fs::write(&output, "before").unwrap();
         let input = valid_file();
-        // The limit is in blocks, of 512 or 1,024 bytes.
+        // The limit counts blocks of 512 or 1,024 bytes.
         let line = "ulimit -f 1; exec \"$0\" convert --force \"$@\"";
         let args = [&input, output.to_str().unwrap()];
         let Some(ended_so) = shell(line, &args) else { return };
@@ -336,7 +338,7 @@ mod linux {
     }
 }
 
-/// Kernels that lack a layer: a filter around the command says that they do.
+/// Tests with a filter around the command that simulates a kernel without a layer of confinement.
 #[cfg(all(
     target_os = "linux",
     any(target_arch = "x86_64", target_arch = "aarch64", target_arch = "riscv64")

@@ -1,8 +1,9 @@
-//! `zten check --sarif`, whose documents keep the schema of SARIF 2.1.0.
+//! Tests that the documents of `zten check --sarif` conform to the schema of SARIF 2.1.0.
 
 use std::path::PathBuf;
 
 use serde_json::{Value, json};
+use zten_report::page::page_of;
 use zten_testkit::reject_index;
 
 use crate::schema::Schema;
@@ -12,7 +13,7 @@ fn schema() -> Schema {
     Schema::at("tests/data/sarif-2.1.0.schema.json")
 }
 
-/// Files of the corpus, each of which breaks a rule; and others.
+/// Returns files of the corpus, each of which breaks a rule, and other files.
 fn files() -> Vec<PathBuf> {
     let mut files: Vec<_> = reject_index().map(|row| row.path).collect();
     files.sort();
@@ -42,6 +43,11 @@ fn documents_keep_the_schema_and_say_what_json_says() {
     let rules = run["tool"]["driver"]["rules"].as_array().unwrap();
     assert!(rules.len() > 150, "{}", rules.len());
     assert_eq!(run["tool"]["driver"]["version"], env!("CARGO_PKG_VERSION"));
+    // Every rule has a page, except that a file could not be read, which is no rule.
+    for rule in rules {
+        let page = rule["id"].as_str().filter(|id| *id != "not-validated").map(page_of);
+        assert_eq!(rule["helpUri"], json!(page), "{rule}");
+    }
     assert_eq!(run["invocations"][0], json!({ "executionSuccessful": false, "exitCode": 2 }));
     let lines = printed("--json", &["--summary"], &files);
     let (summary, lines) = lines.split_last().unwrap();
@@ -109,7 +115,7 @@ fn regions_are_as_long_as_what_breaks_the_rule() {
     assert!(blob["byteLength"].as_u64().unwrap() > 0, "{blob}");
 }
 
-/// The validator rejects documents that break the schema.
+/// Checks that the validator rejects documents that violate the schema.
 #[test]
 fn the_schema_rejects_what_it_should() {
     let schema = schema();

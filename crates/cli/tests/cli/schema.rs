@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use crate::{corpus_folder, json_lines, zten};
 
-/// A JSON Schema, of which as much is understood as it uses: another keyword is a panic.
+/// A JSON Schema. Only the keywords that the schema uses are supported; others panic.
 pub(crate) struct Schema(Value, RefCell<HashMap<String, Regex>>);
 
 impl Schema {
@@ -18,7 +18,7 @@ impl Schema {
         Self::at("../../docs/json.schema.json")
     }
 
-    /// The one at that path, from the command's folder.
+    /// Reads the schema at a path relative to the folder of the command's package.
     pub(crate) fn at(path: &str) -> Self {
         let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(path);
         Self(serde_json::from_slice(&fs::read(path).unwrap()).unwrap(), RefCell::default())
@@ -36,7 +36,7 @@ impl Schema {
 
     fn keeps(&self, schema: &Value, value: &Value) -> bool {
         let Value::Object(rules) = schema else { return schema == &json!(true) };
-        // What is cheap first: of nested values, one form alone is looked into.
+        // Cheap keywords come first, so that only one alternative of nested values is examined.
         let (deep, cheap): (Vec<_>, Vec<_>) = rules.iter().partition(|(keyword, _)| {
             matches!(keyword.as_str(), "additionalProperties" | "items" | "properties")
         });
@@ -141,7 +141,7 @@ fn corpus(folder: &str) -> Vec<PathBuf> {
     paths
 }
 
-/// Returns the documents that a command prints, one a line.
+/// Returns the JSON documents that a command prints, one per line.
 fn printed(command: &str, arguments: &[&Path]) -> Vec<Value> {
     let options = [command.as_ref(), "--json".as_ref()];
     let arguments = arguments.iter().map(|argument| argument.as_os_str());
@@ -193,7 +193,7 @@ fn documents_keep_the_schema() {
     add("summary", summed.last().cloned().into_iter().collect());
     for (command, document) in &documents {
         assert!(schema.allows(command, document), "{command}: {document}");
-        // Each names its version, and is no document of another.
+        // Each document contains its version, and does not conform to the schema of another command.
         assert_eq!(document["schema"], 2);
         let mut other = document.clone();
         other["schema"] = json!(1);

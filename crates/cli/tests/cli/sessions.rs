@@ -1,6 +1,6 @@
-//! The terminal sessions of `docs/sessions`: each command is run again, and has to print what stands there.
+//! Tests that each command in the terminal sessions of `docs/sessions` prints exactly the output recorded there.
 //!
-//! `RECORD_SESSIONS=1 cargo test -p zten-cli --test cli sessions` writes them anew.
+//! `RECORD_SESSIONS=1 cargo test -p zten-cli --test cli sessions` records the output again.
 
 use std::fs;
 use std::path::Path;
@@ -26,7 +26,7 @@ fn prepare(folder: &Path) {
     fs::write(folder.join("tuned.safetensors"), model(0.25)).unwrap();
 }
 
-/// A small model of two kinds of tensors in four layers, whose last norm is `last`.
+/// Returns a small model with two kinds of tensors in four layers. `last` is the value of its last norm.
 fn model(last: f32) -> Vec<u8> {
     let (mut entries, mut data) = (Vec::new(), Vec::<u8>::new());
     let mut add = |name: &str, shape: &[usize], values: &mut dyn Iterator<Item = f32>| {
@@ -49,7 +49,7 @@ fn model(last: f32) -> Vec<u8> {
     safetensors::file(&padded, &data)
 }
 
-/// Runs a command in a shell, and returns all that it prints, with its exit status if that is not 0.
+/// Runs a command in a shell, and returns its whole output, with its exit status if that is not 0.
 fn run(folder: &Path, command: &str) -> String {
     let zten = Path::new(env!("CARGO_BIN_EXE_zten")).parent().unwrap();
     let path = std::env::var("PATH").unwrap_or_default();
@@ -61,7 +61,7 @@ fn run(folder: &Path, command: &str) -> String {
         .output()
         .unwrap();
     let mut text = String::from_utf8(output.stdout).unwrap();
-    // The time that a command took is the one thing that differs.
+    // Only the duration of a command differs between runs.
     let time = regex_lite::Regex::new(r"\b[0-9.]+ m?s\b").unwrap();
     text = time.replace_all(&text, "0 ms").into_owned();
     match output.status.code() {

@@ -1,4 +1,4 @@
-//! `zten convert --shard-size`: several files, and one file of them again.
+//! Tests that `zten convert --shard-size` writes several files, and that they can be converted back to one.
 
 use std::fs;
 use std::path::Path;
@@ -12,7 +12,7 @@ fn convert(from: &Path, to: &Path, options: &[&str]) -> String {
     succeeded_text(zten(args.iter().chain(options)))
 }
 
-/// Ten objects of 400 bytes, and attributes.
+/// Writes a file of ten objects of 400 bytes each, with attributes.
 fn input(path: &Path) {
     let mut writer = Writer::new(Vec::new(), &WriteOptions::default()).unwrap();
     let attributes = std::collections::BTreeMap::from([("format", "pt")]);
@@ -55,11 +55,11 @@ fn several_files_are_written_and_become_one_again() {
             assert_eq!(hash_of(&path(to)), wanted);
         }
     }
-    // What fits in one file is one.
+    // Content that fits in one file is written to one file.
     convert(&path("in.zt"), &path("s.safetensors"), &["--shard-size=4000"]);
     convert(&path("in.zt"), &path("s.zt"), &["--to=2", "--shard-size=1KiB", "--only=*.[01].*"]);
     assert_eq!(names_in(folder.path(), "s"), ["s.safetensors", "s.zt"]);
-    // Halves take half as much.
+    // Half-precision elements take half as many bytes.
     let options = ["--to=2", "--shard-size=1000", "--dtype=f16", "--zstd", "--set=a=1"];
     convert(&path("in.zt"), &path("h.zt"), &options);
     assert_eq!(names_in(folder.path(), "h"), ["h-00001.zt", "h-00002.zt", "h.zt"]);
@@ -90,7 +90,7 @@ fn what_is_in_the_way_leaves_no_file() {
     rejected("n.safetensors", &limit[..3], "10 files exceed the maximum of 9");
 }
 
-/// An index cannot refer to shards with certain names. `convert` rejects such a name of an output before it creates a file.
+/// Checks that `convert` rejects an output whose shards an index could not name before it creates any file.
 #[test]
 fn output_names_that_an_index_cannot_hold_are_rejected_first() {
     let folder = tempfile::tempdir().unwrap();

@@ -1,4 +1,4 @@
-//! Files with shards, which are looked for beside them.
+//! Tests of files with shards, which the command finds in the same folder.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -14,7 +14,7 @@ fn folder() -> PathBuf {
     corpus_folder().join("v2/shards")
 }
 
-/// Copies a root of the corpus, and its shards, as `m.zt` and `m-NAME.zt`.
+/// Copies a root of the corpus and its shards as `m.zt` and `m-NAME.zt`.
 fn copied(root: &str, to: &Path) -> PathBuf {
     for entry in fs::read_dir(folder()).unwrap() {
         let name = entry.unwrap().file_name().into_string().unwrap();
@@ -97,7 +97,7 @@ fn shards_are_found_beside_the_file_or_by_their_digests() {
         assert_eq!((&found["rule"], &found["shard"]), (&"unsupported-shard".into(), &"s".into()));
     }
     assert_eq!(line(&root, &["--manifest-only"])["verdict"], "manifest-valid");
-    // From within the folder, too.
+    // The command also works from within the folder.
     let here = command().args(["check", "m.zt"]).current_dir(to.path()).output().unwrap();
     assert_eq!(ended(&here).0, Some(0));
     let one = command().args(["cat", "m.zt", "w"]).current_dir(to.path()).output().unwrap();
@@ -146,12 +146,12 @@ fn every_command_reads_shards() {
     }
 }
 
-/// The exit status for a file that one rule is reported of.
+/// Returns the exit status for a file with a finding of this rule.
 fn status_of(rule: &str) -> i32 {
     if rule.starts_with("unsupported-") { 3 } else { 1 }
 }
 
-/// A part without a digest of its own is printed once that of its shard has been compared.
+/// Checks that a component without its own digest is printed only after the digest of its shard was verified.
 #[test]
 fn nothing_is_printed_of_a_shard_with_another_digest() {
     unless_emulated!();
@@ -169,7 +169,7 @@ fn nothing_is_printed_of_a_shard_with_another_digest() {
     }
 }
 
-/// The content of shards is written into the one file, whatever its format, and verified as a whole.
+/// Checks that the content of shards is written into the one output file, in each format, and verified as a whole.
 #[test]
 fn convert_reads_shards_in() {
     unless_emulated!();
@@ -200,16 +200,16 @@ fn convert_reads_shards_in() {
     let dense = folder().join("dense.zt");
     let out = written(&["--no-sandbox"], &dense, "w.npz");
     assert_eq!(out, written(&[], &dense, "w.npz"));
-    // The array is the one that `cat` prints.
+    // The array equals the one that `cat` prints.
     let values = to.path().join("values.zt");
     written(&[], &to.path().join("w.npz"), "values.zt");
     let text = succeeded_text(zten(["cat".as_ref(), values.as_os_str(), "w".as_ref()]));
     assert_eq!(text, "[1.0, -2.0, 0.5, 3.25]\n");
-    // What is missing, or is another file, is so for `convert` as for `check`; nothing is written.
+    // `convert` reports missing and different shards as `check` does, and writes nothing.
     for row in sharded().filter(|row| row.options == zten::OpenOptions::default()) {
         let Some(expected) = &row.expected else { continue };
         for (name, more) in [("a.zt", &[][..]), ("a.zt", &["--no-sandbox"]), ("a.npz", &[])] {
-            // NumPy files hold no sparse objects, which is found first.
+            // NumPy files cannot contain sparse objects, which is reported first.
             if name == "a.npz" && expected.rule == "csr-index-order" {
                 continue;
             }
@@ -247,7 +247,7 @@ fn no_link_leads_out_of_the_folder() {
     };
     is_missing();
     fs::remove_file(&sibling).unwrap();
-    // Nor does one among the folders, and what is no file is none.
+    // A shard among the folders, or a name that is not a file, is not used either.
     fs::create_dir(&sibling).unwrap();
     is_missing();
     fs::remove_dir(&sibling).unwrap();
@@ -262,7 +262,7 @@ fn no_link_leads_out_of_the_folder() {
     fs::create_dir(to.path().join("blobs")).unwrap();
     symlink(other_folder.path().join(algorithm), to.path().join("blobs").join(algorithm)).unwrap();
     is_missing();
-    // Without a link it is found.
+    // Without the link, the shard is found.
     fs::remove_file(to.path().join("blobs").join(algorithm)).unwrap();
     fs::rename(other_folder.path().join(algorithm), to.path().join("blobs").join(algorithm))
         .unwrap();

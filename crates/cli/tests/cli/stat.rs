@@ -8,7 +8,7 @@ use zten_testkit::safetensors;
 use crate::files::{file, object, raw, text};
 use crate::{corpus_folder, ended, in_corpus, succeeded_json, succeeded_text, zten};
 
-/// The statistics of an object, computed from what `cat` prints.
+/// Computes the statistics of an object from the elements that `cat` prints.
 fn slowly(elements: &Value, seen: &mut Vec<f64>) {
     match elements {
         Value::Array(rows) => rows.iter().for_each(|row| slowly(row, seen)),
@@ -20,7 +20,7 @@ fn slowly(elements: &Value, seen: &mut Vec<f64>) {
     }
 }
 
-/// Compares what was found with the statistics of elements.
+/// Compares statistics with those of elements.
 fn check(found: &Value, seen: &[f64], by: f64) {
     let close = |key: &str, wanted: f64| {
         let found = found[key].as_f64().unwrap();
@@ -45,7 +45,7 @@ fn check(found: &Value, seen: &[f64], by: f64) {
     close("deviation", (squares / number).sqrt());
 }
 
-/// Compares the statistics of all objects with those of what `cat` prints. Returns how many there are.
+/// Compares the statistics of all objects with those of the elements that `cat` prints. Returns the number of objects.
 fn compare(path: &str) -> usize {
     let document = succeeded_json(in_corpus(&["stat", "--json", path]));
     let objects = document["objects"].as_array().unwrap();
@@ -59,7 +59,7 @@ fn compare(path: &str) -> usize {
         let printed = in_corpus(&[&["cat", "--json", path, name], role].concat());
         let mut seen = Vec::new();
         slowly(&succeeded_json(printed)["elements"], &mut seen);
-        // Narrow floats are printed in few digits.
+        // Narrow floats are printed with few digits.
         let narrow = path.contains("fp8") || path.contains("types") || name.contains("16");
         check(&object["statistics"], &seen, if narrow { 1e-2 } else { 1e-9 });
     }
@@ -113,7 +113,7 @@ f32         2         4  -1.25  0.25  -0.5000  0.5590      0
     assert!(text.contains("1 skipped: unread (unsupported-dtype)"), "{text}");
 }
 
-/// A file of three dtypes, with NaN in one tensor and a name that a spreadsheet would take for a formula.
+/// Writes a file with three dtypes, NaN in one tensor, and a name that a spreadsheet would interpret as a formula.
 fn several(folder: &std::path::Path) -> std::path::PathBuf {
     let path = folder.join("several.safetensors");
     let tensors = [
@@ -124,7 +124,7 @@ fn several(folder: &std::path::Path) -> std::path::PathBuf {
     ];
     let floats = [1.0_f32, 3.0, f32::NAN, 2.5];
     let mut data: Vec<u8> = floats.iter().flat_map(|own| own.to_le_bytes()).collect();
-    // 8 and -8 in bf16.
+    // These are 8 and -8 in bf16.
     data.extend([0, 0x41, 0, 0xc1]);
     data.extend([0, 1, 2, 100]);
     fs::write(&path, safetensors::file(tensors, &data)).unwrap();
@@ -177,7 +177,7 @@ c,dense,i8,4,4,1,0,0,0.0,100.0,25.75,42.87408891160254,,
     assert_eq!(shown, wanted);
     let shown = succeeded_text(in_corpus(&["stat", "--csv", "accept/1.2.3/complex.zt"]));
     assert!(shown.lines().skip(1).all(|line| line.ends_with(",,,,,,,,,,complex")), "{shown}");
-    // The name of a type is a formula, too.
+    // The name of the type also looks like a formula.
     let component = [("data", raw("u8", 64, 1, &[("type", text("=1+1"))]))];
     let formula = file("stat-formula.zt", &[("t", object("dense", &[1], &component))], &[0]);
     let line = succeeded_text(zten(["stat".as_ref(), "--csv".as_ref(), formula.as_os_str()]));
@@ -186,7 +186,7 @@ c,dense,i8,4,4,1,0,0,0.0,100.0,25.75,42.87408891160254,,
     assert_eq!(both.status.code(), Some(2));
 }
 
-/// The weights of a matrix of codes: scale times code less zero point.
+/// Checks the weights of a matrix of codes: scale × code − zero point.
 #[test]
 fn groups_of_codes() {
     let path = "accept/1.2.3/quantized_group.zt";
@@ -226,7 +226,7 @@ fn unwanted_elements_fail() {
             )
         )
     );
-    // Many names are not all listed.
+    // If there are many names, only some are listed.
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("nan.safetensors");
     let tensors = (0..20).map(|n| (format!("t{n}"), "F32", [1], 4));
@@ -238,7 +238,7 @@ fn unwanted_elements_fail() {
     );
 }
 
-/// Chunks of a large file end within elements, and its objects are read on several threads.
+/// Checks a large file, whose chunks end within elements and whose objects are read in several threads.
 #[test]
 fn large_files() {
     let count = 3_000_001;
@@ -280,7 +280,7 @@ fn invalid_files_are_rejected() {
     assert_eq!(limited.status.code(), Some(1));
 }
 
-/// `--fail-on` does not pass a file whose tensors it has not read.
+/// Checks that `--fail-on` does not accept a file with tensors that were not read.
 #[test]
 fn skipped_tensors_are_not_free_of_nan() {
     let types = corpus_folder().join("other/safetensors/accept/types.safetensors");

@@ -1,4 +1,4 @@
-//! The command on a terminal.
+//! Runs the command on a terminal.
 
 use std::ffi::OsStr;
 use std::fs::{File, OpenOptions};
@@ -9,7 +9,7 @@ use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 
 use crate::{command, corpus_folder};
 
-/// The streams that are a terminal.
+/// The streams that are connected to the terminal.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum On {
     Output,
@@ -19,13 +19,13 @@ pub(crate) enum On {
 
 /// The output of a run.
 pub(crate) struct Shown {
-    /// Output on the terminal, whose lines end as a file's.
+    /// The output on the terminal, with the line ends of a file.
     pub(crate) terminal: String,
-    /// Output on the other stream.
+    /// The output on the stream that is not a terminal.
     pub(crate) pipe: String,
 }
 
-/// Runs it in the corpus, on a terminal, with those variables and nothing else that tells of colors.
+/// Runs the command in the corpus on a terminal, with the given variables and no others that affect colors.
 pub(crate) fn run<S: AsRef<OsStr>>(
     on: On,
     variables: &[(&str, &str)],
@@ -49,7 +49,7 @@ pub(crate) fn run<S: AsRef<OsStr>>(
         On::Both => (terminal(), terminal()),
     };
     let child = command.stdout(out).stderr(errors).spawn().unwrap();
-    // The terminal ends when all that hold it have let go.
+    // The terminal closes after all its handles have been dropped.
     drop((command, theirs));
     let reader = std::thread::spawn(move || all(File::from(own)));
     let pipe = piped(child);
@@ -62,7 +62,7 @@ fn piped(child: Child) -> String {
     String::from_utf8([output.stdout, output.stderr].concat()).unwrap()
 }
 
-/// A terminal whose other end is closed fails to be read.
+/// Reads a terminal to its end. Reading fails after the other side has been closed.
 fn all(mut terminal: File) -> Vec<u8> {
     let (mut all, mut buffer) = (Vec::new(), [0; 4096]);
     while let Ok(read @ 1..) = terminal.read(&mut buffer) {

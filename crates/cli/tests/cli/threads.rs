@@ -1,4 +1,4 @@
-//! Work on several objects at a time ends as work on one after another would.
+//! Tests that work on several objects at the same time has the same result as work on one after another.
 
 use crate::files::{file, object, raw};
 use crate::{command, failed, succeeded, succeeded_text, zten};
@@ -6,7 +6,7 @@ use crate::{command, failed, succeeded, succeeded_text, zten};
 const OBJECTS: usize = 40;
 const LENGTH: usize = 64 << 10;
 
-/// A file of bools, large enough for threads; the objects named in `bad` hold a 2 at their end.
+/// Writes a file of booleans that is large enough for threads. The objects in `bad` have the invalid value 2 at their end.
 fn bools(name: &str, bad: &[usize]) -> String {
     let mut data = vec![1; OBJECTS * LENGTH];
     for object in bad {
@@ -49,7 +49,7 @@ fn a_good_file_is_good_and_its_sums_are_in_order() {
     assert!(names.is_sorted(), "{names:?}");
 }
 
-/// The C library learns how to give memory back when there is more than a little of it.
+/// Checks memory after many threads. The C library returns memory only if there is more than a little of it.
 #[test]
 fn many_threads_give_memory_back() {
     let (objects, length) = (64, 1 << 20);

@@ -1,4 +1,4 @@
-//! Checkpoints of PyTorch, which all commands read as they read other files, and of which none executes anything.
+//! Tests that all commands read checkpoints of PyTorch like other files, and never execute code from them.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -11,19 +11,20 @@ use crate::{
     succeeded_text, zten,
 };
 
-/// A global that may run code, behind a value that is not read.
+/// A file with a global that may run code, after a value that is not read.
 const EVIL: &str = "reject/torch-global--behind-unread.pt";
 
 fn data(name: &str) -> PathBuf {
     corpus_folder().join("other/torch").join(name)
 }
 
-/// The state of a module, whose embedding is tied to its last layer, and of which one buffer lies column by column.
+/// Returns a checkpoint with the state of a module. Its embedding is tied to its last layer, and one buffer is in
+/// column-major order.
 fn module() -> PathBuf {
     data("accept/module.pt")
 }
 
-/// The states of a module and of its optimizer, with values that are no tensors.
+/// Returns a checkpoint with the states of a module and of its optimizer, including values that are not tensors.
 fn training() -> PathBuf {
     data("accept/training.pt")
 }

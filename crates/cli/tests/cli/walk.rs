@@ -1,4 +1,4 @@
-//! The files that `zten check` looks at, its messages on the others, and its exit status.
+//! Tests which files `zten check` reads in folders, its messages about others, and its exit status.
 
 use std::fs;
 use std::path::Path;
@@ -11,7 +11,7 @@ const INVALID: &str = "reject/blob-alignment--v12-72.zt";
 const UNSUPPORTED: &str = "accept/unsupported-dtype--v01-unknown.zt";
 
 /// Runs `check` in each way in which files may be opened.
-pub(super) fn each_way(args: &[&str], check: impl Fn(&Output)) {
+pub(crate) fn each_way(args: &[&str], check: impl Fn(&Output)) {
     for way in [&[][..], &["--no-sandbox"], &["--jobs=2"]] {
         if !way.contains(&"--jobs=2") || cfg!(target_os = "linux") {
             check(&zten([&["check"], args, way].concat()));
@@ -30,7 +30,7 @@ fn what_is_not_supported_has_a_status_of_its_own() {
         assert_eq!(status(&[UNSUPPORTED, "--limit=manifest=8"]), Some(1), "a limit");
         assert_eq!(status(&[UNSUPPORTED, "--allow-unsupported"]), Some(0));
         assert_eq!(status(&[UNSUPPORTED, INVALID, "--allow-unsupported"]), Some(1));
-        // It is reported all the same.
+        // The file is still reported.
         for form in [&[][..], &["--json"], &["--sarif"]] {
             let args = [&["check", "--allow-unsupported", UNSUPPORTED], form, ways].concat();
             let output = in_corpus(&args);
@@ -57,7 +57,7 @@ fn quiet_prints_findings_only() {
         assert!(complaint.starts_with(INVALID) && complaint.lines().count() == 2, "{complaint}");
         let output = run(&[VALID, INVALID, "--json"]);
         assert_eq!(json_lines(&output.stdout).len(), 1);
-        // What was skipped is no finding.
+        // A skipped file is not a finding.
         assert_eq!(succeeded_text(run(&["-r", "accept/1.2.3"])), "");
     }
 }
@@ -203,7 +203,7 @@ mod links {
             found.retain(|(_, verdict)| verdict != "other");
             assert_eq!((found, output.status.code()), (wanted.to_vec(), Some(0)));
         });
-        // By its name, also where that has no folder in it.
+        // An index is recognized by its name, even if the path contains no folder.
         let index = snapshot.join("two.index.json");
         for command in ["check", "ls", "hash"] {
             for way in ["--no-sandbox", "--color=auto"] {
@@ -241,7 +241,7 @@ mod links {
         {
             symlink(target, snapshot.join(format!("{number}.safetensors"))).unwrap();
         }
-        // A repository that is none, and links below `blobs` that lead on.
+        // This repository is invalid, and links below `blobs` lead to further links.
         fs::create_dir_all(root.path().join("other/snapshots/1")).unwrap();
         fs::create_dir_all(root.path().join("other/blobs")).unwrap();
         fs::copy(&outside, root.path().join("other/blobs/00bb")).unwrap();
@@ -265,7 +265,7 @@ mod links {
         fs::remove_file(snapshot.join("4.safetensors")).unwrap();
         fs::remove_file(snapshot.join("5.safetensors")).unwrap();
         fs::remove_file(snapshot.join("3.safetensors")).unwrap();
-        // A circle ends, and what is reached twice is checked once.
+        // The walk ends in spite of the circle, and checks a file that is reached twice only once.
         symlink(root.path(), snapshot.join("circle")).unwrap();
         symlink(snapshot.join("loop"), snapshot.join("loop")).unwrap();
         each_way(&[&args[..], &["--follow"]].concat(), |output| {
@@ -275,7 +275,8 @@ mod links {
         });
     }
 
-    /// A pipe is not waited for, and no terminal becomes that of the process.
+    /// Checks that the command does not wait for a pipe, and that a terminal that it opens does not become its controlling
+    /// terminal.
     #[test]
     fn files_that_are_not_regular_are_not_waited_for() {
         let folder = tempfile::tempdir().unwrap();
@@ -310,7 +311,7 @@ mod links {
         grantpt(&terminal).unwrap();
         unlockpt(&terminal).unwrap();
         let name = ptsname(&terminal, Vec::new()).unwrap().into_string().unwrap();
-        // A process that leads a session, and has no terminal, gets the first one that it opens.
+        // A session leader without a controlling terminal acquires the first terminal that it opens.
         let run = |command: &mut std::process::Command| {
             let output = command.args(["--", &name, "/dev/tty"]).output().unwrap();
             String::from_utf8(output.stderr).unwrap()

@@ -1,4 +1,4 @@
-//! `zten check` of more files than can be open at a time.
+//! Tests of `zten check` with more files than can be open at the same time.
 
 mod ended;
 
@@ -13,13 +13,13 @@ use tempfile::TempDir;
 use crate::sandbox::FILTERED;
 use crate::{command, corpus_folder, ended, json_lines, succeeded_text};
 
-/// A valid file, and what is said of it.
+/// A valid file and its verdict.
 const VALID: (&str, &str) =
     ("accept/1.2.3/scalar.zt", "valid (1.2, 4 tensors, 4 components, 14 B of data)");
 /// A file that breaks a rule.
 const REJECTED: &str = "reject/blob-alignment--v12-72.zt";
 
-/// A folder of so many names for a valid file, in folders of a thousand.
+/// Creates a folder with `number` names for one valid file, in subfolders of a thousand each.
 fn folder_of(number: usize) -> (TempDir, Vec<PathBuf>) {
     let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
     let valid = folder.path().join("valid");
@@ -38,7 +38,7 @@ fn folder_of(number: usize) -> (TempDir, Vec<PathBuf>) {
     (folder, paths)
 }
 
-/// Puts a file that breaks a rule in the place of another.
+/// Replaces a file with one that breaks a rule.
 fn reject(path: &Path) {
     fs::remove_file(path).unwrap();
     fs::copy(corpus_folder().join(REJECTED), path).unwrap();
@@ -52,7 +52,7 @@ fn check(args: &[&str]) -> Output {
     command().arg("check").args(args).output().unwrap()
 }
 
-/// Starts it, with pipes.
+/// Starts the command with pipes as its standard streams.
 fn start(args: &[&str]) -> Child {
     command()
         .arg("check")
@@ -64,7 +64,7 @@ fn start(args: &[&str]) -> Child {
         .unwrap()
 }
 
-/// The files that lines of JSON are about, and their verdicts.
+/// Returns the paths and the verdicts in lines of JSON.
 fn verdicts(lines: &[Value]) -> Vec<(&str, &str)> {
     lines.iter().map(|line| (str_of(&line["file"]), str_of(&line["verdict"]))).collect()
 }
@@ -89,13 +89,13 @@ fn any_number_of_files_at_any_limit_on_descriptors() {
     let wanted = wanted.join("\n");
     let found = succeeded_text(run(&[required, &["-r", "--summary", root]].concat()));
     assert!(found == wanted);
-    // By their names in a list, by several processes.
+    // The files are named in a list, and several processes check them.
     let list = folder.path().join("list");
     let names: Vec<_> = paths.iter().map(|path| text(path)).collect();
     fs::write(&list, names.join("\n")).unwrap();
     let listed = ["--files-from", text(&list), "--summary", "--jobs=3"];
     assert!(succeeded_text(run(&[required, &listed].concat())) == wanted);
-    // And on the command line.
+    // The files are named on the command line.
     assert!(succeeded_text(run(&[&["--summary"], &names[..]].concat())) == wanted);
 }
 
@@ -146,7 +146,7 @@ fn files_that_cannot_be_read_are_a_line_each() {
             complaint.contains("without a model file; -r checks all files in it"),
             "{complaint}"
         );
-        // In a folder no link is followed, and pipes are not looked at.
+        // In a folder, links are not followed and pipes are not read.
         let output = check(&[&["--json", "-r"], sandbox, &[text(folder.path())]].concat());
         let lines = json_lines(&output.stdout);
         let found = verdicts(&lines);
@@ -162,7 +162,7 @@ fn files_that_cannot_be_read_are_a_line_each() {
 fn a_file_that_vanishes_is_a_line() {
     unless_emulated!();
     let (folder, paths) = folder_of(8_000);
-    // One folder, so that all names are known before the first file is read.
+    // The folder has no subfolders, so all names are known before the first file is read.
     for path in &paths {
         let name = format!(
             "{}-{}",
@@ -175,7 +175,7 @@ fn a_file_that_vanishes_is_a_line() {
     let mut out = BufReader::new(child.stdout.take().unwrap());
     let mut first = String::new();
     out.read_line(&mut first).unwrap();
-    // Far beyond what can be ahead while the output is not read.
+    // The file is far beyond those that are checked ahead while the output is not read.
     let gone = folder.path().join("007-998.zt");
     fs::remove_file(&gone).unwrap();
     let lines: Vec<Value> = [first]
@@ -203,7 +203,7 @@ fn lists_hold_any_name() {
         let lines = json_lines(&output.stdout);
         let wanted = [&paths[0], &odd, &paths[2]].map(|path| (text(path), "valid"));
         assert_eq!(verdicts(&lines), wanted);
-        // Files of the command line come first; folders may be in a list.
+        // Files of the command line come first; a list may contain folders.
         let output = check(&[more, &["-r", text(&paths[2])], &list].concat());
         assert_eq!(verdicts(&json_lines(&output.stdout))[0], wanted[2]);
         fs::write(folder.path().join("roots"), text(folder.path())).unwrap();
@@ -238,7 +238,7 @@ fn names_are_answered_as_they_come() {
     }
 }
 
-/// A worker may take more time with each file that it is sent, and none for files to come.
+/// Checks that the time limit of a worker grows with each file that it is sent, but not in advance.
 #[test]
 fn limits_follow_the_files() {
     unless_emulated!();
@@ -278,7 +278,7 @@ fn shards_are_handed_over() {
     }
 }
 
-/// Names in a file have any length, and answers have not.
+/// Checks a name in a file that is too long for an answer, which then contains the object's ordinal instead.
 #[test]
 fn a_name_that_is_too_long_for_an_answer_is_a_number() {
     use crate::files::{file, object, raw};
@@ -314,8 +314,8 @@ fn wrong_usage() {
     assert!(all.ends_with("\n2 files: 2 valid\n"), "{all}");
 }
 
-/// Every command that takes a list of files takes 5,000 of them, which is more than may run ahead of the first unfinished
-/// file. Their names are longer than one packet to a confined process.
+/// Checks that every command that accepts a list of files accepts 5,000 of them, which is more than may run ahead of the
+/// first unfinished file. Their names are longer than one packet to a confined process.
 #[test]
 fn every_command_takes_a_long_list_of_files() {
     let (folder, paths) = folder_of(5_000);

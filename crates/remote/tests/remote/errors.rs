@@ -15,7 +15,8 @@ fn open(server: &Server) -> Result<RemoteFile, RemoteError> {
     RemoteFile::open(&RemoteName::parse(&server.url()).unwrap(), &options())
 }
 
-/// Returns the error of reading the start of a file whose server lies from the second request on.
+/// Returns the error of reading the start of a file from a server whose first answer is right, and which answers every
+/// later request by `lie`.
 fn later(lie: impl Fn(&[u8], &Request) -> Reply + Send + Sync + 'static) -> RemoteError {
     let content = content();
     let server = Server::start(move |number, request| match number {
@@ -26,7 +27,7 @@ fn later(lie: impl Fn(&[u8], &Request) -> Reply + Send + Sync + 'static) -> Remo
     read(&file, 100..1100).unwrap_err()
 }
 
-/// Returns the error of opening a file whose server lies at once.
+/// Returns the error of opening a file from a server that answers every request by `lie`.
 fn first(lie: impl Fn(&[u8], &Request) -> Reply + Send + Sync + 'static) -> RemoteError {
     let content = content();
     open(&Server::start(move |_, request| lie(&content, request))).unwrap_err()

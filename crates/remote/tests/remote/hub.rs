@@ -8,11 +8,11 @@ use super::{content, limits, read, rejected};
 
 const OTHER: &str = "76543210fedcba9876543210fedcba9876543210";
 
-/// The path of the file at the branch `main`, and at its commit.
+/// The path of the file's URL at the branch `main`. `PINNED` is the path at a commit.
 const MAIN: &str = "/o/m/resolve/main/a/file.zt";
 const PINNED: &str = "/o/m/resolve/0123456789abcdef0123456789abcdef01234567/a/file.zt";
 
-/// Returns the reply of a hub that sends the file itself.
+/// Returns the reply of a hub that sends the file itself, without a redirect.
 fn direct(request: &Request) -> Reply {
     honest(&content(), request).with("X-Repo-Commit", COMMIT)
 }
@@ -44,7 +44,7 @@ fn paths(server: &Server) -> Vec<String> {
     server.asked().into_iter().map(|request| request.path).collect()
 }
 
-/// Returns the error of opening a file whose hub answers every request with `reply`.
+/// Returns the error of opening a file from a hub that answers every request with `reply`.
 fn first(reply: impl Fn(&Request) -> Reply + Send + Sync + 'static) -> RemoteError {
     open(&Server::start(move |_, request| reply(request))).unwrap_err()
 }
@@ -181,14 +181,14 @@ fn the_token_is_sent_to_the_hub_alone() {
     assert_eq!(read_two("away.zt"), [with()]);
     assert_eq!(read_two("alias.zt"), [with(), without(), without()]);
     assert_eq!(tokens(&other), [without(), without()]);
-    // The name of the hub as a plain URL.
+    // A plain https name of the same server: the token is for `hf://` names only.
     let before = hub.asked().len();
     open_as(&hub.url(), &options).unwrap();
     assert_eq!(tokens(&hub).split_off(before), [without()]);
     assert!(!format!("{options:?}").contains("secret"));
 }
 
-/// A server to which the hub redirects does not choose what the hub is asked for with the token.
+/// Checks that a server to which the hub redirects cannot choose what the hub is asked for with the token.
 #[test]
 fn the_token_is_not_sent_after_another_server_redirected() {
     let other = Server::start(|_, request| {
@@ -268,7 +268,7 @@ fn an_expired_signature_is_renewed_once() {
         assert_eq!(has_version(&storage), [false, true, true, true]);
         assert_eq!(has_version(&hub), [false, false]);
     }
-    // A storage server that denies access from the second request on.
+    // The storage server denies access from the second request on.
     let storage = Server::start(|number, request| match number {
         0 => honest(&content(), request),
         _ => Reply::status(403),
@@ -332,7 +332,8 @@ fn errors_of_the_hub_say_what_to_do() {
         assert!(error.to_string().starts_with(said), "{status} {code}: {error}");
         assert_eq!(hub.asked().len(), 1);
     }
-    // The code is the hub's. A storage server cannot ask for a token.
+    // Error codes of the hub count in answers of the hub only. A storage server that sends one cannot make zten ask the
+    // user for a token.
     let storage = Server::start(|_, _| Reply::status(401).with("X-Error-Code", "GatedRepo"));
     let to = storage.url();
     rejected!(first(move |_| linked(&to)), RemoteError::Denied(401));
@@ -357,7 +358,7 @@ fn errors_of_the_hub_say_what_to_do() {
 
 #[test]
 fn the_declared_length_of_a_redirect_is_not_trusted() {
-    // A storage server without requests for the last bytes.
+    // A storage server that does not answer requests for the last bytes.
     let storage = Server::start(|_, request| match &*request.headers["range"] {
         range if range.starts_with("bytes=-") => Reply::status(501),
         _ => honest(&content(), request),
@@ -373,7 +374,7 @@ fn the_declared_length_of_a_redirect_is_not_trusted() {
     for length in ["400000", "18446744073709551615"] {
         rejected!(open_with(length).unwrap_err(), RemoteError::Status(416));
     }
-    // Headers that are no length are ignored.
+    // Values of the header that are not lengths are ignored.
     for length in ["", "0", "-1", "many", "18446744073709551616"] {
         rejected!(open_with(length).unwrap_err(), RemoteError::Status(501));
     }

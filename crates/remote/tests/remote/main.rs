@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use zten_remote::{RemoteError, RemoteFile, TimeLimits};
 
-/// Checks that an error matches a pattern.
+/// Checks that an expression is an error that matches a pattern.
 macro_rules! rejected {
     ($error:expr, $pattern:pat) => {{
         let error = $error;

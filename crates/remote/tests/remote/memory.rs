@@ -22,7 +22,7 @@ fn options() -> RemoteOptions {
     RemoteOptions::default().times(TimeLimits { repetitions: 0, ..limits() })
 }
 
-/// Returns the I/O error inside a read error.
+/// Returns the I/O error inside `error`, an error of reading.
 fn source(error: &Error) -> &io::Error {
     assert_eq!(error.kind(), ErrorKind::Read);
     error.source().unwrap().downcast_ref().unwrap()

@@ -88,7 +88,7 @@ fn a_plan_is_fetched_once_and_no_more() {
     assert_eq!(server.sent(), TAIL + (end - start));
 }
 
-/// Returns the content, the server and the open file of 40 MiB, all of which is planned.
+/// Returns a content of 40 MiB, a server of it, and the opened file with a plan of all its bytes.
 fn planned() -> (Vec<u8>, Server, RemoteFile) {
     let content: Vec<u8> = (0..40_u32 << 20).map(|n| (n >> 10) as u8).collect();
     let server = Server::of(content.clone());

@@ -1,4 +1,4 @@
-//! Tests of sibling files.
+//! Tests of sibling files of remote files.
 
 use zten_remote::{RemoteError, RemoteFile, RemoteName, RemoteObject, Sibling, Want};
 use zten_testkit::corpus;
@@ -38,7 +38,8 @@ fn shards_are_found_and_read() {
     });
 }
 
-/// A redirect of the file does not change where its shards are looked for, and redirects of shards are followed.
+/// Checks that shards are looked for beside the name of the file, and not beside the target of a redirect, while redirects
+/// of shards are followed.
 #[test]
 fn shards_are_where_the_name_says() {
     let content = std::fs::read(corpus().join("v2/shards/dense.zt")).unwrap();
@@ -58,7 +59,7 @@ fn shards_are_where_the_name_says() {
     assert!(matches!(root.find(&shard("v")), Err(RemoteError::Denied(403))));
 }
 
-/// Names are requested as they are given, whatever characters they hold.
+/// Checks that names are requested as they are given, whatever characters they hold.
 #[test]
 fn names_are_requested_as_they_are() {
     let server = Server::start(|_, request| match &*request.path {

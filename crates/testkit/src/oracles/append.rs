@@ -1,4 +1,5 @@
-//! Appending: the file opens as it did before, with every limit at its edge.
+//! The oracle for appending: a file that was appended to opens as it did before, also if each limit has its smallest
+//! sufficient value.
 
 use zten::element::StorageType;
 use zten::formats::is_ztensor;
@@ -11,18 +12,18 @@ use zten::{
 
 use super::{DECODED, DECODED_TOTAL, limits, options, tolerant};
 
-/// Counts of files that were appended to, and of additions that were not.
+/// The numbers of files that were appended to, and of additions that were rejected.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Appended {
-    /// Files that were finished.
+    /// The number of files that were finished.
     pub files: usize,
-    /// Files that were written with one limit at the least value that suffices, or near it.
+    /// The number of files that were written with one limit at the smallest value that suffices, or near it.
     pub edges: usize,
-    /// Additions that a limit prevented.
+    /// The number of additions that a limit prevented.
     pub rejected: usize,
 }
 
-/// Something that can be appended: to that file, under a name that it does not have.
+/// A function that appends something to the file of a writer, under the given name, which the file does not have.
 type Addition = fn(&mut Writer<Vec<u8>>, &str) -> Result<(), Error>;
 
 const ADDITIONS: [(Checksum, Addition); 7] = [
@@ -58,12 +59,12 @@ const ADDITIONS: [(Checksum, Addition); 7] = [
     }),
 ];
 
-/// Creates attributes one of which is `arrays` nested arrays.
+/// Creates attributes, one of which is a value of `arrays` nested arrays.
 fn deep(arrays: usize) -> Encoded {
     Encoded::from_cbor([&b"\xa2\x61a"[..], &vec![0x81; arrays], b"\x07\x61b\x61c"].concat())
 }
 
-/// Limits, and the range in which an edge is looked for.
+/// The limits, each with the range in which its smallest sufficient value is searched for.
 const LIMITS: [(&str, u64, u64); 7] = [
     ("manifest", 0, 1 << 30),
     ("depth", 6, 64),
@@ -77,13 +78,12 @@ const LIMITS: [(&str, u64, u64); 7] = [
 /// The bytes by which the writer may count a manifest too long, because it checks the limit before the length is known.
 const SLACK: u64 = 4096;
 
-/// The limits that are spent when content is read.
+/// The limits that apply when content is read, and not when a file is opened.
 const OF_CONTENT: [&str; 3] = ["window", "decoded", "decoded-total"];
 
-/// Appends to a file, if it is one: with the limits that it was opened with, and with one limit at
-/// its edge. What is finished opens with the same options, and is valid where the file was; what
-/// is not, a limit does not let be. The numbers choose what is appended and the limit, of seven
-/// each.
+/// Appends to the file `bytes`, if it is a file: once with its own limits, and once with one limit at its smallest
+/// sufficient value. A finished file must open with the same options, and be valid if the old file was; a rejected addition
+/// must exceed a limit. `addition` and `limit` (each modulo 7) choose what is appended and which limit.
 ///
 /// # Panics
 /// Panics if a promise does not hold.
@@ -99,7 +99,7 @@ pub fn append(bytes: &[u8], addition: usize, limit: usize) -> Appended {
     let (checksum, add) = ADDITIONS[addition % ADDITIONS.len()];
     let is_v2 =
         options.from_bytes(bytes).is_ok_and(|archive| archive.generation() == Some(Generation::V2));
-    // 2 has no CRC-32C: the digest that it has by default takes its place.
+    // Generation 2 has no CRC-32C, so its default digest is used instead.
     let by_default = is_v2 && checksum == Checksum::Crc32c;
     let settings = WriteOptions::default();
     let settings = if by_default { settings } else { settings.checksum(checksum) };
@@ -118,7 +118,7 @@ struct Case<'d> {
 }
 
 impl Case<'_> {
-    /// Returns whether nothing can be appended to the file, because it is of 0.1 or a data shard.
+    /// Returns whether nothing can be appended to the file, because it is a file of 0.1 or a data shard.
     fn is_closed(&self) -> bool {
         let old = self.options.from_bytes(self.old);
         let misuse = Err(Misuse::Append.into());
@@ -139,7 +139,7 @@ impl Case<'_> {
         writer.finish()
     }
 
-    /// Appends, and then again with one limit at its edge.
+    /// Appends to the file, and then again with one limit at its smallest sufficient value.
     fn run(&self, limit: (&str, u64, u64), sum: &mut Appended) {
         let new = match self.write(&self.options, &self.settings) {
             Ok(new) => new,
@@ -158,7 +158,7 @@ impl Case<'_> {
         }
     }
 
-    /// Appends with one limit at the least value with which `new` is valid, and near it.
+    /// Appends with one limit at the smallest value with which the file `new` is valid, and at values near it.
     fn edge(&self, new: &[u8], (name, low, high): (&str, u64, u64), sum: &mut Appended) {
         let limited =
             |value| limits().with_named(name, value).map(|limits| self.options.limits(limits));
@@ -187,10 +187,11 @@ impl Case<'_> {
                 Err(error) => {
                     sum.rejected += 1;
                     assert!(is_limit(&error), "{name} {value:?}: {error}");
-                    // What is counted before it is known may be counted as more.
+                    // The writer may count more than the file has in the end, if it must check a limit before the number is
+                    // known.
                     let counted =
                         name == "manifest" || (name == "decoded-total" && self.is_unsaid());
-                    // A file that goes beyond limits is not appended to with those.
+                    // A file that exceeds the limits of the options cannot be appended to with them.
                     let far = options.from_bytes(self.old).is_ok()
                         && value >= Some(if counted { edge + SLACK } else { edge });
                     assert!(!far || (counted && name != "manifest"), "{name} {value:?}: {error}");
@@ -207,7 +208,7 @@ impl Case<'_> {
     }
 }
 
-/// The least value from `low` to `high` that is valid, if the last is.
+/// Returns the smallest value from `low` to `high` for which `is_good` returns true. It must be true for `high`.
 fn least(mut low: u64, mut high: u64, is_good: impl Fn(u64) -> bool) -> u64 {
     while low < high {
         let middle = u64::midpoint(low, high);
@@ -224,7 +225,7 @@ fn is_limit(error: &Error) -> bool {
     matches!(error.kind(), ErrorKind::Limit(_))
 }
 
-/// Validates all of a file, but for what is not supported.
+/// Validates all of a file. Unsupported features are no error.
 fn valid(file: &[u8], options: &OpenOptions) -> Result<(), Error> {
     let archive = options.from_bytes(file)?;
     let mut verifier = Verifier::new(archive.manifest());
@@ -234,13 +235,13 @@ fn valid(file: &[u8], options: &OpenOptions) -> Result<(), Error> {
     })
 }
 
-/// A name that no object has.
+/// Returns a name that no object of the file has.
 fn unused(manifest: &Manifest<impl AsRef<[u8]>>) -> String {
     let names = (0..).map(|number: u32| format!("appended {number}"));
     names.into_iter().find(|name| manifest.get(name).is_none()).expect("there are fewer objects")
 }
 
-/// All that was in the file is in the new one.
+/// Checks that everything in the file `old` is in the file `new`.
 fn same(old: &[u8], new: &[u8], options: &OpenOptions) {
     let new = options.from_bytes(new);
     let new = new.unwrap_or_else(|error| panic!("appended to, and rejected: {error}"));
@@ -264,7 +265,7 @@ fn same(old: &[u8], new: &[u8], options: &OpenOptions) {
     }
 }
 
-/// All that an object says.
+/// Returns everything that the manifest says about an object, and the fields of its components.
 fn said(object: &Tensor<'_>) -> Vec<(String, Vec<u8>)> {
     let fields = |fields: Option<zten::attributes::Attributes<'_>>| {
         let fields = fields.into_iter().flatten();

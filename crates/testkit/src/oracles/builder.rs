@@ -52,7 +52,7 @@ const RULES: Rules = Rules {
 };
 const NO_BOOLS: Rules = Rules { bool_value: None, ..RULES };
 
-/// Formats, and how their blobs may overlap.
+/// The formats, which differ in how their blobs may overlap.
 static FORMATS: [(FileFormat, Blobs); 4] = [
     (FileFormat::new("front", Blobs::Disjoint, RULES), Blobs::Disjoint),
     (FileFormat::new("front", Blobs::Identical, RULES), Blobs::Identical),
@@ -74,16 +74,16 @@ pub struct Calls {
 }
 
 impl Calls {
-    /// The claims that those bytes stand for; any do.
+    /// Creates the calls that `bytes` stand for. Any bytes stand for some calls.
     ///
     /// # Panics
-    /// Never: where bytes run out, zeros follow.
+    /// Never: if the bytes run out, zeros follow.
     pub fn from_bytes(bytes: &[u8]) -> Self {
         Self::arbitrary(&mut Unstructured::new(bytes)).expect("zeros follow")
     }
 }
 
-/// One thing that a builder is told.
+/// One call of the builder.
 #[derive(Clone, Debug)]
 enum Step {
     Attributes(Vec<u8>),
@@ -96,7 +96,7 @@ struct Object {
     shape: Vec<u64>,
     layout: Layout,
     layout_name: Option<String>,
-    /// CBOR.
+    /// The attributes as CBOR.
     attributes: Option<Vec<u8>>,
     components: Vec<Component>,
     source_offset: u32,
@@ -153,8 +153,8 @@ impl Object {
         }
     }
 
-    /// Bytes that a header takes at least to say so much: numbers of 8 bytes, texts, and of a dimension those that
-    /// are not zero.
+    /// Returns the smallest number of bytes of a header that can describe this object: numbers of 8 bytes, texts, and for
+    /// each dimension the bytes that are not zero.
     fn bytes(&self) -> usize {
         let dimensions = self.shape.iter().map(|n| 8 - n.leading_zeros() as usize / 8);
         let texts = self.layout_name.as_ref().map_or(0, String::len) + self.name.len();
@@ -166,24 +166,24 @@ impl Object {
     }
 }
 
-/// The counts of claims by how far they came.
+/// The numbers of builders by the step that they reached.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Filled {
-    /// Objects of archives.
+    /// The number of objects in archives.
     pub opened: usize,
-    /// Objects that were validated with their content.
+    /// The number of objects that were validated with their content.
     pub valid: usize,
-    /// Headers that were rejected for one object.
+    /// The number of headers that were rejected because of one object.
     pub rejected: usize,
-    /// Headers that were rejected for all objects together.
+    /// The number of headers that were rejected because of all objects together.
     pub ended: usize,
-    /// Archives that were written as files of 1.2.
+    /// The number of archives that were written as files of 1.2.
     pub copied: usize,
 }
 
-/// Tells a builder of tensors, right or wrong, and goes on after an error: what it was told is there once it opens, can
-/// be read and validated within the file, from memory and from a source; after an error nothing opens. Memory follows
-/// what it was told.
+/// Makes the `calls`, valid or not, and continues after errors. If the result opens, it must have exactly what was pushed,
+/// and reading it from memory and from a source must stay within the file. After an error nothing may open. Memory must
+/// follow the number of pushed bytes.
 ///
 /// # Panics
 /// Panics if a promise does not hold.
@@ -242,7 +242,8 @@ impl Calls {
             .collect()
     }
 
-    /// Tells a builder everything: the first error, after which there is no other, and what came of it.
+    /// Makes all calls of the builder. Returns the first error, and the result at the end, which must be the same error if
+    /// there was one.
     fn parse(
         &self,
         components: &[Vec<RawComponent<'_>>],
@@ -282,7 +283,7 @@ impl Calls {
         (failed, builder.finish())
     }
 
-    /// A header was rejected for a reason that holds.
+    /// Checks that a header was rejected for a reason that is true of the calls.
     fn rejected(&self, failed: Option<&Error>, error: &Error) {
         assert_ne!(error.kind(), ErrorKind::OutOfMemory);
         assert!(failed.is_none_or(|failed| failed == error), "{error} after {failed:?}");
@@ -323,7 +324,7 @@ impl Calls {
         self.objects().map(|object| &*object.name).collect()
     }
 
-    /// Pairs of blobs that share a byte.
+    /// Returns an iterator over the pairs of blobs that share a byte.
     fn sharing(&self) -> impl Iterator<Item = (&Component, &Component)> {
         let components = self.objects().flat_map(|object| &object.components);
         let filled = components.filter(|component| component.stored_length > 0);
@@ -340,7 +341,7 @@ impl Calls {
         self.sharing().next().is_some()
     }
 
-    /// Blobs overlap as the format does not let them.
+    /// Returns whether blobs overlap in a way that the format does not allow.
     fn overlaps(&self) -> bool {
         let identical = |(one, other): &(&Component, &Component)| {
             (one.offset, one.stored_length) == (other.offset, other.stored_length)
@@ -382,7 +383,7 @@ impl Calls {
     }
 }
 
-/// Attributes are the map that was pushed, whose keys are no strings in chunks.
+/// Checks that the attributes `read` are the map `pushed`, and that strings in it which are keys are not chunked.
 fn same_attributes(read: Attributes<'_>, pushed: Option<&Vec<u8>>) {
     let Some(pushed) = pushed else {
         assert_eq!(read.count(), 0, "attributes that were not pushed");
@@ -425,7 +426,7 @@ impl Object {
 }
 
 impl Component {
-    /// Returns whether elements lie otherwise than in rows.
+    /// Returns whether the elements are stored in another order than row-major.
     fn is_strided(&self, shape: &[u64]) -> bool {
         let Some(strides) = &self.strides else { return self.column_major && shape.len() > 1 };
         let in_rows = |at: usize| shape[at + 1..].iter().copied().fold(1, u64::saturating_mul);
@@ -459,8 +460,8 @@ impl Component {
     }
 }
 
-/// Checks that a source, which is asked for bytes of the file only, gives what memory gives. Returns the number of
-/// objects that are valid.
+/// Checks that reading from a source gives the same as reading from memory, and that the source is asked only for bytes of
+/// the file. Returns the number of valid objects.
 pub(crate) fn compare_source(archive: &super::InMemory<'_>, source: &Archive<Strict<'_>>) -> usize {
     let mut valid = 0;
     let mut from_memory = Verifier::new(archive.manifest());
@@ -487,8 +488,8 @@ fn bytes(read: &Result<Decoded, Error>) -> Result<&[u8], &Error> {
     read.as_ref().map(|decoded| &**decoded)
 }
 
-/// Compares a sparse tensor that is borrowed as far as it lies raw in memory with one of a source, all of which is
-/// decoded. Only what is decoded shows whether checksums and bools are right.
+/// Compares a sparse tensor whose raw components are borrowed from memory with the same tensor from a source, whose
+/// components are all decoded. Checksums and bools are verified only when components are decoded.
 fn compare_sparse(one: &Tensor<'_>, other: &Tensor<'_>) {
     const ROLES: [&str; 4] = ["values", "indices", "indptr", "coords"];
     let parts = other.components().filter(|component| ROLES.contains(&component.role()));
@@ -504,7 +505,8 @@ fn compare_sparse(one: &Tensor<'_>, other: &Tensor<'_>) {
     compare(other.coo().map(drop), one.coo().map(drop));
 }
 
-/// Writes an archive as a file of 1.2, if it can be one: with the same names and shapes.
+/// Writes an archive as a file of 1.2, if that is possible, and checks that names and shapes are the same. Returns whether
+/// it was possible.
 fn copy(archive: &super::InMemory<'_>) -> bool {
     let settings = WriteOptions::default();
     assert!(Writer::append(Vec::new(), archive.manifest(), &settings).is_err());

@@ -1,4 +1,4 @@
-//! The canonical form: one content has one file.
+//! The oracle for the canonical form: equal contents have one canonical file.
 
 use zten::element::StorageType;
 use zten::formats::is_ztensor;
@@ -21,8 +21,8 @@ pub enum Form {
     Own,
 }
 
-/// Writes what a file holds in canonical form: the form is accepted as one, holds the same, and
-/// is its own form; and a file that is accepted as one is its own form.
+/// Writes the content of a file in canonical form. The result must be accepted as canonical, have the same content, and be
+/// its own canonical form; and a file that is accepted as canonical must be its own canonical form.
 ///
 /// # Panics
 /// Panics if a promise does not hold.
@@ -43,14 +43,14 @@ pub fn canonical(bytes: &[u8]) -> Form {
         Ok(form) => form,
         Err(error) => {
             assert!(own.is_err(), "canonical, and has no form: {error}");
-            // What a content that was found to be valid may still be unable to say in its form.
+            // A valid file may have content that its canonical form cannot express.
             let id = error.rule().unwrap_or("misuse");
             assert!(HAS_NO_FORM.contains(&id), "rejected by {id}");
             return Form::None;
         }
     };
     assert!(own.is_err() || form == bytes, "canonical, and written as another file");
-    // A form is as long as its content, which the limits on its source bound.
+    // A canonical file is as long as its content, which the limits for the source file bound.
     let validated = validate(&form, &OpenOptions::default().canonical());
     validated.unwrap_or_else(|error| panic!("the form is rejected: {error}"));
     assert!(rewritten(&form).as_ref() == Ok(&form), "a form has another form");
@@ -58,8 +58,8 @@ pub fn canonical(bytes: &[u8]) -> Form {
     if own.is_ok() { Form::Own } else { Form::Other }
 }
 
-/// The rules that keep what is accepted from being written as 1.2: a key twice in a value, a field
-/// of 0.1 that is too deep as an attribute, and an unknown type on a dtype of 1.1 that becomes one.
+/// The rules that keep accepted files from being written as 1.2: a duplicate key within a value, a field of 0.1 that is
+/// nested too deep for an attribute, and an unknown type on a dtype of 1.1 that becomes a `type`.
 const HAS_NO_FORM: [&str; 3] = ["duplicate-key", "limit-depth", "type-storage"];
 
 /// Validates all of a file.
@@ -73,7 +73,7 @@ fn validate(file: &[u8], options: &OpenOptions) -> Result<(), Error> {
     Ok(())
 }
 
-/// The canonical form of a file that is accepted: in 2 if it is of 2, else in 1.2.
+/// Writes an accepted file in canonical form: in generation 2 if the file has that generation, and otherwise in 1.2.
 fn rewritten(file: &[u8]) -> Result<Vec<u8>, Error> {
     let archive = options().from_bytes(file).expect("a file that was accepted");
     let copier = Copier::new(archive.manifest());
@@ -84,13 +84,13 @@ fn rewritten(file: &[u8]) -> Result<Vec<u8>, Error> {
     };
     let settings = WriteOptions::default().generation(form).canonical();
     copier.file(archive.manifest(), archive.source(), Vec::new(), &settings).inspect_err(|error| {
-        // It was found to be valid, and a vector takes all.
+        // The file is valid, and writing to a vector cannot fail, so the canonical form cannot express the content.
         let is_inexpressible = error.kind() == ErrorKind::Inexpressible(form);
         assert!(is_inexpressible, "it cannot be read again: {error:?}");
     })
 }
 
-/// A form holds what the file holds, each thing under its name.
+/// Checks that the canonical file `form` has the content of `file`, object by object.
 fn same_content(file: &[u8], form: &[u8]) {
     let (archive, form) = (options().from_bytes(file), options().from_bytes(form));
     let (archive, form) = (archive.expect("accepted"), form.expect("accepted"));
@@ -115,7 +115,7 @@ fn same_components(object: &Tensor<'_>, other: &Tensor<'_>) {
         let (here, there) = (component.read(), there.read());
         let (here, there) = (here.expect("found to be valid"), there.expect("found to be valid"));
         let (storage, written) = (here.view().storage_type(), there.view().storage_type());
-        // Indices are widened; a bool of 0.1 is any byte.
+        // Indices are widened, and bools of 0.1 are normalized, so the types may differ.
         if storage != written {
             assert!(matches!(object.layout(), Layout::SparseCsr | Layout::SparseCoo));
             assert_eq!(here.view().len(), there.view().len());

@@ -1,4 +1,4 @@
-//! Our decoder of CBOR beside two others.
+//! The oracle for our CBOR decoder, compared with two others.
 
 use ciborium::Value as Other;
 use serde_cbor_2::Value as Serde;
@@ -8,17 +8,17 @@ use zten::{Archive, OpenOptions};
 use super::file::around;
 use super::meaning::Meaning;
 
-/// Decodes an item as the value of an attribute: what we accept two other decoders accept, and it
-/// means the same to them; so does its canonical form to us. Whether we accept it.
+/// Decodes `item` as the value of an attribute. If zten accepts it, two other decoders must accept it with the same
+/// meaning, and its canonical form must have the same meaning. Returns whether zten accepts the item.
 ///
-/// Known differences of theirs are not compared:
+/// Known differences of the other decoders are not compared:
 ///
 /// | | `ciborium` | `serde_cbor_2` |
 /// | --- | --- | --- |
 /// | `undefined` | is `null` | is `null` |
 /// | other simple values | rejected | rejected |
-/// | tags | a bignum may be an integer, and is rejected below -2^127 | dropped |
-/// | a key that stands twice in a map | kept | the last is what stays |
+/// | tags | a bignum may become an integer, and is rejected below -2^127 | dropped |
+/// | a duplicate key of a map | kept | the last value is kept |
 ///
 /// # Panics
 /// Panics if a promise does not hold.
@@ -49,14 +49,14 @@ pub fn cbor(item: &[u8]) -> bool {
     true
 }
 
-/// Writes the item in canonical form: it means the same, unless it cannot have that form.
+/// Writes the item in canonical form, and checks that its meaning is the same, unless the item has no canonical form.
 fn rewritten(item: &[u8], ours: &Meaning) {
     let attributes = Encoded::from_cbor([b"\xa1\x61a", item].concat());
     let mut writer =
         Writer::new(Vec::new(), &WriteOptions::default().canonical()).expect("a vector");
     if let Err(error) = writer.attributes_encoded(&attributes) {
         assert_eq!(error.rule(), Some("duplicate-key"), "{error}");
-        // Two NaN of several spellings are one key to us, as they are one in canonical form.
+        // Two NaN keys with different bits are one key in canonical form, and so a duplicate.
         assert!(ours.any(&repeats), "no key stands twice");
         return;
     }

@@ -1,4 +1,4 @@
-//! Components: their bytes borrowed, streamed and decoded, and their elements as every type.
+//! The oracle for components: their bytes are borrowed, streamed and decoded, and their elements are read as every type.
 
 use core::fmt::Debug;
 use std::io::{self, Read as _};
@@ -12,7 +12,7 @@ use zten::{
 
 use super::{DECODED, DECODED_TOTAL, FEW, InMemory, heap};
 
-/// The name of a format that has no rule for bools: any byte is one.
+/// The name of a test format that has no rule for bools, so any byte is one.
 pub(crate) const ANY_BOOLS: &str = "front-any-bools";
 
 /// The number of bytes that may still be decoded.
@@ -34,7 +34,7 @@ impl Work {
     }
 }
 
-/// Reads one component in every way that there is. The other is the same one, of a source that lends nothing.
+/// Reads one component in all ways. The other component is the same one, from a source that does not lend its bytes.
 pub(crate) fn read(
     [component, other]: [&Component<'_>; 2],
     archive: &InMemory<'_>,
@@ -88,7 +88,7 @@ pub(crate) fn read(
             assert_eq!(view.as_ref().err(), bound.as_ref().err());
             assert!(is_misuse || Some(&not_lent) == bound.as_ref().err(), "{not_lent}");
         } else {
-            // Which of the things that are not supported comes first is not said.
+            // It is not defined which of several unsupported features is reported.
             let errors = [view.as_ref().err(), bound.as_ref().err(), Some(&not_lent)];
             assert!(errors.into_iter().all(|error| error.is_some_and(Error::is_unsupported)));
         }
@@ -148,13 +148,13 @@ fn in_buffers(component: &Component<'_>) -> Result<Vec<u8>, Error> {
     Ok(all)
 }
 
-/// The error of the library that an error of reading holds.
+/// Returns the error of the library inside an I/O error.
 fn own(error: io::Error) -> Error {
     let held = error.into_inner().expect("an error of the library");
     *held.downcast().expect("an error of the library")
 }
 
-/// The elements of a dense tensor are the same, whichever way they are read.
+/// Checks that the elements of a dense tensor are the same in whatever way they are read.
 fn every_way(tensor: &Tensor<'_>, decoded: &View<'_>) {
     macro_rules! all {
         ($($element:ty),+) => { $(one_way::<$element>(tensor, decoded);)+ };
@@ -162,7 +162,7 @@ fn every_way(tensor: &Tensor<'_>, decoded: &View<'_>) {
     every_element!(all);
 }
 
-/// The elements of one type, if they are of that: in one call as one by one.
+/// Reads the elements as `T`, if they have this type, and checks that reading all at once and one by one give the same.
 fn one_way<T: Element + Debug>(tensor: &Tensor<'_>, decoded: &View<'_>) {
     let expected: Vec<T> = match decoded.elements() {
         Ok(elements) => elements.collect(),
@@ -172,7 +172,7 @@ fn one_way<T: Element + Debug>(tensor: &Tensor<'_>, decoded: &View<'_>) {
             return;
         }
     };
-    // Part of an element (0.1) is no element.
+    // In 0.1, a component may end with a part of an element, which is not returned.
     if !decoded.as_bytes().len().is_multiple_of(size_of::<T>()) {
         assert!(tensor.to_vec::<T>().is_err());
         return;
@@ -194,12 +194,12 @@ fn one_way<T: Element + Debug>(tensor: &Tensor<'_>, decoded: &View<'_>) {
     assert!(borrowed.map_or(true, is_same), "other elements to borrow");
 }
 
-/// The most heap that reading any component takes, and that decoding takes beside that and windows:
-/// tables, and two blocks.
+/// The largest heap that reading any component takes. `BLOCKS` is what decoding takes in addition, besides windows: tables
+/// and two blocks.
 const CHUNKS: u64 = 64 << 10;
 const BLOCKS: u64 = (32 << 10) + 2 * (128 << 10);
 
-/// Streams a component, in as much heap as is promised: how many bytes it holds.
+/// Streams a component, checks that the heap stays within the promised bound, and returns the number of bytes.
 fn streamed(component: &Component<'_>) -> Result<u64, Error> {
     let (peak, read) = heap::peak(|| {
         let mut content = component.reader()?;
@@ -237,7 +237,7 @@ fn streamed(component: &Component<'_>) -> Result<u64, Error> {
     read
 }
 
-/// Asks a view for elements of every type.
+/// Reads the elements of a view as every type.
 fn every_type(view: &View<'_>, any_bools: bool) {
     macro_rules! all {
         ($($element:ty),+) => { $(elements::<$element>(view, any_bools);)+ };
@@ -245,7 +245,8 @@ fn every_type(view: &View<'_>, any_bools: bool) {
     every_element!(all);
 }
 
-/// Elements are there if their type is right, and the same however they are asked for.
+/// Checks that the elements can be read as `T` exactly if they have this type, and that all ways of reading give the same
+/// elements.
 fn elements<T: Element + Debug>(view: &View<'_>, any_bools: bool) {
     let meant = T::LOGICAL.is_none() || T::LOGICAL == view.logical_type();
     let typed = T::DTYPE == view.storage_type() && meant;
@@ -273,7 +274,7 @@ fn elements<T: Element + Debug>(view: &View<'_>, any_bools: bool) {
     }
 }
 
-/// Returns whether two elements are equal, or neither is equal to itself.
+/// Returns whether two elements are equal, or both are NaN.
 pub(crate) fn same<T: PartialEq + Copy>(one: T, other: T) -> bool {
     let differ = |a: T, b: T| a != b;
     one == other || (differ(one, one) && differ(other, other))

@@ -152,7 +152,7 @@ fn file(u: &mut Unstructured<'_>, parts: &[Part]) -> Result<Vec<u8>> {
     Ok(safetensors::file(&header, &data))
 }
 
-/// Bytes that are read at positions, so that no component is in memory.
+/// A source in memory that does not lend its bytes.
 struct Positions<'b>(&'b [u8]);
 
 impl ReadAt for Positions<'_> {
@@ -161,8 +161,9 @@ impl ReadAt for Positions<'_> {
     }
 }
 
-/// Makes a file with a group of tensors and reads its values: there are as many as the shape says, they are the same in memory and at
-/// positions, and reading takes no more memory than a few times the file. Returns whether a group was found.
+/// Generates a file with a group of tensors, and reads its values. Their number must be that of the shape, they must be the
+/// same from memory and from a source, and memory must be within a few times the length of the file. Returns whether a
+/// group was found.
 ///
 /// # Panics
 /// Panics if a promise does not hold.

@@ -1,4 +1,4 @@
-//! Files damaged where it matters: in the tokens of the manifest, and in the footer.
+//! Damage to files at the places that matter: the tokens of the manifest, and the footer.
 
 use core::ops::Range;
 
@@ -6,7 +6,7 @@ use arbitrary::{Arbitrary, Result, Unstructured};
 use zten::{Archive, Generation};
 use zten_corpus::v2::footer;
 
-/// One thing that is done to a file. Places count tokens or bytes, round and round.
+/// One change to a file. Positions count tokens or bytes, and wrap at the end.
 #[derive(Clone, Debug)]
 pub(crate) enum Damage {
     Flip {
@@ -29,7 +29,7 @@ pub(crate) enum Damage {
         token: u16,
         count: u8,
     },
-    /// Two tokens change places; two numbers, if that is asked for: lengths, offsets, dimensions.
+    /// Two tokens are exchanged; or only numbers, such as lengths, offsets and dimensions.
     Swap {
         one: u16,
         other: u16,
@@ -49,7 +49,7 @@ pub(crate) enum Damage {
     },
 }
 
-/// Numbers at which something changes.
+/// Numbers at which behavior changes.
 const EDGES: [u64; 14] = [
     0,
     1,
@@ -89,7 +89,7 @@ impl<'a> Arbitrary<'a> for Damage {
     }
 }
 
-/// A file that is being damaged, whose manifest stands before its footer.
+/// A file that is being damaged. The manifest lies before the footer.
 pub(crate) struct Broken {
     is_v2: bool,
     data: Vec<u8>,
@@ -109,11 +109,11 @@ impl Broken {
         }
     }
 
-    /// The file, whose footer fits the manifest unless it was damaged too.
+    /// Returns the file. Its footer fits the manifest, unless the footer itself was damaged.
     pub(crate) fn file(&self) -> Vec<u8> {
         let size = (self.manifest.len() as u64).wrapping_add(self.more);
         if self.is_v2 {
-            // The hash is right, as no chance would make it.
+            // The hash is computed, because a fuzzer would never find it.
             let mut footer = footer(&self.manifest, self.data.len() as u64);
             footer[8..16].copy_from_slice(&size.to_le_bytes());
             return [&self.data, &self.manifest, &footer[..]].concat();
@@ -189,8 +189,8 @@ fn run(tokens: &[Range<usize>], at: u16, count: u8) -> Range<usize> {
     start..own.next_back().map_or(start, |token| token.end)
 }
 
-/// The tokens of a manifest: each number, string or simple value, and each head of what holds
-/// others. What is no CBOR is one token to its end.
+/// Splits a manifest into tokens: numbers, strings, simple values, and the heads of arrays, maps and tags. If the manifest
+/// is not CBOR, its rest is one token.
 fn tokens(manifest: &[u8]) -> Vec<Range<usize>> {
     let (mut tokens, mut start) = (Vec::new(), 0);
     while let Some(initial) = manifest.get(start) {

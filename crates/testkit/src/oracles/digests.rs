@@ -1,12 +1,12 @@
-//! Lists of digests.
+//! The oracle for lists of digests.
 
 use zten_report::digests::{Difference, Digests, Entry, HEADER};
 
 use super::heap::peak;
 
-/// Parses a list of digests, in heap of at most 8 times its bytes and 1 KiB. One that is accepted is the same when it is
-/// written and parsed again; it has no difference to itself, and each entry that is left out or changed is found. Whether it
-/// is accepted.
+/// Parses a list of digests, and checks that the heap stays within 8 times its length and 1 KiB. An accepted list must be
+/// the same after it is written and parsed again, must not differ from itself, and each entry that is removed or changed
+/// must be found. Returns whether the list is accepted.
 ///
 /// # Panics
 /// Panics if a promise does not hold.

@@ -1,4 +1,4 @@
-//! All that a file says and holds, in a form that can be compared.
+//! Everything that a file says and holds, in a form that can be compared.
 
 use core::fmt::Write as _;
 
@@ -6,10 +6,10 @@ use zten::{Component, Error, ErrorKind, Manifest, Tensor};
 
 use super::DECODED_TOTAL;
 
-/// All that a manifest says.
+/// Returns everything that a manifest says, as text.
 ///
 /// # Panics
-/// Never: a string takes all.
+/// Never: writing to a string does not fail.
 pub fn said(manifest: &Manifest<impl AsRef<[u8]>>) -> String {
     let mut text = String::new();
     write(manifest, &mut text).expect("a string takes all");
@@ -39,7 +39,7 @@ fn write(manifest: &Manifest<impl AsRef<[u8]>>, to: &mut String) -> core::fmt::R
 /// The content of one component, or the error of reading it; `None` if the source failed.
 pub(crate) type Held = Option<Result<Vec<u8>, Error>>;
 
-/// The content of components as long as the work stays small.
+/// Reads the components of `tensors`, as long as the work stays small.
 pub(crate) fn held<'t>(tensors: impl Iterator<Item = Tensor<'t>>) -> Vec<Held> {
     let mut left = DECODED_TOTAL;
     let mut read = |component: Component<'_>| {

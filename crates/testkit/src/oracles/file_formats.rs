@@ -1,4 +1,4 @@
-//! Files of other formats.
+//! The oracle for files of other formats.
 
 mod made;
 
@@ -22,19 +22,19 @@ use crate::heap_bound;
 /// The largest size of the header of a NumPy array in bytes.
 const NPY_HEADER: u64 = 12 + 0xffff;
 
-/// A file and its sibling files, by their names.
+/// A file and its sibling files, each with its name.
 struct Files {
     path: &'static str,
     file: Vec<u8>,
     siblings: Vec<(&'static str, Vec<u8>)>,
 }
 
-/// Opens a file of a format and reads all of it: memory follows its length, all ways to open it end alike, and what tensors
-/// take lies within the file. The number of steps to parse a pickle of PyTorch is bounded by its length. Returns whether the
-/// file is valid.
+/// Opens a file of `format` and reads all of it. Memory must follow its length, all ways of opening it must have the same
+/// result, and the data of tensors must lie within the file. The number of steps to parse a pickle must be bounded by its
+/// length. Returns whether the file is valid.
 ///
-/// The last byte of `input` says what the other bytes are. If it is even, they are the file; for an index, they are the index
-/// up to the first zero byte, and then its sibling `a.safetensors`. If it is odd, files are generated from them.
+/// The last byte of `input` says what the other bytes are. If it is even, they are the file; for an index, they are the
+/// index up to the first zero byte, and then its sibling `a.safetensors`. If it is odd, files are generated from them.
 ///
 /// # Panics
 /// Panics if a promise does not hold.
@@ -64,7 +64,7 @@ fn validate_steps(pickle: &[u8]) {
     assert!(steps <= zten::formats::TORCH_STEPS * bytes, "{steps} steps for {bytes} bytes");
 }
 
-/// The input as it is, which for an index is two files.
+/// Takes the input as a file, or for an index as two files.
 fn unchanged(format: Format, input: &[u8]) -> Files {
     let mut halves = input.splitn(2, |byte| *byte == 0).map(<[u8]>::to_vec);
     let mut half = || halves.next().unwrap_or_default();
@@ -77,7 +77,7 @@ fn unchanged(format: Format, input: &[u8]) -> Files {
 /// The name of an index.
 const INDEX: &str = "x.index.json";
 
-/// The name of a file that is alone.
+/// Returns the name of a file without siblings.
 fn path(format: Format) -> &'static str {
     match format {
         Format::Safetensors => "x.safetensors",
@@ -98,7 +98,7 @@ fn read_named(bytes: &[u8], path: &'static str) -> bool {
     }
 }
 
-/// Bytes that are read at positions.
+/// A source in memory that does not lend its bytes.
 struct Positions<'b>(&'b [u8]);
 
 impl ReadAt for Positions<'_> {
@@ -108,7 +108,8 @@ impl ReadAt for Positions<'_> {
     }
 }
 
-/// Opens a file in memory and at positions, which agree.
+/// Opens a file from memory and from a source, and checks that both have the same result. Returns whether the file is
+/// valid.
 fn archive(bytes: &[u8], path: &'static str, format: Option<Format>) -> bool {
     let length = length(bytes);
     let (peak, opened) =
@@ -117,13 +118,13 @@ fn archive(bytes: &[u8], path: &'static str, format: Option<Format>) -> bool {
         Some(Format::Safetensors) => {
             bytes.first_chunk().map_or(0, |first| u64::from_le_bytes(*first)).min(length)
         }
-        // Values of a pickle take more than their bytes, also of one that is not read.
+        // The values of a pickle take more memory than its bytes, even if the pickle is not read in the end.
         Some(Format::Torch) | None => {
             // The pickle may be deflated.
             let each = if bytes.windows(10).any(is_deflated) { 24 * 64 } else { 24 };
             (length + NPY_HEADER).saturating_mul(each)
         }
-        // Nothing says how many bytes of the file are headers, one of which may be deflated.
+        // It is not known how many bytes of the file are headers, and one of them may be deflated.
         _ => length + NPY_HEADER,
     };
     let most = heap_bound(header);
@@ -166,8 +167,8 @@ fn archive(bytes: &[u8], path: &'static str, format: Option<Format>) -> bool {
     }
 }
 
-/// Every tensor is found by its name and can be read, by views, in memory of its own and at positions, unless what only
-/// data shows breaks a rule.
+/// Checks that every tensor is found by its name, and can be read by views, into memory and from a source, unless its data
+/// breaks a rule.
 fn read_archive(archive: &InMemory<'_>, opened: &Archive<Positions<'_>>) {
     assert_eq!(archive.generation(), None);
     assert_eq!(archive.format(), opened.format());
@@ -216,7 +217,7 @@ fn read_archive(archive: &InMemory<'_>, opened: &Archive<Positions<'_>>) {
                 assert_eq!(State::Unread(error.kind()), object.state());
                 is_valid = false;
             }
-            // Elements in another order are held.
+            // Elements in another order are read into memory first, which may exceed the limit.
             Err(error) if error.rule() == Some("limit-decoded") => {
                 assert!(component.is_strided());
             }
@@ -227,7 +228,7 @@ fn read_archive(archive: &InMemory<'_>, opened: &Archive<Positions<'_>>) {
             }
         }
     }
-    // Bytes outside of tensors are verified with all of the file.
+    // Damage outside of tensors is found only when the whole file is verified.
     let is_outside_tensors = verified.is_err_and(|error| {
         let id = error.rule().unwrap_or_default();
         archive.format() == "PyTorch" && ["zip-crc", "limit-decoded"].contains(&id)
@@ -240,7 +241,7 @@ fn is_deflated(start: &[u8]) -> bool {
     start.starts_with(b"PK\x03\x04") && start.ends_with(&[8, 0])
 }
 
-/// The bytes that a tensor of such blocks takes.
+/// Returns the number of bytes that an `object` of these blocks must have.
 fn data_length(block: &Block, object: &Tensor<'_>) -> u64 {
     object.element_count().expect("a number of elements") / block.elements * block.bytes
 }
@@ -267,13 +268,13 @@ fn read(tensor: &Tensor<'_>) -> Result<Vec<u8>, Error> {
     data.read().map(|decoded| decoded.to_vec())
 }
 
-/// The bytes of a tensor where they lie.
+/// Returns the bytes of a tensor in the file.
 fn data<'a>(archive: &'a InMemory<'_>, object: &Tensor<'_>) -> &'a [u8] {
     let range = object.component("data").expect("the data of a tensor").extent().range();
     &archive.bytes()[place(range.start)..place(range.end)]
 }
 
-/// The same tensors are in the file for the `safetensors` crate.
+/// Checks that the crate `safetensors` finds the same tensors in the file.
 fn as_the_crate_does(archive: &InMemory<'_>) {
     let other = SafeTensors::deserialize(archive.bytes()).expect("a file that is valid here");
     assert_eq!(other.len(), archive.len());
@@ -292,7 +293,7 @@ fn as_the_crate_does(archive: &InMemory<'_>) {
     assert!(metadata.is_empty(), "{metadata:?}");
 }
 
-/// An error is about the file, and shows nothing that is hidden.
+/// Checks that an error is about the file of `length` bytes, and that its message shows no hidden character.
 fn rejected(error: &Error, length: u64) {
     assert!(error.is_rejection(), "{error}");
     let finding = Finding::from_error(error);
@@ -342,7 +343,7 @@ impl Files {
         panic!("it is not open after 64 steps")
     }
 
-    /// Opening without I/O ends as opening did.
+    /// Checks that opening without I/O has the same result as `opened`.
     fn assert_same_in_steps(&self, opened: &Result<Archive<Positions<'_>>, Error>) {
         match (opened, self.open_in_steps()) {
             (Ok(archive), Ok(header)) => {
@@ -376,7 +377,7 @@ fn length(bytes: &[u8]) -> u64 {
     u64::try_from(bytes.len()).expect("a length")
 }
 
-/// Opens a file and those beside it: its tensors are its own and those of the files that it names.
+/// Opens a file with its siblings, and checks that its tensors are its own and those of the files that it names.
 fn read_several(files: &Files) -> bool {
     let sources: Vec<_> =
         files.siblings.iter().map(|(name, bytes)| (*name, Positions(bytes))).collect();

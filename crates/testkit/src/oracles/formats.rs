@@ -1,4 +1,4 @@
-//! Views of each format: bound where they lie, decoded, and walked.
+//! The oracle for views of each layout: borrowed, decoded, and iterated.
 
 use core::fmt::Debug;
 
@@ -13,7 +13,8 @@ use zten::{
 use super::components::{Work, same};
 use super::{FEW, slices};
 
-/// Reads an object as each layout, of which it is one at most. The other is the same one, of a source that lends nothing.
+/// Reads an object as each layout, at most one of which it can have. The other object is the same one, from a source that
+/// does not lend its bytes.
 pub(crate) fn read([object, other]: [&Tensor<'_>; 2], file: &[u8], work: &mut Work) {
     let dense = object.dense();
     assert_eq!(dense.is_ok(), object.layout() == Layout::Dense);
@@ -27,7 +28,8 @@ pub(crate) fn read([object, other]: [&Tensor<'_>; 2], file: &[u8], work: &mut Wo
     }
 }
 
-/// Reads what the profiles of 2 hold, and values that share bytes: all of it can be had, and is no more than the file.
+/// Reads objects of the profiles of 2, and values that share bytes, and checks that they are complete and not larger than
+/// the file.
 fn profiles(object: &Tensor<'_>, file: &[u8]) {
     if let Ok(group) = object.quant_group() {
         assert!([2, 4, 8].contains(&group.bits));
@@ -44,7 +46,7 @@ fn profiles(object: &Tensor<'_>, file: &[u8]) {
     }
 }
 
-/// Reads an object that was found to be valid: nothing is in the way, whether it is borrowed or decoded.
+/// Reads an object that was found to be valid, and checks that borrowing and decoding both succeed.
 pub(crate) fn valid(object: &Tensor<'_>, other: &Tensor<'_>) {
     if object.layout() == Layout::SparseCsr {
         object.csr().expect("indices that were found to be valid");
@@ -56,7 +58,7 @@ pub(crate) fn valid(object: &Tensor<'_>, other: &Tensor<'_>) {
     }
 }
 
-/// Returns what was read, if it was. An object of another layout cannot be read.
+/// Returns the value of `read`. If `object` has another layout than `layout`, `read` must be an error.
 fn of_layout<T>(object: &Tensor<'_>, layout: Layout, read: Result<T, Error>) -> Option<T> {
     let misuse = ErrorKind::Misuse(Misuse::Layout);
     let is_other = read.as_ref().is_err_and(|error| {
@@ -66,7 +68,7 @@ fn of_layout<T>(object: &Tensor<'_>, layout: Layout, read: Result<T, Error>) -> 
     read.ok()
 }
 
-/// Checks that borrowed bytes are those that are decoded from a source that lends nothing.
+/// Checks that a borrowed sparse object is equal to the same object from a source that does not lend its bytes.
 fn sparse(object: &Tensor<'_>, other: &Tensor<'_>) {
     let bound = of_layout(object, Layout::SparseCsr, object.csr());
     let decoded = of_layout(object, Layout::SparseCsr, other.csr());
@@ -84,7 +86,7 @@ fn sparse(object: &Tensor<'_>, other: &Tensor<'_>) {
     }
 }
 
-/// Calls a function of a sparse view with the type that its values are stored as.
+/// Calls a function on a sparse view, with the type as which its values are stored.
 macro_rules! typed {
     ($run:ident, $view:expr) => {
         match $view.values().storage_type() {
@@ -105,7 +107,7 @@ macro_rules! typed {
     };
 }
 
-/// Walks a matrix whatever its values are.
+/// Iterates over a matrix of any type.
 fn rows(csr: &Csr<'_>) {
     let (rows, nnz) = (csr.rows(), csr.nnz());
     assert_eq!(csr.indptr().len() as u64, rows + 1);
@@ -121,7 +123,7 @@ fn rows(csr: &Csr<'_>) {
     typed!(matrix, csr);
 }
 
-/// Walks a matrix by entries, by rows, and whole.
+/// Iterates over a matrix by entries and by rows, and converts it to a dense matrix.
 fn matrix<T: Element + Debug>(csr: &Csr<'_>) {
     let (entries, by_row) = (csr.entries::<T>(), csr.by_row::<T>());
     assert_eq!(entries.is_ok(), by_row.is_ok());
@@ -144,7 +146,7 @@ fn matrix<T: Element + Debug>(csr: &Csr<'_>) {
     assert!(csr.to_dense(&mut vec![T::ZERO; length + 1]).is_err());
 }
 
-/// Walks a tensor whatever its values are.
+/// Iterates over a tensor of coordinates of any type.
 fn coordinates(coo: &Coo<'_>) {
     let (rank, nnz) = (coo.shape().len(), coo.nnz());
     assert_eq!(coo.coords().len(), rank * nnz);
@@ -161,7 +163,7 @@ fn coordinates(coo: &Coo<'_>) {
     typed!(tensor, coo);
 }
 
-/// Walks a tensor by entries, and whole.
+/// Iterates over a tensor by entries, and converts it to a dense tensor.
 fn tensor<T: Element + Debug>(coo: &Coo<'_>) {
     let Ok(entries) = coo.entries::<T>() else { return };
     assert_eq!(entries.len(), coo.nnz());
@@ -179,7 +181,7 @@ fn tensor<T: Element + Debug>(coo: &Coo<'_>) {
     assert!(kept.is_none_or(|kept| dense.iter().any(|value| same(*value, kept))));
 }
 
-/// A number of elements that is worth a buffer.
+/// Returns `product` if a buffer of this number of elements is small.
 fn small(product: Option<u64>) -> Option<usize> {
     usize::try_from(product?).ok().filter(|length| *length <= 4 * FEW)
 }
@@ -197,7 +199,7 @@ fn quantized(object: &Tensor<'_>, other: &Tensor<'_>) {
     assert!(readable || (bound.is_none() && decoded.is_none()));
 }
 
-/// The codes and weights of a small matrix.
+/// Returns the codes and the weights of a small matrix.
 fn weights(matrix: &Quantized<'_>) -> Option<(Vec<u8>, Vec<f32>)> {
     let length = small(matrix.inputs().checked_mul(matrix.outputs()))?;
     let (mut codes, mut weights) = (vec![0; length], vec![0.0; length]);

@@ -1,5 +1,5 @@
-//! Files of generation 2 by a grammar, without the library's writer: v2 §2 to §8. Chance alone never
-//! makes the hash of a manifest, nor keys in order.
+//! The oracle that generates files of generation 2 by a grammar, without the writer of the library: v2 §2 to §8. A fuzzer
+//! alone would never find the hash of a manifest, or keys in order.
 
 mod objects;
 mod values;
@@ -18,26 +18,26 @@ use self::objects::Object;
 use super::damage::{Broken, Damage};
 use super::{open, options, steps};
 
-/// Objects of a file, at most.
+/// The largest number of objects of a file.
 const OBJECTS: u8 = 4;
-/// Changes made to a file, at most.
+/// The largest number of changes to a file.
 const DAMAGES: u8 = 4;
 /// The alignment of blobs.
 const BLOCK: usize = 4096;
 
-/// Counts of objects and of damaged files.
+/// The numbers of objects and of damaged files.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Grown {
-    /// Objects in it.
+    /// The number of objects in the file.
     pub objects: usize,
-    /// Damaged files.
+    /// The number of damaged files.
     pub damaged: usize,
-    /// Damaged files that open.
+    /// The number of damaged files that open.
     pub opened: usize,
 }
 
-/// Makes a file of 2 out of chance, which is valid, and keeps the promises of [`open`] and
-/// [`steps`]; so do the files that come of damaging it.
+/// Generates a file of generation 2 from `bytes`, and damaged forms of it. The file must be valid, and all of them must
+/// keep the promises of [`open`] and [`steps`].
 ///
 /// # Panics
 /// Panics if a promise does not hold.
@@ -59,7 +59,7 @@ pub fn grammar(bytes: &[u8]) -> Grown {
     grown
 }
 
-/// The file is what the grammar says: valid, but for what it made unsupported.
+/// Checks that the file has the generated objects, and is valid except for features that were made unsupported.
 fn valid(file: &[u8], objects: usize) {
     let archive = options().from_bytes(file).unwrap_or_else(|error| panic!("rejected: {error}"));
     assert_eq!(archive.len(), objects);
@@ -71,7 +71,7 @@ fn valid(file: &[u8], objects: usize) {
     }
 }
 
-/// A file, and how many objects it has.
+/// Generates a file, and returns the number of its objects, too.
 fn file(u: &mut Unstructured<'_>) -> Result<(Vec<u8>, usize)> {
     let mut data = Vec::new();
     let (mut objects, mut names) = (Vec::new(), Vec::new());
@@ -117,17 +117,17 @@ fn file(u: &mut Unstructured<'_>) -> Result<(Vec<u8>, usize)> {
     Ok((file.bytes(), count))
 }
 
-/// The destination of blobs.
+/// The places to which blobs are written.
 struct Placing<'d> {
-    /// All blobs, from the first on.
+    /// The bytes of all blobs so far.
     data: &'d mut Vec<u8>,
-    /// The last blob, which another part may have, too.
+    /// The last blob, which another component may share.
     shared: &'d mut Option<(u64, Vec<u8>)>,
-    /// The offset of the next blob in the shard, if there is one.
+    /// The offset of the next blob in the shard, if the file has a shard.
     in_shard: &'d mut Option<u64>,
 }
 
-/// The fields of a part, whose bytes go into the file.
+/// Writes the bytes of a component, and returns the fields of its map.
 fn stored(
     u: &mut Unstructured<'_>,
     (part, unknown_type): (&Part, Option<&'static str>),
@@ -135,7 +135,7 @@ fn stored(
 ) -> Result<Item> {
     let compressed = u.ratio(1, 4)?;
     let bytes = if compressed { compress(u, &part.content)? } else { part.content.clone() };
-    // Bools are a type of bytes here.
+    // In generation 2, bools are a logical type on bytes.
     let (dtype, logical) = match part.of.storage {
         StorageType::Bool => ("u8", Some("bool")),
         storage => (storage.name(), part.of.logical.map(LogicalType::name)),
@@ -181,7 +181,7 @@ fn stored(
     Ok(sorted_map(fields))
 }
 
-/// Frames of one raw block each, and the table of them.
+/// Encodes `content` as frames of one raw block each, and a seek table.
 fn compress(u: &mut Unstructured<'_>, content: &[u8]) -> Result<Vec<u8>> {
     let most = content.len().clamp(1, 255);
     let piece = u.int_in_range(1..=most)?.max(content.len() / 16).min(255);

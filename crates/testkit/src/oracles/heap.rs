@@ -1,18 +1,18 @@
-//! The heap usage of a function.
+//! Measuring the heap that a function uses.
 
 use std::sync::OnceLock;
 
-/// Runs a function, and returns the most heap that was in use at once, in bytes.
+/// A function that runs another one, and returns the largest number of bytes on the heap at one time.
 pub type Meter = fn(&mut dyn FnMut()) -> u64;
 
 static METER: OnceLock<Meter> = OnceLock::new();
 
-/// Sets what measures the heap, once for a program: it owns the allocator, which this package leaves to it.
+/// Sets the function that measures the heap, once for a program. The program owns the allocator, not this package.
 pub fn measure_heap_by(meter: Meter) {
     METER.get_or_init(|| meter);
 }
 
-/// Returns the most heap that was in use at once, in bytes.
+/// Runs `run`, and returns the largest number of bytes on the heap at one time.
 pub(crate) fn peak<T>(run: impl FnOnce() -> T) -> (u64, T) {
     let meter = METER.get().expect("`measure_heap_by` has been called");
     let (mut run, mut result) = (Some(run), None);

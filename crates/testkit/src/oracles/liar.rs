@@ -1,39 +1,39 @@
-//! A source of bytes that lies.
+//! A source of bytes that sometimes lies.
 
 use core::sync::atomic::{AtomicUsize, Ordering};
 
 use zten::{Error, ReadAt};
 
-/// An answer of a lying source to a request for bytes.
+/// The way in which a source lies in answer to a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Lie {
-    /// Gives other bytes.
+    /// Returns other bytes.
     Other,
-    /// Gives fewer bytes than it is asked for; or leaves the last one as it was.
+    /// Lends fewer bytes than requested; or does not fill the last byte of a buffer.
     Fewer,
-    /// Gives more bytes than it is asked for; or leaves all as they were.
+    /// Lends more bytes than requested; or does not fill a buffer at all.
     More,
-    /// Lends no bytes; or leaves all as they were.
+    /// Lends no bytes; or does not fill a buffer at all.
     None,
-    /// Lends an empty slice; or leaves all as they were.
+    /// Lends an empty slice; or does not fill a buffer at all.
     Empty,
-    /// Fails; or lends no bytes.
+    /// Fails to fill a buffer; or lends no bytes.
     Error,
 }
 
 impl Lie {
-    /// All of them.
+    /// All ways to lie.
     pub const ALL: [Self; 6] =
         [Self::Other, Self::Fewer, Self::More, Self::None, Self::Empty, Self::Error];
 }
 
-/// The requests that a source answers with a lie, and whether it lends bytes.
+/// The requests that a source answers with a lie, and whether it lends bytes at all.
 #[derive(Clone, Copy, Debug)]
 pub enum Plan<'p> {
-    /// One lie: the request that gets it, counted from 0, and whether the source lends bytes.
+    /// One lie: the way, the number of the request that gets it, from 0, and whether the source lends bytes.
     Once(Lie, usize, bool),
-    /// Lies that bytes choose, one for each request, over and over. The lowest bit of the first byte is
-    /// whether the source lends bytes.
+    /// A lie or none for each request, as these bytes say, over and over. The lowest bit of the first byte says whether the
+    /// source lends bytes.
     Often(&'p [u8]),
 }
 
@@ -45,7 +45,7 @@ impl Plan<'_> {
         }
     }
 
-    /// Returns the lie that answers the request of that number, if one does.
+    /// Returns the lie that answers request number `time`, or `None` for an honest answer.
     fn lie(self, time: usize) -> Option<Lie> {
         match self {
             Self::Once(lie, at, _) => (time == at).then_some(lie),
@@ -57,17 +57,17 @@ impl Plan<'_> {
     }
 }
 
-/// Gives the bytes of a file, as far as its plan lets it.
+/// A source of the bytes of a file that lies by a plan.
 pub(crate) struct Liar<'d> {
     file: &'d [u8],
-    /// The file with each byte changed, and one more.
+    /// The other bytes: the file with each byte changed, and one more byte.
     other: &'d [u8],
     plan: Plan<'d>,
     times: AtomicUsize,
 }
 
 impl<'d> Liar<'d> {
-    /// The other bytes of a file: each that is a bool stays one.
+    /// Returns other bytes for `file`. Each byte that is a valid bool becomes another valid bool.
     pub(crate) fn other(file: &[u8]) -> Vec<u8> {
         file.iter().map(|byte| byte ^ 1).chain([1]).collect()
     }
@@ -86,7 +86,7 @@ impl<'d> Liar<'d> {
     }
 }
 
-/// Bytes of a file, if they are there.
+/// Returns `length` bytes at `offset`, if the file has them.
 fn part(bytes: &[u8], offset: u64, length: usize) -> Option<&[u8]> {
     bytes.get(usize::try_from(offset).ok()?..)?.get(..length)
 }
@@ -100,7 +100,7 @@ impl ReadAt for Liar<'_> {
             Some(Lie::Fewer) => (self.file, last),
             Some(Lie::More | Lie::None | Lie::Empty) => (self.file, 0),
             Some(Lie::Error) => {
-                // A caller that looks at a buffer that was not filled finds this.
+                // A caller that uses a buffer which was not filled finds these bytes in it.
                 buffer.fill(0xa5);
                 return Err(Error::reading());
             }

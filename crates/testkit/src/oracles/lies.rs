@@ -1,5 +1,4 @@
-//! Reading from a source that lies: what it gave may be rejected, but nothing is said of it that is
-//! not so.
+//! The oracle for sources that lie: wrong bytes may be rejected, but nothing untrue may be reported about the file.
 
 use sha2::Digest as _;
 use zten::formats::is_ztensor;
@@ -15,22 +14,22 @@ use super::shard_lies::shard_lies;
 use super::steps::opened;
 use super::{DECODED, DECODED_TOTAL, FEW, InMemory, options, tolerant};
 
-/// Counts of readings from sources that lie.
+/// The numbers of readings from sources that lie.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Lied {
-    /// The most that a source was asked by one reading.
+    /// The largest number of requests of one reading.
     pub times: usize,
-    /// Readings that came to an end.
+    /// The number of readings that reached the end.
     pub ended: usize,
-    /// Finished readings whose digest was verified.
+    /// The number of finished readings whose digest was verified.
     pub verified: usize,
-    /// Readings that ended in an error.
+    /// The number of readings that ended with an error.
     pub rejected: usize,
 }
 
-/// Reads a file, if it is one, from a source that lies by that plan: each component, all objects,
-/// and a copy; and the same, put into a shard. What is verified has the digest that it should have, whatever the source gave;
-/// what ends without an error is as long as it was declared.
+/// Reads a file, if `bytes` are one, from a source that lies by `plan`: each component, all objects, a copy, and the same
+/// content in a shard. Content that is reported as verified must have its digest, and content that is read without an error
+/// must have the declared length.
 ///
 /// # Panics
 /// Panics if a promise does not hold.
@@ -115,7 +114,7 @@ fn decoded(component: &Component<'_>, source: &Liar<'_>, lied: &mut Lied) {
     lied.note(source, decoded.ok().map(|decoded| decoded.verified()));
 }
 
-/// Validates what was read of a component, which is one of the true file, to its end.
+/// Checks `read`, the bytes that a reading of `component` returned before it ended. `component` is one of the honest file.
 fn validate(component: &Component<'_>, read: &[u8], verified: Verified) {
     let length = read.len() as u64;
     assert!(component.decoded_length().is_none_or(|declared| declared == length), "{length} bytes");
@@ -133,12 +132,12 @@ fn validate(component: &Component<'_>, read: &[u8], verified: Verified) {
         }
         assert!(has_digest(&stored, component), "verified, and other bytes: {component:?}");
     } else if let Ok(decoded) = component.read() {
-        // No two contents here have one digest.
+        // No two contents in this test have the same digest.
         assert!(*decoded == *read, "verified, and decoded to something else: {component:?}");
     }
 }
 
-/// Returns whether those bytes have the digest of a component, as other packages compute it.
+/// Returns whether `stored` has the digest of `component`, as computed by other packages.
 fn has_digest(stored: &[u8], component: &Component<'_>) -> bool {
     const CRC32C: crc::Crc<u32> = crc::Crc::<u32>::new(&crc::CRC_32_ISCSI);
     match component.digest() {
@@ -160,7 +159,7 @@ fn verified(archive: &InMemory<'_>, source: &Liar<'_>, lied: &mut Lied) {
         });
         if validated.is_ok() {
             for (component, read) in object.components().zip(&read) {
-                // Nothing that cannot be verified is found to be valid.
+                // An object whose digest cannot be verified must not be reported as valid.
                 let digest = component.digest().map(|_| Verified::Digest);
                 validate(&component, read, digest.unwrap_or(Verified::NoDigest));
             }
@@ -171,7 +170,7 @@ fn verified(archive: &InMemory<'_>, source: &Liar<'_>, lied: &mut Lied) {
     }
 }
 
-/// The components of a sparse object that was found to be valid fit each other, as they were read.
+/// Checks that the components of a sparse object that was reported as valid agree with each other, as they were read.
 fn counts(object: &Tensor<'_>, read: &[Vec<u8>]) {
     let count = |role| {
         let (at, component) =
@@ -192,7 +191,7 @@ fn counts(object: &Tensor<'_>, read: &[Vec<u8>]) {
     }
 }
 
-/// The rows of a matrix of 2 that was found to be valid ascend, as they were read.
+/// Checks that the rows of a matrix of 2 that was reported as valid ascend, as they were read.
 fn rows(object: &Tensor<'_>, read: &[Vec<u8>]) {
     let numbers = |role| {
         let (at, component) =
@@ -214,7 +213,7 @@ fn rows(object: &Tensor<'_>, read: &[Vec<u8>]) {
     }
 }
 
-/// Copies the file: what the copy holds may be lies, but it is a valid file.
+/// Copies the file. The content of the copy may be wrong, but the copy must be a valid file.
 fn copied(archive: &InMemory<'_>, source: &Liar<'_>, lied: &mut Lied) {
     let copier = Copier::new(archive.manifest());
     let copy = copier.file(archive.manifest(), source, Vec::new(), &WriteOptions::default());
@@ -230,7 +229,7 @@ fn copied(archive: &InMemory<'_>, source: &Liar<'_>, lied: &mut Lied) {
     lied.note(source, copy.ok().map(|_| Verified::NoDigest));
 }
 
-/// Borrows and decodes what objects hold: it fits, whatever the source lent.
+/// Borrows and decodes the content of objects, and checks that the sizes agree, whatever the source returned.
 fn of_layouts(object: &Tensor<'_>) {
     for component in object.components() {
         if let Ok(view) = component.view() {

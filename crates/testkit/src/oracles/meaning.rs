@@ -1,8 +1,8 @@
-//! The meaning of a CBOR item, whichever decoder read it.
+//! The meaning of a CBOR item, by which results of different decoders are compared.
 
 use zten::attributes::{Attributes, Item, Value};
 
-/// A CBOR item, without regard to how it was spelled: RFC 8949 §2.
+/// A CBOR item without its spelling: RFC 8949 §2.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Meaning {
     Integer(i128),
@@ -15,12 +15,12 @@ pub(crate) enum Meaning {
     Null,
     Undefined,
     Simple(u8),
-    /// The bits of a double; all that are no number are one.
+    /// The bits of a double. All NaNs have the same bits.
     Float(u64),
 }
 
 impl Meaning {
-    /// Returns the meaning of an item that `zten` decoded.
+    /// Converts an item that zten has decoded.
     pub(crate) fn from_item(item: &Item<'_>) -> Self {
         match item.value() {
             Value::Uint(number) => Self::Integer(number.into()),
@@ -51,7 +51,7 @@ impl Meaning {
         Self::Float(value.to_bits())
     }
 
-    /// The same with every map in one order.
+    /// Returns the same meaning with the entries of every map sorted.
     pub(crate) fn sorted(self) -> Self {
         match self {
             Self::Array(items) => Self::Array(items.into_iter().map(Self::sorted).collect()),
@@ -67,7 +67,7 @@ impl Meaning {
         }
     }
 
-    /// Returns whether a predicate holds for the item or for any part of it.
+    /// Returns whether `predicate` is true of the item or of any part of it.
     pub(crate) fn any(&self, is: &impl Fn(&Self) -> bool) -> bool {
         is(self)
             || match self {
@@ -80,7 +80,7 @@ impl Meaning {
             }
     }
 
-    /// The same with every part changed, the innermost first.
+    /// Returns the meaning with every part changed by `change`, the innermost first.
     pub(crate) fn map(self, change: &impl Fn(Self) -> Self) -> Self {
         change(match self {
             Self::Array(items) => {
@@ -98,7 +98,7 @@ impl Meaning {
     }
 }
 
-/// The meaning of attributes, by their keys.
+/// Returns the meanings of attributes by their keys.
 pub(crate) fn all(attributes: Attributes<'_>) -> Vec<(String, Meaning)> {
     let mut all: Vec<_> = attributes
         .map(|(key, item)| (key.to_owned(), Meaning::from_item(&item).sorted()))

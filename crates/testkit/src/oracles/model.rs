@@ -1,4 +1,4 @@
-//! Models of files: written, read again, damaged.
+//! The oracle for models of files, which are written, read back and damaged.
 
 mod compare;
 mod generate;
@@ -17,14 +17,14 @@ use zten::write::Checksum;
 use super::damage::{Broken, Damage};
 use super::{append, open, steps};
 
-/// A file to be written, valid or invalid, and what is done to it then.
+/// A file to write, which may be invalid, and the damage to do to it.
 #[derive(Clone, Debug)]
 pub struct Model {
     checksum: Checksum,
     canonical: bool,
-    /// CBOR.
+    /// The attributes as CBOR.
     attributes: Option<Vec<u8>>,
-    /// True if the attributes are given after the objects.
+    /// Whether the attributes are set after the objects are written.
     late: bool,
     objects: Vec<Object>,
     damage: Vec<Damage>,
@@ -32,10 +32,10 @@ pub struct Model {
 }
 
 impl Model {
-    /// The model that those bytes stand for; any do.
+    /// Creates the model that `bytes` stand for. Any bytes stand for a model.
     ///
     /// # Panics
-    /// Never: where bytes run out, zeros follow.
+    /// Never: if the bytes run out, zeros follow.
     pub fn from_bytes(bytes: &[u8]) -> Self {
         Self::arbitrary(&mut Unstructured::new(bytes)).expect("zeros follow")
     }
@@ -46,12 +46,12 @@ struct Object {
     name: String,
     format: String,
     shape: Vec<u64>,
-    /// CBOR.
+    /// The attributes as CBOR.
     attributes: Option<Vec<u8>>,
     parts: Vec<Part>,
-    /// Bytes that are written in one go.
+    /// The number of bytes that are written at once.
     piece: usize,
-    /// True if the model has no intended fault.
+    /// Whether the model has no intended fault.
     right: bool,
 }
 
@@ -62,7 +62,7 @@ struct Part {
     elements: u64,
     level: Option<u8>,
     content: Vec<u8>,
-    /// The role that its bytes are written as.
+    /// The role under which the bytes are written, if it is not the declared one.
     named: Option<String>,
 }
 
@@ -85,22 +85,22 @@ impl Element {
     }
 }
 
-/// Counts of objects and of damaged files.
+/// The numbers of objects and of damaged files.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Outcome {
-    /// Objects that are in the file.
+    /// The number of objects in the file.
     pub written: usize,
-    /// Objects that were rejected before a byte of them was written.
+    /// The number of objects that were rejected before any byte of them was written.
     pub rejected: usize,
-    /// Objects that were rejected while their bytes were written.
+    /// The number of objects that were rejected while their bytes were written.
     pub spoiled: usize,
-    /// Damaged files.
+    /// The number of damaged files.
     pub damaged: usize,
-    /// Damaged files that open.
+    /// The number of damaged files that open.
     pub opened: usize,
 }
 
-/// The file that a model becomes, without the objects that the writer rejects.
+/// Returns the file of a model, without the objects that the writer rejects.
 pub fn written(model: &Model) -> Vec<u8> {
     let mut chosen: Vec<&Object> = model.objects.iter().collect();
     loop {
@@ -111,16 +111,16 @@ pub fn written(model: &Model) -> Vec<u8> {
     }
 }
 
-/// Writes a model. What the writer accepts, the reader accepts and gives back; what it rejects
-/// leaves no trace; and the file keeps the promises of [`append`], and damaged those of [`open`] and
-/// [`steps`].
+/// Writes a model. The reader must return everything that the writer accepted, and rejected objects must leave no trace.
+/// The file must keep the promises of [`append`], and damaged forms of it those of [`open`] and [`steps`].
 ///
 /// # Panics
 /// Panics if a promise does not hold.
 pub fn model(model: &Model) -> Outcome {
     let mut outcome = Outcome::default();
     let mut chosen: Vec<&Object> = model.objects.iter().collect();
-    // Who was rejected in the middle spoils the file: it is written again, without.
+    // An object that is rejected while its bytes are written makes the file unusable, so the file is written again without
+    // it.
     let written = loop {
         match write::write(model, &chosen) {
             Ok(written) => break written,

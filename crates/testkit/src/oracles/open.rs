@@ -1,4 +1,4 @@
-//! Opening: how much heap it takes, who accepts what, and everything that can then be read.
+//! The oracle for opening: the heap that it takes, which options accept the file, and reading everything.
 
 use std::sync::Mutex;
 
@@ -10,8 +10,8 @@ use super::strict::Strict;
 use super::{InMemory, formats, heap, options, tolerant, tree};
 use crate::{heap_bound, reads};
 
-/// Opens a file by several options, and reads all that can be read of it: whether it opens by
-/// default.
+/// Opens a file with several options, and reads everything that can be read. Returns whether the file opens with the
+/// default options.
 ///
 /// # Panics
 /// Panics if a promise does not hold.
@@ -39,10 +39,10 @@ pub fn open(bytes: &[u8]) -> bool {
     }
 }
 
-/// The rules that a tolerance lifts.
+/// The rules that a tolerance turns off.
 const TOLERATED: [&str; 3] = ["index-dtype", "blob-overlap", "quantized-zeros"];
 
-/// Opens a file, and holds the heap that it takes against the bound for any file.
+/// Opens a file, and checks that the heap stays within the bound for all files.
 fn bounded<'d>(bytes: &'d [u8], options: &OpenOptions) -> Result<InMemory<'d>, Error> {
     let (peak, opened) = heap::peak(|| options.from_bytes(bytes));
     let manifest = match &opened {
@@ -66,8 +66,8 @@ fn manifest(bytes: &[u8], options: &OpenOptions) -> u64 {
     manifest.map(|range| range.end - range.start).sum()
 }
 
-/// No byte of a file is in two blobs, in the header, or in the manifest; in 2 blobs, of which the
-/// manifest is one, may be identical.
+/// Checks that no byte of a file is in two blobs, or in a blob and the header or manifest. In generation 2 blobs may be
+/// identical, and the manifest is one of them.
 fn disjoint(archive: &InMemory<'_>) {
     if archive.generation() == Some(Generation::V2) {
         return identical_or_disjoint(archive);
@@ -104,7 +104,7 @@ fn identical_or_disjoint(archive: &InMemory<'_>) {
     assert!(end + 40 <= archive.bytes().len() as u64, "a blob in the footer");
 }
 
-/// Reads all that an opened file says and holds.
+/// Reads everything that an open file says and holds.
 fn walk(archive: &InMemory<'_>, options: &OpenOptions) {
     let manifest = archive.manifest();
     let extent = manifest.extent();
@@ -120,13 +120,13 @@ fn walk(archive: &InMemory<'_>, options: &OpenOptions) {
     assert_eq!(count, manifest.len());
     assert_eq!(manifest.is_empty(), count == 0);
     assert!(manifest.tensor_at(u32::try_from(count).expect("a number of tensors")).is_none());
-    // All heap of an opened file is its index.
+    // The index is all that an open file has on the heap.
     assert!(manifest.index_bytes() as u64 <= heap_bound(manifest.as_bytes().len() as u64));
     let source = options.open_source(Strict(archive.bytes()), archive.file_len());
     objects(archive, &source.expect("a file that opens"));
 }
 
-/// Reads all objects, whatever format the file is of, from memory and from a source that lends nothing.
+/// Reads all objects of a file of any format, from memory and from a source that does not lend its bytes.
 pub(crate) fn objects<S: ReadAt>(archive: &InMemory<'_>, source: &Archive<S>) {
     let manifest = archive.manifest();
     let mut work = Work::default();

@@ -1,11 +1,10 @@
-//! A file that comes in odd pieces, and one that fails.
+//! A source that returns bytes in pieces of odd sizes, and may fail.
 
 use core::sync::atomic::{AtomicUsize, Ordering};
 
 use zten::{Error, ReadAt};
 
-/// Gives the bytes of a file in pieces: some borrowed, some copied in steps, and from some read
-/// on, none.
+/// A source that lends some ranges, copies others in several steps, and fails from some read on.
 pub(crate) struct Pieces<'d> {
     file: &'d [u8],
     splits: &'d [u8],
@@ -29,7 +28,7 @@ impl<'d> Pieces<'d> {
         self.reads.load(Ordering::Relaxed)
     }
 
-    /// The kind of that read.
+    /// Returns what happens at read number `read`.
     fn piece(&self, read: usize) -> u8 {
         self.splits.get(read % self.splits.len().max(1)).copied().unwrap_or(3)
     }
@@ -40,7 +39,7 @@ impl ReadAt for Pieces<'_> {
         let read = self.reads.fetch_add(1, Ordering::Relaxed);
         let piece = self.piece(read);
         if read >= self.valid {
-            // A caller that looks at a buffer that was not filled finds this.
+            // A caller that uses a buffer which was not filled finds these bytes in it.
             buffer.fill(0xa5);
             return Err(Error::reading());
         }
@@ -56,7 +55,7 @@ impl ReadAt for Pieces<'_> {
 
     fn bytes_at(&self, offset: u64, length: usize) -> Option<&[u8]> {
         let start = usize::try_from(offset).ok()?;
-        // Always the same answer for the same place.
+        // The same range must always have the same answer.
         let split = self.splits.get(start / 64 % self.splits.len().max(1)).copied();
         if split.is_none_or(|split| split.is_multiple_of(2)) || self.valid != usize::MAX {
             return None;

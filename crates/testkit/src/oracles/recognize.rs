@@ -1,4 +1,4 @@
-//! Recognizing files.
+//! The oracle for recognizing files.
 
 use std::path::Path;
 
@@ -7,13 +7,14 @@ use zten::formats::Recognition;
 use super::heap;
 use super::strict::Strict;
 
-/// Bytes of heap for each byte of a file: a pickle that pushes another kind of value with each byte takes the most.
+/// The largest number of bytes of heap for each byte of a file. A pickle that pushes another kind of value with each byte
+/// takes the most.
 const EACH: u64 = 64;
-/// Bytes of heap for any file: windows of the file, and tables for decompression.
+/// The largest number of bytes of heap for any file in addition: windows of the file, and tables for decompression.
 const MORE: u64 = 512 << 10;
 
-/// Recognizes `file`, which is read within its bounds: memory follows its length, and each name has one verdict, whichever
-/// source the file is read from.
+/// Recognizes `file` from several sources, none of which may be asked for bytes outside of the file. Memory must follow its
+/// length, and each name must have one verdict.
 ///
 /// # Panics
 /// Panics if a promise does not hold.

@@ -1,4 +1,4 @@
-//! Reading a shard from a source that lies: once its digest has been compared, what is read is what was compared.
+//! The oracle for shards that lie: once the digest of a shard has been compared, only the compared bytes are returned.
 
 use zten::shards::{Candidate, Files, Find, Shard, Source};
 use zten::verify::{Verified, Verifier};
@@ -9,13 +9,13 @@ use super::InMemory;
 use super::liar::{Liar, Lie, Plan};
 use super::lies::Lied;
 
-/// A root, and the one shard that all its components are in. None has a digest of its own.
+/// A root file, and the only shard, which has all components. No component has a digest of its own.
 struct Sharded {
     root: Vec<u8>,
     shard: Vec<u8>,
 }
 
-/// Finds every shard in one source.
+/// A finder that returns the same source for every shard.
 struct One<'s, 'd>(&'s Liar<'d>, u64);
 
 impl<'s, 'd> Find for One<'s, 'd> {
@@ -26,7 +26,7 @@ impl<'s, 'd> Find for One<'s, 'd> {
     }
 }
 
-/// Puts what a file holds into a shard, raw and in frames, and reads that from a source that lies by that plan.
+/// Writes the content of a file to a shard, raw and in frames, and reads it from a source that lies by a plan.
 pub(crate) fn shard_lies(archive: &InMemory<'_>, plan: Plan<'_>, lied: &mut Lied) {
     for level in [None, Some(Level::default())] {
         if let Some(files) = sharded(archive, level) {
@@ -35,7 +35,7 @@ pub(crate) fn shard_lies(archive: &InMemory<'_>, plan: Plan<'_>, lied: &mut Lied
     }
 }
 
-/// The file in a shard, if it can be written so.
+/// Writes the file to a shard, if that is possible.
 fn sharded(archive: &InMemory<'_>, level: Option<Level>) -> Option<Sharded> {
     let settings = WriteOptions::default().generation(Generation::V2).checksum(Checksum::None);
     let mut writer = Writer::new(Vec::new(), &settings).ok()?;
@@ -77,9 +77,9 @@ fn read(files: &Sharded, plan: Plan<'_>, lied: &mut Lied) {
             read[usize::try_from(ordinal).expect("a small number")].extend_from_slice(chunk);
         });
         for (component, read) in object.components().zip(&read) {
-            // Bytes of a type that is not known cannot be asked for.
+            // The bytes of an unknown type cannot be read.
             let Some(wanted) = content(&right, &component) else { continue };
-            // Chunks are handed out before an error, too, but none that was not verified.
+            // Chunks may be returned before an error, but only verified ones.
             assert!(wanted.starts_with(read), "other bytes than were verified: {component:?}");
             assert!(validated.is_err() || wanted == *read, "fewer bytes: {component:?}");
             match content(&files, &component) {
@@ -102,12 +102,12 @@ fn read(files: &Sharded, plan: Plan<'_>, lied: &mut Lied) {
     lied.note(&source, (!has_failed).then_some(Verified::Digest));
 }
 
-/// All of a component.
+/// Reads all of a component.
 fn content(files: &dyn Source, component: &Component<'_>) -> Option<Vec<u8>> {
     component.read_from(files).read().ok().map(|decoded| decoded.to_vec())
 }
 
-/// The first index of the first dimension, if the component is an array that has one.
+/// Reads the first index of the first dimension of a component, if it is an array that has one.
 fn row(files: &dyn Source, component: &Component<'_>) -> Option<Vec<u8>> {
     let tensor = component.tensor().read_from(files);
     tensor.dense().ok()?;

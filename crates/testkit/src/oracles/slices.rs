@@ -1,4 +1,4 @@
-//! Parts of dense arrays: which bytes they are, and reading them.
+//! The oracle for slices of dense arrays: which bytes they have, and reading them.
 
 use core::fmt::Debug;
 use core::ops::Range;
@@ -10,10 +10,10 @@ use zten::{
 use super::FEW;
 use super::components::same;
 
-/// Bytes of a part that is read.
+/// The largest number of bytes of a slice that is read.
 const MOST: u64 = 64 << 10;
 
-/// Cuts an array in several ways.
+/// Takes several slices of an array.
 pub(crate) fn cut(tensor: &Tensor<'_>, file: &[u8]) {
     let shape: Vec<u64> = tensor.shape().to_vec();
     let whole: Vec<Range<u64>> = shape.iter().map(|dimension| 0..*dimension).collect();
@@ -33,7 +33,7 @@ pub(crate) fn cut(tensor: &Tensor<'_>, file: &[u8]) {
                 assert_eq!(Some(slice.elements()), if none { Some(0) } else { taken });
                 parts.push(slice);
             }
-            // What keeps one part from being read keeps all of them.
+            // An error that keeps one slice from being read keeps all of them.
             Err(error) => assert_eq!(first.as_ref().err(), Some(&error)),
         }
     }
@@ -57,10 +57,10 @@ pub(crate) fn cut(tensor: &Tensor<'_>, file: &[u8]) {
     }
 }
 
-/// The elements of parts are those at their ranges of all elements, if they are of that type.
+/// Checks that the elements of slices are those at the same ranges of all elements, if they have the type `T`.
 fn elements<T: Element + Debug>(tensor: &Tensor<'_>, parts: &[Slice<'_>]) {
     let Ok(all) = tensor.to_vec::<T>() else { return };
-    // Two elements that share a byte are no part.
+    // Slices of elements that share a byte cannot be read.
     let is_packed = tensor.dense().is_ok_and(|data| data.packed_elements().is_some());
     for slice in parts {
         let read = slice.to_vec::<T>();
@@ -77,12 +77,12 @@ fn elements<T: Element + Debug>(tensor: &Tensor<'_>, parts: &[Slice<'_>]) {
     }
 }
 
-/// Returns whether a part is worth being read.
+/// Returns whether a slice is small enough to be read.
 fn is_small(slice: &Slice<'_>) -> bool {
     slice.ranges().len() <= FEW as u64 && slice.byte_len() <= MOST
 }
 
-/// Reads the middle of an array from any source: as many bytes as it has, of which none lie outside.
+/// Reads the middle of an array from any source, and checks the number of bytes and that none outside is read.
 pub(crate) fn read(tensor: &Tensor<'_>) {
     let middle: Vec<_> = tensor.shape().iter().map(|n| n / 3..*n - n / 3).collect();
     let Ok(slice) = tensor.slice(&middle[..]) else { return };
@@ -96,7 +96,7 @@ fn rejected(outcome: Result<(), Error>, why: Misuse) -> bool {
     outcome.err().map(|error| error.kind()) == Some(ErrorKind::Misuse(why))
 }
 
-/// Reads one part: what is read are the bytes of its ranges.
+/// Reads one slice, and checks that its bytes are those of its ranges.
 fn part(slice: &Slice<'_>, component: &Component<'_>, file: &[u8]) {
     let length = component.packed_elements().or(component.decoded_length()).unwrap_or(u64::MAX);
     let (mut end, mut bytes) = (0, 0);
@@ -115,7 +115,7 @@ fn part(slice: &Slice<'_>, component: &Component<'_>, file: &[u8]) {
     assert_eq!(slice.is_contiguous(), slice.ranges().len() <= 1);
     let raw = slice.file_ranges();
     let view = slice.view();
-    // What is in a file that was not found cannot be borrowed.
+    // Elements in a shard that was not found cannot be borrowed.
     let is_here = component.shard().is_none();
     assert_eq!(raw.is_ok() && is_here, view.is_ok());
     let view = view.ok().flatten();

@@ -1,5 +1,5 @@
-//! Whatever the source of the bytes of a file, and whatever pieces they come in: it is the same file, or the same
-//! error.
+//! The oracle for sources: whatever the source of the bytes is, and in whatever pieces they come, the result is the same
+//! file or the same error.
 
 use std::fs::File;
 use std::path::Path;
@@ -12,24 +12,24 @@ use super::pieces::Pieces;
 use super::{options, tolerant};
 use crate::{Header, open_in_steps};
 
-/// The results of reading a file: the bytes of its manifest, what that says, and the content.
+/// The result of reading a file: the bytes of its manifest, what the manifest says, and the content.
 type Read = (Vec<u8>, String, Vec<Held>);
 
-/// Reads an archive, whose tensors know their source.
+/// Reads an archive, whose tensors are connected to its source.
 fn read<S: ReadAt>(archive: &Archive<S>) -> Read {
     let manifest = archive.manifest();
     (manifest.as_bytes().to_vec(), said(manifest), held(archive.tensors()))
 }
 
-/// Reads a manifest alone, each tensor of which is bound to the source.
+/// Reads a manifest without its archive. Each tensor is connected to `source`.
 fn read_bound<R: ReadAt>(manifest: &Manifest<impl AsRef<[u8]>>, source: &R) -> Read {
     let tensors = manifest.tensors().map(|tensor| tensor.read_from(source));
     (manifest.as_bytes().to_vec(), said(manifest), held(tensors))
 }
 
-/// Opens a file whole, step by step and in pieces of those sizes, as an archive and as a manifest alone, by several
-/// options: all agree, in what they accept, in every part of an error, and in what they read. Whether it opens by
-/// default.
+/// Opens a file from memory, step by step, and in pieces of the sizes `splits`, as an archive and as a manifest, with
+/// several options. All must agree on what they accept, on every part of an error, and on what they read. Returns whether
+/// the file opens with the default options.
 ///
 /// # Panics
 /// Panics if a promise does not hold.
@@ -53,7 +53,7 @@ pub fn steps(bytes: &[u8], splits: &[u8]) -> bool {
     opens
 }
 
-/// Opens the file at `path`, which holds `bytes`: it is what [`steps`] finds.
+/// Opens the file at `path`, which holds `bytes`, and checks that the result is that of [`steps`].
 ///
 /// # Panics
 /// Panics if a promise does not hold, or the file cannot be read.
@@ -68,14 +68,15 @@ pub fn steps_on_disk(bytes: &[u8], path: &Path) {
         let disk = options.open_source(file, bytes.len() as u64);
         let has_shards = disk.as_ref().is_ok_and(|disk| disk.manifest().shards().len() > 0);
         agree(&whole, &disk.map(|archive| read(&archive)), "on disk");
-        // By its path, its shards are looked for beside it, too.
+        // Opening by a path also looks for shards in the same folder.
         if !has_shards {
             agree(&whole, &options.open(path).map(|archive| read(&archive)), "by its path");
         }
     }
 }
 
-/// Panics unless the file was found to be the same, or rejected with the same error, down to the names in it.
+/// Panics unless two ways of opening gave the same file, or the same error including its names. `how` describes the second
+/// way.
 fn agree(whole: &Result<Read, Error>, other: &Result<Read, Error>, how: &str) {
     match (whole, other) {
         (Ok(whole), Ok(other)) => assert!(whole == other, "another file {how}"),
@@ -89,7 +90,7 @@ fn agree(whole: &Result<Read, Error>, other: &Result<Read, Error>, how: &str) {
     }
 }
 
-/// The default options, and those that may have another outcome.
+/// Returns the default options, and options that may have another result.
 fn every_options(opens: bool) -> [OpenOptions; 2] {
     [options(), if opens { options().canonical() } else { tolerant(options()) }]
 }
@@ -103,7 +104,7 @@ fn in_steps(source: &Pieces<'_>, length: usize, options: &OpenOptions) -> Result
     Ok(read_bound(header.manifest(), source))
 }
 
-/// Opens a file by asking for what is needed.
+/// Opens a file by supplying the ranges that it asks for.
 pub(crate) fn opened<R: ReadAt>(
     source: &R,
     length: usize,
@@ -112,7 +113,8 @@ pub(crate) fn opened<R: ReadAt>(
     open_in_steps("x.zt", (source, length), options)
 }
 
-/// A source that gives up spoils what needs it, and no more: what is read all the same is right.
+/// Checks that a source that fails after `reads` reads makes only those results fail that need it, and that all others are
+/// right.
 fn given_up(bytes: &[u8], splits: &[u8], reads: usize, options: &OpenOptions) {
     let valid = splits.iter().fold(0, |sum, split| sum + usize::from(*split)) % reads.max(1);
     let source = Pieces::failing(bytes, splits, valid);

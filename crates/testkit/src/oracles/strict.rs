@@ -1,8 +1,8 @@
-//! A source that is asked for bytes of the file only.
+//! A source that must be asked only for bytes of the file.
 
 use zten::{Error, ReadAt};
 
-/// The bytes of a file, which are not lent. It panics where it is asked for others.
+/// The bytes of a file, which are not lent. Panics if bytes outside of the file are requested.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Strict<'d>(pub(crate) &'d [u8]);
 

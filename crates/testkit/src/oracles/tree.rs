@@ -1,8 +1,8 @@
-//! Uninterpreted values.
+//! Reading uninterpreted values.
 
 use zten::attributes::{Attributes, Item, Value};
 
-/// Reads the fields of a map, and every value in them.
+/// Reads the fields of a map, and all values in them.
 pub(crate) fn fields(fields: Attributes<'_>) {
     let mut before = Vec::new();
     for (key, item) in fields.clone() {
@@ -15,7 +15,7 @@ pub(crate) fn fields(fields: Attributes<'_>) {
     assert_eq!(fields.count(), before.len());
 }
 
-/// Reads a value: how deep it is.
+/// Reads a value, and returns its depth.
 fn value(item: Item<'_>, depth: u32) -> u32 {
     assert!(!item.as_bytes().is_empty(), "an item without bytes");
     if item.as_bytes().len() <= 24 {

@@ -1,4 +1,4 @@
-//! Keeps one worker: starts it, gives it jobs, and kills it.
+//! A thread's part of a pool: it starts one worker at a time, gives it jobs, and kills it.
 
 use std::io;
 use std::process::{Command, Stdio};
@@ -18,7 +18,7 @@ const PATIENCE: Duration = Duration::from_secs(60);
 /// The number of descriptors that a worker may have open in addition to the files of its job: for the streams, and for libraries.
 const DESCRIPTORS: usize = 64;
 
-/// A thread's worker.
+/// A thread of a pool, and its current worker.
 pub(super) struct Keeper<'a> {
     shared: &'a Shared,
     worker: Option<Worker>,
@@ -95,7 +95,7 @@ impl<'a> Keeper<'a> {
         Ok(if is_off { Some("the pool does not confine its workers".to_owned()) } else { missing })
     }
 
-    /// Does a job.
+    /// Does the job `task` in a worker, and returns its answer.
     pub(super) fn run(&mut self, task: &Task, job: Job) -> Result<Vec<u8>, JobError> {
         let budget = job.budget.unwrap_or(self.shared.settings.budget);
         let Job { function, argument, files, .. } = job;
@@ -183,7 +183,7 @@ impl<'a> Keeper<'a> {
 }
 
 impl Worker {
-    /// Sets the limits of the worker for its next job.
+    /// Sets the limits of the worker for its next job, which has `descriptors` files.
     fn grant(&mut self, budget: &Budget, descriptors: usize) {
         let mut limits = budget.limits(descriptors);
         // The kernel also counts the processor time of earlier jobs of this worker.
@@ -206,7 +206,10 @@ fn ready(process: &mut Process) -> Result<(), Unusable> {
     }
 }
 
-/// Waits for the greeting of a worker. Returns `None` if the worker has ended.
+/// Waits up to `patience` for a packet of the worker.
+///
+/// # Errors
+/// `WouldBlock` if no packet has arrived in that time.
 fn greeted(process: &mut Process) -> io::Result<Option<Greeting>> {
     match received(process, PATIENCE) {
         Ok(None) => Ok(None),

@@ -9,7 +9,7 @@ use crate::{Confinement, Ending, Job, JobError, StartError, Work};
 /// The sentence about the confinement that systems other than Linux lack.
 const MISSING: &str = "only Linux confines processes";
 
-/// Runs jobs in its thread.
+/// A thread of a pool, which runs the jobs itself.
 pub(super) struct Keeper<'a> {
     shared: &'a Shared,
 }

@@ -33,7 +33,7 @@ pub struct Packet {
 }
 
 impl Packet {
-    /// Creates a packet of one message and the file that the message mentions.
+    /// Creates a packet of one message, and the file that the message mentions.
     ///
     /// # Errors
     /// The message exceeds the maximum length of a packet.

@@ -11,7 +11,7 @@ use crate::Confinement;
 
 /// The largest length in bytes of the settings of a worker: command lines have at most a few hundred KiB.
 const SETTINGS: usize = 16 << 20;
-/// The largest length in bytes of the text about a missing layer.
+/// The largest length in bytes of a text about a missing layer.
 const REASON: usize = 4 << 10;
 
 /// The first message to a worker, which it receives before its first file.

@@ -21,7 +21,7 @@ pub struct Part<'a> {
     /// The bytes of this part.
     #[serde(with = "serde_bytes", borrow)]
     pub bytes: &'a [u8],
-    /// True if more parts follow.
+    /// Whether more parts follow.
     pub has_more: bool,
 }
 

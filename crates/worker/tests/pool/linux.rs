@@ -14,7 +14,7 @@ use zten_worker::{StartError, Work};
 
 use super::{ECHO, file};
 
-/// True if workers can be confined.
+/// Whether workers can be confined on this platform.
 pub(crate) const CONFINES: bool = true;
 
 pub(crate) const TESTS: [(&str, fn()); 13] = [
@@ -33,10 +33,10 @@ pub(crate) const TESTS: [(&str, fn()); 13] = [
     ("clients_survive_killed_workers", clients_survive_killed_workers),
 ];
 
-/// Time for what takes none.
+/// A time limit for steps that take almost no time.
 const PLENTY: Duration = Duration::from_secs(60);
 
-/// Writes `bytes` to the socket, past the functions of the crate, as a file that has taken its worker over can.
+/// Writes `bytes` to the socket without using the functions of the crate, as a file that has taken its worker over can.
 fn send(bytes: &[u8]) {
     let _ = rustix::io::write(io::stdin(), bytes);
 }
@@ -48,12 +48,12 @@ fn wait_forever() -> ! {
     }
 }
 
-/// A part of an answer, as the protocol has it.
+/// Returns a part of an answer of `length` bytes, encoded as the protocol requires.
 fn part(length: usize) -> Vec<u8> {
     postcard::to_allocvec(&(0_u8, "x".repeat(length))).unwrap()
 }
 
-/// Behaves as its argument says.
+/// A function that behaves as its argument says.
 pub(crate) static BEHAVE: Function = Function::new("behave", |work: Work| {
     match String::from_utf8(work.argument).unwrap().as_str() {
         "garbage" => send(&[0xff; 100]),
@@ -123,7 +123,7 @@ fn echoes(pool: &Pool) {
     assert_eq!(pool.run(Job::new(&ECHO).argument("still")).unwrap(), b"still");
 }
 
-/// Whether an error is the expected one.
+/// A predicate for the expected error.
 type Expected<'a> = &'a dyn Fn(&JobError) -> bool;
 
 fn hostile_workers_cost_their_job_only() {
@@ -194,7 +194,7 @@ fn a_worker_has_one_job() {
     assert_eq!((processes(1), processes(2), processes(4)), (4, 2, 1));
 }
 
-/// The kernel counts the processor time of a process over all of its jobs.
+/// Checks that each job of a reused worker gets its own processor time, although the kernel counts the time over all jobs.
 fn reused_workers_get_time_for_each_job() {
     let budget =
         Budget { processor_time: Duration::from_secs(1), deadline: PLENTY, ..Budget::default() };
@@ -286,7 +286,7 @@ fn a_killed_worker_is_reported() {
 fn a_worker_killed_while_idle_is_replaced() {
     let pool = one().start().unwrap();
     for _ in 0..20 {
-        // Until the worker is dead: one that is dying could still take a job, which would be blamed.
+        // Waits until the worker is dead: a dying worker could still take a job, and the job would get the blame.
         loop {
             let states = states();
             if !states.is_empty() && states.iter().all(|(_, state)| state == "Z") {

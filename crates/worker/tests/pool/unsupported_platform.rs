@@ -2,7 +2,7 @@
 
 use zten_worker::Function;
 
-/// True if workers can be confined.
+/// Whether workers can be confined on this platform.
 pub(crate) const CONFINES: bool = false;
 
 pub(crate) const TESTS: [(&str, fn()); 0] = [];

@@ -1,13 +1,13 @@
-//! What must hold for the protocol of a pool and its workers, whatever arrives. A test runs it over random bytes, and a fuzz
-//! target over what a fuzzer finds.
+//! The promises of the protocol between a pool and its workers, which hold for any bytes. A test checks them with random
+//! bytes, and a fuzz target with those of a fuzzer.
 
 use zten_worker::process::{Greeting, Process, Received, pair};
 use zten_worker::protocol::{Exchange, Incoming, call, reply};
 
-/// Bytes of an answer, at most.
+/// The largest length of an answer in bytes.
 const MOST: usize = 1000;
 
-/// Treats the first byte of `input` as the choice of what is tried, and the rest as packets or as an answer.
+/// Checks the promises for `input`. The first byte chooses the promise, and the others are packets or an answer.
 ///
 /// # Panics
 /// Panics if a promise does not hold.
@@ -21,7 +21,7 @@ pub(crate) fn protocol(input: &[u8]) {
     }
 }
 
-/// Splits `bytes` into packets: a byte with the length of each comes before it.
+/// Splits `bytes` into packets. Each packet follows a byte with its length.
 fn packets(mut bytes: &[u8]) -> impl Iterator<Item = Vec<u8>> {
     std::iter::from_fn(move || {
         let (length, rest) = bytes.split_first()?;
@@ -31,7 +31,7 @@ fn packets(mut bytes: &[u8]) -> impl Iterator<Item = Vec<u8>> {
     })
 }
 
-/// A worker that was taken over sends packets: the pool accepts at most one outcome, within the limits.
+/// Checks that a pool accepts at most one outcome, within the limits, from the packets of a worker that was taken over.
 fn replies(bytes: &[u8]) {
     let mut exchange = Exchange::new(7, MOST);
     for packet in packets(bytes) {
@@ -44,7 +44,7 @@ fn replies(bytes: &[u8]) {
     }
 }
 
-/// A pool sends packets without descriptors: a worker takes no job with files from them.
+/// Checks that a worker takes no job with files from packets without descriptors.
 fn calls(bytes: &[u8]) {
     let mut incoming = Incoming::default();
     for packet in packets(bytes) {
@@ -56,7 +56,7 @@ fn calls(bytes: &[u8]) {
     }
 }
 
-/// A worker greets once, and is ready only if it says so.
+/// Checks that a worker greets once, and is ready only if it says so.
 fn greeting(bytes: &[u8]) {
     let (own, _theirs) = pair().expect("sockets");
     let mut process = Process::at(own, zten_worker::sandbox::Budget::default());
@@ -68,7 +68,7 @@ fn greeting(bytes: &[u8]) {
     }
 }
 
-/// What honest ends send arrives as it was.
+/// Checks that an outcome arrives as it was sent if both ends are honest.
 fn outcome(bytes: &[u8]) {
     let outcomes = [Ok(bytes.to_vec()), Err(String::from_utf8_lossy(bytes).into_owned())];
     for sent in outcomes {

@@ -1,26 +1,28 @@
-//! Streams of bits: RFC 8878 §4. Those that encode are read from the back; descriptions of tables
-//! from the front.
+//! Streams of bits: RFC 8878 §4. Streams of codes are read from the last bit to the first; descriptions of tables are read
+//! from the first bit on.
 
 use crate::num::{DebugExpect as _, low_u32, usize_from_u32};
 
-/// A stream that is read from its last bit to its first.
+/// A stream of bits that is read from its last bit to its first.
 ///
-/// Reading beyond its beginning gives bits without a meaning, and is seen at the end.
+/// Reading more bits than the stream has gives meaningless bits and no error. The callers check at the end with
+/// [`is_over`](Self::is_over), so that the loop has no check for each number.
 pub(super) struct Bits<'s> {
-    /// The bytes that are not yet counted among the bits that are held.
+    /// The bytes that have not been counted into `count`.
     rest: &'s [u8],
-    /// The next bits, from the high one down. Below those that are counted stand some of those that
-    /// follow them, or zeros.
+    /// The next bits to read, the first of them in the highest bit. The bits below the counted ones are later bits of the
+    /// stream, or zeros.
     held: u64,
-    /// The number of bits that are held: below 0, modulo 2^32, if more have been read than there are.
+    /// The number of bits in `held`. It has wrapped below 0 if more bits were read than the stream has.
     count: u32,
 }
 
-/// Bits that can be read after [`Bits::refill`].
+/// The number of bits that can be read after a call of [`Bits::refill`].
 pub(super) const AT_ONCE: u32 = 56;
 
 impl<'s> Bits<'s> {
-    /// None where the one is missing that marks the last bit.
+    /// Creates a reader of `stream`. The highest 1 in the last byte marks the end of the bits. Returns `None` if there is
+    /// no such mark.
     #[inline]
     pub(super) fn new(stream: &'s [u8]) -> Option<Self> {
         let (last, rest) = stream.split_last().filter(|(last, _)| **last != 0)?;
@@ -31,13 +33,13 @@ impl<'s> Bits<'s> {
         Some(bits)
     }
 
-    /// The eight bytes that come next, while there are so many.
+    /// Returns the next eight bytes as a little-endian number, or `None` if fewer are left.
     #[inline(always)]
     pub(super) fn ahead(&self) -> Option<u64> {
         self.rest.last_chunk().map(|ahead| u64::from_le_bytes(*ahead))
     }
 
-    /// Holds as many bits as there are, up to [`AT_ONCE`] and more.
+    /// Fills `held` to [`AT_ONCE`] bits or more, or with all bits that are left.
     #[inline(always)]
     pub(super) fn refill(&mut self) {
         if let Some(ahead) = self.ahead() {
@@ -47,10 +49,11 @@ impl<'s> Bits<'s> {
         }
     }
 
-    /// Holds bits of the eight bytes that come next: [`AT_ONCE`] and more are held then.
+    /// Fills `held` with bits of `ahead`, the next eight bytes. It has [`AT_ONCE`] bits or more then.
     #[inline(always)]
     pub(super) fn hold(&mut self, ahead: u64) {
-        // What has just been read changes only how far it is shifted, so nothing waits for memory.
+        // The loaded bytes do not depend on the bits that were just read, which only decide by how much they are shifted,
+        // so the load need not wait for them.
         self.held |= ahead.wrapping_shr(self.count);
         let bytes = usize_from_u32(!self.count >> 3 & 7);
         let length = self.rest.len().wrapping_sub(bytes);
@@ -58,33 +61,33 @@ impl<'s> Bits<'s> {
         self.count |= AT_ONCE;
     }
 
-    /// The next bits, from 1 to 63, which stay.
+    /// Returns the next `count` bits, from 1 to 63, without consuming them.
     #[inline(always)]
     pub(super) fn peek(&self, count: u32) -> u64 {
         self.held.wrapping_shr(64_u32.wrapping_sub(count))
     }
 
-    /// Passes over at most 63 bits.
+    /// Consumes `count` bits, at most 63.
     #[inline(always)]
     pub(super) fn skip(&mut self, count: u32) {
         self.shift(count);
         self.settle(count);
     }
 
-    /// Passes over at most 63 bits, as many as the low six bits of `count` say, which are still to be
-    /// [settled](Self::settle).
+    /// Drops the next bits from `held`, as many as the low six bits of `count` say, without counting them. The caller
+    /// [settles](Self::settle) the count later.
     #[inline(always)]
     pub(super) fn shift(&mut self, count: u32) {
         self.held = self.held.wrapping_shl(count);
     }
 
-    /// Counts bits that have been passed over.
+    /// Counts `count` bits as consumed, which were [dropped](Self::shift) before.
     #[inline(always)]
     pub(super) fn settle(&mut self, count: u32) {
         self.count = self.count.wrapping_sub(count);
     }
 
-    /// Takes the next bits, from 0 to 32.
+    /// Reads the next `count` bits, from 0 to 32.
     #[inline(always)]
     pub(super) fn read(&mut self, count: u32) -> u32 {
         let bits = (self.held >> 1).wrapping_shr(63_u32.wrapping_sub(count));
@@ -92,30 +95,30 @@ impl<'s> Bits<'s> {
         low_u32(bits)
     }
 
-    /// Begins to take several numbers of what is held.
+    /// Returns a reader of several numbers in the held bits. [`pass`](Self::pass) consumes them all.
     #[inline(always)]
     pub(super) fn taking(&self) -> Taken {
         Taken { held: self.held, left: u64::BITS }
     }
 
-    /// Passes over what has been taken.
+    /// Consumes the bits that `taken` has read.
     #[inline(always)]
     pub(super) fn pass(&mut self, taken: Taken) {
         self.skip(u64::BITS.wrapping_sub(taken.left));
     }
 
-    /// Returns whether all bits have been read, and no more. Valid only after [`refill`](Self::refill).
+    /// Returns whether exactly all bits have been read. Valid only after [`refill`](Self::refill).
     pub(super) fn is_over(&self) -> bool {
         self.rest.is_empty() && self.count == 0
     }
 
-    /// Returns whether more bits have been read than there are. Valid only after [`refill`](Self::refill).
+    /// Returns whether more bits have been read than the stream has. Valid only after [`refill`](Self::refill).
     pub(super) fn is_overrun(&self) -> bool {
         self.count > u64::BITS
     }
 }
 
-/// Holds bits of what is left, which is less than eight bytes.
+/// Fills `held` with bits of `rest`, which has less than eight bytes. Returns the new values of `rest`, `held` and `count`.
 #[cold]
 fn last(mut rest: &[u8], mut held: u64, mut count: u32) -> (&[u8], u64, u32) {
     while count <= AT_ONCE
@@ -128,16 +131,17 @@ fn last(mut rest: &[u8], mut held: u64, mut count: u32) -> (&[u8], u64, u32) {
     (rest, held, count)
 }
 
-/// Numbers that are taken one after another, so that none waits until the one before is shifted away.
+/// A reader of several numbers in the same 64 bits. Each number is shifted out of the same value, so none waits until the
+/// number before it has been shifted away.
 #[derive(Clone, Copy)]
 pub(super) struct Taken {
     held: u64,
-    /// Bits that have not been taken: below 0, modulo 2^32, where more have been than there are.
+    /// The number of bits that have not been read. It has wrapped below 0 if more bits were read than there are.
     left: u32,
 }
 
 impl Taken {
-    /// Takes a number of so many bits, from 0 to 31.
+    /// Reads a number of `count` bits, from 0 to 31.
     #[inline(always)]
     pub(super) fn take(&mut self, count: u8) -> u32 {
         const MASKS: [u32; 32] = masks();
@@ -147,14 +151,14 @@ impl Taken {
         bits & mask
     }
 
-    /// Bits of 64 that have not been taken; many, where more have been than there are.
+    /// Returns the number of bits, of 64, that have not been read. It is very large if more bits were read than there are.
     #[inline(always)]
     pub(super) fn left(self) -> u32 {
         self.left
     }
 }
 
-/// Masks: the entry `n` has `n` ones.
+/// Returns a table of masks: entry `n` has the low `n` bits set.
 const fn masks() -> [u32; 32] {
     let mut masks = [0; 32];
     let (mut rest, mut mask): (&mut [u32], _) = (&mut masks, 0_u32);
@@ -166,8 +170,8 @@ const fn masks() -> [u32; 32] {
     masks
 }
 
-/// Returns at most 25 of the bits from `at` on, of a stream that is read from its first bit and followed by
-/// zeros.
+/// Returns `count` bits, at most 25, from bit number `at` on of a stream that is read from its first bit. Bits after the end
+/// of `stream` are zeros.
 pub(super) fn forward(stream: &[u8], at: u32, count: u32) -> u32 {
     let first = usize_from_u32(at >> 3);
     let bytes = stream.get(first..).unwrap_or_default();
@@ -186,7 +190,8 @@ mod tests {
 
     use super::{Bits, forward};
 
-    /// Reads one by one would give the same bits, and take longer.
+    /// Checks that eight bytes are loaded at once. Loading them one by one gives the same bits, so no other test would
+    /// notice.
     #[test]
     fn eight_bytes_are_read_at_once() {
         let bits = Bits::new(&[1; 20]).unwrap();
@@ -200,7 +205,7 @@ mod tests {
     #[test]
     fn bits_come_from_the_back() {
         for length in 1..40_u8 {
-            // A one, then as many bits as are left.
+            // The mark, preceded by the bits of the stream.
             let mut stream: Vec<u8> = (0..length).map(|byte| byte.wrapping_mul(37)).collect();
             stream.push(0b0000_1011);
             let all: Vec<u32> = stream

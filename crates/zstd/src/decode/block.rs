@@ -1,5 +1,5 @@
-//! Blocks, and the headers in compressed ones: RFC 8878 §3.1.1.2 and §3.1.1.3. They are validated
-//! before the block is decoded, by whichever decoder.
+//! Blocks, and the headers inside compressed blocks: RFC 8878 §3.1.1.2 and §3.1.1.3. They are validated before the block is
+//! passed to a decoder, so every decoder gets only blocks with valid headers.
 
 use super::header::number;
 use super::{DecodeError, Flaw};
@@ -11,12 +11,12 @@ use crate::num::{u64_from_usize, usize_from_u32};
 pub(super) struct BlockHeader {
     pub(super) last: bool,
     kind: u32,
-    /// Bytes that are stored, or how often the one that is stored repeats.
+    /// The number of stored bytes, or for an RLE block the number of times that its one byte is repeated.
     size: u32,
 }
 
 impl BlockHeader {
-    /// The header that `input` begins with.
+    /// Parses the block header at the start of `input`. Returns `None` if `input` is too short.
     pub(super) fn parse(input: &[u8]) -> Option<Self> {
         let [low, middle, high] = *input.first_chunk::<BLOCK_HEADER>()?;
         let bits = u32::from_le_bytes([low, middle, high, 0]);
@@ -44,7 +44,7 @@ pub struct Block<'s> {
     pub(super) content: BlockContent<'s>,
 }
 
-/// The content of a block.
+/// The content of a block by its type.
 #[derive(Clone, Copy)]
 pub(super) enum BlockContent<'s> {
     Raw(&'s [u8]),
@@ -53,13 +53,14 @@ pub(super) enum BlockContent<'s> {
 }
 
 impl<'s> Block<'s> {
-    /// The block that `input` begins with, which stands at `at` and may decode to `most` bytes.
+    /// Parses the block at the start of `input`. `at` is its position, for errors, and `most` the largest number of bytes
+    /// that it may decode to.
     pub(super) fn parse(input: &'s [u8], at: u64, most: u64) -> Result<Self, DecodeError> {
         let corrupt =
             DecodeError::new(Flaw::Corrupt, at.saturating_add(u64_from_usize(input.len())));
         let header = BlockHeader::parse(input).ok_or(corrupt)?;
         let end = BLOCK_HEADER.saturating_add(header.stored().ok_or(corrupt)?);
-        // What follows may be a checksum.
+        // The block must be parsed without the bytes after it, which may be the checksum of the frame.
         let bytes = input.get(..end).ok_or(corrupt)?;
         let content = match bytes.get(BLOCK_HEADER..).ok_or(corrupt)? {
             content if header.kind == COMPRESSED => {
@@ -82,7 +83,7 @@ impl<'s> Block<'s> {
         Ok(Self { bytes, content })
     }
 
-    /// The block as it is stored, header and all.
+    /// Returns the stored bytes of the block, including its header.
     pub fn bytes(&self) -> &'s [u8] {
         self.bytes
     }
@@ -93,24 +94,24 @@ impl<'s> Block<'s> {
 pub(super) struct LiteralsSection<'s> {
     /// The type of the literals: 0 for raw, 1 for RLE, 2 for compressed, 3 for treeless.
     pub(super) kind: u64,
-    /// True if the codes are in four streams.
+    /// Whether the codes are in four streams.
     pub(super) four: bool,
-    /// The number of bytes that it decodes to.
+    /// The number of decoded literals in bytes.
     pub(super) decoded: usize,
     pub(super) stored: &'s [u8],
 }
 
-/// The sequences section: §3.1.1.3.2. Without sequences, it has nothing else.
+/// The sequences section: §3.1.1.3.2. If the number of sequences is 0, the section has no other field.
 #[derive(Clone, Copy)]
 pub(super) struct SequencesSection<'s> {
     pub(super) count: u32,
     /// The compression modes of the tables, two bits for each.
     pub(super) modes: u8,
-    /// The tables, and the sequences.
+    /// The descriptions of the tables, followed by the bit stream of the sequences.
     pub(super) stream: &'s [u8],
 }
 
-/// The header of the literals section: §3.1.1.3.1.1.
+/// The sizes in the header of the literals section: §3.1.1.3.1.1.
 struct LiteralsSizes {
     kind: u64,
     four: bool,
@@ -122,7 +123,7 @@ impl LiteralsSizes {
     fn parse(input: &[u8]) -> Option<(Self, &[u8])> {
         let (first, _) = number(input, 1)?;
         let (kind, format) = (first & 3, first >> 2 & 3);
-        // One size; or two, the second of what is stored.
+        // The header has the decoded size, and for coded literals also the stored size.
         let (bytes, bits) = match (kind, format) {
             (0 | 1, 0 | 2) => (1, 5),
             (0 | 1, 1) => (2, 12),
@@ -151,7 +152,7 @@ impl LiteralsSizes {
     }
 }
 
-/// §3.1.1.3.2.1.
+/// Parses the sequences section in `input`, all of it: §3.1.1.3.2.1.
 fn sequences(input: &[u8]) -> Option<SequencesSection<'_>> {
     let (first, rest) = number(input, 1)?;
     let (count, rest) = match first {

@@ -1,6 +1,5 @@
-//! A decoder of blocks: RFC 8878 §3.1.1.2 to §4. Its memory is bounded by the window and the block,
-//! and each allocation may fail; nothing that a block says is believed before it has been held
-//! against those.
+//! A decoder of blocks: RFC 8878 §3.1.1.2 to §4. Its memory is bounded by the window and the block size, and a failed
+//! allocation is an error. Every number in a block is checked against these bounds before it is used.
 
 use super::block::{Block, BlockContent, LiteralsSection, SequencesSection};
 use super::header::Header;
@@ -10,8 +9,8 @@ use super::sequences::{BlockBounds, Sequences};
 use super::{BlockDecoder, Flaw};
 use crate::num::u64_from_usize;
 
-/// Decodes blocks in safe Rust. Memory is at most a window and a block, or what the frame may decode
-/// to if that is less, and a block of literals and 15 KiB of tables.
+/// A decoder of blocks in safe Rust. Its memory is at most a window and a block (or the largest decoded size of the frame
+/// if that is smaller), a block of literals, and 15 KiB of tables.
 #[derive(Default)]
 pub struct Decoder {
     output: Output,
@@ -31,7 +30,7 @@ impl BlockDecoder for Decoder {
         Ok(())
     }
 
-    // Never inlined: a search of linked images for panics finds here what it copies.
+    // Never inlined, because a test searches the linked images for panics, and this function is where it looks for copies.
     #[inline(never)]
     fn block(&mut self, block: &Block<'_>) -> Result<(), Flaw> {
         match block.content {
@@ -68,7 +67,7 @@ impl BlockDecoder for Decoder {
 }
 
 impl Decoder {
-    /// Makes room for a block of exactly so many bytes.
+    /// Reserves room for a block that decodes to exactly `size` bytes.
     fn room(&mut self, size: usize) -> Result<(), Flaw> {
         if size > self.bounds.left {
             return Err(Flaw::Decoded);
@@ -76,8 +75,8 @@ impl Decoder {
         self.output.room(size, self.bounds.left)
     }
 
-    /// §3.1.1.3.
-    // Never inlined: other blocks need not make room for what it has on the stack.
+    /// Decodes a compressed block: §3.1.1.3.
+    // Never inlined, so that its large stack frame is not set up for other types of blocks.
     #[inline(never)]
     fn compressed(
         &mut self,

@@ -1,39 +1,39 @@
-//! The errors of decoding frames, or a block.
+//! Errors of decoding frames or a block.
 
 use core::fmt;
 
-/// The reason that decoding fails.
+/// The reason why decoding fails.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Flaw {
-    /// No frame begins where one should.
+    /// There is no frame where one must begin.
     Magic,
-    /// A frame runs past the end.
+    /// A frame is cut off by the end of the bytes.
     Truncated,
-    /// A frame is a skippable one.
+    /// A frame is a skippable frame, which is not accepted.
     Skippable,
-    /// A frame asks for the dictionary of this number.
+    /// A frame requires a dictionary. The number of the error is the dictionary's id.
     Dictionary,
     /// A reserved bit or block type is used.
     Reserved,
-    /// A block of so many bytes is larger than the window or 128 KiB.
+    /// A block is larger than the window or 128 KiB. The number of the error is its size in bytes.
     Block,
-    /// A frame does not hold the content size that it gives.
+    /// A frame does not decode to the content size in its header.
     ContentSize,
-    /// A frame does not match its checksum.
+    /// The content of a frame does not have its checksum.
     Checksum,
     /// A block cannot be decoded.
     Corrupt,
-    /// The window of a frame is so many bytes, more than it may be.
+    /// The window of a frame exceeds the bound. The number of the error is its size in bytes.
     Window,
-    /// The frames decode to so many bytes, more than they may.
+    /// The frames decode to more bytes than the bound allows. The number of the error is the size.
     Decoded,
-    /// The frames decode to so many bytes, more or fewer than were declared.
+    /// The frames do not decode to the declared number of bytes. The number of the error is the size.
     Declared,
     /// An allocation failed.
     Memory,
 }
 
-/// The reason why frames cannot be decoded.
+/// An error of decoding frames: the reason, the position, and a number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct DecodeError {
     flaw: Flaw,
@@ -51,19 +51,19 @@ impl DecodeError {
         Self { found, ..self }
     }
 
-    /// Returns the reason that decoding failed.
+    /// Returns the reason why decoding failed.
     pub fn flaw(&self) -> Flaw {
         self.flaw
     }
 
-    /// Returns the position of the error: the first byte of the frame; for `Block`, and for
-    /// `Truncated` and `Reserved` in a block, of the block; for `Corrupt`, one past the block, and
-    /// past the checksum that follows it; for `Decoded` and `Declared`, of the first frame.
+    /// Returns the position of the error. This is the first byte of the frame, with these exceptions: the first byte of the
+    /// block for `Block`, and for `Truncated` and `Reserved` in a block; the byte after the block (and after the checksum
+    /// that may follow it) for `Corrupt`; and the first byte of the first frame for `Decoded` and `Declared`.
     pub fn at(&self) -> u64 {
         self.at
     }
 
-    /// The number that was found, where there is one: bytes, or a dictionary's number.
+    /// Returns the number that the reason is about, in bytes or as the id of a dictionary. Returns 0 if there is none.
     pub fn number(&self) -> u64 {
         self.found
     }

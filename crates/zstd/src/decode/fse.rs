@@ -1,5 +1,5 @@
-//! Finite state entropy: RFC 8878 §4.1. A state stands for a symbol; which state comes next is the
-//! state's base and a few bits.
+//! Decoding by finite state entropy (FSE): RFC 8878 §4.1. Each state stands for a symbol. The next state is the sum of the
+//! state's base and a few bits of the stream.
 
 use alloc::vec::Vec;
 
@@ -10,10 +10,10 @@ use crate::format::codes::Range;
 use crate::format::fse::{SMALLEST_LOG, Telling, spread};
 use crate::num::{low_u8, usize_from_u32};
 
-/// A state, and what its symbol stands for.
+/// A state: the numbers that its symbol stands for, and how the next state is found.
 #[derive(Clone, Copy, Default)]
 pub(super) struct State {
-    /// Numbers: `2^more` of them, from `first` on.
+    /// The first of the `2^more` numbers that the symbol of this state stands for.
     pub(super) first: u32,
     base: u16,
     pub(super) more: u8,
@@ -22,11 +22,11 @@ pub(super) struct State {
 
 const _: () = assert!(size_of::<State>() == 8, "a table takes eight bytes a state");
 
-/// A table of `STATES` states or fewer.
+/// A decoding table of at most `STATES` states.
 #[derive(Default)]
 pub(super) struct Table<const STATES: usize> {
     log: u32,
-    /// `STATES` states, once there is memory for them.
+    /// The memory for `STATES` states; empty until it is needed.
     states: Vec<State>,
 }
 
@@ -37,7 +37,7 @@ impl<const STATES: usize> Table<STATES> {
         Ok(&mut self.states)
     }
 
-    /// A table of one state, which needs no bits.
+    /// Makes a table of one state, which takes no bits to leave. Its symbol stands for `range`.
     pub(super) fn constant(&mut self, range: Range) -> Result<(), Flaw> {
         self.log = 0;
         if let Some(only) = self.room()?.first_mut() {
@@ -46,30 +46,32 @@ impl<const STATES: usize> Table<STATES> {
         Ok(())
     }
 
-    /// A table of `2^log` states by the shares that symbols have of them: §4.1.1. Symbols stand for
-    /// those ranges; for themselves, where there are none.
+    /// Makes a table of `2^log` states. `shares` are the numbers of states of each symbol: §4.1.1. A symbol stands for a
+    /// range of `ranges`, or for itself if `ranges` is empty.
     pub(super) fn make(&mut self, log: u32, shares: &[i16], ranges: &[Range]) -> Result<(), Flaw> {
         self.log = log;
         make(self.room()?, log, shares, ranges).ok_or(Flaw::Corrupt)
     }
 
-    /// The states. None before there are any.
+    /// Returns the states, or `None` before a table was made.
     #[inline(always)]
     pub(super) fn states(&self) -> Option<&[State; STATES]> {
         self.states.first_chunk()
     }
 
-    /// The first state.
+    /// Reads the first state from the bits.
     #[inline(always)]
     pub(super) fn begin(&self, bits: &mut Bits<'_>) -> usize {
         usize_from_u32(bits.read(self.log))
     }
 }
 
-/// Makes the states. None where a number of theirs is larger than it can be.
+/// Fills `states`, a table of `2^log` states, as [`Table::make`] describes. Returns `None` if a symbol stands for numbers
+/// that are larger than allowed.
 fn make(states: &mut [State], log: u32, shares: &[i16], ranges: &[Range]) -> Option<()> {
     let size = 1_u16.wrapping_shl(log);
-    // The states of a symbol share the numbers from its share to twice that.
+    // The states of a symbol with the share `n` have the numbers from `n` to `2n - 1`, in order. A number tells how many
+    // bits lead to the next state.
     let mut numbers = [1_u16; BYTES];
     for (number, share) in numbers.iter_mut().zip(shares) {
         *number = share.unsigned_abs().max(1);
@@ -87,27 +89,27 @@ fn make(states: &mut [State], log: u32, shares: &[i16], ranges: &[Range]) -> Opt
     Some(())
 }
 
-// Eight bytes are as many as a reference has on 64 bits, and twice as many on 32.
+// A state has eight bytes, as a reference has on 64-bit machines, so it is passed by value.
 #[cfg_attr(
     target_pointer_width = "64",
     expect(clippy::trivially_copy_pass_by_ref, reason = "each field is read where it is needed")
 )]
 impl State {
-    /// The number that comes next.
+    /// Reads the number that the symbol of this state stands for.
     #[inline(always)]
     pub(super) fn number(&self, bits: &mut Taken) -> u32 {
         self.first.wrapping_add(bits.take(self.more))
     }
 
-    /// The state that comes after it.
+    /// Reads the bits that lead to the next state, and returns it.
     #[inline(always)]
     pub(super) fn next(&self, bits: &mut Taken) -> usize {
         usize::from(self.base).wrapping_add(usize_from_u32(bits.take(self.bits)))
     }
 }
 
-/// Reads the description of a table of at most `2^most` states for the symbols that `shares` has
-/// room for: what follows it, and the table's logarithm.
+/// Reads the description of a table of at most `2^most` states: the number of states of each symbol goes to `shares`.
+/// Returns the stream after the description, and the logarithm of the table's size.
 pub(super) fn describe<'s>(
     stream: &'s [u8],
     most: u32,
@@ -122,7 +124,7 @@ pub(super) fn describe<'s>(
     let mut at = 4_u32;
     let mut symbols = shares.iter_mut();
     while left > 0 {
-        // Behind the end there are zeros, and what is told by them is found to be cut below.
+        // The stream counts as followed by zeros. A description that reads them is found to be cut below.
         let share = symbols.next()?;
         let Telling { bits, half, saved } = Telling::new(left);
         let value = forward(stream, at, bits);
@@ -135,7 +137,7 @@ pub(super) fn describe<'s>(
             (value.wrapping_sub(saved), bits)
         };
         at = at.wrapping_add(bits);
-        // 0 is a share worth less than one state, which takes one all the same.
+        // The value 0 means a share of less than one state (stored as −1), which takes one state all the same.
         *share = i16::try_from(value).ok()?.wrapping_sub(1);
         left = left.checked_sub(share.unsigned_abs().into())?;
         if *share == 0 {
@@ -162,10 +164,11 @@ mod tests {
     #[test]
     fn tables_are_told_in_as_many_bits_as_it_takes() {
         let mut shares = [0; 4];
-        // 32 states, all of symbol 1: none (bits 00001), no more zeros (00), all (bits 111111).
+        // 32 states, all of symbol 1: symbol 0 has none (bits 00001), no further zeros (00), symbol 1 has all (bits
+        // 111111).
         let (rest, log) = describe(&[0x10, 0xf8, 0x01, 7], 9, &mut shares).unwrap();
         assert_eq!((rest, log, shares), (&[7][..], 5, [0, 32, 0, 0]));
-        // Cut, too large, and zeros for more symbols than there are.
+        // A description that is cut, a table that is too large, and zeros for more symbols than exist.
         assert!(describe(&[0x10], 9, &mut shares).is_none());
         assert!(describe(&[0x11, 0xf8, 0x01], 5, &mut shares).is_none());
         assert!(describe(&[0x10, 0xfe, 0xff, 0xff, 0xff], 9, &mut shares).is_none());
@@ -180,7 +183,7 @@ mod tests {
         for (symbol, wanted) in [(0, 30), (1, 1), (2, 0), (3, 20), (4, 13)] {
             let own = || states.iter().filter(move |state| state.first == symbol);
             assert_eq!(own().count(), wanted);
-            // Those of a symbol lead to every state, each from one of them.
+            // The states of a symbol together lead to every state, each of which is reached from exactly one of them.
             let reached: usize = own().map(|state| 1 << state.bits).sum();
             assert!(wanted == 0 || reached == 64, "{symbol}: {reached}");
         }

@@ -4,12 +4,12 @@ use super::{DecodeError, Flaw};
 use crate::format::{LARGEST_BLOCK, MAGIC};
 use crate::num::u64_from_usize;
 
-/// The longest frame header: magic, descriptor, window, dictionary, content size.
+/// The size in bytes of the longest frame header: magic, descriptor, window, dictionary, content size.
 pub(super) const LONGEST_HEADER: usize = 4 + 1 + 1 + 4 + 8;
-/// Skippable frames have any of 16 magic numbers: §3.1.2.
+/// The magic numbers of skippable frames: §3.1.2.
 const SKIPPABLE: core::ops::RangeInclusive<u64> = 0x184d_2a50..=0x184d_2a5f;
 
-/// A little-endian number of so many bytes, at most 8, and what follows it.
+/// Parses a little-endian number of `bytes` bytes, at most 8. Returns the number and the input after it.
 pub(super) fn number(input: &[u8], bytes: usize) -> Option<(u64, &[u8])> {
     let (own, rest) = input.split_at_checked(bytes)?;
     Some((own.iter().rfold(0, |number, byte| number << 8 | u64::from(*byte)), rest))
@@ -42,7 +42,7 @@ impl Descriptor {
     }
 }
 
-/// The fields of a frame header, before they are validated.
+/// The fields of a frame header before they are validated.
 struct Front {
     descriptor: Descriptor,
     window: Option<u64>,
@@ -51,7 +51,7 @@ struct Front {
 }
 
 impl Front {
-    /// Parses the fields behind the magic. Returns them and the rest of the input.
+    /// Parses the fields after the magic. Returns them and the rest of the input, or `None` if the input is too short.
     fn parse(input: &[u8]) -> Option<(Self, &[u8])> {
         let (first, input) = input.split_first()?;
         let descriptor = Descriptor(*first);
@@ -73,22 +73,25 @@ impl Front {
             _ => 8,
         };
         let (content, input) = number(input, size)?;
-        // Sizes of two bytes begin where those of one byte end.
+        // A content size of two bytes is stored less 256, because smaller sizes fit in one byte.
         let content = if size == 2 { content.saturating_add(256) } else { content };
         let content_size = (size > 0).then_some(content);
         Some((Self { descriptor, window, dictionary, content_size }, input))
     }
 }
 
-/// Window size from its descriptor: §3.1.1.1.2.
+/// Returns the window size in bytes that the window descriptor `byte` gives: §3.1.1.1.2.
 fn window(byte: u8) -> u64 {
     let base = 1_u64.wrapping_shl(u32::from(byte >> 3).wrapping_add(10));
     (base >> 3).wrapping_mul(u64::from(byte & 7)).wrapping_add(base)
 }
 
 impl Header {
-    /// The header that stands at the front of `bytes`, which are at `at`, and its length. None
-    /// where it is cut.
+    /// Parses the frame header at the start of `bytes`, and returns its length, too. `at` is the position of the header,
+    /// and `left` the number of bytes from there to the end, for errors.
+    ///
+    /// # Errors
+    /// The flaw in the header. A header that is cut is [`Flaw::Truncated`].
     pub(super) fn parse(bytes: &[u8], at: u64, left: u64) -> Result<(Self, usize), DecodeError> {
         let wrong = |flaw: Flaw| DecodeError::new(flaw, at);
         let rest = match number(bytes, 4) {
@@ -104,7 +107,7 @@ impl Header {
         if dictionary != 0 {
             return Err(wrong(Flaw::Dictionary).found(dictionary));
         }
-        // A single segment has no window but its content.
+        // A frame of a single segment has no window descriptor: its content is its window.
         let window = window.or(content_size).unwrap_or_default();
         let header = Self { at, window, content_size, checksum: descriptor.checksum() };
         Ok((header, bytes.len().saturating_sub(rest.len())))
@@ -115,7 +118,7 @@ impl Header {
         self.window
     }
 
-    /// The bytes that the frame says it decodes to.
+    /// Returns the number of bytes that the frame decodes to according to its header, if the header gives it.
     pub fn content_size(&self) -> Option<u64> {
         self.content_size
     }
@@ -125,14 +128,14 @@ impl Header {
         self.checksum
     }
 
-    /// The largest block that a frame of this window may have, stored and decoded: §3.1.1.2.4.
+    /// Returns the largest size in bytes of a block in this frame, both stored and decoded: §3.1.1.2.4.
     pub fn largest_block(&self) -> u64 {
         self.window.min(u64_from_usize(LARGEST_BLOCK))
     }
 
-    /// A header for a decoder that reads its own, and its window: no larger than `most` bytes and a
-    /// block need. It asks for no dictionary and no checksum, and gives no content size, which are
-    /// validated here.
+    /// Returns a frame header for a decoder that parses headers itself, and the window that this header asks for: no larger
+    /// than `most` bytes and one block need. The header has no dictionary, checksum or content size, because these are
+    /// checked in this crate.
     pub fn for_decoder(&self, most: u64) -> ([u8; 6], u64) {
         let wanted = self.window.min(most.max(u64_from_usize(LARGEST_BLOCK)));
         let [m0, m1, m2, m3] = MAGIC.to_le_bytes();

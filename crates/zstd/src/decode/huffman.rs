@@ -1,4 +1,4 @@
-//! Huffman codes of literals: RFC 8878 §4.2.
+//! Decoding Huffman codes of literals: RFC 8878 §4.2.
 
 use alloc::vec::Vec;
 
@@ -9,13 +9,13 @@ use super::streams::{CODES, Code, Codes};
 use crate::format::{BYTES, LISTED, LONGEST_CODE, WEIGHTS_LOG};
 use crate::num::{low_u8, usize_from_u32};
 
-/// Weights of codes, 0 for none, and one more.
+/// The size of a table of the number of codes of each weight, 0 included, and one more entry.
 const WEIGHTS_MOST: usize = usize_from_u32(LONGEST_CODE) + 2;
 /// The number of different weights that a stream of weights may contain: 0 to [`LONGEST_CODE`].
 const NAMED: usize = usize_from_u32(LONGEST_CODE) + 1;
-/// States of a table for weights.
+/// The number of states of a table for weights.
 const WEIGHTS: usize = 1 << WEIGHTS_LOG;
-/// The codes of the current literals, and of those to come that have none of their own.
+/// The Huffman codes of the current literals, which later blocks may use again.
 #[derive(Default)]
 pub(super) struct Huffman {
     is_made: bool,
@@ -24,12 +24,12 @@ pub(super) struct Huffman {
 }
 
 impl Huffman {
-    /// Forgets the codes, but not the room for them.
+    /// Forgets the codes at the start of a frame, and keeps the memory.
     pub(super) fn clear(&mut self) {
         self.is_made = false;
     }
 
-    /// Reads the description of codes: what follows it.
+    /// Reads the description of codes at the start of `stream`, and returns the stream after it.
     pub(super) fn describe<'s>(&mut self, stream: &'s [u8]) -> Result<&'s [u8], Flaw> {
         let (header, rest) = stream.split_first().ok_or(Flaw::Corrupt)?;
         let mut weights = [0_u8; BYTES];
@@ -49,7 +49,7 @@ impl Huffman {
         Ok(rest)
     }
 
-    /// Reads weights from a stream of two states in turn: how many they are. §4.2.1.2.
+    /// Reads weights from a stream in which two states alternate, and returns the number of weights: §4.2.1.2.
     fn stream(&mut self, stream: &[u8], weights: &mut [u8; BYTES]) -> Result<usize, Flaw> {
         // No code is longer than 11 bits, so a table that names a larger weight is corrupt even if the
         // stream never uses it: §4.2.1. libzstd has no room for such a table either.
@@ -63,7 +63,7 @@ impl Huffman {
         let mut second = self.weights.begin(&mut bits);
         bits.refill();
         let symbol = |state: &State| u8::try_from(state.first).map_err(|_| Flaw::Corrupt);
-        // The last weight goes without saying, so there is always room for one more.
+        // The last weight is not stored, so the table must have room for it.
         for (count, weight) in (1..BYTES).zip(&mut *weights) {
             let state = states.get(first).ok_or(Flaw::Corrupt)?;
             *weight = symbol(state)?;
@@ -71,7 +71,7 @@ impl Huffman {
             first = state.next(&mut taken);
             bits.pass(taken);
             bits.refill();
-            // Where the bits run out, the other state is the last one.
+            // When the bits run out, the other state gives the last weight.
             if bits.is_overrun() {
                 let last = states.get(second).ok_or(Flaw::Corrupt)?;
                 *weights.get_mut(count).ok_or(Flaw::Corrupt)? = symbol(last)?;
@@ -82,7 +82,8 @@ impl Huffman {
         Err(Flaw::Corrupt)
     }
 
-    /// Makes the codes by their weights, of which the last is to be found: §4.2.1.
+    /// Makes the codes from the first `listed` of `weights`. The weight of the last symbol is not stored, but follows from
+    /// the others: §4.2.1.
     fn make(&mut self, weights: &mut [u8; BYTES], listed: usize) -> Result<(), Flaw> {
         let room = |weight: u8| 1_u32.wrapping_shl(u32::from(weight)) >> 1;
         let mut sum = 0_u32;
@@ -99,17 +100,17 @@ impl Huffman {
         }
         let last = weights.get_mut(listed).ok_or(Flaw::Corrupt)?;
         *last = low_u8(left.trailing_zeros().wrapping_add(1));
-        // There are codes of the length that is the longest. Their count is even, for all others
-        // take an even part of what is filled.
+        // There must be codes of the longest length. Their number is then even, because all other codes fill an even part
+        // of the table.
         if !weights.contains(&1) {
             return Err(Flaw::Corrupt);
         }
         self.is_made = false;
         self.codes.try_reserve_exact(CODES).map_err(|_| Flaw::Memory)?;
         self.codes.resize(CODES, Code::default());
-        // The codes of a weight follow those of the lower ones, in the order of their symbols.
+        // The codes of a weight follow those of lower weights, in the order of their symbols.
         let mut next = [0_usize; WEIGHTS_MOST];
-        // Shorter codes than there could be stand for more numbers of as many bits as the longest has.
+        // A code that is shorter than the longest one takes several entries of the table.
         let wide = |weight: u8| {
             usize_from_u32(room(weight).wrapping_shl(LONGEST_CODE.wrapping_sub(longest)))
         };
@@ -134,7 +135,10 @@ impl Huffman {
         Ok(())
     }
 
-    /// The codes, if there are any.
+    /// Returns the decoding table.
+    ///
+    /// # Errors
+    /// [`Flaw::Corrupt`] if no codes have been described.
     pub(super) fn codes(&self) -> Result<&Codes, Flaw> {
         self.codes.first_chunk().filter(|_| self.is_made).ok_or(Flaw::Corrupt)
     }

@@ -1,4 +1,4 @@
-//! The literals section of a block: RFC 8878 §3.1.1.3.1.
+//! Decoding the literals section of a block: RFC 8878 §3.1.1.3.1.
 
 use alloc::vec::Vec;
 
@@ -7,21 +7,21 @@ use super::block::LiteralsSection;
 use super::huffman::Huffman;
 use super::streams;
 
-/// Decodes literals.
+/// A decoder of literals.
 #[derive(Default)]
 pub(super) struct Literals {
     huffman: Huffman,
-    /// The literals of the current block, unless they are stored as they are.
+    /// The decoded literals of the current block. Raw literals are not copied here, but borrowed from the block.
     bytes: Vec<u8>,
 }
 
 impl Literals {
-    /// Forgets the frame before.
+    /// Forgets the codes of the frame before.
     pub(super) fn clear(&mut self) {
         self.huffman.clear();
     }
 
-    /// The literals of a section.
+    /// Returns the literals of `section`, decoded or borrowed.
     pub(super) fn read<'s>(&'s mut self, section: LiteralsSection<'s>) -> Result<&'s [u8], Flaw> {
         if section.kind == 0 {
             return Ok(section.stored);
@@ -33,7 +33,7 @@ impl Literals {
         Ok(&self.bytes)
     }
 
-    /// Decodes the literals of a section into `out`, which has room for exactly those.
+    /// Decodes the literals of a section into `out`, whose length is the number of literals.
     pub(super) fn write(
         &mut self,
         section: LiteralsSection<'_>,
@@ -61,7 +61,7 @@ fn decode(section: LiteralsSection<'_>, huffman: &mut Huffman, out: &mut [u8]) -
     Ok(())
 }
 
-/// Four streams by the table of their lengths, of which the last goes without saying:
+/// Splits `stream` into four streams by the table of their lengths at its start. The length of the last is not stored:
 /// §3.1.1.3.1.6.
 fn quartered(stream: &[u8]) -> Option<[&[u8]; 4]> {
     let (jumps, rest) = stream.split_first_chunk::<6>()?;

@@ -1,60 +1,61 @@
-//! The decoded bytes: as many as later matches may refer to, and those that have not been read.
+//! The decoded bytes: those that have not been read, and those that later matches may refer to.
 
 use alloc::vec::Vec;
 
 use super::Flaw;
 use crate::num::{DebugExpect as _, len_u32};
 
-/// Bytes that are copied in one go.
+/// The number of bytes that are copied at once. Copies have a fixed size, and may write more bytes than the match has: the
+/// next bytes overwrite them.
 const WILD: usize = 16;
 const WORD: usize = 8;
 const HALF: usize = 4;
-/// Room behind the last byte for copying more than there is to copy.
+/// The room behind the last byte into which copies may write too many bytes.
 const SLACK: usize = 2 * WILD;
-/// Matches up to so many bytes are copied in pieces.
+/// The longest match in bytes that is copied in pieces of fixed size.
 const SHORT: usize = 256;
-/// Room for no more than so many bytes in all comes in steps of eight times as much, for more in
-/// steps of four times as much: the room before is still there while bytes are moved.
+/// The largest total size in bytes for which room grows eightfold. Larger room grows fourfold, because the old room is
+/// still allocated while bytes are moved to the new.
 const LITTLE: usize = 512 << 10;
 
-/// Decoded bytes in a ring: when its end is come to, the next block begins at its front, and the
-/// window is what stands before that, and what stands at the end.
+/// A buffer of decoded bytes that is used as a ring. If a block does not fit at the end, it begins at the front. A match
+/// may then refer to the bytes before it, and to the older bytes at the end of the ring.
 #[derive(Default)]
 pub(super) struct Output {
-    /// Bytes that matches may refer to, and that a block makes at most.
+    /// The largest distance of a match, and in `block` the largest size of a decoded block, in bytes.
     window: usize,
     block: usize,
     bytes: Vec<u8>,
-    /// The end of the decoded bytes, and the beginning of those that are still to be read.
+    /// The end of the decoded bytes. `unread` is the start of those that have not been read.
     end: usize,
     unread: usize,
-    /// The end of the bytes that were decoded before those at the front; 0 if there are none.
+    /// The end of the bytes that were decoded before the ring returned to the front; 0 if it has not.
     older: usize,
 }
 
 impl Output {
-    /// Forgets all bytes, for a frame of that window and those blocks.
+    /// Forgets all bytes, and prepares for a frame with this window and block size.
     pub(super) fn begin(&mut self, window: usize, block: usize) {
         (self.window, self.block) = (window, block);
         (self.end, self.unread, self.older) = (0, 0, 0);
     }
 
-    /// Bytes that a match can refer to, or more than a window.
+    /// Returns the number of decoded bytes to which a match can refer. It may exceed the window.
     pub(super) fn len(&self) -> usize {
         self.older.saturating_add(self.end)
     }
 
-    /// Makes room for `more` bytes of the `left` that are to come, keeping a window. All that is
-    /// there has been read.
+    /// Makes room for a block of `more` bytes, and keeps a window of older bytes. `left` is the number of bytes that the
+    /// frame may still decode to, including this block. All decoded bytes must have been read.
     ///
-    /// Memory is at most a window and a block, and what all the bytes take if that is less.
+    /// Memory is at most a window and a block, or what all bytes of the frame take if that is less.
     pub(super) fn room(&mut self, more: usize, left: usize) -> Result<(), Flaw> {
         let needs = |end: usize, more: usize| end.saturating_add(more).saturating_add(SLACK);
         let have = self.bytes.len();
         if needs(self.end, more) <= have {
             return Ok(());
         }
-        // What is copied too much does not reach what a match may still refer to.
+        // Copies that write too many bytes must not reach the bytes that a match may still refer to.
         let most = needs(self.window, self.block).saturating_add(SLACK);
         if needs(self.end, more) > most {
             (self.older, self.end, self.unread) = (self.end, 0, 0);
@@ -74,19 +75,19 @@ impl Output {
         Ok(())
     }
 
-    /// Adds so many bytes, for which there is room, and which are to be written.
+    /// Adds `count` bytes, for which there must be room, and returns them for writing.
     pub(super) fn add(&mut self, count: usize) -> &mut [u8] {
         let begin = self.end;
         self.end = begin.saturating_add(count);
         self.bytes.get_mut(begin..self.end).debug_expect()
     }
 
-    /// Adds bytes, for which there is room.
+    /// Adds `bytes`, for which there must be room.
     pub(super) fn push(&mut self, bytes: &[u8]) {
         self.add(bytes.len()).copy_from_slice(bytes);
     }
 
-    /// Adds a byte so many times; there is room.
+    /// Adds `count` copies of `byte`, for which there must be room.
     pub(super) fn fill(&mut self, byte: u8, count: usize) {
         let end = self.end.saturating_add(count);
         if let Some(room) = self.bytes.get_mut(self.end..end) {
@@ -95,52 +96,55 @@ impl Output {
         self.end = end;
     }
 
-    /// Returns the tail, for adding bytes in many small steps from [`end`](Self::end) on; `None` before
-    /// there is room.
+    /// Returns the end of the buffer as a [`Tail`], for adding bytes in many small steps from [`end`](Self::end) on.
+    /// Returns `None` before there is any room.
     #[inline(always)]
     pub(super) fn tail(&mut self) -> Option<Tail<'_>> {
         let most = self.bytes.len().checked_sub(SLACK)?;
         Some(Tail { bytes: &mut self.bytes, most, older: self.older })
     }
 
-    /// Returns the end of the decoded bytes, in the room for them.
+    /// Returns the index in the buffer of the end of the decoded bytes.
     pub(super) fn end(&self) -> usize {
         self.end
     }
 
-    /// Moves the end of the decoded bytes behind what was added to the tail.
+    /// Sets the end of the decoded bytes to `end`, after bytes were added to the tail.
     pub(super) fn end_at(&mut self, end: usize) {
         self.end = end;
     }
 
-    /// Bytes that have not been read.
+    /// Returns the decoded bytes that have not been read.
     pub(super) fn pending(&self) -> &[u8] {
         self.bytes.get(self.unread..self.end).debug_expect()
     }
 
-    /// Marks so many of them as read.
+    /// Marks the next `count` bytes as read.
     pub(super) fn pass(&mut self, count: usize) {
         self.unread = self.unread.saturating_add(count).min(self.end);
     }
 }
 
-/// A match: how far back it refers to, and to how many bytes; those that it adds may be among them.
+/// A match: its distance, and its length. If the length exceeds the distance, the match repeats bytes that it has itself
+/// added.
 #[derive(Clone, Copy)]
 pub(super) struct Match {
     pub(super) distance: usize,
     pub(super) length: usize,
 }
 
-/// The end of what has been decoded, to which bytes are added. What is in it stays in registers.
+/// The end of the decoded bytes, to which bytes are added. It is separate from [`Output`], so that its fields stay in
+/// registers.
 pub(super) struct Tail<'o> {
     bytes: &'o mut [u8],
-    /// The end of the bytes that may be added: [`SLACK`] before the end of the room.
+    /// The largest index at which a copy of fixed size may begin: [`SLACK`] before the end of the buffer.
     most: usize,
     older: usize,
 }
 
 impl Tail<'_> {
-    /// Adds the bytes `own` at `begin`, where there is room, which are the first of `bytes`.
+    /// Writes the first `own` of `bytes` at the index `begin`, where there must be room. More of `bytes` may be written
+    /// behind them.
     #[inline(always)]
     pub(super) fn push_front(&mut self, begin: usize, bytes: &[u8], own: usize) {
         match bytes.first_chunk::<WILD>() {
@@ -149,7 +153,8 @@ impl Tail<'_> {
         }
     }
 
-    /// Adds what a match refers to at `begin`, where there is room; whether there is so much.
+    /// Writes the bytes of the match `found` at the index `begin`, where there must be room. Returns false if the match
+    /// refers to bytes before the first decoded byte.
     #[inline(always)]
     #[must_use]
     pub(super) fn repeat(&mut self, begin: usize, found: Match) -> bool {
@@ -171,8 +176,8 @@ impl Tail<'_> {
             }
         } else if distance >= WORD {
             if length <= WORD {
-                // What was copied last time is likely to have been at the same distance: it is not
-                // waited for where the same bytes are read together that were written together.
+                // The last match probably had the same distance and wrote these bytes. Reading them in the same pieces in
+                // which they were written lets the processor forward them without waiting for memory.
                 let last = length.saturating_sub(HALF);
                 let second = self.get::<HALF>(from.wrapping_add(last));
                 self.copy::<HALF>(from, begin);
@@ -184,7 +189,7 @@ impl Tail<'_> {
                 done = done.wrapping_add(WORD);
             }
         } else {
-            // All of the bytes are the first few, again and again.
+            // The bytes of the match repeat the first `distance` bytes, so they are made from one word.
             let (word, step) = period(u64::from_le_bytes(self.get(from)), distance);
             while done < length {
                 self.put(begin.wrapping_add(done), word.to_le_bytes());
@@ -194,7 +199,7 @@ impl Tail<'_> {
         true
     }
 
-    /// Copies as many bytes as there is [`SLACK`], one half after the other.
+    /// Copies [`SLACK`] bytes, one half after the other.
     #[inline(always)]
     fn copy_both(&mut self, from: usize, to: usize) {
         self.copy::<WILD>(from, to);
@@ -227,7 +232,7 @@ impl Tail<'_> {
     }
 }
 
-// What is rare is apart, and takes no more than it needs: what else there is stays in registers.
+// The rare cases are in functions of their own that are not inlined, so that the common case keeps its values in registers.
 
 #[inline(never)]
 fn push(bytes: &mut [u8], begin: usize, own: &[u8]) {
@@ -236,7 +241,8 @@ fn push(bytes: &mut [u8], begin: usize, own: &[u8]) {
     }
 }
 
-/// Repeats what stands before the turn, at `older`; some of it may stand behind it.
+/// Writes a match that refers to bytes at the end of the ring, whose end is `older`. A part of the match may be at the
+/// front. Returns false if there are no such bytes.
 #[inline(never)]
 fn repeat_older(bytes: &mut [u8], begin: usize, older: usize, found: Match) -> bool {
     let Match { distance, length } = found;
@@ -250,11 +256,11 @@ fn repeat_older(bytes: &mut [u8], begin: usize, older: usize, found: Match) -> b
     true
 }
 
-/// Repeats many bytes.
+/// Writes a long match.
 #[inline(never)]
 fn repeat_long(bytes: &mut [u8], begin: usize, found: Match) {
     let (mut to, end) = (begin, begin.wrapping_add(found.length));
-    // What has been copied repeats as what it was copied from: each time there is more.
+    // The bytes that were just copied continue the repetition, so each step can copy more than the step before.
     let from = begin.wrapping_sub(found.distance);
     while to < end {
         let count = to.wrapping_sub(from).min(end.wrapping_sub(to));
@@ -263,8 +269,8 @@ fn repeat_long(bytes: &mut [u8], begin: usize, found: Match) {
     }
 }
 
-/// The first `count` bytes of a word, from 1 to 7, again and again; and how many of those to take, so that
-/// the next begin with the first.
+/// Returns a word that repeats the first `count` bytes of `word` (1 to 7), and the number of its bytes to use, so that the
+/// next word begins with the first byte again.
 #[inline(always)]
 fn period(word: u64, count: usize) -> (u64, usize) {
     const PERIODS: [(u64, usize); WORD] = [
@@ -321,7 +327,7 @@ mod tests {
         }
     }
 
-    /// Whatever is added, and wherever the turn comes, the bytes are those of a row without a turn.
+    /// Checks that the bytes are the same as without a ring, wherever the ring returns to its front.
     #[test]
     fn matches_reach_over_the_turn() {
         let mut state = 1_u32;

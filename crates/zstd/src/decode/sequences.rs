@@ -1,5 +1,5 @@
-//! The sequences section of a block: RFC 8878 §3.1.1.3.2. Each copies some literals, and repeats
-//! some of what has been decoded.
+//! Decoding the sequences section of a block: RFC 8878 §3.1.1.3.2. A sequence copies some literals, and then repeats some
+//! of the decoded bytes (a match).
 
 use super::Flaw;
 use super::bits::{AT_ONCE, Bits};
@@ -10,7 +10,7 @@ use crate::format::codes::{Alphabet, LENGTHS, LITERALS, OFFSETS};
 use crate::format::offsets::Repeats;
 use crate::num::usize_from_u32;
 
-/// The table by which codes of one kind were last read.
+/// The table with which codes of one kind were last decoded, which a block may use again.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Used {
     None,
@@ -18,7 +18,7 @@ enum Used {
     Own,
 }
 
-/// Codes of one kind, of which there are `CODES`, and the table that they were last read by.
+/// One kind of codes, which has `CODES` codes, and the table with which they were last decoded.
 struct Kind<const STATES: usize, const CODES: usize> {
     used: Used,
     table: Table<STATES>,
@@ -30,7 +30,8 @@ impl<const STATES: usize, const CODES: usize> Kind<STATES, CODES> {
         Self { used: Used::None, table: Table::default(), alphabet }
     }
 
-    /// Takes up the table that `mode` says: what follows its description. §3.1.1.3.2.1.
+    /// Selects the table that the compression mode `mode` asks for, and reads its description from `stream` if there is
+    /// one. Returns the stream after it. §3.1.1.3.2.1.
     fn choose<'s>(&mut self, mode: u8, stream: &'s [u8]) -> Result<&'s [u8], Flaw> {
         let Alphabet { ranges, most, log, shares } = *self.alphabet;
         match (mode & 3, self.used) {
@@ -61,7 +62,7 @@ impl<const STATES: usize, const CODES: usize> Kind<STATES, CODES> {
     }
 }
 
-/// The state for decoding the sequences of a frame: tables and repeated offsets.
+/// The state of decoding the sequences of a frame: the tables, and the repeated offsets.
 pub(super) struct Sequences {
     literals: Kind<512, 36>,
     offsets: Kind<256, 32>,
@@ -69,14 +70,15 @@ pub(super) struct Sequences {
     repeats: Repeats,
 }
 
-/// Bits of 64 that are left when numbers have been taken, if those are held by which the next states
-/// are found.
+/// The number of unread bits, of 64, that must be left after the three numbers of a sequence so that the bits for the next
+/// states are held, too.
 const LEAST: u32 = u64::BITS - (AT_ONCE - (9 + 9 + 8));
 
-/// The limits of a block: how many bytes it may decode to, and the window of its matches.
+/// The bounds of a block.
 #[derive(Clone, Copy, Default)]
 pub(super) struct BlockBounds {
-    /// Bytes that all blocks together may still make, and that this one may.
+    /// The number of bytes that the whole frame may still decode to, in `block` the number for this block, and in `window`
+    /// the largest distance of a match.
     pub(super) left: usize,
     pub(super) block: usize,
     pub(super) window: usize,
@@ -94,16 +96,16 @@ impl Default for Sequences {
 }
 
 impl Sequences {
-    /// Forgets the frame before.
+    /// Forgets the tables and offsets of the frame before.
     pub(super) fn clear(&mut self) {
         (self.literals.used, self.offsets.used, self.lengths.used) =
             (Used::None, Used::None, Used::None);
         self.repeats = Repeats::FIRST;
     }
 
-    // Never inlined: it takes all registers that there are.
-    /// Decodes sequences by the tables that the section asks for, and adds what they make to
-    /// `output`, which has room for what `bounds` allow.
+    // Never inlined, because the loop needs all registers.
+    /// Decodes the sequences in `section`, and adds the bytes that they and `literals` make to `output`. The output has
+    /// room for what `bounds` allow.
     #[inline(never)]
     pub(super) fn run(
         &mut self,
@@ -158,7 +160,7 @@ impl Sequences {
             let distance = usize_from_u32(repeats.distance(value, plain == 0));
             let (copied, plain) = (usize_from_u32(copied), usize_from_u32(plain));
             let Some(others) = literals.get(plain..) else { return Err(Flaw::Corrupt) };
-            // Both are below 2^18, and end within a block or a little behind it.
+            // Both numbers are below 2^18, so the sums do not overflow.
             let (begin, turn) = (end, end.wrapping_add(plain));
             end = turn.wrapping_add(copied);
             if distance.wrapping_sub(1) >= window {
@@ -170,8 +172,8 @@ impl Sequences {
                     return Err(Flaw::Corrupt);
                 }
             } else if end.wrapping_sub(start) > block || distance > older.saturating_add(turn) {
-                // What is too long is still validated to its end: whether a block is one does not depend
-                // on how much of it is wanted.
+                // A block that decodes to too many bytes is still validated to its end, so that whether it is corrupt does
+                // not depend on how many bytes the caller wants.
                 return Err(Flaw::Corrupt);
             }
             literals = others;
@@ -181,7 +183,7 @@ impl Sequences {
         if !bits.is_over() {
             return Err(Flaw::Corrupt);
         }
-        // The literals that are left come after the last sequence.
+        // The remaining literals come after the last sequence.
         let made = end.wrapping_sub(start).saturating_add(literals.len());
         if made > block {
             return Err(Flaw::Corrupt);
@@ -195,8 +197,8 @@ impl Sequences {
     }
 }
 
-/// Reads an offset value and two lengths, which need more bits than are held at once. All the bits
-/// that the next states need are held then.
+/// Reads an offset value and two lengths, which need more bits than are held at once. Afterwards all bits that the next
+/// states need are held.
 #[cold]
 fn read_many(
     mut bits: Bits<'_>,
@@ -224,7 +226,7 @@ mod tests {
         Table,
     };
 
-    /// Many literals, and a long match from far back: 49 bits, after which the next states take 17.
+    /// Checks a sequence of many literals and a long match from far back: 49 bits, after which the next states take 17.
     #[test]
     fn a_sequence_may_have_more_bits_than_are_held() {
         let state = |alphabet: &Alphabet, code: usize| {
@@ -237,9 +239,9 @@ mod tests {
         let offsets = |code| state(&OFFSETS, code);
         let lengths = |code| state(&LENGTHS, code);
         let (long, plain) = (0x1234, 0x2bcd);
-        // Bits that are not there are taken from the first that were held: not all can be alike.
+        // Missing bits repeat the first held ones, so the test needs bits that are not all alike.
         for far in [0, 0x1_5555, 0x2_aaaa, 0x3_ffff] {
-            // In the order in which they are read. States of rare codes lead to any state.
+            // In the order in which they are read. The states of rare codes lead to any state.
             let bits = [
                 [literals(34), offsets(18), lengths(52)].concat(),
                 format!("{far:018b}{long:016b}{plain:015b}"),

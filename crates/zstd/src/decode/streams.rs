@@ -1,16 +1,16 @@
-//! Streams of Huffman codes: RFC 8878 §4.2.2.
+//! Decoding streams of Huffman codes: RFC 8878 §4.2.2.
 
 use super::Flaw;
 use super::bits::{AT_ONCE, Bits};
 use crate::format::LONGEST_CODE;
 use crate::num::{DebugExpect as _, low_u32, usize_from_u32};
 
-/// A decoding table, indexed by as many of the next bits as the longest code has.
+/// A decoding table. Its index is the next bits of the stream, as many as the longest code has.
 pub(super) type Codes = [Code; CODES];
 pub(super) const CODES: usize = 1 << LONGEST_CODE;
-/// Codes that are read at once.
+/// The number of codes that are read between two refills.
 const TOGETHER: usize = 5;
-/// Fewer bytes are not in four streams.
+/// The smallest number of literals in four streams.
 const QUARTERED: usize = 6;
 
 const _: () = assert!(
@@ -18,7 +18,7 @@ const _: () = assert!(
     "so many bits are held"
 );
 
-/// A symbol in the high byte, and in the low one how many bits it takes.
+/// An entry of the table: the symbol in the high byte, and the length of its code in bits in the low byte.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Code(u16);
 
@@ -40,13 +40,13 @@ impl Code {
     }
 }
 
-/// Decodes one stream, which fills `out`.
+/// Decodes one stream, which must fill `out` exactly.
 pub(super) fn one(codes: &Codes, stream: &[u8], out: &mut [u8]) -> Result<(), Flaw> {
     finish(codes, Bits::new(stream).ok_or(Flaw::Corrupt)?, out)
 }
 
-/// Decodes four streams, each of which fills a quarter of `out`.
-// Never inlined: it takes all registers that there are.
+/// Decodes four streams, each of which must fill a quarter of `out`.
+// Never inlined, because the loop needs all registers.
 #[inline(never)]
 pub(super) fn four(codes: &Codes, streams: [&[u8]; 4], out: &mut [u8]) -> Result<(), Flaw> {
     if out.len() < QUARTERED {
@@ -60,7 +60,7 @@ pub(super) fn four(codes: &Codes, streams: [&[u8]; 4], out: &mut [u8]) -> Result
         return Err(Flaw::Corrupt);
     };
     let mut done = 0_usize;
-    // In step, for each stream by itself would wait for its own bits.
+    // The four streams are decoded in step: a single stream would wait for its own bits each time.
     let [firsts, seconds, thirds, fourths] = [&mut *first, &mut *second, &mut *third, &mut *fourth]
         .map(|out| out.as_chunks_mut::<TOGETHER>().0);
     let chunks = firsts.iter_mut().zip(seconds).zip(thirds.iter_mut().zip(fourths));
@@ -95,17 +95,20 @@ pub(super) fn four(codes: &Codes, streams: [&[u8]; 4], out: &mut [u8]) -> Result
     Ok(())
 }
 
-/// Decodes one symbol, and adds the bits that it takes to `taken`.
+/// Decodes one symbol, and adds the length of its code to `taken` instead of counting the bits at once.
 #[inline(always)]
 fn swift(codes: &Codes, bits: &mut Bits<'_>, taken: &mut u32) -> u8 {
     let code = next(codes, bits);
-    // The symbol lies above the bits by which anything is shifted.
+    // Shifts ignore all but the low six bits of their operand, so the symbol in the high byte does not matter.
     bits.shift(code.0.into());
     *taken = taken.wrapping_add(code.0.into());
     code.symbol()
 }
 
-/// Decodes the rest of a stream.
+/// Decodes the rest of a stream, with a check for each symbol.
+///
+/// # Errors
+/// [`Flaw::Corrupt`] if the stream does not end with the last symbol.
 fn finish(codes: &Codes, mut bits: Bits<'_>, out: &mut [u8]) -> Result<(), Flaw> {
     for chunk in out.chunks_mut(TOGETHER) {
         bits.refill();

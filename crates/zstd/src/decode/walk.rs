@@ -1,4 +1,4 @@
-//! The boundaries of frames and blocks, and every rule that can be validated without decoding.
+//! The walk over frames and blocks: their boundaries, and every rule that can be checked without decoding.
 
 use core::ops::Range;
 
@@ -11,11 +11,11 @@ use crate::num::u64_from_usize;
 
 const CHECKSUM: u64 = 4;
 
-/// Bytes that are read at once where headers stand: blocks may be as small as their headers, and
-/// a source be asked over a system call.
+/// The number of bytes that are read at once for headers. Blocks may be as small as their headers, and each read may be a
+/// system call.
 const AHEAD: usize = 256;
 
-/// The bytes that were read ahead.
+/// Bytes that were read ahead of the walk.
 struct Ahead {
     /// The position of the first byte.
     at: u64,
@@ -24,7 +24,7 @@ struct Ahead {
     bytes: [u8; AHEAD],
 }
 
-/// A walk over frames, by position.
+/// A position in frames that follow one another, which moves from block to block.
 pub(super) struct FrameWalk {
     start: u64,
     next: u64,
@@ -34,19 +34,19 @@ pub(super) struct FrameWalk {
 }
 
 impl FrameWalk {
-    /// A walk that lets no frame ask for a larger `window`.
+    /// Creates a walk at the start of `stored`. A frame with a larger window than `window` is an error.
     pub(super) fn new(stored: &Range<u64>, window: u64) -> Self {
         let Range { start, end } = *stored;
         let ahead = Ahead { at: start, length: 0, bytes: [0; AHEAD] };
         Self { start, next: start, end, window, ahead }
     }
 
-    /// The same walk, from its beginning on.
+    /// Returns a walk over the same frames from their start.
     pub(super) fn anew(&self) -> Self {
         Self::new(&(self.start..self.end), self.window)
     }
 
-    /// Returns the bytes from `at` on that have been read ahead, at most `most` of them.
+    /// Returns the bytes at the position `at` that have been read ahead, at most `most` of them.
     pub(super) fn ahead(&self, at: u64, most: usize) -> &[u8] {
         let from = at.checked_sub(self.ahead.at).and_then(|from| usize::try_from(from).ok());
         let bytes = from.and_then(|from| self.ahead.bytes.get(from..self.ahead.length));
@@ -54,12 +54,12 @@ impl FrameWalk {
         bytes.get(..most).unwrap_or(bytes)
     }
 
-    /// Returns `count` bytes from `at` on, if they have been read ahead.
+    /// Returns `count` bytes at the position `at`, or `None` if they have not been read ahead.
     fn held(&self, at: u64, count: usize) -> Option<&[u8]> {
         Some(self.ahead(at, count)).filter(|bytes| bytes.len() == count)
     }
 
-    /// Returns the next bytes of the walk, as many as are wanted or left.
+    /// Returns the next bytes of the walk without moving: at most `most`, fewer at the end.
     fn peek<E>(
         &mut self,
         source: &mut impl FnMut(u64, &mut [u8]) -> Result<(), E>,
@@ -93,7 +93,10 @@ impl FrameWalk {
         self.end.saturating_sub(self.next)
     }
 
-    /// Goes on by `bytes`, which must be there; `at` is where their header stands.
+    /// Moves the position forward by `bytes`.
+    ///
+    /// # Errors
+    /// [`Flaw::Truncated`] at `at`, the position of the header that gives this length, if fewer bytes are left.
     fn advance(&mut self, bytes: u64, at: u64) -> Result<(), DecodeError> {
         if bytes > self.left() {
             return Err(DecodeError::new(Flaw::Truncated, at));
@@ -102,7 +105,8 @@ impl FrameWalk {
         Ok(())
     }
 
-    /// The header of the next frame, if there is one. There is one at least.
+    /// Parses the header of the next frame, and moves behind it. Returns `None` after the last frame. No frame at all is an
+    /// error.
     pub(super) fn header<E>(
         &mut self,
         source: &mut impl FnMut(u64, &mut [u8]) -> Result<(), E>,
@@ -120,8 +124,8 @@ impl FrameWalk {
         Ok(Some(header))
     }
 
-    /// Passes over the next block of a frame; whether it is the last. The checksum after that is
-    /// passed over, too.
+    /// Moves over the next block of a frame, and over the checksum if the block is the last. Returns whether it is the
+    /// last.
     pub(super) fn block<E>(
         &mut self,
         source: &mut impl FnMut(u64, &mut [u8]) -> Result<(), E>,

@@ -1,40 +1,40 @@
-//! A buffer that is filled bit by bit: RFC 8878 §4. Its streams are written from the front and
-//! read from the back.
+//! A buffer that is filled bit by bit: RFC 8878 §4. Streams of codes are written from the front, and will be read from the
+//! back.
 
 use crate::num::usize_from_u32;
 
-/// Bits that may be held between two calls of [`Bits::settle`]: less than a byte.
+/// The number of bits that may be pending after a call of [`Bits::settle`]: less than a byte.
 const HELD: u32 = 7;
-/// The most bits that may be put between two such calls: with those held, fewer than 64.
+/// The largest number of bits that may be put between two such calls, so that with the pending ones they are fewer than 64.
 pub(super) const AT_ONCE: usize = 56;
-/// Bytes that a buffer must have beyond those that it can be filled with.
+/// The number of bytes at the end of a buffer that cannot be filled, because eight bytes are written at once.
 pub(super) const SLACK: usize = 8;
 
-/// Bytes and bits, put one after the other into a buffer that does not grow: what does not fit is
-/// counted and lost.
+/// A writer of bits and bytes into a buffer that does not grow. Bytes that do not fit are counted and dropped; the caller
+/// compares the count with the size.
 pub(super) struct Bits<'a> {
     buffer: &'a mut [u8],
-    /// Whole bytes written.
+    /// The number of whole bytes that have been written.
     at: usize,
     held: u64,
     count: u32,
 }
 
 impl<'a> Bits<'a> {
-    /// A writer that has written nothing. The last [`SLACK`] bytes of the buffer cannot be filled.
+    /// Creates a writer to `buffer`, whose last [`SLACK`] bytes cannot be filled.
     pub(super) fn new(buffer: &'a mut [u8]) -> Self {
         Self { buffer, at: 0, held: 0, count: 0 }
     }
 
-    /// Puts `count` bits, the low ones of `bits`, which has no others. Between two calls of
-    /// [`settle`](Self::settle), there may be [`AT_ONCE`].
+    /// Appends the low `count` bits of `bits`, whose other bits must be 0. Between two calls of [`settle`](Self::settle),
+    /// at most [`AT_ONCE`] bits may be put.
     #[inline(always)]
     pub(super) fn put(&mut self, bits: u64, count: u32) {
         self.held |= bits.wrapping_shl(self.count);
         self.count = self.count.wrapping_add(count);
     }
 
-    /// Writes the whole bytes of what is held.
+    /// Writes the pending whole bytes to the buffer.
     #[inline(always)]
     pub(super) fn settle(&mut self) {
         let room = self.buffer.get_mut(self.at..).and_then(<[u8]>::first_chunk_mut::<SLACK>);
@@ -53,13 +53,13 @@ impl<'a> Bits<'a> {
         self.settle();
     }
 
-    /// Ends a stream that will be read from the back: with a one, and zeros up to the byte.
+    /// Ends a stream that will be read from the back: appends a 1, and zeros to the end of the byte.
     pub(super) fn end(&mut self) {
         self.put(1, 1);
         self.align();
     }
 
-    /// Writes whole bytes. The bits before must fill theirs.
+    /// Appends whole bytes. The bits before must end at a byte.
     pub(super) fn bytes(&mut self, bytes: &[u8]) {
         let end = self.at.saturating_add(bytes.len());
         if let Some(room) = self.buffer.get_mut(self.at..end) {
@@ -68,14 +68,14 @@ impl<'a> Bits<'a> {
         self.at = end;
     }
 
-    /// Leaves room for bytes that are known later; where it is.
+    /// Skips `bytes` bytes that will be known later, and returns their position.
     pub(super) fn leave(&mut self, bytes: usize) -> usize {
         let at = self.at;
         self.at = self.at.saturating_add(bytes);
         at
     }
 
-    /// Fills the room that was left.
+    /// Writes `bytes` at a position that was skipped before.
     pub(super) fn fill(&mut self, at: usize, bytes: &[u8]) {
         let room = self.buffer.get_mut(at..at.saturating_add(bytes.len()));
         if let Some(room) = room {
@@ -88,7 +88,7 @@ impl<'a> Bits<'a> {
         self.at
     }
 
-    /// Takes back all that was written from there on.
+    /// Drops everything that was written after the position `at`.
     pub(super) fn back_to(&mut self, at: usize) {
         (self.at, self.held, self.count) = (at, 0, 0);
     }

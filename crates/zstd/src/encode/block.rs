@@ -1,4 +1,4 @@
-//! Blocks: RFC 8878 §3.1.1.2.
+//! Encoding blocks: RFC 8878 §3.1.1.2.
 
 use alloc::vec::Vec;
 
@@ -10,10 +10,10 @@ use crate::format::offsets::Repeats;
 use crate::format::{BLOCK_HEADER, COMPRESSED, LARGEST_BLOCK, RAW, REPEATED};
 use crate::num::{DebugExpect as _, len_u32, u64_from_usize};
 
-/// About what it takes to describe codes.
+/// About the number of bytes that the description of codes takes.
 const CODES: usize = 128;
 
-/// Writes blocks, one after another.
+/// A writer of one block after another.
 pub(super) struct Blocks {
     finder: Finder,
     repeats: Repeats,
@@ -23,8 +23,8 @@ pub(super) struct Blocks {
 }
 
 impl Blocks {
-    /// Blocks of a frame of which up to `bytes` bytes will be given at once, with matches at most
-    /// `window` back. All memory is taken here; none if there is none.
+    /// Creates a writer of the blocks of a frame. At most `bytes` bytes are passed to [`write`](Self::write) at once, and
+    /// matches are at most `window` bytes back. All memory is allocated here. Returns `None` if memory is out.
     pub(super) fn new(effort: Effort, bytes: usize, window: usize) -> Option<Self> {
         let block = bytes.min(LARGEST_BLOCK);
         let finder = Finder::new(effort, bytes, window)?;
@@ -37,18 +37,18 @@ impl Blocks {
         Some(Self { finder, repeats: Repeats::FIRST, sequences, literals, written })
     }
 
-    /// Begins another frame.
+    /// Prepares for another frame.
     pub(super) fn clear(&mut self) {
         self.finder.clear();
         self.repeats = Repeats::FIRST;
     }
 
-    /// The first `bytes` bytes will not be given any more.
+    /// Tells the writer that the first `bytes` bytes of the data will not be passed any more.
     pub(super) fn forget(&mut self, bytes: usize) {
         self.finder.forget(bytes);
     }
 
-    /// Writes the block that is what `data` has from `start` on.
+    /// Writes the block whose content is `data` from the index `start` on. Matches may refer to earlier bytes of `data`.
     pub(super) fn write<E>(
         &mut self,
         data: &[u8],
@@ -78,7 +78,8 @@ impl Blocks {
         out(block)
     }
 
-    /// Compresses a block that has different bytes; into how many bytes, if that is worth it.
+    /// Compresses a block, and returns the number of bytes, or `None` if compression is not worth it. The block must not
+    /// consist of one repeated byte.
     fn compress(&mut self, data: &[u8], start: usize) -> Option<usize> {
         let Self { finder, sequences, literals, .. } = self;
         let block = data.get(start..)?;
@@ -89,7 +90,7 @@ impl Blocks {
         finder.divide(data, start, &lengths, sequences, literals);
         let mut bits = Bits::new(&mut self.written);
         bits.leave(BLOCK_HEADER);
-        // A reader does not see the distances of a block that is not written.
+        // A reader does not see the distances of a block that is stored raw, so they are kept only if the block is written.
         let mut repeats = self.repeats;
         if !sequences.is_empty() {
             let counts = huffman::count(literals);

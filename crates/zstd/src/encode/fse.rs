@@ -1,11 +1,11 @@
-//! Finite state entropy: RFC 8878 §4.1. Symbols cost fractions of a bit, by a table that says how
-//! often each comes.
+//! Encoding by finite state entropy (FSE): RFC 8878 §4.1. A symbol costs a fraction of a bit, by a table of the frequencies
+//! of symbols.
 
 use super::bits::Bits;
 use crate::format::fse::{LARGEST, SMALLEST_LOG, Telling, spread};
 use crate::num::{DebugExpect as _, len_u32, usize_from_u32};
 
-/// Symbols that any of the alphabets may have: those of match lengths are the most.
+/// The largest number of symbols of an alphabet: match lengths have the most.
 pub(super) const SYMBOLS: usize = 53;
 /// The frequency of each symbol.
 pub(super) type Counts = [u32; SYMBOLS];
@@ -15,18 +15,19 @@ pub(super) type Counts = [u32; SYMBOLS];
 struct Symbol {
     /// The symbol's share of the table; 0 if it does not occur.
     share: u32,
-    /// The index of its first state in `Table::states`.
+    /// The index in `Table::states` of the symbol's first state.
     first: u32,
-    /// The most bits that leaving a state for it takes, and the state below which it is one less.
+    /// The largest number of bits that it takes to leave a state for this symbol. States below `threshold` take one bit
+    /// less.
     bits: u32,
     threshold: u32,
 }
 
-/// A table that encodes, and is described before what it encodes.
+/// An encoding table, whose description is written before the symbols.
 pub(super) struct Table {
     log: u32,
     symbols: [Symbol; SYMBOLS],
-    /// States by symbol, in order.
+    /// The states in the order of their symbols.
     states: [u16; LARGEST],
 }
 
@@ -35,15 +36,15 @@ pub(super) struct Table {
 pub(super) struct State(u32);
 
 impl Table {
-    /// A table of at most `2^most` states for symbols that come so often. None if fewer than two
-    /// of them come: that takes no table.
+    /// Creates a table of at most `2^most` states for symbols with the frequencies `counts`. Returns `None` for fewer than
+    /// two different symbols, which need no table.
     pub(super) fn new(counts: &Counts, most: u32) -> Option<Self> {
         let total = counts.iter().fold(0_u32, |sum, count| sum.wrapping_add(*count));
         let kinds = len_u32(counts.iter().filter(|count| **count > 0).count());
         if kinds < 2 {
             return None;
         }
-        // More states than the symbols can be told apart by would cost more than they save.
+        // With more states than the frequencies can use, the description would cost more than it saves.
         let wanted = total.ilog2().saturating_sub(2).max(kinds.ilog2().saturating_add(1));
         let log = wanted.clamp(SMALLEST_LOG, most.min(LARGEST.ilog2()));
         let mut table = Self { log, symbols: [Symbol::default(); SYMBOLS], states: [0; LARGEST] };
@@ -56,7 +57,7 @@ impl Table {
         1_u32.wrapping_shl(self.log)
     }
 
-    /// Shares the states out: in proportion, at least one to each symbol, all of them.
+    /// Gives each symbol its share of the states: in proportion to its frequency, at least one, and all states together.
     fn share(&mut self, counts: &Counts, total: u32) {
         let size = self.size();
         let mut shared = 0_u32;
@@ -67,8 +68,8 @@ impl Table {
             symbol.share = u32::try_from(rounded.debug_expect()).debug_expect().max(1);
             shared = shared.wrapping_add(symbol.share);
         }
-        // The largest share bears what rounding has cost. There are more states than symbols, so
-        // while too many are shared, it is more than one.
+        // The largest share absorbs the rounding errors. There are more states than symbols, so if too many are shared, the
+        // largest share is more than one.
         while let Some(largest) = self.symbols.iter_mut().max_by_key(|symbol| symbol.share)
             && shared != size
         {
@@ -79,7 +80,7 @@ impl Table {
         }
     }
 
-    /// Spreads the symbols over the states: §4.1.1.
+    /// Assigns the states to symbols: §4.1.1.
     fn spread(&mut self) {
         let size = self.size();
         let mut next = 0_u32;
@@ -103,7 +104,7 @@ impl Table {
         }
     }
 
-    /// Describes the table: §4.1.1.
+    /// Writes the description of the table: §4.1.1.
     pub(super) fn describe(&self, out: &mut Bits<'_>) {
         out.put(u64::from(self.log.wrapping_sub(SMALLEST_LOG)), 4);
         let mut left = self.size();
@@ -145,13 +146,13 @@ impl Table {
         State(state.copied().debug_expect().into())
     }
 
-    /// The state of the last symbol, which is encoded first. It is the one that leaving takes the
-    /// most bits, so that a reader who knows no number of symbols runs out of them here.
+    /// Returns the state of the last symbol, which is encoded first: the state that takes the most bits to leave. A reader
+    /// that does not know the number of symbols runs out of bits exactly here.
     pub(super) fn begin(&self, symbol: u8) -> State {
         self.state(self.symbol(symbol), 0)
     }
 
-    /// Encodes the symbol before.
+    /// Encodes the symbol before the last encoded one.
     #[inline(always)]
     pub(super) fn encode(&self, state: &mut State, symbol: u8, out: &mut Bits<'_>) {
         let symbol = self.symbol(symbol);
@@ -161,7 +162,7 @@ impl Table {
         *state = self.state(symbol, kept.wrapping_sub(symbol.share));
     }
 
-    /// Writes the state that a reader begins with.
+    /// Writes the state with which a reader begins.
     pub(super) fn end(&self, state: State, out: &mut Bits<'_>) {
         out.put(u64::from(state.0 ^ self.size()), self.log);
     }

@@ -1,17 +1,18 @@
-//! Huffman codes for literals: RFC 8878 §4.2.
+//! Encoding literals by Huffman codes: RFC 8878 §4.2.
 
 use super::bits::{AT_ONCE, Bits};
 use super::fse;
 use crate::format::{BYTES, LISTED, LONGEST_CODE, WEIGHTS_LOG};
 use crate::num::{DebugExpect as _, usize_from_u32};
 
-/// Items on a level of the search for code lengths: each symbol, and pairs of items below.
+/// The largest number of items of a level in the search for code lengths: the symbols, and pairs of items of the level
+/// below.
 const ITEMS: usize = 2 * BYTES;
-/// Weights that can be listed as they are.
+/// The largest number of weights that can be listed without compression.
 const MOST_LISTED: usize = 128;
-/// The longest description of weights as a stream: the headers below are those of lists.
+/// The largest size in bytes of a compressed description of weights. Larger header bytes mean a list.
 const LONGEST_STREAM: u8 = LISTED - 1;
-/// Codes that are put at once.
+/// The number of codes that are put between two settles.
 const TOGETHER: usize = 4;
 
 const _: () = assert!(
@@ -22,9 +23,9 @@ const _: () = assert!(
 /// The frequency of each byte.
 pub(super) type Counts = [u32; BYTES];
 
-/// Counts bytes.
+/// Counts how often each byte occurs.
 pub(super) fn count(bytes: &[u8]) -> Counts {
-    // Four rows: in one, a byte that repeats would wait for itself to be counted.
+    // Four rows of counters: with one row, a repeated byte would wait until its last count is stored.
     let mut rows = [[0_u32; BYTES]; 4];
     let mut chunks = bytes.chunks_exact(4);
     for chunk in &mut chunks {
@@ -54,11 +55,12 @@ fn bump(row: &mut Counts, byte: u8) {
 /// The length of each byte's code in bits: 0 for bytes that do not occur.
 pub(super) type Lengths = [u8; BYTES];
 
-/// The best lengths up to [`LONGEST_CODE`], by package-merge; none for fewer than two symbols.
+/// Returns the best code lengths of at most [`LONGEST_CODE`] bits, by the package-merge algorithm. Returns `None` for fewer
+/// than two symbols.
 ///
-/// A code of length `n` is an item of weight `count` bought on each of `n` levels. Level by level,
-/// the items are the symbols, and pairs of the items of the level below, by weight; the cheapest
-/// `2 (symbols - 1)` of the top level buy the best code.
+/// A code of length `n` is an item of the weight `count`, bought on each of `n` levels. The items of a level are the
+/// symbols, and pairs of items of the level below, sorted by weight. The `2 (symbols - 1)` cheapest items of the top level
+/// make up the best code.
 pub(super) fn lengths(counts: &Counts) -> Option<Lengths> {
     let mut sorted = [(0_u32, 0_u8); BYTES];
     let mut kinds = 0_usize;
@@ -70,7 +72,7 @@ pub(super) fn lengths(counts: &Counts) -> Option<Lengths> {
     }
     let sorted = sorted.get_mut(..kinds).filter(|sorted| sorted.len() > 1)?;
     sorted.sort_unstable();
-    // Of the first `n` items of a level, how many are symbols.
+    // For each level, the number of symbols among its first `n` items.
     let mut levels = [[0_u16; ITEMS]; usize_from_u32(LONGEST_CODE)];
     let mut weights = [0_u32; ITEMS];
     let mut items = 0_usize;
@@ -110,7 +112,7 @@ pub(super) fn lengths(counts: &Counts) -> Option<Lengths> {
     Some(lengths)
 }
 
-/// Returns the number of bits that the symbols take.
+/// Returns the number of bits that all symbols take with these code lengths.
 pub(super) fn cost(counts: &Counts, lengths: &Lengths) -> u64 {
     let bits = counts.iter().zip(lengths);
     bits.fold(0, |sum, (count, length)| {
@@ -118,29 +120,29 @@ pub(super) fn cost(counts: &Counts, lengths: &Lengths) -> u64 {
     })
 }
 
-/// A code and its length.
+/// A code and its length in bits.
 #[derive(Clone, Copy, Default)]
 struct Code {
     bits: u16,
     length: u8,
 }
 
-/// A code for each byte that comes.
+/// The code of each byte that occurs.
 pub(super) struct Codes {
     by_byte: [Code; BYTES],
-    /// The weights that are stored: §4.2.1. A larger weight is a shorter code, and 0 is none.
+    /// The weights that are stored: §4.2.1. A larger weight means a shorter code, and 0 means no code.
     weights: [u8; BYTES],
-    /// Weights before that of the last symbol, which goes without saying.
+    /// The number of stored weights. The weight of the last symbol follows from the others.
     listed: usize,
 }
 
 impl Codes {
-    /// The codes of those lengths, which must be from [`lengths`].
+    /// Creates the codes for `lengths`, which [`lengths`] has returned.
     pub(super) fn new(lengths: &Lengths) -> Self {
         let longest = lengths.iter().copied().max().debug_expect();
         let mut codes = [Code::default(); BYTES];
         let mut weights = [0_u8; BYTES];
-        // The longest codes are the lowest: §4.2.1.3.
+        // The longest codes have the lowest values: §4.2.1.3.
         let mut next = 0_u16;
         for length in (1..=longest).rev() {
             let of_it = codes.iter_mut().zip(&mut weights).zip(lengths);
@@ -155,7 +157,7 @@ impl Codes {
         Self { by_byte: codes, weights, listed }
     }
 
-    /// Describes the codes: §4.2.1. None if they cannot be described.
+    /// Writes the description of the codes: §4.2.1. Returns `None` if they cannot be described.
     pub(super) fn describe(&self, out: &mut Bits<'_>) -> Option<()> {
         let weights = self.weights.get(..self.listed)?;
         let at = out.leave(1);
@@ -184,7 +186,7 @@ impl Codes {
         Some(())
     }
 
-    /// Encodes bytes as one stream: §4.2.2.
+    /// Encodes `bytes` as one stream: §4.2.2.
     pub(super) fn encode(&self, bytes: &[u8], out: &mut Bits<'_>) {
         let mut chunks = bytes.rchunks_exact(TOGETHER);
         for chunk in &mut chunks {
@@ -210,8 +212,8 @@ impl Codes {
     }
 }
 
-/// Writes the weights as a stream of two states in turn: §4.2.1.2. How many bytes it has, if
-/// that can be said.
+/// Writes `weights` as a stream in which two states alternate: §4.2.1.2. Returns its size in bytes, or `None` if the
+/// weights cannot be written in this way.
 fn stream(weights: &[u8], out: &mut Bits<'_>) -> Option<u8> {
     let start = out.length();
     let mut counts = [0; fse::SYMBOLS];
@@ -221,7 +223,7 @@ fn stream(weights: &[u8], out: &mut Bits<'_>) -> Option<u8> {
     }
     let table = fse::Table::new(&counts, WEIGHTS_LOG)?;
     table.describe(out);
-    // The states take turns, and the first weight is the first state's.
+    // The states alternate, and the first weight is encoded by the first state.
     let mut rest = weights.iter().rev().copied();
     let (mut second, mut first) = (table.begin(rest.next()?), table.begin(rest.next()?));
     for weight in rest {
@@ -265,7 +267,8 @@ mod tests {
                 }
             }
         }
-        // Of Fibonacci numbers, the best codes are as long as there are numbers.
+        // If the frequencies are Fibonacci numbers, the longest of the best codes has about as many bits as there are
+        // symbols, which the limit must cut.
         let mut counts = [0_u32; 256];
         (counts[0], counts[1]) = (1, 1);
         for n in 2..20 {

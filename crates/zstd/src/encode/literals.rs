@@ -1,15 +1,15 @@
-//! The literals section of a block: RFC 8878 §3.1.1.3.1.
+//! Encoding the literals section of a block: RFC 8878 §3.1.1.3.1.
 
 use super::bits::Bits;
 use super::huffman::{self, Codes, Counts, Lengths};
 use crate::num::{DebugExpect as _, len_u32, u64_from_usize};
 
-/// Literals up to so many are one stream, more are four.
+/// The largest number of literals that are written as one stream. More are written as four.
 const ONE_STREAM: usize = 1023;
-/// Fewer literals are not worth describing codes for.
+/// The smallest number of literals for which codes are worth their description.
 const FEW: usize = 32;
 
-/// Writes the section: one byte that repeats, in codes, or as it is.
+/// Writes the section: as one repeated byte, in codes, or raw.
 pub(super) fn write(
     literals: &[u8],
     counts: &Counts,
@@ -38,13 +38,13 @@ pub(super) fn write(
     out.bytes(literals);
 }
 
-/// Returns whether storing `bytes` bytes as `stored` saves enough to be worth the time of reading.
+/// Returns whether storing `bytes` bytes as `stored` bytes saves enough to be worth the time of decoding.
 pub(super) fn pays(bytes: usize, stored: u64) -> bool {
     let gain = bytes >> 6;
     stored.saturating_add(u64_from_usize(gain)).saturating_add(2) < u64_from_usize(bytes)
 }
 
-/// The header of literals that take no codes.
+/// Writes the header of literals without codes. `kind` is 0 for raw literals and 1 for a repeated byte.
 fn plain(kind: u32, size: usize, out: &mut Bits<'_>) {
     let size = len_u32(size);
     let (format, length) = match size {
@@ -77,7 +77,7 @@ fn coded(literals: &[u8], lengths: &Lengths, out: &mut Bits<'_>) -> Option<()> {
             let start = out.length();
             codes.encode(stream, out);
             let length = u16::try_from(out.length().saturating_sub(start)).ok()?;
-            // The length of the last goes without saying.
+            // The length of the last stream is not stored.
             if let Some(jump) = jump.next() {
                 jump.copy_from_slice(&length.to_le_bytes());
             }

@@ -1,7 +1,7 @@
-//! Finding what has been before.
+//! Finding matches.
 //!
-//! Most bytes of tensors are noise, and what a match of a few bytes saves there is less than
-//! telling it costs. So matches are weighed, by what their bytes would cost as literals.
+//! Most bytes of tensors are noise, in which a short match costs more bits than it saves. A match is therefore taken only
+//! if it costs less than its bytes would cost as literals.
 
 use alloc::vec::Vec;
 
@@ -9,42 +9,43 @@ use super::huffman::Lengths;
 use super::sequences::Sequence;
 use crate::num::{DebugExpect as _, len_u32, low_u32, usize_from_u32};
 
-/// Bytes by which places are looked up. Shorter matches are found by chance, and at the last
+/// The number of bytes by which positions are looked up. Shorter matches are found only by chance, and at the last
 /// distance.
 const LOOKED_UP: u32 = 6;
-/// The shortest match.
+/// The length in bytes of the shortest match.
 pub(super) const SHORTEST: usize = 4;
-/// A match so long is taken, whatever the next place may have.
+/// The length in bytes of a match that is taken without trying the next position.
 const ENOUGH: u32 = 48;
-/// Bits to tell a match, beyond those of its distance.
+/// The estimated cost of a match in bits, in addition to the bits of its distance.
 const TELLING: u32 = 13;
-/// Bits to tell a match at the last distance.
+/// The estimated cost in bits of a match at the last distance.
 const REPEATING: u32 = 9;
-/// The least that a literal counts for. In a block of many matches, literals are the bytes that
-/// no match was found for, and so rarer than in the block as a whole.
+/// The lowest estimated cost of a literal in bits. In a block of many matches, literals are the bytes without a match,
+/// which are rarer than in the block as a whole and so have longer codes.
 const LITERAL: u8 = 4;
-/// The logarithm of the bytes without a match after which places are left out, ever more of them.
+/// The logarithm of the number of bytes without a match after which positions are skipped. The longer the search fails, the
+/// more positions are skipped, because the data is probably noise.
 const PATIENCE: u32 = 6;
-/// Bits of a remembered place that say what stands there; the others count places.
+/// The number of low bits of an entry that are a hash of the bytes there. The other bits are the position.
 const TAG: u32 = 8;
 const TAGS: u32 = (1 << TAG) - 1;
-/// The fewest places that are remembered.
+/// The smallest number of entries.
 const FEWEST: usize = 1 << 10;
 
 /// The effort of the search for matches.
 #[derive(Clone, Copy)]
 pub(super) struct Effort {
-    /// The number of places that are remembered, as a power of two.
+    /// The logarithm of the number of positions that are remembered.
     pub(super) log: u32,
-    /// The number of places that each search looks at; a power of two.
+    /// The number of positions that each search tries; a power of two.
     pub(super) places: usize,
-    /// The number of places at the end of a match that are remembered.
+    /// The number of positions at the end of a match that are remembered.
     pub(super) passed: usize,
-    /// True if the next place is tried before a match is taken.
+    /// Whether the next position is tried before a match is taken.
     pub(super) lazy: bool,
 }
 
-/// A match, and how many bits it saves.
+/// A match, and the estimated number of bits that it saves.
 #[derive(Clone, Copy)]
 struct Match {
     distance: u32,
@@ -52,23 +53,24 @@ struct Match {
     gain: u32,
 }
 
-/// Remembers places by what stands there: in rows, by hash, the latest first.
+/// A memory of earlier positions by a hash of their bytes. Each row has the positions with equal hashes, the latest first.
 ///
-/// Whatever is found there is compared with what is looked for. So places may be long gone, and
-/// are counted modulo a number that is larger than the window.
+/// A position that is found is compared with the data, so it may be outdated. Positions therefore wrap at a number that is
+/// larger than the window.
 pub(super) struct Finder {
     rows: Vec<u32>,
     effort: Effort,
-    /// The farthest a match may be.
+    /// The largest distance of a match.
     window: u32,
-    /// Place of the first byte that is given.
+    /// The position of the first byte of the data that is passed.
     origin: u32,
-    /// The distance of the match before.
+    /// The distance of the last match.
     last: u32,
 }
 
 impl Finder {
-    /// A finder in `bytes` bytes, of matches at most `window` back. None if there is no memory.
+    /// Creates a finder for data of `bytes` bytes, and matches at most `window` bytes back. Returns `None` if memory is
+    /// out.
     pub(super) fn new(effort: Effort, bytes: usize, window: usize) -> Option<Self> {
         let places = bytes.checked_next_power_of_two()?.max(FEWEST);
         let places = places.min(1_usize.wrapping_shl(effort.log));
@@ -78,19 +80,19 @@ impl Finder {
         Some(Self { rows, effort, window: len_u32(window), origin: 0, last: 1 })
     }
 
-    /// Begins anew: nothing has been before.
+    /// Forgets all positions, for another frame.
     pub(super) fn clear(&mut self) {
         self.rows.fill(0);
         (self.origin, self.last) = (0, 1);
     }
 
-    /// The first `bytes` bytes will not be given any more.
+    /// Tells the finder that the first `bytes` bytes of the data will not be passed any more.
     pub(super) fn forget(&mut self, bytes: usize) {
         self.origin = self.origin.wrapping_add(len_u32(bytes));
     }
 
-    /// Divides what is from `start` on into sequences and literals; what comes before has been
-    /// divided earlier. `lengths` are those of codes for its bytes.
+    /// Divides the bytes of `data` from the index `start` on into sequences and literals. Earlier bytes have been divided
+    /// before. `lengths` are the code lengths of the block's bytes, as estimates of what literals cost.
     pub(super) fn divide(
         &mut self,
         data: &[u8],
@@ -135,10 +137,10 @@ impl Finder {
         literals.extend_from_slice(data.get(done..).debug_expect());
     }
 
-    /// A place as it is remembered, and where.
+    /// Returns the entry for the position `at`, whose eight bytes are `word`, and the row in which it belongs.
     #[inline(always)]
     fn row(&mut self, at: usize, word: u64) -> (u32, &mut [u32]) {
-        // The golden ratio, whose multiples spread evenly.
+        // The golden ratio as a factor spreads similar values evenly.
         const PRIME: u64 = 0x9e37_79b9_7f4a_7c15;
         let key = word.wrapping_shl(u64::BITS.wrapping_sub(8 * LOOKED_UP)).wrapping_mul(PRIME);
         let key = low_u32(key >> 32);
@@ -150,7 +152,7 @@ impl Finder {
         (place | key & TAGS, row)
     }
 
-    /// The match here that saves the most. Remembers the place.
+    /// Returns the match at the position `at` that saves the most bits, if one saves any. Also remembers the position.
     #[inline(always)]
     fn best(&mut self, data: &[u8], at: usize, word: u64, prices: &Lengths) -> Option<Match> {
         let window = self.window.min(len_u32(at));
@@ -162,7 +164,7 @@ impl Finder {
             if difference & TAGS != 0 || distance == 0 || distance > window {
                 continue;
             }
-            // It has to be longer: what is farther is not told in fewer bits.
+            // A match at a larger distance costs more bits, so it must be longer than the best so far.
             if let Some(best) = best {
                 let last = |at: usize| data.get(at.saturating_add(usize_from_u32(best.length)));
                 if last(at) != last(at.saturating_sub(usize_from_u32(distance))) {
@@ -181,7 +183,7 @@ impl Finder {
     }
 }
 
-/// Puts a place first, and the last one out.
+/// Inserts `place` at the front of `row`, and drops the last entry.
 #[inline(always)]
 fn remember(row: &mut [u32], mut place: u32) {
     for old in row {
@@ -189,7 +191,8 @@ fn remember(row: &mut [u32], mut place: u32) {
     }
 }
 
-/// The match at a distance, if it saves more bits than `telling` it takes.
+/// Returns the match of the bytes at `at` with those `distance` bytes before, if it saves more bits than `telling`, its
+/// cost.
 #[inline(always)]
 fn weigh(
     data: &[u8],
@@ -220,13 +223,13 @@ fn weigh(
     Some(Match { distance, length, gain })
 }
 
-/// The 8 bytes at a place.
+/// Returns the 8 bytes at the index `at` as a little-endian number.
 #[inline(always)]
 fn word(data: &[u8], at: usize) -> Option<u64> {
     data.get(at..)?.first_chunk().copied().map(u64::from_le_bytes)
 }
 
-/// Returns the number of leading bytes that are the same.
+/// Returns the number of leading bytes that are equal.
 fn common(here: &[u8], there: &[u8]) -> usize {
     let mut length = 0_usize;
     let (a, b) = (here.chunks_exact(8), there.chunks_exact(8));

@@ -1,4 +1,4 @@
-//! The seekable format: frames of one size, each by itself, and behind them a table of their sizes.
+//! Encoding the seekable format: independent frames of one size, followed by a table of their sizes.
 
 use alloc::vec::Vec;
 
@@ -6,23 +6,24 @@ use super::{EncodeError, Encoder, Level};
 use crate::Failure;
 use crate::num::{len_u32, u64_from_usize};
 
-/// Decoded bytes of a frame.
+/// The number of decoded bytes of a frame.
 const FRAME: u64 = 1 << 20;
-/// The magic of the skippable frame that the table is, and that at its end.
+/// The magic of the skippable frame that holds the table. `SEEKABLE` is the magic at its end.
 const SKIPPABLE: [u8; 4] = [0x5e, 0x2a, 0x4d, 0x18];
 const SEEKABLE: [u8; 4] = [0xb1, 0xea, 0x92, 0x8f];
-/// The flag that entries have checksums.
+/// The flag that says that entries have checksums.
 const CHECKSUMS: u8 = 0x80;
-/// Bytes of an entry, and of what follows the entries.
+/// The size of an entry in bytes. `TAIL` is the number of bytes after the entries.
 const ENTRY: usize = 12;
 const TAIL: u32 = 9;
 
-/// Encodes bytes as frames of 1 MiB, each with a checksum, and a table of them with their checksums.
+/// An encoder of frames of 1 MiB, each with a checksum, and a table of their sizes and checksums.
 ///
-/// The table takes 12 bytes of memory a frame, as frames come.
+/// The table takes 12 bytes of memory for each frame, and grows as frames are written.
 pub struct Seekable {
     encoder: Option<Encoder>,
-    /// Decoded bytes that no frame has been begun for, and those of the frame that are to come.
+    /// The number of decoded bytes for which no frame has begun, and in `of_frame` the number that is missing in the
+    /// current frame.
     left: u64,
     of_frame: u64,
     decoded: u32,
@@ -32,7 +33,7 @@ pub struct Seekable {
 }
 
 impl Seekable {
-    /// An encoder of exactly `decoded` bytes: memory as [`Encoder::new`].
+    /// Creates an encoder of exactly `decoded` bytes, with the memory of [`Encoder::new`].
     ///
     /// # Errors
     /// [`EncodeError::Memory`].
@@ -52,11 +53,11 @@ impl Seekable {
         Ok(own)
     }
 
-    /// Begins a frame of what is left, if something is.
+    /// Begins the next frame, if bytes are left.
     fn begin(&mut self) {
         self.of_frame = self.left.min(FRAME);
         self.left = self.left.saturating_sub(self.of_frame);
-        // At most 1 MiB.
+        // A frame has at most 1 MiB, so the number fits.
         self.decoded = u32::try_from(self.of_frame).unwrap_or(0);
         self.stored = 0;
         if let Some(encoder) = &mut self.encoder {
@@ -64,11 +65,10 @@ impl Seekable {
         }
     }
 
-    /// Takes bytes, and hands to `out` what can be written.
+    /// Encodes `bytes`, and passes complete blocks to `out`.
     ///
     /// # Errors
-    /// Whatever `out` fails with; [`EncodeError::Length`] for more bytes than were announced;
-    /// [`EncodeError::Memory`].
+    /// The errors of `out`; [`EncodeError::Length`] for more bytes than were announced; [`EncodeError::Memory`].
     pub fn write<E>(
         &mut self,
         mut bytes: &[u8],
@@ -93,7 +93,7 @@ impl Seekable {
         Ok(())
     }
 
-    /// Adds the entry of a frame that has ended.
+    /// Adds the table entry of a frame that has ended, whose checksum is `sum`.
     fn note(&mut self, sum: [u8; 4]) -> Result<(), EncodeError> {
         let stored = u32::try_from(self.stored).map_err(|_| EncodeError::Length)?;
         self.count = self.count.checked_add(1).ok_or(EncodeError::Length)?;
@@ -104,11 +104,11 @@ impl Seekable {
         Ok(())
     }
 
-    /// Hands the table to `out`.
+    /// Passes the table to `out`.
     ///
     /// # Errors
-    /// Whatever `out` fails with; [`EncodeError::Length`] for fewer bytes than were announced, or
-    /// more frames than a table counts bytes of.
+    /// The errors of `out`; [`EncodeError::Length`] for fewer bytes than were announced, or if the table is too long for
+    /// its 32-bit length field.
     pub fn finish<E>(
         self,
         out: &mut impl FnMut(&[u8]) -> Result<(), E>,
@@ -123,7 +123,7 @@ impl Seekable {
     }
 }
 
-/// Hands bytes to `out`, and counts them.
+/// Passes `bytes` to `out`, and adds their number to `stored`.
 fn counted<E>(
     bytes: &[u8],
     stored: &mut u64,

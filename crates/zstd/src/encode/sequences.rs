@@ -1,4 +1,4 @@
-//! Sequences: literals to copy and a match to repeat, RFC 8878 §3.1.1.3.2.
+//! Encoding sequences: literals to copy and a match to repeat, RFC 8878 §3.1.1.3.2.
 
 use super::bits::Bits;
 use super::fse;
@@ -6,7 +6,7 @@ use crate::format::codes::{Alphabet, LENGTHS, LITERALS, OFFSETS, inverse};
 use crate::format::offsets::Repeats;
 use crate::num::DebugExpect as _;
 
-/// A sequence: the number of literals, the length of the match behind them, and its distance.
+/// A sequence: a number of literals, and the length and distance of the match after them.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Sequence {
     pub(super) literals: u32,
@@ -14,7 +14,7 @@ pub(super) struct Sequence {
     pub(super) distance: u32,
 }
 
-/// A number as a code and bits beyond it.
+/// A number as a code and extra bits.
 #[derive(Clone, Copy)]
 struct Code {
     symbol: u8,
@@ -23,14 +23,15 @@ struct Code {
 }
 
 impl Code {
-    /// A number in the range of a code.
+    /// Creates the code of `number`, which is in the range of the code `symbol`.
     #[inline(always)]
     fn new(alphabet: &Alphabet, symbol: u8, number: u32) -> Self {
         let range = alphabet.ranges.get(usize::from(symbol)).copied().debug_expect();
         Self { symbol, count: range.bits.into(), bits: number.wrapping_sub(range.first) }
     }
 
-    /// Small numbers have codes by a list, larger ones by their highest bit.
+    /// Returns the code of a number of literals. Small numbers are looked up; the code of a larger number follows from its
+    /// highest bit.
     fn literals(number: u32) -> Self {
         static FEW: [u8; 64] = inverse(&LITERALS);
         let symbol = usize::try_from(number).ok().and_then(|at| FEW.get(at)).copied();
@@ -49,16 +50,16 @@ impl Code {
     }
 }
 
-/// The highest bit of a number.
+/// Returns the index of the highest set bit of `number`.
 fn highest(number: u32) -> u8 {
     u8::try_from(number.checked_ilog2().debug_expect()).debug_expect()
 }
 
-/// The encoding of the codes of one kind, for all sequences of a block.
+/// The encoding of one kind of codes, for all sequences of a block.
 struct Mode {
-    /// None if the codes are all the same.
+    /// The table, or `None` if all codes of the block are equal.
     table: Option<fse::Table>,
-    /// One of the codes.
+    /// One of the codes of the block.
     any: u8,
 }
 
@@ -69,7 +70,7 @@ impl Mode {
         Self { table: fse::Table::new(counts, most), any }
     }
 
-    /// §3.1.1.3.2.1.
+    /// Returns the number of the compression mode: §3.1.1.3.2.1.
     fn number(&self) -> u8 {
         if self.table.is_some() { 2 } else { 1 }
     }
@@ -81,7 +82,7 @@ impl Mode {
         }
     }
 
-    /// Encodes a code, the last first.
+    /// Encodes `code`. The last code of a block is encoded first.
     fn encode(&self, state: &mut Option<fse::State>, code: Code, out: &mut Bits<'_>) {
         match (&self.table, &mut *state) {
             (None, _) => {}
@@ -97,7 +98,7 @@ impl Mode {
     }
 }
 
-/// Writes the section. Leaves offset values where the distances were.
+/// Writes the section. Replaces the distances in `sequences` by offset values.
 pub(super) fn write(sequences: &mut [Sequence], repeats: &mut Repeats, out: &mut Bits<'_>) {
     number(sequences.len(), out);
     if sequences.is_empty() {
@@ -143,7 +144,7 @@ fn codes(sequence: Sequence) -> [Code; 3] {
     [Code::literals(literals), Code::offset(distance), Code::length(length)]
 }
 
-/// The number of sequences: §3.1.1.3.2.1.
+/// Writes the number of sequences: §3.1.1.3.2.1.
 fn number(sequences: usize, out: &mut Bits<'_>) {
     let [low, high, ..] = sequences.to_le_bytes();
     match sequences {

@@ -1,29 +1,29 @@
-//! The codes of sequences: RFC 8878 §3.1.1.3.2.1.1. A code stands for a range of numbers, and is
-//! followed by bits that say which of them.
+//! The codes of sequences: RFC 8878 §3.1.1.3.2.1.1. A code stands for a range of numbers, and is followed by bits that
+//! select the number.
 
-/// Numbers that a code stands for: `2^bits` of them, from `first` on.
+/// A range of `2^bits` numbers from `first` on.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Range {
     pub(crate) first: u32,
     pub(crate) bits: u8,
 }
 
-/// Codes of one kind.
+/// A kind of codes: its ranges, and its tables.
 #[cfg_attr(
     not(feature = "decode"),
     expect(dead_code, reason = "the encoder describes tables of its own")
 )]
 pub(crate) struct Alphabet {
-    /// The numbers that each code stands for.
+    /// The range of numbers that each code stands for.
     pub(crate) ranges: &'static [Range],
-    /// The largest table that a block may describe, as a logarithm: §3.1.1.3.2.1.
+    /// The logarithm of the largest table that a block may describe: §3.1.1.3.2.1.
     pub(crate) most: u32,
-    /// The default table: its logarithm, and the share of each code. §3.1.1.3.2.2.
+    /// The logarithm of the default table, and in `shares` the share of each code: §3.1.1.3.2.2.
     pub(crate) log: u32,
     pub(crate) shares: &'static [i16],
 }
 
-/// Codes of literals lengths.
+/// The codes of literals lengths.
 pub(crate) const LITERALS: Alphabet = Alphabet {
     ranges: &ranges(
         0,
@@ -40,7 +40,7 @@ pub(crate) const LITERALS: Alphabet = Alphabet {
     ],
 };
 
-/// Codes of match lengths.
+/// The codes of match lengths.
 pub(crate) const LENGTHS: Alphabet = Alphabet {
     ranges: &ranges(
         3,
@@ -57,7 +57,7 @@ pub(crate) const LENGTHS: Alphabet = Alphabet {
     ],
 };
 
-/// Codes of offset values.
+/// The codes of offset values.
 pub(crate) const OFFSETS: Alphabet = Alphabet {
     ranges: &ranges(
         1,
@@ -73,7 +73,8 @@ pub(crate) const OFFSETS: Alphabet = Alphabet {
     ],
 };
 
-/// The ranges of codes that are followed by so many bits each: no number is left out.
+/// Returns the ranges of successive codes, from the number `first` on. Code `i` is followed by `bits[i]` bits. No number is
+/// left out.
 #[expect(clippy::as_conversions, reason = "a byte as more, for which a constant has no `From`")]
 const fn ranges<const CODES: usize>(mut first: u32, bits: [u8; CODES]) -> [Range; CODES] {
     let mut all = [Range { first: 0, bits: 0 }; CODES];
@@ -86,7 +87,7 @@ const fn ranges<const CODES: usize>(mut first: u32, bits: [u8; CODES]) -> [Range
     all
 }
 
-/// The code of each number below `N`; the first, for those that have none.
+/// Returns the code of each number below `N`. Numbers below all ranges get the first code.
 #[cfg(feature = "encode")]
 pub(crate) const fn inverse<const N: usize>(alphabet: &Alphabet) -> [u8; N] {
     let mut all = [0; N];
@@ -110,7 +111,7 @@ pub(crate) const fn inverse<const N: usize>(alphabet: &Alphabet) -> [u8; N] {
 mod tests {
     use super::{Alphabet, LENGTHS, LITERALS, OFFSETS};
 
-    /// The numbers that the document gives, §3.1.1.3.2.1.1.
+    /// Checks the ranges against the numbers in §3.1.1.3.2.1.1.
     #[test]
     fn ranges_are_those_of_the_document() {
         let at = |alphabet: &Alphabet, code: usize| {

@@ -1,17 +1,17 @@
-//! Finite state entropy, as far as reading and writing it have it in common: RFC 8878 §4.1.
+//! The parts of finite state entropy (FSE) that decoding and encoding share: RFC 8878 §4.1.
 
-/// The smallest table that can be described: §4.1.1.
+/// The logarithm of the smallest table that can be described: §4.1.1.
 pub(crate) const SMALLEST_LOG: u32 = 5;
-/// States of the largest table: §3.1.1.3.2.1.
+/// The number of states of the largest table: §3.1.1.3.2.1.
 pub(crate) const LARGEST: usize = 512;
 
-/// Returns the symbol of each of `2^log` states, given the symbols' shares of them: §4.1.1. A share
-/// of −1 is a single state, for a symbol that is worth less than one.
+/// Returns the symbol of each of `2^log` states. `shares` are the numbers of states of each symbol: §4.1.1. A share of −1
+/// is a single state, for a symbol whose frequency is worth less than one.
 pub(crate) fn spread(log: u32, shares: &[i16]) -> [u8; LARGEST] {
     let size = 1_usize.wrapping_shl(log);
     let mask = size.wrapping_sub(1);
     let mut owners = [0_u8; LARGEST];
-    // Symbols that are worth less have the last states.
+    // Symbols with a share of −1 get the last states.
     let mut end = size;
     for (symbol, _) in (0..=u8::MAX).zip(shares).filter(|(_, share)| **share < 0) {
         end = end.wrapping_sub(1);
@@ -35,11 +35,11 @@ pub(crate) fn spread(log: u32, shares: &[i16]) -> [u8; LARGEST] {
     owners
 }
 
-/// The encoding of a share when so many states are left. Values up to one more than those do not
-/// need all numbers of `bits` bits, so the lowest `saved` values take one bit less.
+/// The encoding of a share while `left` states are left. Its values go up to `left + 1`, which do not need all numbers of
+/// `bits` bits, so the lowest `saved` values take one bit less.
 pub(crate) struct Telling {
     pub(crate) bits: u32,
-    /// The highest of those bits.
+    /// The value of the highest of those bits.
     pub(crate) half: u32,
     pub(crate) saved: u32,
 }

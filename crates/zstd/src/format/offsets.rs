@@ -1,16 +1,16 @@
-//! The offsets that can be told in short: RFC 8878 §3.1.1.5.
+//! The repeated offsets, which can be encoded in few bits: RFC 8878 §3.1.1.5.
 
 /// The last three offsets, the latest first.
 #[derive(Clone, Copy)]
 pub(crate) struct Repeats([u32; 3]);
 
 impl Repeats {
-    /// The offsets at the start of a frame.
+    /// The last three offsets at the start of a frame.
     pub(crate) const FIRST: Self = Self([1, 4, 8]);
 
-    /// Returns the distance that an offset value stands for, and updates the offsets. Without
-    /// literals (`bare`), each value stands for what the next one would, and the third for the
-    /// first offset less one.
+    /// Returns the distance that the offset value `value` stands for, and updates the last offsets. For a sequence without
+    /// literals (`bare`), the values 1 and 2 stand for what 2 and 3 stand for otherwise, and 3 stands for the last offset
+    /// less one.
     #[inline(always)]
     pub(crate) fn distance(&mut self, value: u32, bare: bool) -> u32 {
         let [first, second, third] = self.0;
@@ -27,7 +27,7 @@ impl Repeats {
         distance
     }
 
-    /// The offset value that tells to go so far back.
+    /// Returns the offset value for `distance`, and updates the last offsets. `bare` means a sequence without literals.
     #[cfg(feature = "encode")]
     pub(crate) fn value(&mut self, distance: u32, bare: bool) -> u32 {
         let [first, second, third] = self.0;

@@ -1,4 +1,4 @@
-//! Contents and a second decoder, which the tests share.
+//! Contents, and a second decoder, which the tests share.
 #![allow(
     dead_code,
     clippy::allow_attributes,
@@ -12,10 +12,10 @@ use fastrand::Rng;
 use ruzstd::decoding::{BlockDecodingStrategy, FrameDecoder};
 use zten_zstd::decode::Bounds;
 
-/// Bounds that no test comes to.
+/// Bounds that no test reaches.
 pub(crate) const WIDE: Bounds = Bounds { window: 8 << 20, decoded: 64 << 20, declared: None };
 
-/// The first frame, decoded by `ruzstd`, and what follows it. None where it rejects.
+/// Decodes the first frame with `ruzstd`. Returns its content and the bytes after it, or `None` if `ruzstd` rejects it.
 pub(crate) fn first(mut frames: &[u8]) -> Option<(Vec<u8>, &[u8])> {
     let mut decoder = FrameDecoder::new();
     decoder.init(&mut frames).ok()?;
@@ -25,7 +25,7 @@ pub(crate) fn first(mut frames: &[u8]) -> Option<(Vec<u8>, &[u8])> {
     (stored.is_none() || stored == decoder.get_calculated_checksum()).then_some((all, frames))
 }
 
-/// All frames, decoded by `ruzstd`. None where it rejects, or breaks down.
+/// Decodes all frames with `ruzstd`. Returns `None` if it rejects them or panics.
 pub(crate) fn theirs(frames: &[u8]) -> Option<Vec<u8>> {
     let run = || {
         let (mut all, mut rest) = (Vec::new(), frames);
@@ -39,7 +39,7 @@ pub(crate) fn theirs(frames: &[u8]) -> Option<Vec<u8>> {
     std::panic::catch_unwind(run).ok().flatten()
 }
 
-/// Nearly normal, by twelve dice.
+/// Returns a nearly normally distributed number: the sum of twelve uniform ones.
 fn normal(rng: &mut Rng) -> f32 {
     let dice: u32 = (0..12).map(|_| rng.u32(..1 << 20)).sum();
     (dice as f32 / (1 << 20) as f32) - 6.0
@@ -47,7 +47,7 @@ fn normal(rng: &mut Rng) -> f32 {
 
 pub(crate) type Kind = (&'static str, fn(&mut Rng, &mut Vec<u8>));
 
-/// Kinds of content: those that tensors hold, and some that they rarely hold.
+/// The kinds of content: those that tensors have, and some that they rarely have.
 pub(crate) const KINDS: &[Kind] = &[
     ("zeros", |_, out| out.push(0)),
     ("noise", |rng, out| out.extend(rng.u64(..).to_le_bytes())),
@@ -77,7 +77,7 @@ pub(crate) const KINDS: &[Kind] = &[
         out.push(rng.u8(..));
     }),
     ("rare bytes", |rng, out| {
-        // Frequencies that fall so fast that codes would be longer than they may be.
+        // Frequencies that fall so fast that the best codes would exceed the allowed length.
         out.push(rng.u64(..).leading_zeros().min(60) as u8 * 3);
     }),
     ("all bytes in turn", |_, out| out.push(out.len() as u8)),

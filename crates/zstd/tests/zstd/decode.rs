@@ -1,4 +1,4 @@
-//! The decoder against another: what ours accepts, that one accepts, and the bytes are equal.
+//! Tests of the decoder against another one: what ours accepts, the other accepts, too, and the bytes are equal.
 #![allow(clippy::allow_attributes, clippy::cast_possible_truncation, reason = "numbers are small")]
 
 use std::path::Path;
@@ -11,8 +11,8 @@ use zten_zstd::encode::{Level, encode};
 
 const MAGIC: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
 
-/// Every frame in the files of the corpus that are accepted, where blobs begin: those of other
-/// encoders, and some that no encoder makes.
+/// Collects the frames in the accepted files of the corpus, at the offsets of blobs: those of other encoders, and some that
+/// no encoder writes.
 fn corpus(folder: &Path, frames: &mut Vec<Vec<u8>>) {
     for entry in std::fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();
@@ -62,7 +62,7 @@ fn another_decoder_agrees() {
     std::panic::set_hook(Box::new(|_| {}));
     for _ in 0..60_000 {
         let mut frame = frames[rng.usize(..frames.len())].clone();
-        // Headers and tables stand in front.
+        // Positions at which headers and tables lie are damaged first.
         for within in [frame.len(), frame.len().min(40)] {
             let at = rng.usize(..within);
             frame[at] = match rng.u8(..3) {
@@ -84,33 +84,34 @@ fn another_decoder_agrees() {
     assert!(agreed > 5_000 && rejected > 5_000, "{agreed} decoded alike, {rejected} rejected");
 }
 
-/// A frame of a window of 1 KiB and a checksum, whose last block is as it is given.
+/// Returns a frame with a window of 1 KiB and the checksum `sum`, whose last block is `block`.
 fn checked(block: &[u8], sum: [u8; 4]) -> Vec<u8> {
     let header = (block.len() as u32) << 3 | 2 << 1 | 1;
     [&MAGIC[..], &[4, 0], &header.to_le_bytes()[..3], block, &sum].concat()
 }
 
-/// Headers are read within the block: what follows may be a checksum that looks like the rest.
+/// Checks that headers are parsed within their block: a checksum after the block may look like the rest of a header.
 #[test]
 fn headers_end_with_their_block() {
     let flaw = |block: &[u8], sum| {
         let error = decode(&checked(block, sum), WIDE).unwrap_err();
         (error.flaw(), error.at())
     };
-    // One literals header of 3 bytes, cut behind the first; over the checksum, it is 2^20 - 1 bytes.
+    // A literals header of 3 bytes that is cut after the first. Read across the checksum, it would give a size of 2^20 - 1
+    // bytes.
     assert_eq!(flaw(&[0x0d], [0xff, 0xff, 7, 0]), (Flaw::Corrupt, 14));
-    // No literals, and one sequence, whose modes are cut; over the checksum, they are reserved ones.
+    // No literals, and one sequence whose modes are cut off. Read across the checksum, they would be reserved ones.
     assert_eq!(flaw(&[0, 1], [3, 0, 0, 0]), (Flaw::Corrupt, 15));
-    // The same whole.
+    // The same blocks without the cut.
     assert_eq!(flaw(&[0x0d, 0xff, 0xff, 7, 0], [0; 4]), (Flaw::Block, 6));
     assert_eq!(flaw(&[0, 1, 3], [0; 4]), (Flaw::Reserved, 6));
 }
 
-/// Checks that a block is found corrupt however few of its bytes are allowed.
+/// Checks that a block is found corrupt however few bytes it may decode to.
 #[test]
 fn what_is_too_long_is_validated_to_its_end() {
-    // Four literals as they are, and one sequence, of which each code is one that repeats: all of the
-    // literals, a match of three bytes, and an offset with bits of its own behind it.
+    // Four raw literals, and one sequence, each of whose codes is a repeated one: all literals, a match of three bytes, and
+    // an offset with extra bits.
     let frame = |offset_code, bits| {
         let block = [0x20, b'a', b'b', b'c', b'd', 1, 0x54, 4, offset_code, 0, bits];
         let head = (u32::try_from(block.len()).unwrap() << 3 | 5).to_le_bytes();
@@ -120,7 +121,7 @@ fn what_is_too_long_is_validated_to_its_end() {
         let bounds = Bounds { window: 1 << 20, decoded, declared: None };
         decode(frame, bounds).map_err(|error| error.flaw())
     };
-    // The distances are 4 and 5.
+    // The two frames have the distances 4 and 5.
     let (first_byte, before_it) = (frame(2, 0b111), frame(3, 0b1000));
     assert_eq!(decoded(&first_byte, 7), Ok(b"abcdabc".to_vec()));
     assert_eq!(decoded(&first_byte, 5), Err(Flaw::Decoded));
@@ -161,7 +162,7 @@ fn flaws_have_their_places() {
     assert_eq!(flaw(&one, bounds(3000, 9999, Some(2999))).0, Flaw::Declared);
     let dictionary = [&MAGIC[..], &[1, 0, 7, 1, 0, 0]].concat();
     assert_eq!(flaw(&dictionary, WIDE), (Flaw::Dictionary, 0, 7));
-    // A raw block of nothing, and the checksum of something else.
+    // An empty raw block, and the checksum of other content.
     let checksum = [&MAGIC[..], &[4, 0, 1, 0, 0, 0, 0, 0, 0]].concat();
     assert_eq!(flaw(&checksum, WIDE), (Flaw::Checksum, 0, 0));
 }

@@ -109,7 +109,7 @@ fn short_contents_of_all_sorts() {
 #[test]
 #[cfg_attr(miri, ignore = "it is a matter of sizes")]
 fn what_can_be_saved_is_saved() {
-    // Per mille: a little more than what comes out.
+    // In thousandths of the content: a little more than the encoder needs now.
     let most = [
         ("zeros", 1),
         ("noise", 1001),
@@ -167,7 +167,7 @@ fn the_length_and_the_level_are_held_to() {
     assert_eq!(encoder.finish(&mut out).unwrap_err().either(), EncodeError::Length);
 }
 
-/// The frames of the seekable format, and their table.
+/// Encodes `content`, passed in pieces of `piece` bytes, in the seekable format.
 fn seekable(content: &[u8], piece: usize) -> Vec<u8> {
     let mut frames = Vec::new();
     let mut out = |bytes: &[u8]| {
@@ -200,7 +200,7 @@ fn seekable_frames_are_those_of_their_table() {
         for (entry, content) in table[8..].chunks(12).zip(bytes.chunks(FRAME)) {
             let frame = &stored[at..at + number(&entry[..4])];
             assert_eq!(number(&entry[4..8]), content.len());
-            // Each by itself, with a checksum that both decoders verify.
+            // Each frame is independent, and has a checksum that both decoders verify.
             assert_eq!(frame[4] & 4, 4);
             assert_eq!(frame[frame.len() - 4..], entry[8..]);
             assert!(decode(frame, WIDE).unwrap() == content);

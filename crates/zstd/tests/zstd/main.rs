@@ -1,4 +1,4 @@
-//! Tests of the decoder and the encoder, beside `ruzstd`.
+//! Tests of the decoder and the encoder, with `ruzstd` as a second decoder.
 
 mod common;
 mod decode;

@@ -4,7 +4,7 @@ use crate::common::{KINDS, content};
 use zten_zstd::decode::{Bounds, DecodeError, Decoder, Frames};
 use zten_zstd::encode::{EncodeError, Encoder, Level};
 
-/// The most bytes that were in use at a time.
+/// Returns the largest number of bytes on the heap while `run` runs.
 fn most(run: impl FnOnce()) -> u64 {
     allocation_counter::measure(run).bytes_max
 }
@@ -28,7 +28,7 @@ fn memory_does_not_follow_the_content() {
             });
             assert!(heap <= 2_300_000, "{} {level}: {heap} bytes of heap", kind.0);
 
-            // The window is 256 KiB. While memory for more of it is taken, the old one is there.
+            // The window is 256 KiB. While room for more is allocated, the old room still exists.
             let mut buffer = vec![0; 64 << 10];
             let heap = most(|| {
                 let mut source = |at: u64, buffer: &mut [u8]| {

@@ -1,4 +1,4 @@
-//! The request log: one JSON document a line.
+//! Writes the request log, with one JSON document per line.
 
 use std::fmt;
 use std::io::Write;
@@ -12,17 +12,17 @@ use zten::finding::{Finding, Verdict};
 use zten::json;
 use zten_worker::{Ending, JobError};
 
-/// What is known of a request.
+/// The log entry of one request.
 #[derive(Clone, Debug, Serialize)]
 pub(super) struct Record {
-    /// Seconds since 1970, when the request began.
+    /// The time at which the request began, in seconds since 1970.
     time: f64,
     client: SocketAddr,
     method: String,
     path: String,
     /// The name of the file, if there is one.
     name: Option<String>,
-    /// Bytes of the file that were received.
+    /// The number of bytes of the file that were received.
     pub(super) bytes: u64,
     pub(super) status: u16,
     /// The verdict, if the file was checked.
@@ -91,7 +91,7 @@ impl Record {
     }
 }
 
-/// The place of the log.
+/// The destination of the log.
 pub(super) struct Log(Mutex<Box<dyn Write + Send>>);
 
 impl Log {
@@ -99,11 +99,11 @@ impl Log {
         Self(Mutex::new(Box::new(out)))
     }
 
-    /// Writes a line. A log that cannot be written is no reason to stop serving.
+    /// Writes a line to the log. Errors are ignored, because the service can run without its log.
     pub(super) fn write(&self, record: &Record) {
         let mut line = Vec::new();
         let mut out = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        // In one piece, because other processes may write to the same file.
+        // Each line is written by one call, because other processes may write to the same file.
         let _ = json::to_line(&mut line, record).and_then(|()| out.write_all(&line));
     }
 }

@@ -32,7 +32,7 @@ impl Metrics {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Counts a request.
+    /// Counts a request and its result.
     pub(super) fn count(&self, record: &Record) {
         let mut counters = self.lock();
         *counters.requests.entry(record.status).or_default() += 1;

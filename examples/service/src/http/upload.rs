@@ -17,7 +17,7 @@ use tokio::time::timeout;
 use super::log::Record;
 use super::{Quota, check, reply};
 
-/// Bytes of a form beside its file.
+/// The number of bytes that a form may contain in addition to its file.
 const FORM: u64 = 64 << 10;
 
 /// The reason why an upload failed.
@@ -142,7 +142,7 @@ impl<'q> Spool<'q> {
     ) -> Result<(), Failure> {
         match frame.data_ref() {
             Some(bytes) => self.add(bytes).await,
-            // Trailers.
+            // Trailers are ignored.
             None => Ok(()),
         }
     }
@@ -156,7 +156,7 @@ impl<'q> Spool<'q> {
         Ok(self.file.write_all(bytes).await?)
     }
 
-    /// Receives the file of a form, and returns its name. Fields of the form that are no files are dropped.
+    /// Receives the file of a form, and returns its name. Fields of the form that are not files are dropped.
     async fn add_form(&mut self, body: Incoming, boundary: &str) -> Result<String, Failure> {
         let most = self.quota.size.saturating_add(FORM);
         let limits = Constraints::new().size_limit(SizeLimit::new().whole_stream(most));
@@ -195,7 +195,7 @@ impl<'q> Spool<'q> {
     }
 }
 
-/// Returns an empty file, which no healthy worker calls valid.
+/// Returns an empty file for checking the health of a worker, which must reject it.
 pub(super) fn nothing(folder: &Path) -> io::Result<File> {
     tempfile::tempfile_in(folder)
 }

@@ -1,4 +1,4 @@
-//! Tests of the HTTP front against hostile clients, and against the files that they send.
+//! Tests of the HTTP front end with hostile clients and hostile files.
 
 mod answers;
 mod client;

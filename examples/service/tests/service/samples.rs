@@ -1,11 +1,11 @@
-//! Files of the corpus, and what is known of them.
+//! Files of the corpus and their expected verdicts.
 
 use std::path::{Path, PathBuf};
 
 /// The verdict that a file must get.
 pub(crate) enum Known {
     Valid,
-    /// Invalid by that rule, at that byte.
+    /// The file is invalid by this rule at this offset.
     Invalid(String, Option<u64>),
 }
 
@@ -14,7 +14,7 @@ pub(crate) struct Sample {
     pub(crate) known: Known,
 }
 
-/// Files that are validated without options.
+/// Returns the files of the corpus that are checked without options.
 pub(crate) fn samples() -> impl Iterator<Item = Sample> {
     let accepted = zten_testkit::accepted().map(|file| {
         let known = file.opens_only.map(|rule| Known::Invalid(rule, None));
@@ -27,7 +27,7 @@ pub(crate) fn samples() -> impl Iterator<Item = Sample> {
     accepted.chain(rejected)
 }
 
-/// Returns the key by which files are sorted, mixed, in the same order each time.
+/// Returns a hash of the path, by which files are shuffled into the same order each time.
 pub(crate) fn mixed(path: &Path) -> u32 {
     let name = path.file_name().unwrap().as_encoded_bytes();
     name.iter().fold(0, |sum, byte| (sum ^ u32::from(*byte)).wrapping_mul(0x0100_0193))

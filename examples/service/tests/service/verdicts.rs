@@ -20,7 +20,7 @@ fn check(settings: Settings, path: &Path) -> Result<Checked, JobError> {
     Service::start(settings).unwrap().check(name, File::open(path).unwrap())
 }
 
-/// Returns the verdict and the rule of a file that is rejected.
+/// Returns the verdict, the rule and the sentence of a file that is rejected.
 fn rejected(checked: Result<Checked, JobError>) -> (Verdict, Option<&'static str>, String) {
     match checked.unwrap() {
         Checked::Rejected { finding, .. } => {
@@ -50,7 +50,7 @@ fn policies_hold() {
     let found = rejected(check(with_policy("max-tensors = 3"), &valid));
     assert_eq!(found.1, Some("policy-size"));
 
-    // What a policy tolerates is neither valid nor invalid.
+    // A file that a policy tolerates is neither valid nor invalid.
     let unsupported = corpus("reject/unsupported-digest--v01-crc32.zt");
     let found = rejected(check(patient(), &unsupported));
     assert_eq!((found.0, found.1), (Verdict::Unsupported, Some("unsupported-digest")));
@@ -58,7 +58,7 @@ fn policies_hold() {
     assert_eq!((found.0, found.1), (Verdict::Tolerated, Some("unsupported-digest")));
 }
 
-/// A note that the policy denies is the reason of the rejection.
+/// Checks that a note that the policy denies rejects the file.
 #[test]
 fn denied_notes_are_errors() {
     let noted = zten_testkit::other_formats("accept").into_iter().find_map(|path| {
@@ -75,7 +75,8 @@ fn denied_notes_are_errors() {
     assert!(found.2.contains("the policy denies that"), "{}", found.2);
 }
 
-/// A manifest of 64 MiB, which is not even there, for a worker that may have half as much.
+/// Checks that a file that declares a manifest of 64 MiB, which it does not contain, fails alone if a worker may use half
+/// as much memory.
 #[test]
 fn want_of_memory_costs_no_more_than_the_file() {
     let folder = tempfile::tempdir().unwrap();

@@ -1,11 +1,12 @@
-//! Types whose numbers are places in a table of values.
+//! Dequantizing the types whose numbers are indices into a table of values (a codebook).
 
 use zerocopy::little_endian::{U16, U32};
 use zerocopy::{FromBytes, Immutable, KnownLayout, Unaligned};
 
 use super::{Half, Record, join, scale, unpack};
 
-/// The tables of the types from `IQ1_S` to `IQ3_S`, one after the other: elements of two or three bits, the lowest first.
+/// The codebooks of the types from `IQ1_S` to `IQ3_S`, one after the other. Each element takes two or three bits, the
+/// lowest bits first, and is an index into the values that [`codebook`] gets.
 static PACKED: [u8; 8832] = *include_bytes!("codebooks.bin");
 
 static IQ2_XXS: [[i8; 8]; 256] = codebook(0, &[8, 25, 43]);
@@ -15,7 +16,7 @@ static IQ1: [[i8; 8]; 2048] = codebook(3584, &[-1, 0, 1]);
 static IQ3_XXS: [[i8; 4]; 256] = codebook(7680, &[4, 12, 20, 28, 36, 44, 52, 62]);
 static IQ3_S: [[i8; 4]; 512] = codebook(8064, &[1, 3, 5, 7, 9, 11, 13, 15]);
 
-/// Twice the values of `f4_e2m1`, except that there is no negative zero.
+/// Twice the values of `f4_e2m1`. The negative zero is replaced by zero, as in ggml.
 static E2M1: [f32; 16] =
     [0.0, 1.0, 2.0, 3.0, 4.0, 6.0, 8.0, 12.0, 0.0, -1.0, -2.0, -3.0, -4.0, -6.0, -8.0, -12.0];
 
@@ -24,10 +25,11 @@ static IQ4: [f32; 16] = [
     89.0, 113.0,
 ];
 
-/// The amount that is added to each element of `IQ1_S` and `IQ1_M`, or subtracted.
+/// The amount that is added to each element of `IQ1_S` and `IQ1_M`, or subtracted from it.
 const DELTA: f32 = 0.125;
 
-/// Unpacks one of the tables, which begins at `start`.
+/// Unpacks the codebook of `N` rows of `W` elements that begins at the offset `start` of [`PACKED`]. `values` are the
+/// values that the packed indices stand for: three (two bits each) or eight (three bits each).
 #[expect(
     clippy::arithmetic_side_effects,
     clippy::as_conversions,
@@ -41,7 +43,7 @@ const fn codebook<const W: usize, const N: usize>(start: usize, values: &[i8]) -
     while at < W * N {
         let bit = at * bits;
         let (byte, shift) = (start + bit / 8, bit % 8);
-        // Elements of three bits may lie across two bytes.
+        // An index of three bits may lie across two bytes.
         let next = if byte + 1 < PACKED.len() { PACKED[byte + 1] } else { 0 };
         let pair = u16::from_le_bytes([PACKED[byte], next]);
         table[at / W][at % W] = values[((pair >> shift) & ((1 << bits) - 1)) as usize];
@@ -50,14 +52,16 @@ const fn codebook<const W: usize, const N: usize>(start: usize, values: &[i8]) -
     table
 }
 
-/// Looks up a number, of which only as many bits count as the table has entries for.
+/// Returns the entry of `table` at the index `number`. High bits of `number` that exceed the table are ignored, so no index
+/// is out of bounds.
 #[expect(clippy::indexing_slicing, reason = "what remains of the number is below the size")]
 fn look_up<T: Copy, const N: usize>(table: &[T; N], number: u16) -> T {
     const { assert!(N.is_power_of_two(), "all numbers of so many bits are in the table") };
     table[usize::from(number) & const { N - 1 }]
 }
 
-/// Looks up numbers, of which each `N / S` have one scale.
+/// Computes elements: the entry of `table` at each of `numbers`, times the scale of its group. Each scale belongs to `N /
+/// S` successive elements.
 fn scale_values<const N: usize, const S: usize>(
     out: &mut [f32; N],
     table: &[f32; 16],
@@ -74,7 +78,7 @@ fn scale_values<const N: usize, const S: usize>(
     }
 }
 
-/// Looks up rows of elements.
+/// Looks up each of `numbers` in a codebook, and returns the rows one after the other.
 fn rows<const W: usize, const N: usize>(
     table: &[[i8; W]; N],
     numbers: impl IntoIterator<Item = u16>,
@@ -86,12 +90,12 @@ fn rows<const W: usize, const N: usize>(
     out
 }
 
-/// Puts high bits above the eight low ones of each number.
+/// Joins the low eight bits and the high bits of each number.
 fn widen<'b>(low: &'b [u8], high: &'b [u8]) -> impl Iterator<Item = u16> + 'b {
     low.iter().zip(high).map(|(low, high)| u16::from_le_bytes([*low, *high]))
 }
 
-/// Negates elements: each eight have a byte, with a bit for each.
+/// Negates the elements whose bit in `signs` is set: bit `i` of byte `j` belongs to element `8 * j + i`.
 fn negate(mut elements: [i8; 256], signs: &[u8; 32]) -> [i8; 256] {
     const BITS: [u8; 8] = [1, 2, 4, 8, 16, 32, 64, 128];
     for (elements, signs) in elements.as_chunks_mut::<8>().0.iter_mut().zip(signs) {
@@ -102,13 +106,15 @@ fn negate(mut elements: [i8; 256], signs: &[u8; 32]) -> [i8; 256] {
     elements
 }
 
-/// Adds the sign of the eighth element to those of seven: there is an even number of minus signs.
+/// Adds the sign of an eighth element to the seven signs in `signs`. It is not stored: the number of minus signs among
+/// eight elements is always even.
 fn add_eighth(signs: u8) -> u8 {
     let seven = signs & 0x7f;
     if seven.count_ones().is_multiple_of(2) { seven } else { seven | 0x80 }
 }
 
-/// Unpacks the signs of eight groups, which have four times seven each.
+/// Unpacks the signs of eight groups of 32 elements. A group has four times seven signs in its low 28 bits, and the eighth
+/// signs follow from them.
 fn signs_of_groups(groups: [u32; 8]) -> [u8; 32] {
     let mut out = [0; 32];
     for (out, group) in out.as_chunks_mut().0.iter_mut().zip(groups) {
@@ -120,7 +126,7 @@ fn signs_of_groups(groups: [u32; 8]) -> [u8; 32] {
     out
 }
 
-/// Computes the scale of a group, which is in the four bits above its signs.
+/// Computes the scale of a group from the four bits above its 28 signs, and the scale of the block.
 fn scale_above_signs(signs: u32, scale: f32, factor: f32) -> f32 {
     let [.., high] = signs.to_le_bytes();
     scale * (0.5 + f32::from(high.wrapping_shr(4))) * factor
@@ -137,7 +143,7 @@ pub(crate) struct Iq2Xxs {
 #[repr(C)]
 pub(crate) struct Iq2XxsGroup {
     numbers: [u8; 4],
-    /// The scale is in the four highest bits.
+    /// Four times seven signs, and the scale of the group in the four highest bits.
     signs: U32,
 }
 
@@ -156,7 +162,7 @@ impl Record<256> for Iq2Xxs {
 #[repr(C)]
 pub(crate) struct Iq2Xs {
     scale: Half,
-    /// Numbers of nine bits, with signs above them.
+    /// Numbers of nine bits, each with seven signs above it.
     numbers: [U16; 32],
     scales: [u8; 8],
 }
@@ -173,7 +179,7 @@ impl Record<256> for Iq2Xs {
     }
 }
 
-/// Computes the scales of 16 groups.
+/// Computes the scales of 16 groups from the scale of the block, and factors of four bits.
 fn scales_of_iq2(scale: Half, scales: [u8; 8]) -> [f32; 16] {
     let d = scale.value();
     unpack::<1, _, _>(&scales).map(|scale| d * (0.5 + f32::from(scale)) * 0.25)
@@ -202,7 +208,7 @@ impl Record<256> for Iq2S {
 pub(crate) struct Iq3Xxs {
     scale: Half,
     numbers: [u8; 64],
-    /// Scales are in the four highest bits.
+    /// For each group, four times seven signs, and the scale in the four highest bits.
     signs: [U32; 8],
 }
 
@@ -237,7 +243,7 @@ impl Record<256> for Iq3S {
     }
 }
 
-/// Unpacks four numbers of three bits each.
+/// Unpacks the four numbers of three bits each in the low 12 bits of each of `packed`.
 fn threes<const N: usize, const M: usize>(packed: [U16; N]) -> [u8; M] {
     const { assert!(N * 4 == M, "numbers are unpacked whole") };
     let mut out = [0; M];
@@ -250,7 +256,8 @@ fn threes<const N: usize, const M: usize>(packed: [U16; N]) -> [u8; M] {
     out
 }
 
-/// Computes a scale, and what is added to the elements that it belongs to.
+/// Computes the scale of a group from the scale of the block and `factor`, and returns it with the amount to add to each
+/// element of the group.
 fn scale_and_delta(scale: f32, factor: u8, is_negative: bool) -> (f32, f32) {
     (scale * (2.0 * f32::from(factor) + 1.0), if is_negative { -DELTA } else { DELTA })
 }
@@ -260,7 +267,8 @@ fn scale_and_delta(scale: f32, factor: u8, is_negative: bool) -> (f32, f32) {
 pub(crate) struct Iq1S {
     scale: Half,
     low: [u8; 32],
-    /// The bits of 32 elements: three high bits of each number, three of a scale, and the sign of what is added.
+    /// For each 32 elements, from the lowest bits on: three high bits of each of four numbers, three bits of the scale, and
+    /// the sign of [`DELTA`].
     groups: [U16; 8],
 }
 
@@ -280,9 +288,10 @@ impl Record<256> for Iq1S {
 #[repr(C)]
 pub(crate) struct Iq1M {
     low: [u8; 32],
-    /// Three high bits of each number, and the sign of what is added.
+    /// For each number four bits: its three high bits, and the sign of [`DELTA`] for its eight elements.
     high: [u8; 16],
-    /// Four factors of 16 elements in three bits each, and a fourth of the scale of the block.
+    /// Each value has four factors of three bits, for 16 elements each, and in its four highest bits a quarter of the bits
+    /// of the block's scale.
     scales: [U16; 4],
 }
 
@@ -340,7 +349,7 @@ impl Record<256> for Iq4Xs {
 #[derive(FromBytes, Immutable, KnownLayout, Unaligned)]
 #[repr(C)]
 pub(crate) struct Mxfp4 {
-    /// `f8_e8m0`, of which 255 is no NaN here.
+    /// A scale as `f8_e8m0`, except that 255 is not NaN: ggml computes with it.
     exponent: u8,
     numbers: [u8; 16],
 }
@@ -348,7 +357,8 @@ pub(crate) struct Mxfp4 {
 impl Record<32> for Mxfp4 {
     fn dequantize(&self, out: &mut [f32; 32]) {
         let exponent = u32::from(self.exponent);
-        // Half of the scale, since values are doubled. The two smallest are subnormal.
+        // Half of the scale, since the values of the table are doubled. For the two smallest exponents, half of the scale
+        // is a subnormal `f32`.
         let bits = match exponent.checked_sub(1) {
             None => 0x0020_0000,
             Some(0) => 0x0040_0000,
@@ -361,14 +371,15 @@ impl Record<32> for Mxfp4 {
 #[derive(FromBytes, Immutable, KnownLayout, Unaligned)]
 #[repr(C)]
 pub(crate) struct Nvfp4 {
-    /// `f8_e4m3` whose sign does not count.
+    /// A scale for each 16 elements, as `f8_e4m3` whose sign is ignored.
     scales: [u8; 4],
     numbers: [u8; 32],
 }
 
 impl Record<64> for Nvfp4 {
     fn dequantize(&self, out: &mut [f32; 64]) {
-        // Half of the scale, since values are doubled: the bits as those of an `f32`, times the difference of exponents.
+        // Half of the scale, since the values of the table are doubled. The bits of the scale are shifted to their place in
+        // an `f32`, and the factor corrects the exponent, whose bias differs.
         let factor = f32::from_bits(0x7b00_0000);
         let scales = self.scales.map(|scale| match scale {
             0x7f => 0.0,

@@ -1,4 +1,5 @@
-//! Types whose blocks have groups with a scale each, which is itself a small number times the scale of the block.
+//! Dequantizing the types whose blocks consist of groups. Each group has a scale of its own: a small number, times the
+//! scale of the block.
 
 use zerocopy::little_endian::F32;
 use zerocopy::{FromBytes, Immutable, KnownLayout, Unaligned};
@@ -8,7 +9,7 @@ use super::{Half, Record, join, scale, unpack};
 #[derive(FromBytes, Immutable, KnownLayout, Unaligned)]
 #[repr(C)]
 pub(crate) struct Q2K {
-    /// A scale, and a minimum above it.
+    /// For each group, the scale in the low four bits, and the minimum in the high four bits.
     groups: [u8; 16],
     numbers: [u8; 64],
     scale: Half,
@@ -47,20 +48,21 @@ impl Record<256> for Q3K {
     }
 }
 
-/// Eight scales of 6 bits, and as many minima.
+/// The scales and minima of eight groups, of 6 bits each.
 #[derive(FromBytes, Immutable, KnownLayout, Unaligned)]
 #[repr(C)]
 struct Groups {
-    /// The first four scales; two high bits of the last four.
+    /// The scales of the first four groups in the low six bits, and the two highest bits of the last four scales above
+    /// them.
     scales: [u8; 4],
-    /// The same of minima.
+    /// The minima, packed like the scales.
     minima: [u8; 4],
-    /// Four low bits of the last four scales, and of the last four minima above them.
+    /// The low four bits of the last four scales, and above them the low four bits of the last four minima.
     last: [u8; 4],
 }
 
 impl Groups {
-    /// The scale and the minimum of each group.
+    /// Returns the scale and the minimum of each group. `scale` and `minimum` are those of the block.
     fn values(&self, scale: Half, minimum: Half) -> [(f32, f32); 8] {
         let (scale, minimum) = (scale.value(), minimum.value());
         let packed = self.scales.iter().zip(&self.minima);
@@ -134,7 +136,7 @@ impl Record<256> for Q6K {
 pub(crate) struct Q8K {
     scale: F32,
     numbers: [i8; 256],
-    /// The sum of each 16 numbers; for products only.
+    /// The sums of each 16 numbers. ggml needs them for products of matrices only.
     _sums: [u8; 32],
 }
 

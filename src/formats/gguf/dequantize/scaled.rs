@@ -1,4 +1,4 @@
-//! Types with one scale a block.
+//! Dequantizing the types whose blocks have one scale.
 
 use zerocopy::{FromBytes, Immutable, KnownLayout, Unaligned};
 
@@ -128,8 +128,8 @@ impl Record<256> for Tq1_0 {
     }
 }
 
-/// Unpacks digits of base 3. A byte is a fraction of 256, and has up to five behind the point: of `W` bytes come the
-/// first digit of each, then the next.
+/// Unpacks digits of base 3. A byte, read as a fraction of 256, holds up to five digits after the point. For each `W`
+/// bytes, the first digit of all bytes comes first, then the second digit of all bytes, and so on.
 fn trits<const W: usize, const N: usize>(packed: &[u8; W]) -> [u8; N] {
     const { assert!(N / W * W == N && N / W <= 5, "five digits a byte") };
     let mut out = [0; N];

@@ -1,4 +1,4 @@
-//! Archives of which each thing can be said otherwise.
+//! Builders of zip archives whose records can be made to contradict each other.
 
 use alloc::vec;
 use alloc::vec::Vec;
@@ -8,21 +8,21 @@ use flate2::{Compression, Crc, write::DeflateEncoder};
 
 use crate::formats::tests::npy;
 
-/// A member, and all that is said of it.
+/// A member, and the two records that describe it.
 #[derive(Clone)]
 pub(super) struct Member {
     pub(super) packed: Vec<u8>,
     pub(super) local: Said,
     pub(super) central: Said,
-    /// Bytes between the member and the next one.
+    /// Bytes between the member and the next one: a data descriptor, or garbage.
     pub(super) behind: Vec<u8>,
     pub(super) comment: Vec<u8>,
     pub(super) disk: u16,
-    /// The place that the directory gives, if it is a wrong one.
+    /// The offset in the directory, if it is not the true one.
     pub(super) start: Option<u32>,
 }
 
-/// The fields of the directory, or of the member's own header.
+/// The fields that the directory and the member's local header both have.
 #[derive(Clone)]
 pub(super) struct Said {
     pub(super) version: u16,
@@ -50,7 +50,7 @@ impl Said {
     }
 }
 
-/// The extra field for large files.
+/// Returns the zip64 extra field with `numbers`.
 pub(super) fn large(numbers: &[u64]) -> Vec<u8> {
     field(1, &numbers.iter().flat_map(|number| number.to_le_bytes()).collect::<Vec<_>>())
 }
@@ -65,7 +65,7 @@ pub(super) fn content() -> Vec<u8> {
 }
 
 impl Member {
-    /// One without any extra field.
+    /// Creates a member without extra fields. `method` is 0 (stored) or 8 (deflated).
     pub(super) fn plain(name: &str, method: u16) -> Self {
         let content = content();
         let mut crc = Crc::new();
@@ -95,12 +95,12 @@ impl Member {
         Self { packed, local, central, behind, comment, disk: 0, start: None }
     }
 
-    /// Sizes, as the extra field of the header has them.
+    /// Returns the size and the packed size, in the order of the zip64 extra field.
     pub(super) fn sizes(&self) -> [u64; 2] {
         [self.central.size.into(), self.central.packed.into()]
     }
 
-    /// A member as NumPy writes it into a file, with Python 3.11.4 or later.
+    /// Creates a member as NumPy writes it to a file with Python 3.11.4 or later.
     pub(super) fn numpy(name: &str, method: u16) -> Self {
         let mut member = Self::plain(name, method);
         member.local.extra = large(&member.sizes());
@@ -109,7 +109,8 @@ impl Member {
         member
     }
 
-    /// A member as NumPy writes it into a pipe, in which it cannot go back.
+    /// Creates a member as NumPy writes it to a pipe. The sizes follow the data, because NumPy cannot seek back to the
+    /// header.
     pub(super) fn streamed(name: &str, method: u16) -> Self {
         let mut member = Self::numpy(name, method);
         let [size, packed] = member.sizes().map(u64::to_le_bytes);
@@ -122,7 +123,7 @@ impl Member {
     }
 }
 
-/// An archive of those members.
+/// Returns the bytes of an archive of `members`.
 pub(super) fn build(members: &[Member]) -> Vec<u8> {
     let (mut out, mut directory) = (Vec::new(), Vec::new());
     for member in members {

@@ -1,5 +1,5 @@
-//! The bytes that the content digest is computed over: names, shapes, layouts, attributes of
-//! objects, types and digests, as deterministic CBOR. v2 §6.4.
+//! The byte stream over which the content digest is computed: names, shapes, layouts, attributes of objects, types and
+//! digests, as deterministic CBOR. v2 §6.4.
 
 use super::{ObjectKey, PartKey, RootKey};
 use crate::cbor::{Checked, Fault, Input, UNLIMITED, head_bytes, key, major, map_head, pass, span};
@@ -7,24 +7,25 @@ use crate::formats::ztensor::Field;
 use crate::num::len_u32;
 use crate::rules::Rule;
 
-/// An array of two, and its first element.
+/// The head of an array of two items, and its first item. The second is the map of objects.
 const BEGIN: &[u8] = b"\x82\x6czt.content/1";
 
-/// Hands all of it to `feed`, of a manifest that has been validated and each of whose parts has a digest.
+/// Passes the byte stream of `manifest` to `feed`, in pieces. The manifest has been validated, and each of its components
+/// has a digest.
 ///
 /// # Errors
-/// An internal error, if the manifest is not what was validated.
+/// An internal error, if the manifest is not the validated one.
 pub(crate) fn content(manifest: Input<'_>, mut feed: impl FnMut(&[u8])) -> Checked<()> {
     feed(BEGIN);
     write_entries(value(manifest, RootKey::objects.field())?, &mut feed, object)
 }
 
-/// The value of a field that a record has to have.
+/// Returns the input at the value of `field`, which the validated `map` must have.
 fn value(map: Input<'_>, field: Field) -> Checked<Input<'_>> {
     field.find(map).ok_or_else(|| Fault::internal(map).into())
 }
 
-/// Writes the head of a map, and for each entry the key; `write` writes the value.
+/// Feeds the head and the keys of `map`. After each key, `write` gets the input at the value, and feeds it.
 fn write_entries<F: FnMut(&[u8])>(
     map: Input<'_>,
     feed: &mut F,
@@ -41,7 +42,7 @@ fn write_entries<F: FnMut(&[u8])>(
     Ok(())
 }
 
-/// An object, whose fields stand in the order of their keys' encodings.
+/// Feeds the object at `map`. Its fields are in the order of deterministic CBOR.
 fn object<F: FnMut(&[u8])>(map: Input<'_>, feed: &mut F) -> Checked<()> {
     let own = ObjectKey::attributes.field().find(map);
     head(major::MAP, if own.is_some() { 4 } else { 3 }, feed);
@@ -56,7 +57,7 @@ fn object<F: FnMut(&[u8])>(map: Input<'_>, feed: &mut F) -> Checked<()> {
     }
 }
 
-/// A part, whose fields stand in that order, too.
+/// Feeds the component at `map`. Its fields are in the order of deterministic CBOR.
 fn part<F: FnMut(&[u8])>(map: Input<'_>, feed: &mut F) -> Checked<()> {
     let own = PartKey::logical_type.field().find(map);
     head(major::MAP, if own.is_some() { 3 } else { 2 }, feed);
@@ -68,7 +69,7 @@ fn part<F: FnMut(&[u8])>(map: Input<'_>, feed: &mut F) -> Checked<()> {
     Ok(())
 }
 
-/// A key and the value at `at`, which is deterministic as it stands.
+/// Feeds `key` and the value at `at`, which is deterministic CBOR already.
 fn field(key: &str, at: Input<'_>, feed: &mut impl FnMut(&[u8])) -> Checked<()> {
     text(key, feed);
     let rest = pass(at).ok_or_else(|| Fault::internal(at))?;
@@ -81,7 +82,7 @@ fn text(text: &str, feed: &mut impl FnMut(&[u8])) {
     feed(text.as_bytes());
 }
 
-/// A head, its argument in as few bytes as can be.
+/// Feeds the shortest head of the type `major` with `argument`.
 fn head(major: u8, argument: u32, feed: &mut impl FnMut(&[u8])) {
     let (bytes, start) = head_bytes(major, argument.into());
     feed(bytes.get(start..).unwrap_or_default());

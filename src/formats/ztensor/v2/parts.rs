@@ -6,7 +6,7 @@ use crate::num::divide_exactly;
 use crate::rules::Rule;
 
 impl Candidate<'_> {
-    /// Checks the object by the rules that follow from its attributes and its shape.
+    /// Checks the components of this object against its attributes and its shape.
     #[inline(never)]
     pub(crate) fn check_profile(&self, profile: &Profile) -> Result<(), ObjectFault> {
         let rules = || profile.iter().flatten();
@@ -25,7 +25,7 @@ impl Candidate<'_> {
                 }
                 Count::PerScales(scales) => {
                     let each = self.require(Role::Scales, rules().count(), Rule::ProfileRoles)?;
-                    // The number of scales follows from their size, if their type is known.
+                    // The number of scales follows from their size in bytes only if their type is known.
                     if !each.record.is_beyond_profile(self.layout) {
                         let count = each.record.count();
                         let count = count.and_then(|count| divide_exactly(count, scales));
@@ -39,7 +39,7 @@ impl Candidate<'_> {
 }
 
 impl Part<'_> {
-    /// Checks that the component has the size of `count` elements, if its `type` is known.
+    /// Checks that the component has the size of `count` elements, if its size can be computed.
     fn check_elements(&self, types: Types, count: Option<u64>) -> Result<(), ObjectFault> {
         let bytes = count.and_then(|count| types.bytes(self.record, count));
         match self.record.size() {

@@ -1,5 +1,4 @@
-//! The attributes that the profiles of generation 2 give a meaning to, and the rules that they and the shape make for
-//! components: v2 §5.2.
+//! The profiles of generation 2: the meaning of their attributes, and which components an object must then have. v2 §5.2.
 
 use crate::cbor::{BytesLeft, Checked, Fault, Input, Parsed, skip};
 use crate::element::{LogicalType, StorageType};
@@ -12,7 +11,8 @@ use crate::num::divide_exactly;
 use crate::rules::Rule;
 
 table! {
-    /// The attributes of `zt.mx/1`.
+    /// The attributes of `zt.mx/1`. `axis` is the dimension along which blocks lie (the last if absent), and `block_size`
+    /// the number of elements that share a scale.
     Mx<'m>, keys MxKey, reader MxReader, within 3 levels of deterministic CBOR, else Rule::AttributesType;
     // key           slot        type      presence                          else
     "axis"       => axis:       Uint,     optional,                         else Rule::AttributeType;
@@ -21,7 +21,8 @@ table! {
 }
 
 table! {
-    /// The attributes of `zt.quant_group/1`.
+    /// The attributes of `zt.quant_group/1`. `axis` is the dimension along which groups lie, `group_size` the number of
+    /// elements of a group (0: one group for a whole lane), and `bits` the size of a code.
     Quant<'m>, keys QuantKey, reader QuantReader, within 3 levels of deterministic CBOR, else Rule::AttributesType;
     // key           slot        type       presence                          else
     "axis"       => axis:       Uint,      required(Rule::AttributeMissing), else Rule::AttributeType;
@@ -33,7 +34,8 @@ table! {
 }
 
 table! {
-    /// The packing of codes into words.
+    /// How codes are packed into words: the type of a word, whether the first code is in the lowest or highest bits, and
+    /// the number of codes in a word.
     PackingFields<'m>, keys PackingKey, reader PackingReader, within 4 levels of deterministic CBOR, else Rule::AttributeType;
     // key         slot      type      presence                          else
     "word"     => word:     Text<'m>, required(Rule::AttributeMissing), else Rule::AttributeType;
@@ -42,7 +44,7 @@ table! {
 }
 
 table! {
-    /// The zero points: their form, and their value or packing.
+    /// The zero points: whether there are any, and their value or packing.
     ZeroPointFields<'m>, keys ZeroPointKey, reader ZeroPointReader, within 4 levels of deterministic CBOR, else Rule::AttributeType;
     // key        slot     type        presence                          else
     "form"    => form:    Text<'m>,   required(Rule::AttributeMissing), else Rule::AttributeType;
@@ -51,18 +53,18 @@ table! {
 }
 
 table! {
-    /// The attributes of `gguf.NAME/1`.
+    /// The attributes of `gguf.NAME/1`: the size of a block in bytes, and its number of elements.
     Gguf<'m>, keys GgufKey, reader GgufReader, within 3 levels of deterministic CBOR, else Rule::AttributesType;
     // key                slot             type  presence                          else
     "block_bytes"     => block_bytes:     Uint, required(Rule::AttributeMissing), else Rule::AttributeType;
     "elems_per_block" => elems_per_block: Uint, required(Rule::AttributeMissing), else Rule::AttributeType;
 }
 
-/// The components that an object of a profile has to have.
+/// The components that an object with a profile must have.
 pub(crate) type Profile = [Option<PartRule>; 3];
 
-/// A component of that role, the types of its elements, and the number of them. A number that does not fit in 64
-/// bits, or is not whole, is none: no component has as many.
+/// A component that a profile requires: its role, the types that its elements may have, and their number. If the number is
+/// `None`, it does not fit in 64 bits or is not whole, and no component can have it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct PartRule {
     pub(crate) role: Role,
@@ -73,36 +75,36 @@ pub(crate) struct PartRule {
 /// The types that the elements of a component may have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Types {
-    /// Elements of `zt.mx/1`, which can have scales in common.
+    /// The element types of `zt.mx/1`.
     Mx,
-    /// Scales `e8m0_exponent`.
+    /// Scales of the form `e8m0_exponent`: `f8_e8m0`.
     E8M0,
-    /// Scales `f32_factors`: any floats.
+    /// Scales of the form `f32_factors`: floats of any width.
     Floats,
-    /// Scales `f16_factors`: floats of two bytes.
+    /// Scales of the form `f16_factors`: floats of two bytes.
     Halves,
-    /// Bytes.
+    /// Bytes (`u8`) without a `type`.
     U8,
-    /// Words of codes: integers as wide as that one, signed or not.
+    /// Words of codes: signed or unsigned integers of this width.
     Word(StorageType),
-    /// Any without a logical type.
+    /// Elements of any type.
     Plain,
 }
 
-/// The number of elements of a component.
+/// The number of elements that a component must have.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Count {
-    /// One number.
+    /// This number.
     Exactly(Option<u64>),
-    /// Either of two.
+    /// One of these two numbers.
     Either(Option<u64>, Option<u64>),
-    /// One for each group of this many scales.
+    /// One element for each group of this many scales.
     PerScales(u64),
 }
 
 impl Types {
-    /// Returns whether the elements of a component may have its types. Of a `type` that the profile does not define, only
-    /// the dtype is checked: [`ComponentRecord::is_beyond_profile`].
+    /// Returns whether `part` has one of these types. If `part` has a `type` that its profile does not define, only the
+    /// dtype counts: see [`ComponentRecord::is_beyond_profile`].
     pub(crate) fn allow(self, part: &ComponentRecord) -> bool {
         use LogicalType as L;
         use StorageType as S;
@@ -117,7 +119,7 @@ impl Types {
             Self::U8 => !part.has_type && storage == S::U8,
             Self::Floats => matches!(storage, S::F64 | S::F32 | S::F16 | S::Bf16),
             Self::Halves => matches!(storage, S::F16 | S::Bf16),
-            // The dtype of a `bool` is `u8`.
+            // A `bool` is stored as `u8`.
             Self::Word(word) => {
                 (storage.is_integer() || storage == S::Bool) && storage.width() == word.width()
             }
@@ -125,7 +127,8 @@ impl Types {
         }
     }
 
-    /// Returns whether the `type` of a component tells the bytes of its elements. Words are those of the dtype.
+    /// Returns whether the size of an element of `part` is known, although its `type` may be unknown. Words have the size
+    /// of their dtype.
     pub(crate) fn has_size(self, part: &ComponentRecord) -> bool {
         match self {
             Self::Mx => !part.logical.unknown,
@@ -134,7 +137,7 @@ impl Types {
         }
     }
 
-    /// Returns the bytes of that many elements of a component whose size is known.
+    /// Returns the size in bytes of `count` elements of `part`, for which [`has_size`](Self::has_size) is true.
     pub(crate) fn bytes(self, part: &ComponentRecord, count: u64) -> Option<u64> {
         if self == Self::Mx && part.logical.is_packed() {
             return Some(count.div_ceil(2));
@@ -144,7 +147,7 @@ impl Types {
 }
 
 impl ComponentRecord {
-    /// Returns whether a component of that layout has a `type` that the layout's profile does not define.
+    /// Returns whether this component of an object with the layout `layout` has a `type` that the profile does not define.
     pub(crate) fn is_beyond_profile(&self, layout: Layout) -> bool {
         match layout {
             Layout::Mx => self.logical.unknown,
@@ -157,14 +160,14 @@ impl ComponentRecord {
     }
 }
 
-/// The types of GGUF whose blocks have a profile.
+/// The ggml types with a profile `gguf.NAME/1`.
 const GGUF: [&[u8]; 22] = [
     b"q4_0", b"q4_1", b"q5_0", b"q5_1", b"q8_0", b"q8_1", b"q2_k", b"q3_k", b"q4_k", b"q5_k",
     b"q6_k", b"q8_k", b"iq1_s", b"iq1_m", b"iq2_xxs", b"iq2_xs", b"iq2_s", b"iq3_xxs", b"iq3_s",
     b"iq4_nl", b"iq4_xs", b"mxfp4",
 ];
 
-/// The profile that `layout` names, if it is none of the sparse ones.
+/// Returns the layout that the profile name `layout` stands for, except for sparse ones, which the caller has handled.
 #[inline(never)]
 pub(super) fn named(layout: &[u8]) -> Layout {
     let gguf = layout.strip_prefix(b"gguf.").and_then(|name| name.strip_suffix(b"/1"));
@@ -176,7 +179,8 @@ pub(super) fn named(layout: &[u8]) -> Layout {
     }
 }
 
-/// Reads the attributes of an object of a profile, a map: the numbers of elements that they and the shape ask for.
+/// Reads `attributes`, the map of attributes of an object with a profile. Returns the components that these attributes and
+/// the shape of the object require.
 #[inline(never)]
 pub(crate) fn profile(
     cx: &mut ParseContext<'_>,
@@ -198,13 +202,13 @@ pub(crate) fn profile(
     Ok(profile)
 }
 
-/// The dimension of an axis.
+/// Returns the size of the dimension `axis` of `shape`.
 fn along(shape: &[u64], axis: Uint) -> Result<u64, Fault> {
     let dimension = usize::try_from(axis.value).ok().and_then(|axis| shape.get(axis)).copied();
     dimension.ok_or_else(|| Fault::with(Rule::AttributeAxis, axis.bytes_left, axis.value))
 }
 
-/// The rule of a component.
+/// Creates the rule for the component `role`.
 fn part(role: Role, types: Types, count: Count) -> PartRule {
     PartRule { role, types, count }
 }
@@ -254,10 +258,11 @@ impl Quant<'_> {
             return Err(Fault::new(Rule::QuantPacking, per_word.bytes_left));
         }
         let Uint { bytes_left, value: size } = self.group_size;
-        // Of an axis of 0 there are no lanes to count, and no scales.
+        // If the axis has the size 0, there are no lanes and no scales.
         let lanes = elements.checked_div(along).unwrap_or(0);
         let scales = if size == 0 {
-            // The text of the profile asks for one a lane, its size for one an element.
+            // The text of the profile asks for one scale for each lane, but the size that it gives is one for each element.
+            // Both are accepted.
             Count::Either(lanes.checked_mul(along), Some(lanes))
         } else {
             let groups = divide_exactly(along, size);
@@ -283,7 +288,7 @@ impl Quant<'_> {
     }
 }
 
-/// `packing`, found to be known.
+/// The value of `packing`, which has been checked.
 #[derive(Clone, Copy)]
 struct Packing {
     word: StorageType,
@@ -311,13 +316,13 @@ impl<'m> Slot<'m, true> for Packing {
     }
 }
 
-/// `zero_point`, found to be known: the component `zeros`.
+/// What the value of `zero_point` says about the component `zeros`. It has been checked.
 #[derive(Clone, Copy)]
 enum ZeroPoint {
     Absent,
-    /// One element for each scale.
+    /// The component has one element for each scale.
     Plain,
-    /// Packed in words, as the codes are.
+    /// The component has codes packed in words, as the data has.
     Packed,
 }
 
@@ -342,7 +347,7 @@ impl<'m> Slot<'m, true> for ZeroPoint {
     }
 }
 
-/// A value of any type, which is read only where the form asks for the field.
+/// A value of any type, which is parsed later if the value of another field requires it.
 #[derive(Clone, Copy)]
 struct Unread<'m>(Input<'m>);
 
@@ -350,14 +355,14 @@ impl<'m> Slot<'m, true> for Unread<'m> {
     const BLANK: Self = Self(&[]);
 
     fn parse(_: &mut ParseContext<'_>, _: Rule, at: Input<'m>) -> Parsed<'m, Self> {
-        // How deep it is has been counted.
+        // The depth has been checked with the attributes as a whole.
         let (rest, ()) = skip(at, 0, DEPTH_CAP)?;
         Ok((rest, Self(at)))
     }
 }
 
 impl<'m> Unread<'m> {
-    /// Checks that it is an integer of either sign: major types 0 and 1.
+    /// Checks that the value is an integer of either sign (major types 0 and 1).
     fn integer(self) -> Checked<()> {
         if self.0.first().is_none_or(|initial| *initial >= 0x40) {
             return Err(Fault::new(Rule::AttributeType, BytesLeft::of(self.0)).into());
@@ -365,7 +370,7 @@ impl<'m> Unread<'m> {
         Ok(())
     }
 
-    /// Reads it as a text.
+    /// Parses the value as a text.
     fn text(self, cx: &mut ParseContext<'_>) -> Checked<Text<'m>> {
         Ok(<Text<'m> as Slot<'m, true>>::parse(cx, Rule::AttributeType, self.0)?.1)
     }

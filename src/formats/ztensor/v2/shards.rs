@@ -1,4 +1,4 @@
-//! `shards`: other files that hold blobs, by name. v2 §7.1.
+//! The table `shards`: the names of other files that hold blobs. v2 §7.1.
 
 use super::V2;
 use crate::cbor::{BytesLeft, Checked, Fault, Input, Parsed, UNLIMITED, key, map_head};
@@ -11,17 +11,17 @@ use crate::num::u64_from_usize;
 use crate::rules::{Limit, Rule};
 
 table! {
-    /// One shard: v2 §7.1.
+    /// One shard: its size in bytes and its digest. v2 §7.1.
     Shard<'m>, keys ShardKey, reader ShardReader, within 2 levels of deterministic CBOR, else Rule::ShardType;
     // key       slot    type        presence                            else
     "size"   => size:   Uint,       required(Rule::ShardSizeMissing),   else Rule::ShardSizeType;
     "digest" => digest: DigestText, required(Rule::ShardDigestMissing), else Rule::DigestType;
 }
 
-/// The shortest file of this container: v2 §2.1.
+/// The size in bytes of the smallest file of generation 2: header and footer. v2 §2.1.
 const SHORTEST: u64 = 48;
 
-/// The table of shards, each of which has been kept.
+/// The table of shards. Parsing it adds each shard to the index.
 #[derive(Clone, Copy)]
 pub(crate) struct Table;
 
@@ -49,7 +49,7 @@ impl<'m> Slot<'m, true> for Table {
     }
 }
 
-/// Validates a table of shards that is to be written: v2 §7.1.
+/// Validates `table`, a table of shards that will be written: v2 §7.1.
 pub(crate) fn validate_shards(limits: &Limits, table: Input<'_>) -> Checked<()> {
     let cx = &mut ParseContext::new(limits, &V2, table, IndexBuilder::for_entries());
     <Table as Slot<true>>::parse(cx, Rule::ShardsType, table)?;

@@ -1,4 +1,4 @@
-//! The values of the fields of an object and of a part of generation 2.
+//! The values of the fields of objects and components of generation 2.
 
 use super::profiles;
 use crate::cbor::{
@@ -13,10 +13,10 @@ use crate::limits::Limits;
 use crate::num::u64_from_usize;
 use crate::rules::{Limit, Rule};
 
-/// The largest length in bytes of names of objects and parts, and of keys of attributes: v2 §3.5.
+/// The largest length in bytes of the name of an object, the role of a component, or a key of attributes: v2 §3.5.
 pub(super) const NAME_CAP: usize = 1024;
 
-/// Validates a name, whose head is at `at`: v2 §3.5.
+/// Checks a name by the rules of v2 §3.5. Its head is at `at`, for the error.
 pub(super) fn validate_name(at: Input<'_>, name: &[u8]) -> Checked<()> {
     if matches!(name.len(), 1..=NAME_CAP) && !name.contains(&0) {
         return Ok(());
@@ -25,7 +25,7 @@ pub(super) fn validate_name(at: Input<'_>, name: &[u8]) -> Checked<()> {
     Err(Fault::with(Rule::NameForm, BytesLeft::of(at), length).into())
 }
 
-/// `attributes`: v2 §3.1. The keys within their values are free.
+/// The value of `attributes`: v2 §3.1. Keys of maps within the values are not restricted.
 impl<'m, const OPEN: u8> Slot<'m, true> for Attributes<OPEN> {
     const BLANK: Self = Self(Span::NONE);
 
@@ -36,25 +36,26 @@ impl<'m, const OPEN: u8> Slot<'m, true> for Attributes<OPEN> {
     }
 }
 
-/// Passes over the attributes at `at`, which are deterministic CBOR.
+/// Checks the attributes at `at`, which are deterministic CBOR, and returns the input after them. A value of another type
+/// breaks `wrong`.
 fn attributes<'m>(limits: &Limits, wrong: Rule, at: Input<'m>) -> Parsed<'m, ()> {
     let (mut input, mut entries) = map_head(wrong, UNLIMITED, at)?;
     while entries.next(input) {
         let (value, name) = key(input)?;
         validate_name(input, name)?;
-        // How deep it is has been counted.
+        // The depth has been checked with the record around the attributes.
         input = skip(value, 0, limits.depth())?.0;
     }
     Ok((entries.end(input, at, Limit::Keys)?, ()))
 }
 
-/// Passes over attributes that are to be written, which are to lie within `open` levels of the manifest.
+/// Checks attributes that will be written. They will lie within `open` levels of the manifest.
 pub(crate) fn pass_attributes<'m>(limits: &Limits, at: Input<'m>, open: u8) -> Checked<Input<'m>> {
     strict(at, open, limits.depth())?;
     Ok(attributes(limits, Rule::AttributesType, at)?.0)
 }
 
-/// The layout of that name: v2 §5.
+/// Returns the layout called `name`: v2 §5.
 pub(crate) fn layout(name: &[u8]) -> Layout {
     match name {
         b"dense" => Layout::Dense,
@@ -64,7 +65,7 @@ pub(crate) fn layout(name: &[u8]) -> Layout {
     }
 }
 
-/// `blob`: an array of offset and length. v2 §2.4, §3.4.
+/// The value of `blob`: an array of the blob's offset and length in bytes. v2 §2.4, §3.4.
 #[derive(Clone, Copy)]
 pub(crate) struct BlobPlace {
     pub(super) offset: Uint,
@@ -86,7 +87,7 @@ impl<'m> Slot<'m, true> for BlobPlace {
     }
 }
 
-/// `dtype`: one of a closed set of twelve. v2 §4.1.
+/// The value of `dtype`, one of a closed set of twelve: v2 §4.1.
 #[derive(Clone, Copy)]
 pub(crate) struct DtypeName {
     storage: StorageType,
@@ -111,7 +112,7 @@ impl<'m> Slot<'m, true> for DtypeName {
 }
 
 impl DtypeName {
-    /// Checks that a `type` that is `bool` is that of bytes: v2 §4.2.
+    /// Checks that a component whose `type` is `bool` has the dtype `u8`: v2 §4.2.
     #[inline]
     pub(super) fn check(self, logical_type: Option<TypeName>) -> Result<(), Fault> {
         match logical_type {
@@ -124,9 +125,9 @@ impl DtypeName {
         }
     }
 
-    /// The elements by it and the `type` beside it: v2 §4.2.
+    /// Returns the element type that this dtype and the field `type` declare together: v2 §4.2.
     ///
-    /// A `bool` is the storage type of that name: its content has the rule of 1.2.
+    /// The type `bool` becomes the storage type of that name, so that the rule of 1.2 for the content of bools applies.
     #[inline]
     pub(super) fn and(self, logical_type: Option<TypeName>) -> Dtype {
         let (storage, logical) = match logical_type.map(|name| name.meaning) {
@@ -144,7 +145,7 @@ impl DtypeName {
     }
 }
 
-/// `type`: an open set. v2 §4.2, appendix A.
+/// The value of `type`, an open set: v2 §4.2, appendix A.
 #[derive(Clone, Copy)]
 pub(crate) struct TypeName {
     bytes_left: BytesLeft,

@@ -12,12 +12,16 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use zten::source::open_regular;
+use zten_report::digests::{Sha256, hex};
+use zten_report::stores::{self, Role};
 
 use crate::args::strictness::Strictness;
 use crate::args::{Call, Check};
 use crate::escape;
-use crate::input::file::{Opened, model_path};
+use crate::input::file::{Blobs, Opened, model_path};
 use crate::link::origin::Origin;
+use crate::source::remote::is_remote;
+use folder::Folder;
 use list::{List, Named};
 pub(super) use skipped::{Reason, Skipped};
 use walk::{DirectoryWalk, FoundFile, WalkedFile};
@@ -30,6 +34,12 @@ pub(crate) struct Entry {
     /// The other paths in a hub's cache that lead to the same file.
     pub(crate) also: Vec<PathBuf>,
     pub(crate) origin: Origin,
+    /// The part that the file has in a store.
+    pub(crate) role: Role,
+    /// The folder of the store's blobs, for a manifest.
+    blobs: Option<Folder>,
+    /// True if links are followed.
+    follows: bool,
     found: Found,
     /// True if the command is one that has the option `-r`, which checks all files in folders.
     takes_folders: bool,
@@ -50,7 +60,32 @@ impl Entry {
     /// Creates the entry of a file that the user named.
     fn named(path: PathBuf, takes_folders: bool) -> Self {
         let (also, found) = (Vec::new(), Found::Named);
-        Self { path, also, origin: Origin::Named, found, takes_folders }
+        let (origin, role, blobs) = (Origin::Named, Role::Outside, None);
+        Self { path, also, origin, role, blobs, follows: false, found, takes_folders }
+    }
+
+    /// Finds the part that a named file has in a store: the real path of the file says it, so that the link in a snapshot leads to
+    /// its blob. What a store keeps for itself is checked as any file if the user names it.
+    fn in_store(self, follows: bool) -> Self {
+        if is_remote(&self.path) || self.path.as_os_str() == "-" {
+            return self;
+        }
+        let Some((role, real)) = stores::role_of(&self.path) else { return self };
+        let blobs = if role == Role::Manifest { walk::blobs_of(&real) } else { None };
+        if role == Role::Manifest && blobs.is_none() {
+            return self;
+        }
+        Self { role, blobs, follows, ..self }
+    }
+
+    /// Returns the length of the blob `sha256` in the store of this file, a manifest. Returns `None` if the store does not have the
+    /// blob.
+    ///
+    /// # Errors
+    /// The blob cannot be opened, or is a link that is not followed; the file is no manifest.
+    pub(crate) fn blob_length(&self, sha256: &Sha256) -> io::Result<Option<u64>> {
+        let blobs = self.blobs.as_ref().ok_or(io::ErrorKind::InvalidInput)?;
+        length_of(blobs, sha256, self.follows)
     }
 
     /// Opens the file, and returns its length.
@@ -97,14 +132,33 @@ impl Entry {
 
     /// Opens the file. Its sibling files are opened when they are asked for.
     pub(crate) fn opened(&self, strictness: &Strictness) -> io::Result<Opened> {
+        let role = self.role;
+        let blobs = self.blobs.clone().map(|blobs| -> Blobs {
+            let follows = self.follows;
+            Box::new(move |sha256| length_of(&blobs, sha256, follows))
+        });
         if matches!(self.found, Found::Named) {
             let opened = Opened::open(&self.path, strictness);
-            return opened.map_err(|error| self.advised(error));
+            let opened = opened.map_err(|error| self.advised(error))?;
+            return Ok(Opened { role, blobs, ..opened });
         }
         let (file, length) = self.open()?;
         let opened = Opened::local(&self.beside(), file, length, strictness);
         let (other_names, origin) = (self.other_names(), self.origin);
-        Ok(Opened { path: self.path.clone(), other_names, origin, ..opened })
+        Ok(Opened { path: self.path.clone(), other_names, origin, role, blobs, ..opened })
+    }
+}
+
+/// Returns the length of the blob `sha256` in the folder `blobs` of an Ollama store. Returns `None` if there is no such blob.
+fn length_of(blobs: &Folder, sha256: &Sha256, follows: bool) -> io::Result<Option<u64>> {
+    let name = format!("sha256-{}", hex(sha256));
+    if !follows && blobs.link(name.as_ref()).is_ok() {
+        return Err(io::Error::other(format!("blob {name} is a link; --follow follows it")));
+    }
+    match blobs.file(name.as_ref(), follows) {
+        Ok((_, length)) => Ok(Some(length)),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(error),
     }
 }
 
@@ -193,14 +247,23 @@ impl Entries {
     fn next(&mut self) -> io::Result<Option<Entry>> {
         loop {
             if let Some(FoundFile { path, also, file, has_weights }) = self.walk.next() {
-                let takes_folders = self.takes_folders;
-                let found = match file {
-                    Ok(file) => Found::Walked(file),
-                    Err(error) => Found::Failed(error),
+                let (takes_folders, follows) = (self.takes_folders, self.walk.follows());
+                let (role, blobs, found) = match file {
+                    Ok(file) => (file.role, file.blobs.clone(), Found::Walked(file)),
+                    Err(error) => (Role::Outside, None, Found::Failed(error)),
                 };
                 let is_whole = self.walk.takes_all();
                 let origin = Origin::Folder { has_weights, is_whole };
-                return Ok(Some(Entry { path, also, origin, found, takes_folders }));
+                return Ok(Some(Entry {
+                    path,
+                    also,
+                    origin,
+                    role,
+                    blobs,
+                    follows,
+                    found,
+                    takes_folders,
+                }));
             }
             let path = match (self.named.next(), &mut self.list) {
                 (Some(path), _) => path,
@@ -215,10 +278,15 @@ impl Entries {
                 continue;
             }
             let named = Entry::named(path, self.takes_folders);
-            return Ok(Some(match model_path(&named.path).filter(|_| self.finds_models) {
+            let entry = match model_path(&named.path).filter(|_| self.finds_models) {
                 None => named,
                 Some(Ok(path)) => Entry { path, ..named },
                 Some(Err(error)) => Entry { found: Found::Failed(error), ..named },
+            };
+            return Ok(Some(if self.takes_folders {
+                entry.in_store(self.walk.follows())
+            } else {
+                entry
             }));
         }
     }

@@ -4,6 +4,7 @@ use std::path::Path;
 
 use zten::finding::Verdict;
 use zten_report::policy::{Policy, to_error};
+use zten_report::stores::Role;
 
 use crate::input::file::FileWithShards;
 use crate::output::kind::Outcome;
@@ -54,5 +55,26 @@ pub(super) fn apply(policy: &Policy, path: &Path, outcome: Outcome) -> Outcome {
             }
         }
         Err(problem) => Err(problem),
+    }
+}
+
+/// Applies the requirement of `policy` on stores to `outcome`: the file at `path`, which has the part `role` in a store, fails unless it
+/// was compared. A file that is invalid or could not be read stays so.
+pub(super) fn check_store(
+    policy: &Policy,
+    (path, role): (&Path, &Role),
+    outcome: Outcome,
+) -> Outcome {
+    match (policy.check_store(role), outcome) {
+        (None, outcome) => outcome,
+        (Some(finding), Ok(valid)) => {
+            Err(Box::new(Problem::found(path, finding).with_notes(valid.notes)))
+        }
+        (Some(finding), Err(problem)) => match problem.finding().verdict {
+            Verdict::Unsupported | Verdict::Tolerated => {
+                Err(Box::new(problem.with_finding(finding)))
+            }
+            _ => Err(problem),
+        },
     }
 }

@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 use zten::finding::Finding;
 use zten::rules::Row;
 use zten_report::check::Report;
+use zten_report::page::page_of;
 
 use super::tally::Tally;
 use crate::catalog::rows;
@@ -46,6 +47,7 @@ fn rule(row: &Row) -> Value {
         "shortDescription": { "text": row.holds() },
         "fullDescription": { "text": row.holds() },
         "help": { "text": row.advice(), "markdown": row.advice() },
+        "helpUri": page_of(row.id()),
         "defaultConfiguration": { "level": Verdict::from(row.class()).level().unwrap_or(NOTE) },
         "properties": { "clause": row.source().clause(), "generations": row.scope().as_str() },
     })

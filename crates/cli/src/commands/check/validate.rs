@@ -5,14 +5,15 @@ use std::path::Path;
 
 use zten::finding::{Finding, Verdict, format_name};
 use zten::formats::{EMPTY, Executable, Recognized, recognize};
-use zten::verify::{Observer, Rank, Report, Subject, check, check_on};
+use zten::verify::{Observer, Rank, Report, Subject, check, check_in_order, check_on};
 use zten::{Error, ErrorKind, OpenOptions, Tensor, Tolerance};
 use zten_report::catalog::PROGRAM;
 use zten_report::check::{Scope as Part, summary, with_notes};
 use zten_report::policy::{GLOBAL, Policy};
+use zten_report::stores::{Role, unfinished};
 
 use super::entries::is_of_weights;
-use super::policy;
+use super::{policy, store};
 use crate::args::Check;
 use crate::input::file::{FileWithShards, Opened, stored};
 use crate::input::objects::threads_for;
@@ -22,18 +23,31 @@ use crate::output::kind::{Outcome, Valid};
 use crate::output::progress::Progress;
 use crate::output::report::{Flaw, More, Problem};
 
-/// Validates a file, and applies the policy to the outcome.
+/// Validates a file, compares it with its name in a store, and applies the policy to the outcome.
 pub(super) fn validate(path: &Path, file: Opened, args: &Check) -> Outcome {
-    let policy = args.policy.as_deref();
-    let outcome = validate_any(path, file, args);
-    match policy {
-        Some(policy) => policy::apply(policy, path, outcome),
+    let role = match file.role {
+        // A digest is one of all bytes.
+        Role::Blob(_) if args.scope() != Part::All => Role::Outside,
+        // A manifest holds no tensors, so it is a file like other JSON if only tensor files are accepted.
+        Role::Manifest if !args.takes_any_kind() => Role::Outside,
+        role => role,
+    };
+    let outcome = match role {
+        Role::Blob(expected) => store::validate_blob(path, (file, expected), args),
+        Role::Manifest => store::validate_manifest(path, &file),
+        Role::Unfinished => Err(Box::new(Problem::found(path, unfinished()))),
+        Role::Outside | Role::Record => validate_any(path, file, args),
+    };
+    match args.policy.as_deref() {
+        Some(policy) => {
+            policy::check_store(policy, (path, &role), policy::apply(policy, path, outcome))
+        }
         None => outcome,
     }
 }
 
 /// Validates a file of any kind. The first bytes decide the kind; a name that contradicts them is a finding.
-fn validate_any(path: &Path, file: Opened, args: &Check) -> Outcome {
+pub(super) fn validate_any(path: &Path, file: Opened, args: &Check) -> Outcome {
     let (length, policy) = (file.length, args.policy.as_deref());
     let failed = |error: &Error, format| Box::new(Problem::format_error(path, error, format));
     let recognized = recognize(&file.file, length, path).map_err(|error| failed(&error, None))?;
@@ -41,10 +55,10 @@ fn validate_any(path: &Path, file: Opened, args: &Check) -> Outcome {
     let names = [path.to_owned()].into_iter().chain(file.other_names.iter().cloned());
     let misnamed = names.into_iter().find_map(|name| recognized.check_name(&name).err());
     let misnamed = misnamed.map(|error| failed(&error, recognized.format()));
-    let origin = file.origin;
+    let (origin, role) = (file.origin, file.role);
     if args.takes_any_kind()
         && misnamed.is_none()
-        && let Some((kind, what, note)) = of_other_kind(kind, path, origin)
+        && let Some((kind, what, note)) = of_other_kind(kind, path, (origin, role))
     {
         if let Some(finding) = policy.and_then(|policy| policy.check_other(kind, length)) {
             return Err(Box::new(Problem::found(path, finding)));
@@ -76,12 +90,15 @@ fn validate_any(path: &Path, file: Opened, args: &Check) -> Outcome {
 fn of_other_kind(
     kind: Recognized,
     path: &Path,
-    origin: Origin,
+    (origin, role): (Origin, Role),
 ) -> Option<(&'static str, &'static str, Option<Finding>)> {
     match kind {
         Recognized::Other(kind) => Some((kind.name(), kind.description(), None)),
-        // Python packages have empty files, but an empty file that is named like weights is an error.
-        Recognized::Empty if !path.file_name().is_some_and(is_of_weights) => {
+        // Python packages have empty files, but an empty file that is named like weights is an error, unless a hub's cache says with it
+        // that the hub has no such file.
+        Recognized::Empty
+            if role == Role::Record || !path.file_name().is_some_and(is_of_weights) =>
+        {
             Some((EMPTY, "an empty file", None))
         }
         Recognized::Executable(kind) => {
@@ -195,9 +212,13 @@ fn check_content(
     }
     let files = files.all();
     let subject = Subject::with_shards(archive.manifest(), &files);
-    let report = match threads_for(archive) {
-        Some(threads) => check_on(threads, subject, criteria),
-        None => check(subject, criteria),
+    let report = match (archive.source().hashed(), threads_for(archive)) {
+        (Some(hashed), _) => {
+            hashed.in_order();
+            check_in_order(subject, criteria)
+        }
+        (None, Some(threads)) => check_on(threads, subject, criteria),
+        (None, None) => check(subject, criteria),
     };
     to_outcome(path, archive, (&report, criteria))
 }

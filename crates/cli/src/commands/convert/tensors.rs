@@ -171,6 +171,7 @@ fn with_copier(
             name: selection.new_name(object.ordinal()),
             drops_attributes: args.drop_attributes && drops(object),
             elements: conversion(),
+            content: None,
         })
     };
     let copier = Copier::new(manifest).with_shard_bytes(archive.shard_bytes()).changes(&changes);

@@ -1,4 +1,4 @@
-//! Printing of differences as text and as JSON.
+//! Printing of differences as text.
 
 use std::borrow::Cow;
 use std::cmp::Ordering;
@@ -7,18 +7,12 @@ use std::fmt;
 use std::io::{self, Write};
 use std::rc::Rc;
 
-use serde::Serialize;
+use zten::finding::grouped;
+use zten_report::diff::{Difference, Found, Measure, Object, Summary};
 
-use super::change::Changes;
-use super::measure::Measure;
-use super::value::AttributeChange;
-use super::{Difference, Found, Object};
 use crate::escape::Quoted;
-use crate::json::{Schema, to_line};
 use crate::output::fold::{Fold, Leaf, Tree, fold};
 use crate::output::table::Column;
-use zten::finding::grouped;
-use zten::num::u64_from_usize;
 
 /// The change of a tensor, or of several tensors that are folded into one line.
 #[derive(Clone)]
@@ -227,7 +221,7 @@ pub(super) fn lines(out: &mut dyn Write, found: &Found<'_>) -> io::Result<()> {
     for line in measured {
         writeln!(out, "{line}")?;
     }
-    totals(out, found)
+    writeln!(out, "{}", Summary::of(found))
 }
 
 /// Writes a line for each renaming that several tensors have in common, and for each other renamed tensor.
@@ -296,7 +290,7 @@ pub(super) fn tree(out: &mut dyn Write, found: &Found<'_>) -> io::Result<()> {
             ]
         },
     )?;
-    totals(out, found)
+    writeln!(out, "{}", Summary::of(found))
 }
 
 /// Writes a line for each differing attribute of the files.
@@ -306,103 +300,4 @@ fn attributes(out: &mut dyn Write, found: &Found<'_>) -> io::Result<()> {
         writeln!(out, "{sign} {change}")?;
     }
     Ok(())
-}
-
-/// Writes the numbers of tensors by their difference.
-fn totals(out: &mut dyn Write, found: &Found<'_>) -> io::Result<()> {
-    let Summary { changed, added, removed, renamed, equal, within, unread } = Summary::of(found);
-    let counts = [changed, added, removed, renamed, equal].map(grouped);
-    let [changed, added, removed, renamed, equal] = &counts;
-    let unread = match unread {
-        0 => String::new(),
-        unread => format!(", {} unread and not compared", grouped(unread)),
-    };
-    let within = within.map(|within| format!(", {} within the tolerance", grouped(within)));
-    let within = within.unwrap_or_default();
-    writeln!(
-        out,
-        "tensors: {changed} changed, {added} added, {removed} removed, {renamed} renamed, {equal} equal{within}{unread}"
-    )
-}
-
-/// The numbers of objects by their difference.
-#[derive(Default, Serialize)]
-struct Summary {
-    added: u64,
-    removed: u64,
-    renamed: u64,
-    changed: u64,
-    equal: u64,
-    /// The number of tensors that differ within the tolerance, if there is one.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    within: Option<u64>,
-    unread: u64,
-}
-
-impl Summary {
-    fn of(found: &Found<'_>) -> Self {
-        let unread = u64_from_usize(found.unread.len());
-        let (equal, within) = (found.equal, found.within);
-        let mut summary = Self { equal, within, unread, ..Self::default() };
-        for object in &found.objects {
-            let count = match object.difference {
-                Difference::Added => &mut summary.added,
-                Difference::Removed => &mut summary.removed,
-                Difference::Renamed(_) => &mut summary.renamed,
-                Difference::Changed => &mut summary.changed,
-            };
-            *count = count.saturating_add(1);
-        }
-        summary
-    }
-}
-
-/// An object in the JSON document.
-#[derive(Serialize)]
-struct Entry<'a> {
-    name: &'a str,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    old: Option<&'a str>,
-    #[serde(flatten)]
-    changes: &'a Changes<'a>,
-}
-
-/// The JSON document of a comparison.
-#[derive(Serialize)]
-struct Document<'a> {
-    schema: Schema,
-    equal: bool,
-    attributes: &'a [AttributeChange<'a>],
-    added: Vec<&'a str>,
-    removed: Vec<&'a str>,
-    renamed: Vec<Entry<'a>>,
-    changed: Vec<Entry<'a>>,
-    unread: &'a [&'a str],
-    summary: Summary,
-}
-
-/// Writes the differences as one JSON document.
-pub(super) fn document(out: &mut dyn Write, found: &Found<'_>) -> io::Result<()> {
-    let mut document = Document {
-        schema: Schema,
-        equal: found.is_equal() && found.unread.is_empty(),
-        attributes: &found.attributes,
-        added: Vec::new(),
-        removed: Vec::new(),
-        renamed: Vec::new(),
-        changed: Vec::new(),
-        unread: &found.unread,
-        summary: Summary::of(found),
-    };
-    for Object { name, difference, changes } in &found.objects {
-        match difference {
-            Difference::Added => document.added.push(name),
-            Difference::Removed => document.removed.push(name),
-            Difference::Changed => document.changed.push(Entry { name, old: None, changes }),
-            Difference::Renamed(old) => {
-                document.renamed.push(Entry { name, old: Some(old), changes });
-            }
-        }
-    }
-    to_line(out, &document)
 }

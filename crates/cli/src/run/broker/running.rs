@@ -46,6 +46,8 @@ pub(super) struct Task {
     pub(super) text: String,
     /// The number of sibling files that the worker has asked for.
     pub(super) requested_files: u32,
+    /// The number of blobs of a store that the worker has asked for.
+    pub(super) requested_blobs: u32,
     /// The status of a job that is done, and whether its files are to be published when the worker has ended.
     pub(super) done: Option<(Status, bool)>,
     /// Bytes of text that were received for the job.
@@ -61,6 +63,7 @@ impl Task {
             budget: Budget::default(),
             text: String::new(),
             requested_files: 0,
+            requested_blobs: 0,
             done: None,
             printed: 0,
         }

@@ -76,6 +76,7 @@ impl Item {
                 kind,
                 other_names: entry.other_names(),
                 origin: entry.origin,
+                role: entry.role,
             });
             let added = handed.packet.append(Packet::of(&input, file)?);
             added.map_err(|_| io::Error::from(io::ErrorKind::InvalidFilename))?;

@@ -1,4 +1,4 @@
-//! Attributes are compared by what they say.
+//! Tests that attributes are compared by their values, not by their encoding.
 
 use std::path::PathBuf;
 
@@ -10,7 +10,7 @@ use zten_corpus::cbor::{keyed, raw};
 use super::{document, lines};
 use crate::files::{entry, old_file, write};
 
-/// A file with those attributes, and an object with those, as CBOR.
+/// Writes a file with the attributes `file` and an object with the attributes `object`, both in CBOR.
 fn with(name: &str, file: Option<&[u8]>, object: Option<&[u8]>) -> PathBuf {
     let mut writer = Writer::new(Vec::new(), &WriteOptions::default()).unwrap();
     let encoded = |cbor: &[u8]| Encoded::from_cbor(cbor.to_vec());
@@ -26,8 +26,8 @@ fn with(name: &str, file: Option<&[u8]>, object: Option<&[u8]>) -> PathBuf {
     write(name, &writer.finish().unwrap())
 }
 
-/// Returns whether `{"a": …}` is the same for both values, on the file and on the object, in files of
-/// the test of that name.
+/// Returns whether `diff` treats both values as equal in `{"a": …}`, on the file and on the object. `test` is part of the
+/// names of the files.
 fn same(test: &str, one: &[u8], other: &[u8]) -> bool {
     let map = |value: &[u8]| [b"\xa1\x61a", value].concat();
     same_maps(test, &map(one), &map(other))
@@ -39,7 +39,7 @@ fn same_maps(test: &str, one: &[u8], other: &[u8]) -> bool {
     let lines = lines(&old, &new);
     let (own, of_objects): (Vec<_>, Vec<_>) =
         lines.lines().partition(|line| !line.starts_with("~ \"w\": "));
-    // The same of the file and of the object.
+    // The object has the same differences as the file.
     let own: Vec<_> = own
         .into_iter()
         .map(|line| match line.split_once(' ').unwrap() {
@@ -60,28 +60,28 @@ fn same_maps(test: &str, one: &[u8], other: &[u8]) -> bool {
 #[test]
 fn spelling_is_no_difference() {
     for (one, other) in [
-        // Heads.
+        // These pairs differ in the encoding of integers.
         (&b"\x01"[..], &b"\x1b\0\0\0\0\0\0\0\x01"[..]),
         (b"\x20", b"\x39\0\0"),
         (b"\xc1\x00", b"\xd8\x01\x00"),
-        // Lengths and chunks.
+        // These pairs differ in the encoding of lengths, or in the division into chunks.
         (b"\x63abc", b"\x7f\x61a\x62bc\xff"),
         (b"\x42ab", b"\x5f\x41a\x40\x41b\xff"),
         (b"\x82\x01\x02", b"\x9f\x01\x02\xff"),
         (b"\xa1\x01\x02", b"\xbf\x01\x02\xff"),
-        // Floats.
+        // These pairs differ in the width of floats.
         (b"\xf9\x3c\x00", b"\xfb\x3f\xf0\0\0\0\0\0\0"),
         (b"\xf9\x7c\x00", b"\xfa\x7f\x80\0\0"),
-        // NaN that is only wider: a quiet one, and a signaling one.
+        // These NaNs differ only in width; one is quiet, the other signaling.
         (b"\xf9\x7e\x00", b"\xfb\x7f\xf8\0\0\0\0\0\0"),
         (b"\xf9\xfc\x01", b"\xfa\xff\x80\x20\x00"),
         (b"\xfa\x7f\x80\0\x01", b"\xfb\x7f\xf0\0\0\x20\0\0\0"),
-        // The order of a map, in a map, and in a key.
+        // These pairs differ in the order of a map, of a nested map, and of a map in a key.
         (b"\xa2\x01\x02\x03\x04", b"\xa2\x03\x04\x01\x02"),
         (b"\xa3\x01\x00\x02\x00\x61b\x00", b"\xbf\x61b\x00\x02\x00\x18\x01\x00\xff"),
         (b"\xa2\x01\xa2\x01\x02\x03\x04\x02\x00", b"\xa2\x02\x00\x01\xa2\x03\x04\x01\x02"),
         (b"\xa1\xa2\x01\x02\x03\x04\x00", b"\xa1\xa2\x03\x04\x01\x02\x00"),
-        // Of keys that stand twice, each keeps its order.
+        // Values of a repeated key keep their order.
         (b"\xa3\x01\x02\x05\x06\x01\x03", b"\xa3\x05\x06\x01\x02\x01\x03"),
     ] {
         assert!(same("spelling", one, other), "{one:x?} {other:x?}");
@@ -98,7 +98,7 @@ fn other_values_are_a_difference() {
         b"\xf9\x3c\x00",
         b"\xf9\x00\x00",
         b"\xf9\x80\x00",
-        // NaN, by sign, by what it says, and by whether it is quiet.
+        // These NaNs differ in their sign, their payload, or in being quiet.
         b"\xf9\x7e\x00",
         b"\xf9\xfe\x00",
         b"\xf9\x7e\x01",
@@ -153,14 +153,14 @@ fn none_and_empty_are_the_same() {
     let found = document(&none, &with("diff-attributes-object.zt", None, Some(b"\xa1\x61a\xf6")));
     assert_eq!(found["attributes"], json!([]));
     assert_eq!(found["changed"], json!([{ "name": "w", "attributes": added }]));
-    // 0.1 has none: nothing can be said of them.
+    // A file of generation 0.1 has no attributes, so nothing is reported about them.
     let fields = entry("w", "uint8", &[0], (64, 0), &[("attributes", raw(&[0xa0]))]);
     let old = old_file("diff-attributes-0.1.zt", &[fields], &[]);
     assert_eq!(lines(&old, &some), "");
 }
 
-/// Maps that nest as deep as they may, each of them out of order and each a key, and a map of
-/// many keys with long beginnings in common: work goes with their bytes.
+/// Checks that comparing hostile maps takes time in proportion to their bytes: maps nested to the limit, each unsorted and
+/// used as a key, and a map whose many keys have long common prefixes.
 #[test]
 fn hostile_maps_end_soon() {
     let mut nested = [vec![0x00], vec![0x00]];
@@ -184,7 +184,7 @@ fn hostile_maps_end_soon() {
     assert!(!same("hostile", &many(&mut (0..20_000)), &many(&mut (1..20_001).rev())));
 }
 
-/// Entries of a value are sorted up to a number.
+/// Checks that the order of entries is ignored up to a number of entries, and compared beyond it.
 #[test]
 fn order_counts_where_entries_are_too_many_to_sort() {
     let numbers = |keys: &mut dyn Iterator<Item = u32>, count: u32| {

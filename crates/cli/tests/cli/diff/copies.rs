@@ -1,5 +1,5 @@
-//! A file and its copy as 1.2 are equal, whatever is done to it on the way. The canonical form alone has one NaN in
-//! attributes, from which others are told.
+//! Tests that a file and its copy in generation 1.2 are equal under all options. Only the canonical form replaces every NaN
+//! in attributes with the same NaN, which is a difference.
 
 use std::fs;
 
@@ -36,7 +36,7 @@ fn copies_are_equal() {
             ] {
                 let copier = Copier::new(archive.manifest());
                 let copy = copier.file(archive.manifest(), archive.source(), Vec::new(), &options);
-                // Not everything can be held: a key twice in a value has no canonical form.
+                // Some values cannot be copied: a value with a repeated key has no canonical form.
                 let Ok(copy) = copy else { continue };
                 let copy = write("diff-copy.zt", &copy);
                 match lines(&path, &copy).as_str() {

@@ -1,4 +1,4 @@
-//! A server that sends other bytes of a shard, under one tag, from some request on.
+//! Tests with a server that changes the bytes of a shard after some request but keeps its entity tag.
 
 use std::fs;
 use std::sync::Arc;
@@ -10,12 +10,13 @@ use zten_testkit::server::{Reply, Server, honest};
 
 use crate::{ended, zten};
 
-/// More than one tail of a file, so that the middle is fetched by itself.
+/// The number of booleans: so many that the middle of the file is not part of its first and last bytes, and is requested
+/// separately.
 const BOOLS: usize = 1 << 20;
-/// A byte of them.
+/// The offset of one of the booleans.
 const PLACE: u64 = 4096 + (BOOLS as u64) / 2;
 
-/// A root and its shard: bools without a digest of their own, that do not compress, raw or in frames.
+/// Returns a root and its shard of incompressible booleans without their own digest, either raw or in Zstandard frames.
 fn files(is_compressed: bool) -> (Vec<u8>, Vec<u8>) {
     let mut state = 1_u32;
     let bools = std::iter::repeat_with(|| {
@@ -39,7 +40,7 @@ fn files(is_compressed: bool) -> (Vec<u8>, Vec<u8>) {
     (writer.finish().unwrap(), shard)
 }
 
-/// A server of them. The byte is another in the answers of those numbers, of all that have it.
+/// Starts a server of these files. It changes one byte in those answers containing it for whose number `lies` returns true.
 fn serve(root: &[u8], shard: &[u8], lies: fn(usize) -> bool) -> Server {
     let (root, shard) = (root.to_vec(), shard.to_vec());
     let place = PLACE.min(shard.len() as u64 / 2);
@@ -89,7 +90,7 @@ fn what_is_handed_out_is_what_was_verified() {
         let lies: [fn(usize) -> bool; 3] = [|number| number > 0, |number| number == 0, |_| true];
         for (lies, is_always_found) in lies.into_iter().zip([false, true, true]) {
             for (number, no_sandbox) in (0..commands("").len()).zip([false, true].iter().cycle()) {
-                // Each command is lied to from its first request on.
+                // The server changes the byte from the first request of each command on.
                 let server = serve(&root, &shard, lies);
                 let mut command = commands(&server.at("m.zt")).into_iter().nth(number).unwrap();
                 if *no_sandbox {
@@ -97,13 +98,13 @@ fn what_is_handed_out_is_what_was_verified() {
                 }
                 let output = zten(command.iter().map(String::as_str).collect::<Vec<_>>());
                 let (status, text, complaint) = ended(&output);
-                // Of what a slice needs, the byte is no part.
+                // The byte is not part of the slice, so the change may remain undetected.
                 if command.iter().any(|word| word == "--slice") && !is_always_found {
                     continue;
                 }
                 let said = format!("{complaint}{text}");
                 assert!(status != Some(0), "{command:?}: {said}");
-                // Once it is known to be another shard, what is wrong with it is found, too.
+                // The change makes the shard differ from its digest, which is then reported.
                 let is_named = said.contains("shard-digest");
                 assert!(
                     is_named || command[0] == "check" && is_always_found,

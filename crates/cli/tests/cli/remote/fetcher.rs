@@ -1,4 +1,4 @@
-//! The process that talks to a server, as one sees it that was taken over.
+//! Tests of the process that talks to the server, when the process that asks it has been taken over.
 
 use std::os::fd::OwnedFd;
 use std::process::Stdio;
@@ -10,7 +10,7 @@ use zten_testkit::server::Server;
 
 use crate::{command, corpus_folder};
 
-/// A number as messages have it: 7 bits a byte.
+/// Encodes a number as in messages, with 7 bits per byte.
 fn number(mut number: u64) -> Vec<u8> {
     let mut bytes = Vec::new();
     while number > 127 {
@@ -25,13 +25,13 @@ fn text(text: &str) -> Vec<u8> {
     [number(u64::try_from(text.len()).unwrap()), text.into()].concat()
 }
 
-/// Asks for a file that the remote one names.
+/// Encodes the message that asks for a file that the remote file names.
 fn find(name: &str) -> Vec<u8> {
     [vec![2, 0], text(name)].concat()
 }
 
-/// Starts the process for a file, of which `most` others may be asked for, and asks. Returns its answers, and the paths that the
-/// server was asked for.
+/// Starts the process for a file with up to `most` other files, and sends `questions`. Returns the process's answers and
+/// the paths that it requested from the server.
 fn asked(most: u32, questions: &[Vec<u8>]) -> (Vec<Vec<u8>>, Vec<String>) {
     let server = Server::of_folder(&corpus_folder().join("v2"), 404);
     let flags = SocketFlags::CLOEXEC;
@@ -44,7 +44,7 @@ fn asked(most: u32, questions: &[Vec<u8>]) -> (Vec<Vec<u8>>, Vec<String>) {
         .stderr(Stdio::null())
         .spawn()
         .unwrap();
-    // Without a time limit, and without redirects to private addresses.
+    // The start message sets no time limit, and prohibits redirects to private addresses.
     let start = [text(&server.at("shards/dense.zt")), number(most.into()), vec![0, 0]].concat();
     let start = [number(u64::try_from(start.len()).unwrap()), start, vec![0]].concat();
     send(&own, &start, SendFlags::NOSIGNAL).unwrap();
@@ -57,9 +57,9 @@ fn asked(most: u32, questions: &[Vec<u8>]) -> (Vec<Vec<u8>>, Vec<String>) {
     };
     answers.extend(receive());
     for question in questions {
-        // It may have ended.
+        // The process may have ended already.
         let _ = send(&own, question, SendFlags::NOSIGNAL);
-        // A plan is not answered.
+        // The process does not answer this kind of message, a plan.
         if question.first() != Some(&6) {
             answers.extend(receive());
         }
@@ -69,7 +69,7 @@ fn asked(most: u32, questions: &[Vec<u8>]) -> (Vec<Vec<u8>>, Vec<String>) {
     (answers, server.paths())
 }
 
-/// The answer that a file was found: its number, no identity, and its length in bytes.
+/// Returns the answer that a file was found: its number, no identity, and its length in bytes.
 fn found(file: u64, length: u64) -> Vec<u8> {
     [vec![1, 1], number(file), vec![0], number(length)].concat()
 }
@@ -107,7 +107,7 @@ fn nothing_else_is_asked_for() {
         "file:///etc/hostname",
     ] {
         let (answers, paths) = asked(9, &[find(name), find("shard s xxh3 00")]);
-        // It has ended.
+        // The process has ended.
         assert_eq!((answers.len(), &*paths), (1, &[ROOT.to_owned()][..]), "{name}");
     }
 }

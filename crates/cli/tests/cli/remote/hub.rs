@@ -1,4 +1,4 @@
-//! Files on the Hugging Face hub, which is a server in the test process.
+//! Tests of reading files from the Hugging Face Hub, for which a server in the test process stands in.
 
 use std::fs;
 use std::path::Path;
@@ -10,7 +10,7 @@ use zten_testkit::server::{COMMIT, Reply, Request, Server, honest};
 
 use crate::{command, corpus_folder, ended, failed, succeeded, succeeded_json, succeeded_text};
 
-/// Returns the command with `hub` as its hub, and with a token.
+/// Returns the command with `hub` as its hub and with a token.
 fn at(hub: &Server) -> Command {
     let mut command = command();
     command.env("HF_ENDPOINT", hub.at("")).env("HF_TOKEN", "hidden");
@@ -76,7 +76,7 @@ fn commands_request_ranges_of_one_commit() {
     }
 }
 
-/// The files of an index, and shards, are those of the commit of the first file, in its folder.
+/// Checks that the files of an index, and shards, are read at the commit and in the folder of the first file.
 #[test]
 fn the_other_files_of_a_model_are_of_the_same_commit() {
     unless_emulated!();
@@ -108,7 +108,8 @@ fn the_other_files_of_a_model_are_of_the_same_commit() {
     }
 }
 
-/// All files of a call that are in one repository are read at one commit, although the branch moves on with each request.
+/// Checks that all files of one repository in a call are read at one commit, although the branch advances with each
+/// request.
 #[test]
 fn the_files_of_a_call_are_of_one_commit() {
     let hub = Server::start(|number, request| {
@@ -134,7 +135,7 @@ fn the_files_of_a_call_are_of_one_commit() {
             assert!(others.chunks(one.len()).all(|other| other == one), "{printed}");
             succeeded(zten(&hub, &["diff", a, b, option]));
         }
-        // Two revisions are two commits.
+        // Two revisions are read at two commits.
         let other = c.replace("o/m", "o/m@v1");
         assert_eq!(zten(&hub, &["diff", a, &other, option]).status.code(), Some(1));
     }
@@ -169,7 +170,7 @@ fn errors_name_the_file_and_no_secret() {
         assert!(complaint.contains(&format!("invalid setting {variable}")), "{complaint}");
         assert!(!complaint.contains(value), "{complaint}");
     }
-    // Settings of the hub do not matter for other names.
+    // Settings of the hub do not affect other addresses.
     let name = storage.at("x.safetensors");
     succeeded(at(&hub).env("HF_ENDPOINT", "ftp://h").args(["ls", &name]).output().unwrap());
 }
@@ -189,14 +190,14 @@ fn a_token_is_read_from_a_file() {
     assert_eq!(hub.asked()[0].headers["authorization"], "Bearer hidden");
 }
 
-/// The process that parses has no token, not even in its environment.
+/// Checks that the process that parses has no token, not even in its environment.
 #[cfg(target_os = "linux")]
 #[test]
 fn only_the_process_that_connects_has_the_token() {
     unless_emulated!();
     let folder = tempfile::tempdir().unwrap();
     large(folder.path());
-    // Silent, so that the processes wait.
+    // The server does not answer, so the processes keep waiting.
     let hub = Server::start(|_, _| Reply { silent: true, ..Reply::status(200) });
     let mut process = at(&hub)
         .env("AWS_SECRET_ACCESS_KEY", "hidden")
@@ -206,7 +207,8 @@ fn only_the_process_that_connects_has_the_token() {
         .unwrap();
     let id = process.id();
     let read = |path: &str| fs::read(path).unwrap_or_default();
-    // The environment of the child whose first argument is `argument`. Empty until that program runs.
+    // Returns the environment of the child whose first argument is `argument`. It is empty until the child executes its
+    // program.
     let environment_of = |argument: &str| {
         let children = String::from_utf8(read(&format!("/proc/{id}/task/{id}/children"))).unwrap();
         let mut children = children.split_whitespace();

@@ -1,4 +1,4 @@
-//! Tests of the number of bytes that are fetched of large shards.
+//! Tests of how many bytes are fetched from large shards.
 
 use std::collections::HashMap;
 
@@ -10,10 +10,10 @@ use crate::{succeeded, zten};
 
 const TENSOR: usize = 6 << 20;
 const SHARDS: usize = 3;
-/// The last bytes, and the first, which are fetched when a file is opened.
+/// The number of first and last bytes of a file that opening it fetches.
 const ENDS: u64 = (64 << 10) + 64;
 
-/// A root and its shards, of two tensors each, by their paths.
+/// Returns a root and its shards, each with two tensors, by their paths.
 fn files(checksum: Checksum) -> HashMap<String, Vec<u8>> {
     let options = WriteOptions::default().generation(Generation::V2).checksum(checksum);
     let mut writer = Writer::new(Vec::new(), &options).unwrap();
@@ -37,7 +37,7 @@ fn files(checksum: Checksum) -> HashMap<String, Vec<u8>> {
     files
 }
 
-/// A server of them, and the lengths of the root and of all shards.
+/// Starts a server of these files, and returns the lengths of the root and of all shards together.
 fn serve(files: HashMap<String, Vec<u8>>) -> (Server, u64, u64) {
     let root = files["/m.zt"].len() as u64;
     let all: u64 = files.values().map(|file| file.len() as u64).sum();
@@ -48,7 +48,7 @@ fn serve(files: HashMap<String, Vec<u8>>) -> (Server, u64, u64) {
     (server, root, all - root)
 }
 
-/// The content of shards is fetched once, and once more for their digests.
+/// Checks that the content of shards is fetched once, and a second time for their digests.
 #[test]
 fn shards_are_fetched_twice_and_no_more() {
     let (server, root, shards) = serve(files(Checksum::Xxh3));
@@ -78,7 +78,7 @@ fn one_tensor_is_fetched_of_one_shard() {
     assert!(sent <= most, "{sent} of {most}");
 }
 
-/// The digest of the shard is compared first if the tensor has none.
+/// Checks that the digest of a shard is verified first if the tensor in it has none.
 #[test]
 fn one_tensor_without_a_digest_has_its_shard_verified() {
     let (server, root, shards) = serve(files(Checksum::None));

@@ -1,4 +1,5 @@
-//! Memory of the processes that read follows what has come, and not what a server claims.
+//! Tests that the memory of reading processes depends on the bytes that were received, not on the length that a server
+//! claims.
 
 use std::fs;
 use std::process::Stdio;
@@ -10,7 +11,7 @@ use zten_testkit::server::{Reply, Server, claimed};
 
 use crate::command;
 
-/// The most memory that a process and those that it started have had, each by itself, in bytes.
+/// Returns the peak memory in bytes of a process and of each process that it started.
 fn peaks(process: u32) -> Vec<u64> {
     let field = |text: &str, name: &str| {
         let value = text.lines().find_map(|line| line.strip_prefix(name))?;
@@ -31,7 +32,7 @@ fn peaks(process: u32) -> Vec<u64> {
     all.iter().filter(|(id, _, _)| family.contains(id)).map(|(_, _, peak)| *peak).collect()
 }
 
-/// The name of a file, its beginning and end, and its claimed length.
+/// The name of a file, its beginning and its end, and the length that the server claims.
 type Lie = (&'static str, Vec<u8>, Vec<u8>, u64);
 
 fn lies() -> Vec<Lie> {
@@ -61,7 +62,7 @@ fn what_a_server_claims_takes_no_memory() {
                 if reply.cut.is_none() {
                     return reply;
                 }
-                // Memory that follows the claim has been taken by now.
+                // If memory depended on the claimed length, it would be allocated by now.
                 let peaks = peaks(*reader.wait());
                 seen.fetch_max(peaks.into_iter().max().unwrap_or_default(), Ordering::SeqCst);
                 Reply::status(404)

@@ -1,4 +1,4 @@
-//! The shards of files that are read over the network, and the files of an index.
+//! Tests of shards, and of files that an index names, over the network.
 
 use std::fs;
 use std::path::Path;
@@ -13,7 +13,7 @@ fn server() -> Server {
     Server::of_folder(&corpus_folder().join("v2/shards"), 404)
 }
 
-/// Returns the line of `check --json` for a file, without its name.
+/// Returns the output of `check --json` for a file, without its name.
 fn line(name: &str, more: &[&str]) -> Value {
     let output = zten([&["check", "--json"], more, &[name]].concat());
     let [mut line] = json_lines(&output.stdout).try_into().unwrap();
@@ -36,7 +36,7 @@ fn every_root_of_the_corpus_ends_as_in_its_folder() {
     }
 }
 
-/// Names that lead elsewhere are no names of shards.
+/// Checks that names that lead out of the folder are rejected as names of shards.
 #[test]
 fn a_root_that_lies_is_rejected_as_in_its_folder() {
     let folder = corpus_folder().join("v2/reject");
@@ -52,13 +52,13 @@ fn a_root_that_lies_is_rejected_as_in_its_folder() {
         }
     }
     assert_eq!((server.asked().len(), server.paths().len()), (count, count));
-    // Any other byte in the place of a name of one character.
+    // The loop tries each other byte for a name of one character.
     let root = fs::read(corpus_folder().join("v2/shards/dense.zt")).unwrap();
     for byte in *b"./\\%?#:@ ~+&;=\0\n" {
         let mut lying = root.clone();
         let mut names = 0;
         for at in 1..lying.len() {
-            // A text of one byte.
+            // The byte 0x61 begins a text of one byte.
             if lying[at - 1] == 0x61 && lying[at] == b's' {
                 lying[at] = byte;
                 names += 1;
@@ -91,7 +91,7 @@ fn what_is_not_needed_is_not_asked_for() {
         let asked: Vec<_> = server.asked().split_off(before).into_iter().map(|r| r.path).collect();
         assert_eq!(asked, ["/csr.zt", "/csr-a.zt"]);
     }
-    // All of both is in the last 64 KiB.
+    // The last 64 KiB contain both files completely.
     let before = server.asked().len();
     succeeded(zten(["check", &csr]));
     let asked: Vec<_> = server.asked().split_off(before).into_iter().map(|r| r.path).collect();
@@ -147,7 +147,7 @@ fn a_query_is_for_one_file_alone() {
     assert_eq!(server.paths(), ["/dense.zt?X-Signature=hidden"]);
 }
 
-/// A server may answer that access is denied where there is no file: that is an error.
+/// Checks that an answer that denies access is an error, although servers may give it for a file that does not exist.
 #[test]
 fn what_cannot_be_looked_for_is_an_error() {
     let server = Server::of_folder(&corpus_folder().join("v2/shards"), 403);

@@ -1,4 +1,4 @@
-//! Kernels that lack something of what confines.
+//! Tests on kernels that lack a part of the confinement.
 
 use std::collections::BTreeMap;
 use std::thread;
@@ -12,8 +12,8 @@ const SECCOMP: i64 = libc::SYS_seccomp;
 const LANDLOCK: i64 = libc::SYS_landlock_create_ruleset;
 const LIMITS: i64 = libc::SYS_prlimit64;
 
-/// Runs the command where the kernel does not know that call. A filter stays with the thread
-/// that sets it, and with what that starts.
+/// Runs the command under a filter that makes the system call `call` fail as on a kernel without it. The filter applies to
+/// the thread that installs it and to its child processes.
 fn without(call: i64, args: &[&str]) -> Output {
     let act = || {
         let machine = std::env::consts::ARCH.try_into().unwrap();
@@ -49,7 +49,7 @@ fn what_is_required_is_missed() {
         }
     }
     assert!(!out.exists());
-    // Where all is there, nothing is missed.
+    // If the kernel has all calls, no failure is reported.
     for args in &calls[..7] {
         let output = zten([args, &["--require-sandbox"][..]].concat());
         assert_eq!((ended(&output).0, ended(&output).2), (Some(0), ""), "{args:?}");
@@ -73,7 +73,7 @@ fn what_is_not_required_is_done_without() {
 fn a_layer_that_is_missing_is_told() {
     let report = succeeded_json(without(LANDLOCK, &["sandbox", "--json"]));
     assert_eq!(report["layers"]["landlock"], "missing");
-    // The filter denies all of it, too.
+    // The filter denies all of these trials as well.
     assert_eq!(others(&report, "denied"), [""; 0]);
     let output = without(SECCOMP, &["sandbox", "--json"]);
     let report: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();

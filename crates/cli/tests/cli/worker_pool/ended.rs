@@ -1,4 +1,4 @@
-//! Tests of a check that ends before all files have been checked.
+//! Tests of a check that is ended before all files have been checked.
 
 use std::fs::File;
 use std::io::Read as _;
@@ -13,14 +13,14 @@ use super::{check, folder_of, start, text, verdicts};
 use crate::files::{file, object, raw};
 use crate::json_lines;
 
-/// The processes that a process has started.
+/// Returns the child processes of a process.
 pub(super) fn children(of: u32) -> Vec<u32> {
     let path = format!("/proc/{of}/task/{of}/children");
     let text = std::fs::read_to_string(path).unwrap_or_default();
     text.split_whitespace().map(|id| id.parse().unwrap()).collect()
 }
 
-/// Waits for what is about to be so.
+/// Calls `what` until it returns a value.
 fn until<T>(what: impl Fn() -> Option<T>) -> T {
     let end = Instant::now() + Duration::from_secs(60);
     loop {
@@ -37,11 +37,11 @@ fn signal(id: u32, signal: Signal) {
 }
 
 fn is_gone(id: u32) -> bool {
-    // One that has ended and was not asked for has no memory.
+    // A process that has ended but was not waited for has no memory.
     std::fs::read(format!("/proc/{id}/statm")).map_or(true, |text| text.starts_with(b"0 "))
 }
 
-/// Starts a process, and waits until its output is full.
+/// Starts a process, and waits until the pipe of its output is full.
 fn at_work(args: &[&str]) -> (Child, Vec<u32>) {
     let child = start(args);
     let workers = until(|| Some(children(child.id())).filter(|workers| !workers.is_empty()));
@@ -62,7 +62,8 @@ fn readers_that_leave_are_no_failure() {
     }
 }
 
-/// A worker that is stopped longer than `--idle-timeout` is killed, and another worker gets its remaining files.
+/// Checks that a worker that is stopped for longer than `--idle-timeout` is killed, and that another worker gets its
+/// remaining files.
 #[test]
 fn a_worker_that_does_nothing_is_killed() {
     unless_emulated!();
@@ -88,12 +89,12 @@ fn a_signal_leaves_no_process() {
     unless_emulated!();
     let (folder, _) = folder_of(5_000);
     let (mut child, workers) = at_work(&["-r", "--jobs=2", text(folder.path())]);
-    // An interrupt does the same, but shells let what they start in the background ignore it.
+    // An interrupt has the same effect, but shells make their background processes ignore it.
     signal(child.id(), Signal::SIGTERM);
     let mut out = String::new();
     child.stdout.take().unwrap().read_to_string(&mut out).unwrap();
     assert_eq!(child.wait().unwrap().signal(), Some(15));
-    // No line is cut.
+    // No line is truncated.
     assert!(out.is_empty() || out.ends_with('\n'), "{out}");
     until(|| workers.iter().all(|id| is_gone(*id)).then_some(()));
 }
@@ -127,7 +128,7 @@ fn what_was_not_told_of_is_checked_by_another() {
     assert!(errors <= killed && killed > 0, "{errors} of {killed}");
 }
 
-/// The one that a process was checking is reported, and no other.
+/// Checks that only the file that a worker was checking when it was killed is reported.
 #[test]
 fn a_file_that_ends_a_process_is_a_line() {
     unless_emulated!();
@@ -145,7 +146,7 @@ fn a_file_that_ends_a_process_is_a_line() {
     let mut names: Vec<_> = paths.iter().map(|path| text(path)).collect();
     names.insert(2, text(&path));
     let mut child = start(&[&["--json", "--jobs=1"], &names[..]].concat());
-    // When those before it have been reported, it is checking this one.
+    // Once the files before it have been reported, the worker is checking this one.
     let mut out = std::io::BufReader::new(child.stdout.take().unwrap());
     let mut text = String::new();
     for _ in 0..2 {

@@ -1,4 +1,4 @@
-//! Claims that look like chance: most of them right, and changed.
+//! Generates calls of a builder from fuzzer input: valid ones, and valid ones with changes.
 
 use crate::objects::{self, Part, Type};
 use arbitrary::{Arbitrary, Result, Unstructured};
@@ -13,17 +13,17 @@ use crate::oracles::model::{attributes, raw_attributes};
 
 static CRC32: crc::Crc<u32> = crc::Crc::<u32>::new(&crc::CRC_32_ISO_HDLC);
 
-/// Things that a builder is told, at most.
+/// The largest number of calls.
 const STEPS: u8 = 6;
 
 const NAMES: [&str; 8] =
     ["", "a", "b", "layer.0.weight", "\0", "\u{e9}", "../x", "longer than 24 bytes is this name"];
 
-/// Roles of any layout, and of none, in their order.
+/// The roles of all layouts, and unknown ones, in ascending order.
 const ROLES: [&str; 9] =
     ["", "codes", "coords", "data", "indices", "indptr", "scales", "values", "\u{1f600}"];
 
-/// Numbers that are somewhere an edge.
+/// Numbers that are edge cases somewhere.
 const EDGES: [u64; 12] = [
     0,
     1,
@@ -80,12 +80,12 @@ fn set_descriptions(u: &mut Unstructured<'_>, calls: &mut Calls) -> Result<()> {
     Ok(())
 }
 
-/// Attributes, most of which are right.
+/// Generates attributes, most of which are valid.
 fn map(u: &mut Unstructured<'_>) -> Result<Vec<u8>> {
     if u.ratio(1, 16)? { raw_attributes(u) } else { attributes(u) }
 }
 
-/// An object in which nothing is wrong, unless its name or its blobs are another's.
+/// Generates a valid object, except that its name or its blobs may be those of another object.
 fn object(u: &mut Unstructured<'_>, calls: &mut Calls) -> Result<Object> {
     let mut name = (*u.choose(&NAMES)?).to_owned();
     if u.ratio(7, 8)? {
@@ -137,7 +137,7 @@ fn object(u: &mut Unstructured<'_>, calls: &mut Calls) -> Result<Object> {
     Ok(object)
 }
 
-/// Components of any roles, and now and then of very many.
+/// Adds components of any roles to an object of an unknown layout, sometimes very many.
 fn unknown(u: &mut Unstructured<'_>, calls: &mut Calls, object: &mut Object) -> Result<()> {
     for _ in 0..u.int_in_range(0..=3)? {
         object.shape.push(*u.choose(&EDGES)?);
@@ -170,7 +170,7 @@ fn unknown(u: &mut Unstructured<'_>, calls: &mut Calls, object: &mut Object) -> 
     Ok(())
 }
 
-/// One of the types that hold indices.
+/// Chooses a type that indices may have.
 fn index(u: &mut Unstructured<'_>) -> Result<StorageType> {
     Ok(*u.choose(&[
         StorageType::U64,
@@ -182,7 +182,7 @@ fn index(u: &mut Unstructured<'_>) -> Result<StorageType> {
     ])?)
 }
 
-/// Puts a part at the end of the file, as a frame of zstd or in either byte order.
+/// Adds `part` at the end of the file: raw, as a zstd frame or deflated, in either byte order. Returns its component.
 fn component(u: &mut Unstructured<'_>, calls: &mut Calls, part: Part) -> Result<Component> {
     let Part { role, of: Type { storage, logical }, mut content, .. } = part;
     if storage == StorageType::Bool && u.ratio(1, 8)? {
@@ -206,7 +206,7 @@ fn component(u: &mut Unstructured<'_>, calls: &mut Calls, part: Part) -> Result<
         }
         if content.len() <= 255 && u.ratio(1, 4)? {
             (encoding, decoded_length) = (Encoding::Deflate, Some(content.len() as u64));
-            // One block as it is, behind its size: RFC 1951 §3.2.4.
+            // A single stored block after its size: RFC 1951 §3.2.4.
             let length = u16::try_from(prefixed.len()).expect("a short block");
             let sizes = [length, !length].map(u16::to_le_bytes).concat();
             content = [&[1], &*sizes, &prefixed].concat();
@@ -236,7 +236,7 @@ fn component(u: &mut Unstructured<'_>, calls: &mut Calls, part: Part) -> Result<
     })
 }
 
-/// Changes one claim; what comes out may be right all the same.
+/// Changes one of the calls. The result may still be valid.
 fn mistake(u: &mut Unstructured<'_>, calls: &mut Calls) -> Result<()> {
     let length = calls.length();
     match u.int_in_range(0..=15)? {
@@ -287,7 +287,7 @@ fn of_object(u: &mut Unstructured<'_>, object: &mut Object) -> Result<()> {
                 Layout::GgufBlocks,
             ])?;
         }
-        // Deeper than attributes may be, or just not.
+        // Attributes that are nested one level too deep, or just not.
         _ => {
             let levels = u.int_in_range(60..=66)?;
             object.attributes = Some([&b"\xa1\x61a"[..], &vec![0x81; levels], &[0]].concat());
@@ -339,7 +339,7 @@ fn any(u: &mut Unstructured<'_>, length: u64) -> Result<u64> {
     })
 }
 
-/// Limits that few claims keep.
+/// Returns limits that few of the generated calls keep.
 fn small(u: &mut Unstructured<'_>) -> Result<zten::Limits> {
     let (name, value) = *u.choose(&[
         ("manifest", 0),

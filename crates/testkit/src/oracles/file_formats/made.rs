@@ -1,5 +1,5 @@
-//! Files of other formats that are made of choices: lengths, offsets and checksums are right, as no chance would make
-//! them, and then perhaps damaged.
+//! Files of other formats, generated from fuzzer input. Their lengths, offsets and checksums are computed, because a fuzzer
+//! would never find them; the files are then perhaps damaged.
 
 use arbitrary::{Result, Unstructured};
 use zten::formats::{Block, Format};
@@ -8,7 +8,7 @@ use zten_corpus::other::{gguf, npy, safetensors, torch};
 
 use super::{Files, path};
 
-/// Types of NumPy arrays, and the bytes of an element.
+/// Dtypes of NumPy arrays, and the size of an element in bytes.
 const TYPES: [(&str, usize); 9] = [
     ("|b1", 1),
     ("|u1", 1),
@@ -21,7 +21,7 @@ const TYPES: [(&str, usize); 9] = [
     ("|V2", 2),
 ];
 
-/// Makes a file of a format, and those beside it. `choice` and `input` are the choices.
+/// Generates a file of `format`, and its sibling files. `choice` and `input` decide what is generated.
 pub(super) fn files(format: Format, choice: u8, input: &[u8]) -> Files {
     let (header, data) = text(input);
     let mut u = Unstructured::new(input);
@@ -51,14 +51,15 @@ pub(super) fn files(format: Format, choice: u8, input: &[u8]) -> Files {
     files
 }
 
-/// Changes one byte, or none.
+/// Changes one byte of `file`, or none.
 fn damage(u: &mut Unstructured<'_>, file: &mut [u8]) {
     let (at, bits) = u.arbitrary::<(u16, u8)>().unwrap_or_default();
     let at = usize::from(at) % file.len().max(1);
     file.iter_mut().skip(at).take(1).for_each(|byte| *byte ^= bits);
 }
 
-/// Makes an index, and two files of the headers behind it. The first of them has as many bytes of data as the next one says.
+/// Generates an index and two files of the headers in `input`. The first file has as many bytes of data as the byte after
+/// the index says.
 fn index(input: &[u8]) -> (Vec<u8>, Vec<(&'static str, Vec<u8>)>) {
     let mut texts = input.splitn(4, |byte| *byte == 0);
     let mut next = || texts.next().unwrap_or_default();
@@ -70,7 +71,7 @@ fn index(input: &[u8]) -> (Vec<u8>, Vec<(&'static str, Vec<u8>)>) {
     (index.to_vec(), parts.into())
 }
 
-/// The text up to the first zero, and what follows that.
+/// Returns the text up to the first zero byte, and the bytes after that.
 fn text(input: &[u8]) -> (String, &[u8]) {
     let mut halves = input.splitn(2, |byte| *byte == 0);
     let text = String::from_utf8_lossy(halves.next().unwrap_or_default());
@@ -88,7 +89,7 @@ fn npz(u: &mut Unstructured<'_>) -> Result<Vec<u8>> {
     Ok(Archive::new(&members).bytes())
 }
 
-/// An array of at most three dimensions.
+/// Generates a NumPy file with an array of at most three dimensions.
 fn array(u: &mut Unstructured<'_>) -> Result<Vec<u8>> {
     let (descr, width) = *u.choose(&TYPES)?;
     let shape = sizes(u, 0)?;
@@ -109,7 +110,7 @@ fn gguf_files(u: &mut Unstructured<'_>, count: u16) -> Result<Vec<Vec<u8>>> {
     Ok(files.iter().map(|(pairs, infos, data)| gguf::file(pairs, infos, data)).collect())
 }
 
-/// Pairs, tensors, and their data.
+/// The pairs of the metadata, the tensors, and the data of a GGUF file.
 type Gguf = (Vec<Vec<u8>>, Vec<Vec<u8>>, Vec<u8>);
 
 fn gguf(u: &mut Unstructured<'_>) -> Result<Gguf> {
@@ -152,7 +153,7 @@ fn sizes(u: &mut Unstructured<'_>, least: usize) -> Result<Vec<usize>> {
     (0..u.int_in_range(least..=3)?).map(|_| u.int_in_range(0..=3)).collect()
 }
 
-/// Bytes, the last of which are zeros.
+/// Generates `length` bytes, the last of which are zeros.
 fn bytes(u: &mut Unstructured<'_>, length: usize) -> Result<Vec<u8>> {
     let given = u.int_in_range(0..=8)?.min(length);
     let mut bytes = u.bytes(given.min(u.len()))?.to_vec();
@@ -160,7 +161,7 @@ fn bytes(u: &mut Unstructured<'_>, length: usize) -> Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// Makes a checkpoint: tensors of a few storages, and values beside them.
+/// Generates a PyTorch checkpoint: tensors in a few storages, and other values.
 fn checkpoint(u: &mut Unstructured<'_>) -> Result<Vec<u8>> {
     const CLASSES: [(&str, usize); 4] =
         [("ByteStorage", 1), ("BFloat16Storage", 2), ("BoolStorage", 1), ("LongStorage", 8)];

@@ -1,4 +1,4 @@
-//! Objects of every layout, whose parts agree: v2 §5.1, §5.2.
+//! Generating objects of every layout whose components agree: v2 §5.1, §5.2.
 
 use crate::objects::{self, Body, Part, Type};
 use arbitrary::{Result, Unstructured};
@@ -11,7 +11,7 @@ pub(super) struct Object {
     /// The attributes that its layout requires, if it requires any.
     pub(super) attributes: Option<Item>,
     pub(super) parts: Vec<Part>,
-    /// A type that is not known, of all parts.
+    /// The unknown type of all components, if they have one.
     pub(super) logical: Option<&'static str>,
 }
 
@@ -21,7 +21,7 @@ impl Object {
     }
 }
 
-/// One object, which is valid or of a layout or a type that is not known.
+/// Generates one object, which is valid, or of an unknown layout or type.
 pub(super) fn object(u: &mut Unstructured<'_>) -> Result<Object> {
     match u.int_in_range(0..=9)? {
         0..=2 => dense(u),
@@ -94,7 +94,7 @@ fn quant_group(u: &mut Unstructured<'_>) -> Result<Object> {
         fields([("word", text("u8")), ("order", text("lsb_first")), ("per_word", uint(2))]);
     let (form, packed) = (*u.choose(&["none", "same_as_data", "plain"])?, groups * 2);
     let zero_point = match form {
-        // A field that the form does not ask for.
+        // A field that this form does not use.
         "none" if u.arbitrary()? => fields([("form", text("none")), ("value", text("mine"))]),
         "none" => fields([("form", text("none"))]),
         packing => fields([("form", text("tensor")), ("packing", text(packing))]),
@@ -123,7 +123,7 @@ fn quant_group(u: &mut Unstructured<'_>) -> Result<Object> {
     Ok(object)
 }
 
-/// Fields in the order of deterministic CBOR.
+/// Creates a map of `fields` in the order of deterministic CBOR.
 fn map_of(fields: Vec<(&str, Item)>) -> Item {
     sorted_map(fields.into_iter().map(|(key, value)| (text(key), value)).collect())
 }

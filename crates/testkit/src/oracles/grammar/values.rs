@@ -1,12 +1,12 @@
-//! Names and values of deterministic CBOR: v2 §3.1, §3.5.
+//! Generating names and values of deterministic CBOR: v2 §3.1, §3.5.
 
 use arbitrary::{Result, Unstructured};
 use zten_corpus::cbor::{Item, array, bytes, head, raw, sorted_map, text, uint};
 
-/// Levels of nesting in a value.
+/// The largest number of levels of nesting in a value.
 const DEPTH: u8 = 3;
 
-/// A name that no other of that ordinal has.
+/// Generates a name that differs from the names for all other ordinals.
 pub(super) fn name(u: &mut Unstructured<'_>, ordinal: u8) -> Result<String> {
     let stems = ["", "a", "layer.", "é", "e\u{301}", "\u{1f600}", "a name of more than 23 bytes"];
     let mut name = (*u.choose(&stems)?).to_owned();
@@ -14,7 +14,7 @@ pub(super) fn name(u: &mut Unstructured<'_>, ordinal: u8) -> Result<String> {
     Ok(name)
 }
 
-/// Attributes, perhaps: a map whose keys are text.
+/// Generates attributes, or none: a map whose keys are text.
 pub(super) fn attributes(u: &mut Unstructured<'_>) -> Result<Option<Item>> {
     if u.ratio(3, 4)? {
         return Ok(None);
@@ -26,7 +26,7 @@ pub(super) fn attributes(u: &mut Unstructured<'_>) -> Result<Option<Item>> {
     Ok(Some(sorted_map(pairs)))
 }
 
-/// Perhaps a field that no generation defines.
+/// Generates a field that no generation defines, or none.
 pub(super) fn unknown(u: &mut Unstructured<'_>) -> Result<Option<(Item, Item)>> {
     if u.ratio(7, 8)? {
         return Ok(None);
@@ -39,7 +39,7 @@ pub(super) fn unknown(u: &mut Unstructured<'_>) -> Result<Option<(Item, Item)>> 
     Ok(Some((key, value(u, DEPTH)?)))
 }
 
-/// One value of any kind that is allowed.
+/// Generates one value of any allowed type.
 fn value(u: &mut Unstructured<'_>, depth: u8) -> Result<Item> {
     Ok(match u.int_in_range(0..=if depth == 0 { 5 } else { 7 })? {
         0 => uint(number(u)?),
@@ -47,7 +47,7 @@ fn value(u: &mut Unstructured<'_>, depth: u8) -> Result<Item> {
         2 => text(&name(u, 0)?),
         3 => bytes(&vec![7; u.int_in_range(0..=30)?]),
         4 => raw(&[*u.choose(&[0xf4, 0xf5, 0xf6])?]),
-        // Zero, a half's smallest and largest, both infinities, NaN; a single, a double.
+        // Zero, the smallest and the largest half-precision number, both infinities, NaN, a single and a double.
         5 => {
             let halves: [&[u8]; 9] = [
                 &[0xf9, 0, 0],
@@ -78,7 +78,7 @@ fn value(u: &mut Unstructured<'_>, depth: u8) -> Result<Item> {
     })
 }
 
-/// A number of any length.
+/// Generates a number of any length.
 fn number(u: &mut Unstructured<'_>) -> Result<u64> {
     let shift = u.int_in_range(0..=63)?;
     Ok(u.arbitrary::<u64>()? >> shift)

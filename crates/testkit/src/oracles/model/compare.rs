@@ -1,4 +1,4 @@
-//! Reading a model back.
+//! Reading a written model back.
 
 use zten::element::LogicalType;
 use zten::manifest::ElementType;
@@ -9,8 +9,7 @@ use super::{Element, Model, Object, Part};
 use crate::oracles::file::around;
 use crate::oracles::meaning::{self, Meaning};
 
-/// Validates that a file is what was written: those objects, and the attributes if they were
-/// accepted.
+/// Checks that a file has the objects that were written, and the attributes if they were accepted.
 pub(super) fn read_back(model: &Model, objects: &[&Object], attributes: bool, file: &[u8]) {
     let options = OpenOptions::default();
     let options = if model.canonical { options.canonical() } else { options };
@@ -59,7 +58,7 @@ fn component(read: &zten::Component<'_>, wanted: &Part, model: &Model) {
     assert_eq!(read.digest().map(|digest| digest.algorithm()), digest);
 }
 
-/// Returns the type that readers report: the name of a known type is that type.
+/// Returns the type that a reader reports for an element that was written. A type given by a known name becomes that type.
 fn meant(element: &Element) -> ElementType<'_> {
     match element {
         Element::Named(name, storage) if name == storage.name() => ElementType::Plain(*storage),
@@ -71,7 +70,7 @@ fn meant(element: &Element) -> ElementType<'_> {
     }
 }
 
-/// Attributes are those that were given, byte for byte; in canonical form, by their meaning.
+/// Checks that attributes are those that were given: byte for byte, or in canonical form by their meaning.
 fn same_attributes(
     read: Attributes<'_>,
     fields: Option<Attributes<'_>>,

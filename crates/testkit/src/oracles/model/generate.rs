@@ -1,13 +1,13 @@
-//! Models that look like chance.
+//! Generating models of files from fuzzer input.
 
 use arbitrary::{Arbitrary, Result, Unstructured};
 use zten::write::{Checksum, canonical_order};
 
 use super::{Model, mistakes, objects, values};
 
-/// Objects of a model, at most.
+/// The largest number of objects of a model.
 const OBJECTS: u8 = 6;
-/// Things that are done to a file, at most.
+/// The largest number of changes to a file.
 const DAMAGES: u8 = 3;
 
 impl<'a> Arbitrary<'a> for Model {
@@ -40,10 +40,10 @@ impl<'a> Arbitrary<'a> for Model {
     }
 }
 
-/// Bytes that are hardly ever CBOR.
+/// Generates bytes that are hardly ever CBOR.
 pub(crate) fn raw(u: &mut Unstructured<'_>) -> Result<Vec<u8>> {
     let length = u.int_in_range(0..=8)?;
     let bytes: Vec<u8> = (0..length).map(|_| u.arbitrary()).collect::<Result<_>>()?;
-    // A map of one attribute, so that half of them get further.
+    // In half of the cases, a map with one attribute, so that the bytes get further.
     Ok(if u.arbitrary()? { [b"\xa1\x61a", &bytes[..]].concat() } else { bytes })
 }

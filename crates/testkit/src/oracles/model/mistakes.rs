@@ -7,7 +7,7 @@ use super::generate::raw;
 use super::objects::{ROLES, element};
 use super::{Element, Object, Part};
 
-/// Makes one mistake, or two; what comes out may be right all the same.
+/// Makes one or two mistakes in a model. The result may still be valid.
 pub(super) fn make(u: &mut Unstructured<'_>, object: &mut Object) -> Result<()> {
     for _ in 0..u.int_in_range(1..=2)? {
         if u.ratio(1, 3)? {
@@ -37,7 +37,7 @@ fn of_object(u: &mut Unstructured<'_>, object: &mut Object) -> Result<()> {
             (*u.choose(&formats)?).clone_into(&mut object.format);
         }
         8 => object.attributes = Some(raw(u)?),
-        // Deeper than a file may be, or just not.
+        // Attributes that are nested one level too deep, or just not.
         _ => {
             let levels = u.int_in_range(58..=62)?;
             object.attributes = Some([&b"\xa1\x61a"[..], &vec![0x81; levels], &[0]].concat());
@@ -63,7 +63,7 @@ fn of_part(u: &mut Unstructured<'_>, part: &mut Part) -> Result<()> {
         }
         9 => part.level = Some(u.int_in_range(1..=5)?),
         10 => part.element = Element::Unknown("f4".to_owned()),
-        // A name that is known, on what it may not stand on, or may.
+        // The name of a known type, on a storage type that it does not have, or on its own.
         _ => {
             let name = *u.choose(&["f32", "u8", "complex64", "f8_e5m2", "f8_e4m3", "bool"])?;
             let storage = *u.choose(&[StorageType::U8, StorageType::F32, StorageType::Bool])?;

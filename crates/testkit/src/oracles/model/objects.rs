@@ -1,4 +1,4 @@
-//! Objects that look like chance, and in which nothing is wrong.
+//! Generating valid objects from fuzzer input.
 
 use crate::objects::{self, Type};
 use arbitrary::{Result, Unstructured};
@@ -20,7 +20,7 @@ const NAMES: [&str; 10] = [
     "a name longer than 24 bytes",
 ];
 
-/// Roles of any format, and of none.
+/// The roles of all layouts, and unknown ones.
 pub(super) const ROLES: [&str; 12] = [
     "data",
     "values",
@@ -36,7 +36,7 @@ pub(super) const ROLES: [&str; 12] = [
     "a role that is longer than 24 bytes",
 ];
 
-/// An object in which nothing is wrong.
+/// Generates a valid object.
 pub(super) fn right(u: &mut Unstructured<'_>, canonical: bool) -> Result<Object> {
     let mut name = (*u.choose(&NAMES)?).to_owned();
     if u.ratio(3, 4)? {
@@ -49,7 +49,7 @@ pub(super) fn right(u: &mut Unstructured<'_>, canonical: bool) -> Result<Object>
         _ => custom(u)?,
     };
     if kind < 5 && u.ratio(1, 8)? {
-        // Roles that the format does not know are its producer's.
+        // Components whose roles the layout does not define are allowed.
         parts.push(any_part(u, "extra")?);
     }
     for part in &mut parts {
@@ -88,7 +88,7 @@ pub(super) fn element(u: &mut Unstructured<'_>) -> Result<Element> {
     of.logical.map_or_else(|| plain(u, of.storage), |logical| Ok(Element::Logical(logical)))
 }
 
-/// Returns that type, or now and then an unknown one on it.
+/// Returns the plain type `storage`, or sometimes an unknown type on it.
 fn plain(u: &mut Unstructured<'_>, storage: StorageType) -> Result<Element> {
     Ok(if u.ratio(7, 8)? {
         Element::Plain(storage)
@@ -103,7 +103,7 @@ fn any_part(u: &mut Unstructured<'_>, role: &'static str) -> Result<Part> {
     perhaps_unknown(u, part)
 }
 
-/// The same part, now and then of a type that is not known.
+/// Returns the part, sometimes with an unknown type.
 fn perhaps_unknown(u: &mut Unstructured<'_>, part: objects::Part) -> Result<Part> {
     let (of, mut part) = (part.of, Part::from(part));
     if of.logical.is_none() {
@@ -112,7 +112,7 @@ fn perhaps_unknown(u: &mut Unstructured<'_>, part: objects::Part) -> Result<Part
     Ok(part)
 }
 
-/// An array or a matrix.
+/// Generates an array or a matrix.
 fn known(u: &mut Unstructured<'_>, kind: u8) -> Result<Body> {
     let (of, in_order) = (Type::any(u, &LogicalType::V1_2)?, u.arbitrary()?);
     let (format, (shape, parts)) = match kind {
@@ -120,9 +120,9 @@ fn known(u: &mut Unstructured<'_>, kind: u8) -> Result<Body> {
         3 => ("sparse_coo", objects::coo(u, of, StorageType::U64, in_order)?),
         _ => {
             let body = match u.int_in_range(0..=15)? {
-                // Nothing in a vast space.
+                // A shape with a huge dimension and no elements.
                 0 => objects::array(u, vec![1 << 40, 0, 1 << 40], of)?,
-                // More than one piece of what is compressed in blocks.
+                // Content of more than one compressed block.
                 1 => {
                     let shape = vec![u.int_in_range(200..=5000)?];
                     objects::array(u, shape, of)?
@@ -145,7 +145,7 @@ fn quantized(u: &mut Unstructured<'_>) -> Result<Body> {
     let float = Type::from(*u.choose(&[StorageType::F16, StorageType::Bf16, StorageType::F32])?);
     let codes = *u.choose(&[8_u64, 4])?;
     let shape = vec![words * codes, outputs];
-    // A reader of groups of 24 to 64 inputs finds one.
+    // A reader of groups of 24 to 64 inputs finds such a group.
     let groups = if words == 0 { 0 } else { outputs };
     let parts = [
         objects::Part::any(u, "zeros", float, groups)?,

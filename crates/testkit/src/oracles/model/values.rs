@@ -1,18 +1,18 @@
-//! CBOR that looks like chance: well-formed, in any spelling.
+//! Generating well-formed CBOR in any spelling from fuzzer input.
 
 use arbitrary::{Result, Unstructured};
 use zten_corpus::cbor::{head_width, push_head_of};
 
-/// Levels of nesting in a value.
+/// The largest number of levels of nesting in a value.
 const DEPTH: u8 = 4;
 
-/// A map of attributes: keys that differ, any values.
+/// Generates a map of attributes with distinct keys and any values.
 pub(crate) fn attributes(u: &mut Unstructured<'_>) -> Result<Vec<u8>> {
     let count = u.int_in_range(0..=3)?;
     let mut out = Vec::new();
     let indefinite = opened(u, 5, count, &mut out)?;
     for key in 0..count {
-        // A number at its end makes each key another.
+        // A number at the end makes each key distinct.
         let mut text = text(u)?.to_owned();
         text.push(char::from(b'0' + key));
         head(u, 3, text.len() as u64, &mut out)?;
@@ -25,7 +25,7 @@ pub(crate) fn attributes(u: &mut Unstructured<'_>) -> Result<Vec<u8>> {
     Ok(out)
 }
 
-/// The attributes of a quantized object that can be read as one.
+/// Returns the attributes of a quantized object that can be read.
 pub(super) fn quantization(packing: &str, bits: u8, group_size: u8) -> Vec<u8> {
     let mut out = b"\xa3\x64bits".to_vec();
     out.push(bits);
@@ -36,7 +36,7 @@ pub(super) fn quantization(packing: &str, bits: u8, group_size: u8) -> Vec<u8> {
     out
 }
 
-/// One value of any kind.
+/// Writes one value of any type.
 fn value(u: &mut Unstructured<'_>, depth: u8, out: &mut Vec<u8>) -> Result<()> {
     let most = if depth == 0 { 6 } else { 9 };
     match u.int_in_range(0..=most)? {
@@ -94,11 +94,11 @@ fn opened(u: &mut Unstructured<'_>, major: u8, count: u8, out: &mut Vec<u8>) -> 
     Ok(indefinite)
 }
 
-/// A string, now and then in chunks.
+/// Writes a string, sometimes in chunks.
 fn string(u: &mut Unstructured<'_>, major: u8, bytes: &[u8], out: &mut Vec<u8>) -> Result<()> {
     if u.ratio(1, 4)? {
         out.push(major << 5 | 31);
-        // A text may be cut between characters only; here all are of one byte, or all is one.
+        // A text may be cut between characters only: either all characters have one byte, or the text is not cut.
         let size = if bytes.is_ascii() || major == 2 { 2 } else { bytes.len() };
         for chunk in bytes.chunks(size.max(1)) {
             head(u, major, chunk.len() as u64, out)?;
@@ -130,7 +130,7 @@ fn head_of_any(u: &mut Unstructured<'_>, major: u8, out: &mut Vec<u8>) -> Result
     head(u, major, number.into(), out)
 }
 
-/// A head, now and then longer than it has to be.
+/// Writes a head, sometimes a longer one than needed.
 fn head(u: &mut Unstructured<'_>, major: u8, number: u64, out: &mut Vec<u8>) -> Result<()> {
     let least = head_width(number);
     let width = if u.ratio(1, 4)? { u.int_in_range(least..=4)? } else { least };

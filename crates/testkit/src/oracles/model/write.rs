@@ -1,16 +1,16 @@
-//! Writing a model, and what being rejected leaves behind.
+//! Writing a model, and checking that rejected objects leave nothing behind.
 
 use zten::write::{Encoded, Level, NewComponent, NewObject, WriteOptions, Writer};
 use zten::{Archive, DType, Error, ErrorKind, error::Misuse};
 
 use super::{Model, Object, Part};
 
-/// A model that has been written.
+/// The result of writing a model.
 pub(super) struct Written<'m> {
     pub(super) file: Vec<u8>,
     /// The objects that were accepted.
     pub(super) objects: Vec<&'m Object>,
-    /// True if the attributes of the file were accepted.
+    /// Whether the attributes of the file were accepted.
     pub(super) attributes: bool,
 }
 
@@ -18,7 +18,7 @@ pub(super) struct Written<'m> {
 enum Rejection {
     /// The object was rejected before a byte of it was written.
     Before,
-    /// The file is spoiled.
+    /// The object was rejected while its bytes were written, so the file cannot be finished.
     Within,
 }
 
@@ -27,7 +27,7 @@ fn settings(model: &Model) -> WriteOptions {
     if model.canonical { settings.canonical() } else { settings }
 }
 
-/// Writes objects; which of them has spoiled the file, if one has.
+/// Writes all objects of a model. Returns the object that made the file unusable, if there is one.
 pub(super) fn write<'m>(model: &Model, objects: &[&'m Object]) -> Result<Written<'m>, usize> {
     let mut writer = Writer::new(Vec::new(), &settings(model)).expect("a vector takes all");
     let mut attributes = !model.late && attributes(model, &mut writer);
@@ -49,7 +49,7 @@ pub(super) fn write<'m>(model: &Model, objects: &[&'m Object]) -> Result<Written
     Ok(Written { file, objects: accepted, attributes })
 }
 
-/// Writes objects, all of which are valid, half of them by appending.
+/// Writes valid objects, the second half of them by appending to the file.
 pub(super) fn in_two(model: &Model, objects: &[&Object]) -> Vec<u8> {
     let (first, second) = objects.split_at(objects.len() / 2);
     let first = write(model, first).unwrap_or_else(|_| panic!("what was accepted is rejected"));
@@ -63,7 +63,7 @@ pub(super) fn in_two(model: &Model, objects: &[&Object]) -> Vec<u8> {
     writer.finish().expect("all objects have ended")
 }
 
-/// Gives the file its attributes, if they are accepted.
+/// Sets the attributes of the file. Returns whether they were accepted.
 fn attributes(model: &Model, writer: &mut Writer<Vec<u8>>) -> bool {
     let Some(attributes) = &model.attributes else { return false };
     writer.attributes_encoded(&Encoded::from_cbor(attributes.clone())).is_ok()
@@ -78,7 +78,7 @@ fn spoiled(mut writer: Writer<Vec<u8>>) {
     assert!(finished.is_some_and(unfinished), "a file with an object that did not end");
 }
 
-/// A component before its bytes.
+/// Declares a component before its bytes.
 fn declared(part: &Part) -> NewComponent<'_> {
     let new = NewComponent::new(&part.role, part.element.element(), part.elements);
     part.level.map_or(new, |level| new.compressed(Level::new(level).expect("a level")))
@@ -112,8 +112,7 @@ fn one(writer: &mut Writer<Vec<u8>>, object: &Object, model: &Model) -> Result<(
     })
 }
 
-/// Returns whether a valid object may be rejected with that error: because of earlier objects, or of the
-/// canonical form.
+/// Returns whether a valid object may be rejected with `error`, because of earlier objects or of the canonical form.
 fn may_be_rejected(error: &Error, model: &Model) -> bool {
     let canonical = error.kind() == ErrorKind::Misuse(Misuse::Order)
         || matches!(error.rule(), Some("duplicate-key"));

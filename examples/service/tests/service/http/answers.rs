@@ -1,4 +1,4 @@
-//! Tests of the answers to requests of all kinds.
+//! Tests of the answers to all kinds of requests.
 
 use std::collections::BTreeSet;
 
@@ -10,7 +10,7 @@ use super::client::{
 };
 use super::served::{Served, plenty, valid};
 
-/// Each key of the command, with no name of a file.
+/// Checks that the answer has each key of the command's output, but no file name.
 fn is_record(answer: &Answer) {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/json.schema.json");
     let schema: Value = serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap();
@@ -31,7 +31,7 @@ fn a_valid_file_is_valid() {
         assert_eq!(answer.status, 200);
         let wanted = json!({
             "schema": 2, "file": null, "verdict": "valid", "level": null, "format": "ztensor", "rule": null,
-            "clause": null, "advice": null, "offset": null, "object": null, "component": null, "shard": null, "more": 0, "notes": [],
+            "clause": null, "advice": null, "page": null, "offset": null, "object": null, "component": null, "shard": null, "more": 0, "notes": [],
             "message": "valid (1.2, 13 tensors, 13 components, 282 B of data)",
         });
         assert_eq!(answer.body, wanted);
@@ -48,7 +48,7 @@ fn a_file_that_is_not_valid_has_its_rule_and_place() {
         "schema": 2, "file": null, "verdict": "invalid", "level": "error", "format": "ztensor", "rule": "blob-alignment",
         "clause": "v1.2 §4", "offset": 226, "object": "w", "component": "data", "shard": null,
         "more": null, "advice": zten::rules::find("blob-alignment").unwrap().advice(),
-        "message": "", "notes": [],
+        "page": zten_report::page::page_of("blob-alignment"), "message": "", "notes": [],
     });
     let mut body = answer.body.clone();
     body["message"] = json!("");
@@ -71,7 +71,7 @@ fn a_form_holds_a_file() {
     is_record(&answer);
     assert_eq!((answer.status, answer.text("verdict")), (200, "valid"), "{answer:?}");
 
-    // The name of the file tells the format where its bytes do not.
+    // The file name determines the format if the bytes do not.
     let index = read("other/index/accept/two.index.json");
     let answer = ask(served.address, &form(&[(Some("two.index.json"), &index)]));
     assert_eq!(answer.text("rule"), "index-file");
@@ -87,7 +87,7 @@ fn a_form_holds_a_file() {
         assert_eq!(answer.status, 400, "{why}");
         assert!(answer.text("message").contains(why), "{answer:?}");
     }
-    // Cut short.
+    // This request is truncated.
     let mut request = form(&fields);
     let text = String::from_utf8_lossy(&request).into_owned();
     let length = text.split_once("content-length: ").unwrap().1.split_once('\r').unwrap().0;
@@ -125,14 +125,14 @@ fn metrics_count_requests() {
     ] {
         assert!(text.lines().any(|own| own == line), "{line}: {text}");
     }
-    // Each line is a comment, or a name, labels and a number.
+    // Each line is a comment, or consists of a name, labels and a number.
     for line in text.lines().filter(|line| !line.starts_with("# ")) {
         let (name, value) = line.rsplit_once(' ').unwrap();
         assert!(name.starts_with("zten_") && value.parse::<f64>().is_ok(), "{line}");
     }
 }
 
-/// The verdict follows from the rule.
+/// Checks that the verdict follows from the rule: what zten does not support is not invalid.
 #[test]
 fn what_is_not_read_is_not_rejected() {
     let served = Served::honest(plenty());
@@ -156,7 +156,7 @@ fn an_empty_body_is_a_file_without_bytes() {
     is_record(&answer);
     assert_eq!(answer.status, 200);
     assert_eq!((answer.text("verdict"), answer.text("rule")), ("invalid", "format-empty"));
-    // An empty file could be of any format.
+    // An empty file could have any format.
     assert!(answer.body["format"].is_null(), "{answer:?}");
 }
 
@@ -182,7 +182,7 @@ fn other_requests_have_answers_too() {
         let text = String::from_utf8(client.rest()).unwrap().to_lowercase();
         let allow = format!("\r\nallow: {}\r\n", methods.to_lowercase());
         assert!(text.starts_with("http/1.1 405") && text.contains(&allow), "{text}");
-        // An answer to HEAD has no body.
+        // An answer to `HEAD` has no body.
         assert_eq!(
             text.contains(&format!("this path takes {methods}").to_lowercase()),
             method != "HEAD"
@@ -190,7 +190,7 @@ fn other_requests_have_answers_too() {
     }
 }
 
-/// The same but for the body.
+/// Checks that `HEAD` gives the same answer without a body.
 #[test]
 fn health_has_a_head() {
     let served = Served::honest(plenty());
@@ -230,7 +230,8 @@ fn a_query_is_not_ignored() {
     }
 }
 
-/// A proxy may believe the other of two lengths, and take the rest for another request.
+/// Checks that a request with two lengths is rejected: a proxy may believe the other length and treat the rest as another
+/// request.
 #[test]
 fn a_body_has_one_length() {
     let served = Served::honest(plenty());
@@ -251,13 +252,13 @@ fn a_body_has_one_length() {
             assert_eq!(answer.status, status, "{fields:?}: {answer:?}");
         }
     }
-    // Byte by byte as well.
+    // The request is also sent byte by byte.
     let mut client = Client::new(served.address).unwrap();
     for byte in head(&format!("content-length: 5\r\n{chunks}")).as_bytes() {
         client.send(&[*byte]).unwrap();
     }
     assert_eq!(client.answer().status, 400);
-    // Those are no head of HTTP.
+    // These are not valid heads of HTTP requests.
     for fields in [
         "content-length: 5\r\ncontent-length: 6\r\n",
         "content-length: 5, 5\r\n",

@@ -1,4 +1,4 @@
-//! A client that can do what others never do.
+//! A client that can also send what no honest client sends.
 
 use std::fmt::Write as _;
 use std::io::{self, Read as _, Write as _};
@@ -10,11 +10,11 @@ use serde_json::Value;
 /// The time in which the server must answer.
 const PLENTY: Duration = Duration::from_secs(60);
 
-/// An answer, as a client receives it.
+/// An answer as a client receives it.
 #[derive(Debug)]
 pub(crate) struct Answer {
     pub(crate) status: u16,
-    /// The lines of the head, in lower case.
+    /// The lines of the head in lower case.
     pub(crate) head: Vec<String>,
     pub(crate) body: Value,
 }
@@ -29,7 +29,7 @@ impl Answer {
     }
 }
 
-/// One connection.
+/// A client with one connection.
 pub(crate) struct Client(TcpStream);
 
 impl Client {
@@ -44,33 +44,33 @@ impl Client {
         self.0.write_all(bytes)
     }
 
-    /// Sends the head of a request for a file of `length` bytes, and waits until the server wants the body.
+    /// Sends the head of a request for a file of `length` bytes, and waits until the server asks for the body.
     pub(crate) fn offer(&mut self, length: usize) {
         self.announce(length);
         self.is_wanted();
     }
 
-    /// Sends the head of a request for a file of `length` bytes, which asks the server whether it wants the body.
+    /// Sends the head of a request that announces a file of `length` bytes and asks the server whether to send it.
     pub(crate) fn announce(&mut self, length: usize) {
         let head = head(&format!("content-length: {length}\r\nexpect: 100-continue\r\n"));
         self.send(head.as_bytes()).unwrap();
     }
 
-    /// Waits until the server wants the body.
+    /// Waits until the server asks for the body.
     pub(crate) fn is_wanted(&mut self) {
         let mut wanted = [0; 25];
         self.0.read_exact(&mut wanted).unwrap();
         assert_eq!(&wanted, b"HTTP/1.1 100 Continue\r\n\r\n");
     }
 
-    /// Everything until the server closes its side.
+    /// Reads until the server closes its side.
     pub(crate) fn rest(&mut self) -> Vec<u8> {
         let mut bytes = Vec::new();
         self.0.read_to_end(&mut bytes).unwrap();
         bytes
     }
 
-    /// Returns whether nothing comes for that long.
+    /// Returns whether no bytes arrive for the given time.
     pub(crate) fn is_silent(&mut self, time: Duration) -> bool {
         self.0.set_read_timeout(Some(time)).unwrap();
         let silent = self.0.peek(&mut [0]).is_err();
@@ -91,12 +91,12 @@ impl Client {
     }
 }
 
-/// The head of a request that sends a file.
+/// Returns the head of a request that sends a file.
 pub(crate) fn head(fields: &str) -> String {
     format!("POST /check HTTP/1.1\r\nhost: test\r\n{fields}\r\n")
 }
 
-/// A request without a body.
+/// Returns a request without a body.
 pub(crate) fn bare(method: &str, path: &str) -> Vec<u8> {
     format!("{method} {path} HTTP/1.1\r\nhost: test\r\n\r\n").into_bytes()
 }
@@ -109,12 +109,12 @@ pub(crate) fn put(address: SocketAddr, name: &str, file: &[u8]) -> Answer {
     ask(address, &[head.as_bytes(), file].concat())
 }
 
-/// A request that sends a file and says how long it is.
+/// Returns a request that sends a file and declares its length.
 pub(crate) fn sized_request(file: &[u8]) -> Vec<u8> {
     [head(&format!("content-length: {}\r\n", file.len())).as_bytes(), file].concat()
 }
 
-/// A request that sends a file in pieces, and does not say how many there will be.
+/// Returns a request that sends a file in chunks, without declaring its length.
 pub(crate) fn chunked(file: &[u8]) -> Vec<u8> {
     let mut bytes = head("transfer-encoding: chunked\r\n").into_bytes();
     for piece in file.chunks(1000) {
@@ -126,7 +126,7 @@ pub(crate) fn chunked(file: &[u8]) -> Vec<u8> {
     bytes
 }
 
-/// Sends a request and hears the answer. The server may answer before it has all of the request.
+/// Sends a request and reads the answer. The server may answer before it has received the whole request.
 pub(crate) fn ask(address: SocketAddr, request: &[u8]) -> Answer {
     let mut client = Client::new(address).unwrap();
     client.send(request).unwrap();
@@ -138,12 +138,12 @@ pub(crate) fn post(address: SocketAddr, file: &[u8]) -> Answer {
     ask(address, &sized_request(file))
 }
 
-/// Asks for a page.
+/// Requests a page.
 pub(crate) fn get(address: SocketAddr, path: &str) -> Answer {
     ask(address, &bare("GET", path))
 }
 
-/// Asks for a page of plain text.
+/// Requests a page of plain text.
 pub(crate) fn get_text(address: SocketAddr, path: &str) -> String {
     let mut client = Client::new(address).unwrap();
     client.send(&bare("GET", path)).unwrap();
@@ -153,7 +153,7 @@ pub(crate) fn get_text(address: SocketAddr, path: &str) -> String {
     body.to_owned()
 }
 
-/// A request with a form, as `curl -F file=@NAME` sends it. A part without a name of a file is a field.
+/// Returns a request with a form, as `curl -F file=@NAME` sends it. A part without a file name is a field.
 pub(crate) fn form(parts: &[(Option<&str>, &[u8])]) -> Vec<u8> {
     let mut body = Vec::new();
     for (name, content) in parts {

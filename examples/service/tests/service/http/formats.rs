@@ -1,7 +1,7 @@
-//! Files of every format that is read: the service says of each what the command says of the same bytes in a file of
-//! that name, alone in its folder, or of one whose name tells nothing.
+//! Tests that the service reports the same about a file of each format as the command reports about the same bytes, alone
+//! in a folder and under the same name or under a name without a known suffix.
 //!
-//! `ZTEN_COMMAND` is the path of the command; without, answers are compared with what the library finds.
+//! `ZTEN_COMMAND` is the path of the command. Without it, answers are compared with the findings of the library.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -18,10 +18,10 @@ use zten_testkit::{other_formats, read};
 use super::client::{post, put};
 use super::served::{Served, plenty};
 
-/// A name that tells nothing, and is that of an array in a NumPy file without a name.
+/// A file name that tells no format. A NumPy archive gives this name to an array without a name.
 const NAMELESS: &str = "arr_0";
 
-/// Checks a file of no telling name with the command.
+/// Checks a copy of a file, under a name that tells no format, with the command.
 fn of_command(command: &Path, path: &Path) -> Value {
     let output = Command::new(command).args(["check", "--json"]).arg(path).output().unwrap();
     let mut found: Value = serde_json::from_slice(&output.stdout).unwrap();
@@ -29,7 +29,7 @@ fn of_command(command: &Path, path: &Path) -> Value {
     found
 }
 
-/// Checks the file at `path` with the library alone.
+/// Checks the file at `path` with the library only.
 fn of_library(path: &Path) -> Value {
     let bytes = fs::read(path).unwrap();
     let recognized = recognize(&InMemory(&bytes[..]), bytes.len() as u64, path).unwrap();
@@ -89,7 +89,7 @@ fn the_verdict_is_that_of_the_command() {
         };
         fs::remove_file(&path).unwrap();
         if command.is_none() {
-            // The library is asked for the first finding alone.
+            // The library reports only the first finding.
             wanted["more"] = answer["more"].take();
             answer["more"] = wanted["more"].clone();
             if answer["verdict"] != "valid" {
@@ -104,7 +104,7 @@ fn the_verdict_is_that_of_the_command() {
     assert!(valid > 90 && as_named > 280, "{valid} valid, {as_named} as named, {}", files.len());
 }
 
-/// An index is told by its name, and the files that it names are not there.
+/// Checks that the file name identifies an index, and that the files that it names are reported as missing.
 #[test]
 fn an_index_is_told_by_its_name() {
     let served = Served::honest(plenty());

@@ -1,4 +1,4 @@
-//! Tests of the limits that the HTTP server sets for its clients: lengths of files, times, and numbers of files at once.
+//! Tests of the limits that the HTTP server sets for its clients: for sizes, times, and numbers of files.
 
 use std::io::ErrorKind;
 use std::thread;
@@ -9,7 +9,7 @@ use zten_service::http::Quota;
 use super::client::{Client, ask, chunked, head, post, sized_request};
 use super::served::{PLENTY, Served, is_free_again, plenty, valid};
 
-/// Soon over, for a client that does not go on.
+/// A short time limit, for tests in which the client stops sending.
 const SOON: Duration = Duration::from_millis(200);
 
 #[test]
@@ -26,7 +26,7 @@ fn a_file_is_as_long_as_it_may_be_and_no_longer() {
     }
 }
 
-/// The answer is there although the server has not taken what was sent.
+/// Checks that a client receives its answer although the server did not read everything that was sent.
 #[test]
 fn a_client_that_sends_too_much_hears_so() {
     let served = Served::honest(Quota { size: 1000, ..plenty() });
@@ -36,7 +36,7 @@ fn a_client_that_sends_too_much_hears_so() {
     }
 }
 
-/// No byte of the body need be sent, and none is asked for.
+/// Checks that the server rejects a length that is too large before any byte of the body is sent.
 #[test]
 fn a_length_that_is_too_large_is_enough() {
     let served = Served::honest(Quota { size: 1000, ..plenty() });
@@ -74,13 +74,13 @@ fn a_client_that_leaves_gives_its_place_back() {
     assert!(is_free_again(&served));
 }
 
-/// Bytes that come one by one do not make the time longer.
+/// Checks that sending single bytes does not extend the time limit.
 #[test]
 fn a_client_that_drips_is_cut_off() {
     let served = Served::honest(Quota { body: SOON, ..plenty() });
     let mut client = Client::new(served.address).unwrap();
     client.offer(usize::MAX >> 40);
-    // It takes them until it has had enough.
+    // The server reads until its limit.
     let failed = loop {
         if let Err(error) = client.send(b"x") {
             break error.kind();
@@ -105,7 +105,8 @@ fn no_more_files_are_taken_than_may_be() {
     assert_eq!(post(served.address, &file).status, 200);
 }
 
-/// Clients that send small files at a time, more than there are places, all have an answer.
+/// Checks that all clients receive an answer when more of them send small files at the same time than the server checks at
+/// once.
 #[test]
 fn small_files_wait_for_a_place() {
     let served = Served::honest(Quota { files: 4, wait: PLENTY, ..Quota::default() });
@@ -122,7 +123,8 @@ fn small_files_wait_for_a_place() {
     });
 }
 
-/// No body is asked for before there is a place, and no more requests wait than may.
+/// Checks that the server asks for no body before it can receive the file, and that the number of waiting requests is
+/// limited.
 #[test]
 fn a_queue_is_limited() {
     let served = Served::honest(Quota { files: 1, queue: 2, ..plenty() });
@@ -136,14 +138,14 @@ fn a_queue_is_limited() {
     }
     let other = post(served.address, &file);
     assert!(other.status == 503 && other.has("retry-after: 1"), "{other:?}");
-    // What is too large need not wait.
+    // A request that is too large need not wait.
     let mut large = Client::new(served.address).unwrap();
     large.announce(usize::MAX >> 1);
     assert_eq!(large.answer().status, 413);
 
     first.send(&file).unwrap();
     assert_eq!(first.answer().status, 200);
-    // In their order.
+    // The waiting requests are served in order.
     second.is_wanted();
     assert!(third.is_silent(SOON));
     second.send(&file).unwrap();
@@ -164,7 +166,7 @@ fn a_request_waits_so_long_and_no_longer() {
     assert_eq!(first.answer().status, 200);
 }
 
-/// Connections beyond the limit wait, and are answered.
+/// Checks that connections beyond the limit wait and are then answered.
 #[test]
 fn connections_are_limited() {
     let served = Served::honest(Quota { connections: 1, ..plenty() });
@@ -173,7 +175,7 @@ fn connections_are_limited() {
     first.offer(file.len());
     let mut second = Client::new(served.address).unwrap();
     second.send(&sized_request(&file)).unwrap();
-    // There is no answer as long as the first one is there.
+    // There is no answer while the first connection is open.
     assert!(second.is_silent(SOON));
     first.send(&file).unwrap();
     assert_eq!(first.answer().status, 200);

@@ -1,4 +1,4 @@
-//! Several clients send thousands of files to the HTTP server, and each gets the verdict on its file.
+//! Tests that each of several clients, which send thousands of files to the HTTP server, receives the right verdict.
 //!
 //! Each file of the corpus is sent once. The variable `ZTEN_SERVICE_FILES` sets another number of files.
 
@@ -11,7 +11,7 @@ use super::client::post;
 use super::served::{Served, plenty};
 use crate::samples::{Known, mixed, samples};
 
-/// More than there are workers.
+/// This is more than the number of workers.
 const CLIENTS: usize = 8;
 
 #[test]
@@ -41,7 +41,8 @@ fn thousands_of_files() {
                             valid.fetch_add(1, Ordering::Relaxed);
                         }
                         Known::Invalid(rule, offset) => {
-                            // These files are sent without a name, so a file with a damaged magic is not recognized as zTensor.
+                            // The files are sent without names, so a file with a damaged magic is not recognized as
+                            // zTensor.
                             let found = answer.text("rule");
                             let is_other = ["format-unknown", "format-empty"].contains(&found)
                                 && ["header-magic", "file-size"].contains(&rule.as_str());

@@ -1,4 +1,4 @@
-//! A front that serves in this process for as long as a test takes.
+//! A front end of the service that runs in the test process for the duration of a test.
 
 use std::ffi::OsString;
 use std::net::{SocketAddr, TcpListener};
@@ -13,7 +13,7 @@ use zten_worker::Budget;
 
 use super::client::post;
 
-/// Time for what takes none.
+/// A time limit for steps that should take almost no time.
 pub(crate) const PLENTY: Duration = Duration::from_secs(60);
 
 pub(crate) struct Served {
@@ -35,7 +35,7 @@ impl Served {
         Self { address, stop: Some(stop), thread: Some(thread) }
     }
 
-    /// Starts a server whose workers are right.
+    /// Starts a server with honest workers.
     pub(crate) fn honest(quota: Quota) -> Self {
         Self::new(Service::start(patient()).unwrap(), quota)
     }
@@ -46,7 +46,7 @@ impl Served {
     }
 }
 
-/// Starts a service whose workers do what the file says, and have `arguments`.
+/// Starts a service whose workers do what the file says. The worker program gets `arguments`.
 pub(crate) fn lying(settings: Settings, arguments: impl IntoIterator<Item = OsString>) -> Service {
     let program = env!("CARGO_BIN_EXE_zten-service-liar").into();
     let program = Some((program, arguments.into_iter().collect()));
@@ -61,11 +61,11 @@ impl Drop for Served {
     }
 }
 
-/// Returns whether a file is taken again, before long.
+/// Returns whether the server accepts a file again within a short time.
 pub(crate) fn is_free_again(served: &Served) -> bool {
     let until = Instant::now() + PLENTY;
     while Instant::now() < until {
-        // A liar answers that, too.
+        // A lying worker also answers a file with this content.
         if post(served.address, b"honest").status == 200 {
             return true;
         }
@@ -74,7 +74,7 @@ pub(crate) fn is_free_again(served: &Served) -> bool {
     false
 }
 
-/// Settings of two honest workers with time for everything.
+/// Returns settings with two honest workers and generous time limits.
 pub(crate) fn patient() -> Settings {
     let default = Settings::default();
     let budget = Budget { deadline: PLENTY, processor_time: PLENTY, ..default.budget };
@@ -82,12 +82,12 @@ pub(crate) fn patient() -> Settings {
     Settings { workers: 2, wait: PLENTY, budget, program, ..default }
 }
 
-/// Enough of everything for what a test does not look at.
+/// Returns limits that a test does not reach unless it changes them.
 pub(crate) fn plenty() -> Quota {
     Quota { head: PLENTY, body: PLENTY, wait: PLENTY, files: 64, ..Quota::default() }
 }
 
-/// One that is valid.
+/// Returns the bytes of a valid file.
 pub(crate) fn valid() -> Vec<u8> {
     read("accept/1.2.3/dense_all.zt")
 }

@@ -1,4 +1,4 @@
-//! The program, from its start to its end.
+//! Tests of the service program, from its start to its end.
 
 use std::collections::BTreeMap;
 use std::io::{BufRead as _, BufReader};
@@ -13,14 +13,14 @@ use serde_json::{Value, json};
 use super::client::{Client, get, post, put};
 use super::served::valid;
 
-/// The program, at any port.
+/// Returns a command that starts the program with any free port.
 fn command() -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_zten-service"));
     command.args(["--listen", "127.0.0.1:0", "--time", "60"]);
     command
 }
 
-/// The program, which does not outlive its test.
+/// A running program, which is ended with its test.
 struct Program {
     child: Child,
     address: SocketAddr,
@@ -42,13 +42,13 @@ impl Program {
 
 impl Drop for Program {
     fn drop(&mut self) {
-        // It has ended, if all went well.
+        // The process has usually ended already.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
 }
 
-/// A file of 300 MiB costs disk, and no memory.
+/// Checks that a file of 300 MiB occupies disk space but no memory.
 #[test]
 fn large_files_are_not_held_in_memory() {
     let program = Program::new();
@@ -72,7 +72,7 @@ fn large_files_are_not_held_in_memory() {
     assert!(most < 64 << 10, "{most} KiB");
 }
 
-/// Each request has a line of JSON on standard error.
+/// Checks that each request writes a line of JSON to standard error.
 #[test]
 fn requests_are_logged() {
     let mut program = Program::new();
@@ -103,7 +103,7 @@ fn a_request_that_has_begun_is_answered() {
         let mut client = Client::new(program.address).unwrap();
         client.offer(file.len());
         program.signal(signal);
-        // It takes no others.
+        // The server no longer accepts connections.
         while Client::new(program.address).is_ok() {
             thread::yield_now();
         }
@@ -114,8 +114,8 @@ fn a_request_that_has_begun_is_answered() {
     }
 }
 
-/// Starts the program where that call fails so, as under a filter of a container. A filter stays with
-/// the thread that sets it, and with what that starts.
+/// Starts the program under a seccomp filter that makes the system call `call` fail with `error`, as a container may. The
+/// filter applies to the thread that installs it and to its child processes.
 fn without(call: i64, error: i32) -> Output {
     let act = || {
         let machine = std::env::consts::ARCH.try_into().unwrap();
@@ -127,7 +127,7 @@ fn without(call: i64, error: i32) -> Output {
         let mut child = command().stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         let mut line = String::new();
         BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
-        // It would go on for good.
+        // Otherwise the program would run forever.
         if !line.is_empty() {
             child.kill().unwrap();
         }

@@ -1,9 +1,10 @@
-//! Files that take over their worker, and workers that end.
+//! Tests of files that take over their worker, and of workers that end.
 
 use std::fs;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
+use rustix::io::Errno;
 use rustix::process::{Pid, Signal, kill_process};
 use zten_service::http::Quota;
 use zten_service::{Service, Settings};
@@ -12,17 +13,17 @@ use zten_worker::Budget;
 use super::client::{Client, get, get_text, post, sized_request};
 use super::served::{Served, is_free_again, lying, patient, plenty, valid};
 
-/// One file at a time.
+/// Returns limits that allow one file at a time.
 fn one() -> Quota {
     Quota { files: 1, queue: 0, ..plenty() }
 }
 
-/// One worker: if it were not given back, there would be none.
+/// Returns settings with one worker, so that a worker that is not returned to the pool blocks the next file.
 fn alone() -> Settings {
     Settings { workers: 1, ..patient() }
 }
 
-/// A file whose answer could come from an honest worker.
+/// A file for which the lying worker gives an answer that an honest worker could give.
 const HONEST: &[u8] = b"honest";
 
 #[test]
@@ -61,7 +62,8 @@ fn a_worker_that_is_lost_is_lost_alone() {
     }
 }
 
-/// What the liar says is otherwise right: the lies above are what is rejected.
+/// Checks that an answer in the right form is accepted, so that the answers in the tests above were rejected for their
+/// lies.
 #[test]
 fn an_answer_of_the_right_form_is_taken() {
     let served = Served::lying(alone(), one());
@@ -82,7 +84,7 @@ fn a_worker_that_takes_too_long_is_ended() {
     }
 }
 
-/// The process that has this argument.
+/// Returns the process that has this argument.
 fn process(argument: &str) -> Option<Pid> {
     let processes = fs::read_dir("/proc").unwrap();
     processes.filter_map(Result::ok).find_map(|entry| {
@@ -93,7 +95,7 @@ fn process(argument: &str) -> Option<Pid> {
     })
 }
 
-/// A front, and a worker of it that does nothing until it is killed.
+/// A server whose only worker does nothing until it is killed.
 struct Asleep {
     served: Served,
     client: Client,
@@ -101,7 +103,7 @@ struct Asleep {
 }
 
 impl Asleep {
-    /// `number` tells its worker from those of other tests.
+    /// Starts the server. `number` identifies its worker among those of other tests.
     fn new(number: u64, settings: Settings, quota: Quota) -> Self {
         let argument = format!("{}-{number}", std::process::id());
         let served = Served::new(lying(settings, [argument.clone().into()]), quota);
@@ -110,14 +112,14 @@ impl Asleep {
         while !get_text(served.address, "/metrics").contains("zten_workers_busy 1\n") {
             std::thread::sleep(Duration::from_millis(1));
         }
-        // Until the worker has received its file, another one would do its work.
+        // A worker that is killed before it has received its file would be replaced without an error.
         std::thread::sleep(Duration::from_millis(300));
         let worker = process(&argument).unwrap();
         Self { served, client, worker }
     }
 }
 
-/// Other files are sent, and not taken.
+/// Checks that the server rejects other files because it is busy.
 fn is_busy(served: &Served) {
     for _ in 0..3 {
         let other = post(served.address, HONEST);
@@ -141,7 +143,7 @@ fn a_worker_that_is_killed_costs_its_file_alone() {
     assert_eq!(post(served.address, HONEST).status, 200);
 }
 
-/// The client may come again if all workers are busy for too long.
+/// Checks that a client is told to return later if all workers are busy for too long.
 #[test]
 fn a_file_waits_for_a_worker_so_long_and_no_longer() {
     let quota = Quota { files: 2, ..one() };
@@ -152,7 +154,7 @@ fn a_file_waits_for_a_worker_so_long_and_no_longer() {
     assert_eq!(client.answer().status, 500);
 }
 
-/// A client that leaves costs no further time: its worker is ended, and the next client has another one.
+/// Checks that the worker of a client that leaves is ended, and that the next client gets another worker.
 #[test]
 fn a_client_that_leaves_gives_its_worker_back() {
     let Asleep { served, client, .. } = Asleep::new(3, alone(), one());
@@ -167,7 +169,7 @@ fn health_is_that_of_a_worker() {
     let answer = get(served.address, "/health");
     assert_eq!((answer.status, answer.text("status")), (200, "ok"));
 
-    // Workers that answer nothing of use, and a folder in which nothing can be stored.
+    // These workers give no useful answers, or nothing can be stored in the folder.
     let served = Served::lying(alone(), plenty());
     let answer = get(served.address, "/health");
     assert_eq!((answer.status, answer.text("status")), (503, "failing"));
@@ -177,7 +179,7 @@ fn health_is_that_of_a_worker() {
     assert_eq!(post(served.address, b"x").status, 507);
 }
 
-/// Workers are killed while clients send files: each answer is right, or says that the worker was killed.
+/// Checks that each answer is right or reports a killed worker while workers are killed and clients send files.
 #[test]
 fn clients_survive_killed_workers() {
     const CLIENTS: usize = 16;
@@ -207,7 +209,9 @@ fn clients_survive_killed_workers() {
         scope.spawn(|| {
             while killed.load(Ordering::Relaxed) + right.load(Ordering::Relaxed) < CLIENTS * 10 {
                 if let Some(worker) = process(&argument) {
-                    kill(worker);
+                    // A worker can end between the time it is found and the signal.
+                    let sent = kill_process(worker, Signal::KILL);
+                    assert!(matches!(sent, Ok(()) | Err(Errno::SRCH)), "{sent:?}");
                 }
                 std::thread::sleep(Duration::from_millis(2));
             }

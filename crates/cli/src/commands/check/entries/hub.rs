@@ -7,13 +7,10 @@ use std::fs;
 use std::iter;
 use std::path::{Component, Path, PathBuf};
 
+use zten_report::stores::{BLOBS, SNAPSHOTS, is_repository};
+
 use super::folder::{EntryType, Folder};
 use super::walk::is_too_long;
-
-/// The name of the folder that holds files called by their digests.
-pub(super) const BLOBS: &str = "blobs";
-/// The name of the folder that has a folder for each revision.
-pub(super) const SNAPSHOTS: &str = "snapshots";
 
 /// A repository of a hub's cache: its blobs, and the names that lead to each.
 pub(super) struct Hub {
@@ -24,23 +21,18 @@ pub(super) struct Hub {
     taken: HashSet<OsString>,
 }
 
-/// Returns whether `name` is that of a repository's folder.
-pub(super) fn is_repository(name: &OsStr) -> bool {
-    let name = name.to_str().unwrap_or_default();
-    ["models--", "datasets--", "spaces--"].iter().any(|kind| name.starts_with(kind))
-}
-
 impl Hub {
-    /// Scans the repository in `folder`. Returns `None` if `folder` lacks blobs or snapshots. Links whose names `is_taken`
-    /// rejects are left out.
+    /// Scans the repository in `folder`. Returns `None` if `folder` lacks blobs. Links whose names `is_taken` rejects are left out.
     pub(super) fn of_repository(
         folder: &Folder,
         path: &Path,
         is_taken: &dyn Fn(&OsStr) -> bool,
     ) -> Option<Self> {
         let blobs = folder.folder(BLOBS.as_ref(), false).ok()?;
-        let snapshots = folder.folder(SNAPSHOTS.as_ref(), false).ok()?;
-        Some(Self::scan(blobs, snapshots, path.join(SNAPSHOTS), 0, is_taken))
+        Some(match folder.folder(SNAPSHOTS.as_ref(), false) {
+            Ok(snapshots) => Self::scan(blobs, snapshots, path.join(SNAPSHOTS), 0, is_taken),
+            Err(_) => Self { blobs, names: HashMap::new(), taken: HashSet::new() },
+        })
     }
 
     /// Scans the part of a repository that is in `folder`, if `path` leads to the folder of snapshots or below it. Returns the

@@ -10,6 +10,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use zten::formats::Format;
+use zten_report::stores::{self, BLOBS, Role, is_repository};
 
 use super::folder::{EntryType, Folder, Identity};
 use super::hub::{self, Hub};
@@ -82,17 +83,75 @@ struct Level {
     rest: Vec<(OsString, Step)>,
 }
 
-/// The place of a folder in a hub's cache.
+/// The place of a folder in a store.
 #[derive(Clone)]
 enum Place {
-    /// Not in a repository.
+    /// Not in a store.
     Elsewhere,
+    /// A hub's cache, which has a folder for each repository.
+    Cache,
     /// The folder of the repository itself.
     Repository(Rc<RefCell<Hub>>),
     /// The folder of the repository's blobs.
     Blobs(Rc<RefCell<Hub>>),
     /// The folder of snapshots or a folder below it, and the number of levels below the folder of snapshots.
     Snapshots(Rc<RefCell<Hub>>, usize),
+    /// A store of Ollama.
+    Ollama,
+    /// A folder of a store that decides the roles of its files. The second value is the folder of blobs, if this folder is one of
+    /// manifests.
+    Store(stores::Folder, Option<Folder>),
+}
+
+impl Place {
+    /// Returns the place of the folder called `name` in a folder at this place.
+    fn below(&self, name: &OsStr, folder: &Folder) -> Self {
+        match self {
+            Self::Repository(hub) if name == BLOBS => Self::Blobs(Rc::clone(hub)),
+            Self::Repository(hub) if name == stores::SNAPSHOTS => {
+                Self::Snapshots(Rc::clone(hub), 0)
+            }
+            // `.no_exist` and `.locks` have empty files: the hub has no file of that name, or a download was begun.
+            Self::Repository(_) if name == stores::REFS || name == stores::NO_EXIST => {
+                Self::Store(stores::Folder::HubRecords, None)
+            }
+            Self::Cache if name == stores::LOCKS => Self::Store(stores::Folder::HubRecords, None),
+            Self::Snapshots(hub, depth) => Self::Snapshots(Rc::clone(hub), depth.saturating_add(1)),
+            Self::Ollama if name == BLOBS => Self::Store(stores::Folder::OllamaBlobs, None),
+            Self::Ollama if name == stores::MANIFESTS => {
+                let blobs = folder.folder(BLOBS.as_ref(), false);
+                let manifests = stores::Folder::OllamaManifests(0);
+                blobs.map_or(Self::Elsewhere, |blobs| Self::Store(manifests, Some(blobs)))
+            }
+            Self::Store(stores::Folder::HubRecords, _) => self.clone(),
+            Self::Store(stores::Folder::OllamaManifests(depth), blobs) => {
+                let depth = depth.saturating_add(1);
+                Self::Store(stores::Folder::OllamaManifests(depth), blobs.clone())
+            }
+            _ => Self::Elsewhere,
+        }
+    }
+
+    /// Returns the part that the file called `name` in a folder at this place has in the store.
+    fn role(&self, name: &OsStr) -> Role {
+        match self {
+            Self::Blobs(_) => stores::Folder::HubBlobs.role(name),
+            Self::Store(folder, _) => folder.role(name),
+            _ => Role::Outside,
+        }
+    }
+
+    /// Returns the place of a folder outside of repositories, which may be a store itself, by its `entries`.
+    fn of_entries(self, entries: &[(OsString, EntryType)]) -> Self {
+        let has = |wanted: &str| {
+            entries.iter().any(|(name, kind)| *kind == EntryType::Folder && name == wanted)
+        };
+        match self {
+            Self::Elsewhere if has(BLOBS) && has(stores::MANIFESTS) => Self::Ollama,
+            Self::Elsewhere if entries.iter().any(|(name, _)| is_repository(name)) => Self::Cache,
+            place => place,
+        }
+    }
 }
 
 /// What the walk does with an entry of a folder.
@@ -111,6 +170,10 @@ pub(super) struct WalkedFile {
     /// The folder and the name of the file that a link of a hub's cache leads to.
     pub(super) blob: Option<(Folder, OsString)>,
     pub(super) follow: bool,
+    /// The part that the file has in a store.
+    pub(super) role: Role,
+    /// The folder of blobs, for a manifest.
+    pub(super) blobs: Option<Folder>,
 }
 
 impl WalkedFile {
@@ -157,6 +220,11 @@ impl DirectoryWalk {
         Self { suffixes, follow, visited, levels: Vec::new(), failed: None, skipped }
     }
 
+    /// Returns whether all links are followed.
+    pub(super) fn follows(&self) -> bool {
+        self.follow
+    }
+
     /// Returns whether files of any name are checked.
     pub(super) fn takes_all(&self) -> bool {
         self.suffixes.0.is_empty()
@@ -173,12 +241,16 @@ impl DirectoryWalk {
         let entered = Folder::open(&path).and_then(|folder| {
             let is_taken = |name: &OsStr| self.suffixes.takes(name);
             let real = fs::canonicalize(&path).unwrap_or_default();
-            let place = if real.file_name().is_some_and(hub::is_repository) {
+            let place = if real.file_name().is_some_and(is_repository) {
                 let hub = Hub::of_repository(&folder, &path, &is_taken);
                 hub.map(|hub| Place::Repository(Rc::new(RefCell::new(hub))))
             } else {
                 let part = Hub::of_part(&folder, &path, &is_taken);
                 part.map(|(hub, depth)| Place::Snapshots(Rc::new(RefCell::new(hub)), depth))
+                    .or_else(|| match (stores::Folder::of(&real)?, blobs_of(&real)) {
+                        (stores::Folder::OllamaManifests(_), None) => None,
+                        (folder, blobs) => Some(Place::Store(folder, blobs)),
+                    })
             };
             self.list(&path, folder, place.unwrap_or(Place::Elsewhere))
         });
@@ -191,7 +263,7 @@ impl DirectoryWalk {
     fn enter_below(&mut self, name: &OsStr) {
         let Some(level) = self.levels.last() else { return };
         let path = level.path.join(name);
-        let above = level.place.clone();
+        let (above, parent) = (level.place.clone(), level.folder.clone());
         let opened = if is_too_long(&path) {
             let sentence = format!("the path exceeds the maximum of {PATH} bytes");
             Err(io::Error::new(io::ErrorKind::InvalidFilename, sentence))
@@ -199,23 +271,13 @@ impl DirectoryWalk {
             level.folder.folder(name, self.follow)
         };
         let entered = opened.and_then(|folder| {
-            let place = match &above {
-                Place::Repository(hub) if name == hub::BLOBS => Place::Blobs(Rc::clone(hub)),
-                Place::Repository(hub) if name == hub::SNAPSHOTS => {
-                    Place::Snapshots(Rc::clone(hub), 0)
+            let mut place = above.below(name, &parent);
+            if matches!(place, Place::Elsewhere) && is_repository(name) {
+                let is_taken = |name: &OsStr| self.suffixes.takes(name);
+                if let Some(hub) = Hub::of_repository(&folder, &path, &is_taken) {
+                    place = Place::Repository(Rc::new(RefCell::new(hub)));
                 }
-                Place::Snapshots(hub, depth) => {
-                    Place::Snapshots(Rc::clone(hub), depth.saturating_add(1))
-                }
-                _ if hub::is_repository(name) => {
-                    let is_taken = |name: &OsStr| self.suffixes.takes(name);
-                    match Hub::of_repository(&folder, &path, &is_taken) {
-                        Some(hub) => Place::Repository(Rc::new(RefCell::new(hub))),
-                        None => Place::Elsewhere,
-                    }
-                }
-                _ => Place::Elsewhere,
-            };
+            }
             self.list(&path, folder, place)
         });
         if let Err(error) = entered {
@@ -267,14 +329,16 @@ impl DirectoryWalk {
         }
         let mut rest = Vec::new();
         let mut has_weights = false;
-        for (name, kind) in folder.entries()? {
+        let entries = folder.entries()?;
+        let place = place.of_entries(&entries);
+        for (name, kind) in entries {
             has_weights |= kind != EntryType::Folder && is_of_weights(&name);
             if let Some(step) = self.step(path, &folder, &place, &name, kind) {
                 rest.push((name, step));
             }
         }
         // The blobs of a repository come last, after the names that lead to them.
-        let is_last = |name: &OsStr| matches!(place, Place::Repository(_)) && name == hub::BLOBS;
+        let is_last = |name: &OsStr| matches!(place, Place::Repository(_)) && name == BLOBS;
         rest.sort_unstable_by(|(one, _), (other, _)| {
             (is_last(other), other).cmp(&(is_last(one), one))
         });
@@ -326,6 +390,13 @@ impl DirectoryWalk {
     }
 }
 
+/// Opens the folder of blobs of the Ollama store that has its manifests in the folder at the canonical path `real`, or above it.
+/// Returns `None` for other folders.
+pub(super) fn blobs_of(real: &Path) -> Option<Folder> {
+    let manifests = real.ancestors().find(|above| above.ends_with(stores::MANIFESTS))?;
+    Folder::open(manifests.parent()?).ok()?.folder(BLOBS.as_ref(), false).ok()
+}
+
 impl Level {
     /// Describes the file called `name` in the folder. If `name` is a link to `blob`, describes `blob`.
     fn found(
@@ -335,11 +406,19 @@ impl Level {
         also: Vec<PathBuf>,
         follow: bool,
     ) -> FoundFile {
+        let role = match &blob {
+            Some((_, blob)) => stores::Folder::HubBlobs.role(blob),
+            None => self.place.role(&name),
+        };
+        let blobs = match &self.place {
+            Place::Store(_, blobs) => blobs.clone(),
+            _ => None,
+        };
         FoundFile {
             path: self.path.join(&name),
             also,
             has_weights: self.has_weights,
-            file: Ok(WalkedFile { folder: self.folder.clone(), name, blob, follow }),
+            file: Ok(WalkedFile { folder: self.folder.clone(), name, blob, follow, role, blobs }),
         }
     }
 }

@@ -7,13 +7,11 @@ use serde::Serialize;
 use zten::conventions::Dequantizer;
 use zten::element::StorageType;
 use zten::finding::grouped;
+use zten::json::{integer, integer_or_null};
 use zten::num::u64_from_usize;
+use zten::number::{Fp8, Kind};
 use zten::view::Normalization;
 use zten::{Component, DType, Error, Layout, Reader, Tensor};
-
-use crate::args::Tolerance;
-use crate::json::{integer, integer_or_null};
-use crate::number::{Fp8, Kind};
 
 /// The smallest number of bytes of each side that are held at a time.
 const PIECE: usize = 64 << 10;
@@ -22,30 +20,30 @@ const EXACT: f64 = 9_007_199_254_740_992.0;
 
 /// The number of elements that differ, and the amounts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
-pub(super) struct Measure {
+pub struct Measure {
     /// The number of elements.
     #[serde(serialize_with = "integer")]
-    pub(super) count: u64,
+    pub count: u64,
     /// The number of elements that differ.
     #[serde(serialize_with = "integer")]
-    pub(super) changed: u64,
+    pub changed: u64,
     /// The number of differing pairs in which an element is NaN or infinite, so that the pair has no numeric difference.
     #[serde(serialize_with = "integer")]
-    pub(super) not_finite: u64,
+    pub not_finite: u64,
     /// The number of elements that are NaN in the new file only.
     #[serde(serialize_with = "integer")]
-    pub(super) new_nan: u64,
+    pub new_nan: u64,
     /// The number of elements that differ by more than the tolerance, if there is one.
     #[serde(serialize_with = "integer_or_null", skip_serializing_if = "Option::is_none")]
-    pub(super) beyond: Option<u64>,
+    pub beyond: Option<u64>,
     /// The numeric differences, if the elements are numbers.
     #[serde(flatten)]
-    pub(super) numbers: Option<Numbers>,
+    pub numbers: Option<Numbers>,
 }
 
 impl Measure {
     /// Adds the measure of another tensor. Counts are added. For each other number, the larger difference is kept.
-    pub(super) fn add(&mut self, other: &Self) {
+    pub fn add(&mut self, other: &Self) {
         for (own, other) in [
             (&mut self.count, other.count),
             (&mut self.changed, other.changed),
@@ -72,7 +70,7 @@ impl Measure {
     }
 
     /// Returns a number by which the largest change comes first: the relative norm, and infinity if it is not defined.
-    pub(super) fn size(&self) -> f64 {
+    pub fn size(&self) -> f64 {
         let numbers = self.numbers.as_ref();
         numbers.and_then(|numbers| numbers.relative_norm).unwrap_or(f64::INFINITY)
     }
@@ -80,19 +78,19 @@ impl Measure {
 
 /// The differences of numbers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
-pub(super) struct Numbers {
+pub struct Numbers {
     /// The largest absolute difference.
-    pub(super) max: f64,
+    pub max: f64,
     /// The mean absolute difference of all pairs with a numeric difference, equal pairs included.
-    pub(super) mean: f64,
+    pub mean: f64,
     /// The largest difference relative to the larger of the two magnitudes: 0 to 2.
-    pub(super) relative: f64,
+    pub relative: f64,
     /// The Euclidean norm of the difference divided by the norm of the old elements, over all pairs of finite elements. `None` if
     /// the old elements are all 0 or a sum overflows.
-    pub(super) relative_norm: Option<f64>,
+    pub relative_norm: Option<f64>,
     /// The cosine of the angle between the old and the new elements, over all pairs of finite elements: -1 to 1. `None` if the
     /// elements of a side are all 0 or a sum overflows.
-    pub(super) cosine: Option<f64>,
+    pub cosine: Option<f64>,
 }
 
 /// Formats the number of changed elements, the largest difference, the relative norm, the cosine, and the counts of pairs with NaN
@@ -123,17 +121,17 @@ impl fmt::Display for Measure {
 
 impl Numbers {
     /// Returns the largest difference in four digits.
-    pub(super) fn max(&self) -> String {
+    pub fn max(&self) -> String {
         short(self.max)
     }
 
     /// Returns the relative norm in four digits.
-    pub(super) fn relative_norm(&self) -> Option<String> {
+    pub fn relative_norm(&self) -> Option<String> {
         self.relative_norm.map(short)
     }
 
     /// Returns the cosine in eight decimals: of tensors that differ by rounding, it differs from 1 in the sixth or seventh.
-    pub(super) fn cosine(&self) -> Option<String> {
+    pub fn cosine(&self) -> Option<String> {
         let rounded = |cosine: f64| format!("{cosine:.8}").parse().unwrap_or(cosine);
         self.cosine.map(|cosine| format!("{:?}", rounded(cosine)))
     }
@@ -180,6 +178,36 @@ impl Products {
     fn cosine(&self) -> Option<f64> {
         let cosine = self.both / (self.old.sqrt() * self.new.sqrt());
         Some(cosine.clamp(-1.0, 1.0)).filter(|cosine| cosine.is_finite())
+    }
+}
+
+/// The differences of elements that are accepted.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Tolerance {
+    relative: f64,
+    absolute: f64,
+}
+
+impl Tolerance {
+    /// No difference is accepted.
+    pub(super) const EXACT: Self = Self { relative: 0.0, absolute: 0.0 };
+
+    /// Creates a tolerance of `absolute` plus `relative` times the magnitude of the old element. A number that is missing is 0.
+    /// Returns `None` if both are missing, because then every difference counts.
+    pub fn new(relative: Option<f64>, absolute: Option<f64>) -> Option<Self> {
+        let or_zero = |number: Option<f64>| number.unwrap_or(0.0);
+        (relative.is_some() || absolute.is_some())
+            .then(|| Self { relative: or_zero(relative), absolute: or_zero(absolute) })
+    }
+
+    /// Returns whether `number` can be a part of a tolerance: it is finite and not negative.
+    pub fn is_part(number: f64) -> bool {
+        number.is_finite() && number >= 0.0
+    }
+
+    /// Returns whether an element that was `old` may differ by `difference`.
+    fn accepts(self, difference: f64, old: f64) -> bool {
+        difference <= self.absolute + self.relative * old.abs()
     }
 }
 

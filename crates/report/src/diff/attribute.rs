@@ -10,11 +10,11 @@ use std::io::{self, Write};
 use serde::Serialize;
 use sha2::{Digest as _, Sha256};
 use zten::attributes::{Attributes, Item, Value};
+use zten::escape::Quoted;
+use zten::json::to_writer;
+use zten::json::value::{Json, nan};
 
 use super::paired::{Pair, paired};
-use crate::escape::Quoted;
-use crate::json::to_writer;
-use crate::value::{Json, nan};
 
 /// CBOR major types, as in the high bits of a head.
 const UINT: u8 = 0;
@@ -37,8 +37,8 @@ const ENTRIES: usize = 1 << 19;
 type Sum = [u8; 32];
 
 /// An attribute that is not the same in both files.
-#[derive(Serialize)]
-pub(super) struct AttributeChange<'a> {
+#[derive(Debug, Serialize)]
+pub struct AttributeChange<'a> {
     key: &'a str,
     /// The value in the old file, or `None` if the attribute was added.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -78,7 +78,7 @@ pub(super) fn attributes<'a>(
 
 impl AttributeChange<'_> {
     /// Returns `+` for an attribute that was added, `-` for one that was removed, and an empty text otherwise.
-    pub(super) fn sign(&self) -> &'static str {
+    pub fn sign(&self) -> &'static str {
         match (&self.old, &self.new) {
             (None, _) => "+",
             (_, None) => "-",

@@ -5,62 +5,61 @@ use std::fmt;
 use serde::Serialize;
 use zten::conventions::QuantizedForm;
 use zten::element::StorageType;
+use zten::escape;
+use zten::json::Integer;
 use zten::manifest::ElementType;
 use zten::{Component, Error, Layout, Tensor};
-use zten_report::digests::{is_blocks, layout};
-use zten_report::text::{element, format, shape};
 
-use super::measure::{Elements, Measure, measure};
+use super::attribute::AttributeChange;
+use super::elements::{Elements, Measure, Tolerance, measure};
 use super::paired::{Pair, paired};
-use super::value::AttributeChange;
-use crate::args::Tolerance;
-use crate::escape;
-use crate::input::sums::Sum;
-use crate::json::Integer;
+use crate::digests::{is_blocks, layout};
+use crate::sums::Sum;
+use crate::text::{element, format, shape};
 
 /// The largest number of components, and of attributes, that a line lists.
 const LISTED: usize = 16;
 
 /// An old and a new value.
-#[derive(Serialize)]
+#[derive(Debug, Serialize)]
 pub(super) struct Turn<T> {
-    pub(super) old: T,
-    pub(super) new: T,
+    old: T,
+    new: T,
 }
 
 /// The differences of two objects. The fields are those of `docs/json.md`.
-#[derive(Default, Serialize)]
-pub(super) struct Changes<'a> {
+#[derive(Debug, Default, Serialize)]
+pub struct Changes<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) layout: Option<Turn<String>>,
+    layout: Option<Turn<String>>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) shape: Option<Turn<Vec<Integer>>>,
+    shape: Option<Turn<Vec<Integer>>>,
     /// The differences of the values of the objects, if both have values.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) elements: Option<Measure>,
+    pub elements: Option<Measure>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub(super) components: Vec<ComponentChange<'a>>,
+    components: Vec<ComponentChange<'a>>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(super) attributes: Vec<AttributeChange<'a>>,
     /// True if each object has one component, so that lines need not name it.
     #[serde(skip)]
-    pub(super) is_alone: bool,
+    is_alone: bool,
     #[serde(skip)]
     shapes: [String; 2],
 }
 
 /// The differences of the components of one role.
-#[derive(Serialize)]
-pub(super) struct ComponentChange<'a> {
-    pub(super) role: &'a str,
+#[derive(Debug, Serialize)]
+struct ComponentChange<'a> {
+    role: &'a str,
     /// `added`, `removed` or `changed`.
-    pub(super) change: &'static str,
+    change: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) dtype: Option<Turn<String>>,
+    dtype: Option<Turn<String>>,
     /// True if the bytes differ.
-    pub(super) content: bool,
+    content: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) elements: Option<Measure>,
+    elements: Option<Measure>,
     #[serde(skip)]
     places: Option<[u32; 2]>,
 }
@@ -207,7 +206,7 @@ fn meaning<'a>(component: &Component<'a>) -> ElementType<'a> {
 impl Changes<'_> {
     /// Formats the changes, separated by commas. An ellipsis replaces components and attributes after the first [`LISTED`].
     /// `elements` is the difference of the values of the tensor, or of all tensors that the text describes.
-    pub(super) fn text(&self, elements: Option<&Measure>) -> String {
+    pub fn text(&self, elements: Option<&Measure>) -> String {
         let mut texts = Vec::new();
         texts.extend(self.layout.as_ref().map(|layout| format!("layout {layout}")));
         texts.extend(self.shape.as_ref().map(|_| format!("shape {}", self.shapes.join(" -> "))));

@@ -1,0 +1,204 @@
+//! Compares the contents of two files, as the command `zten diff` does.
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use pyo3::exceptions::{PyKeyError, PyValueError};
+use pyo3::prelude::*;
+use zten::json::to_line;
+use zten::shards::Files;
+use zten::verify::{Threads as _, Verifier};
+use zten::{Component, Error, Tensor};
+use zten_report::check::stored;
+use zten_report::diff::{Difference, Object, Side, Summary, Tolerance, compare, document};
+use zten_report::glob::Glob;
+use zten_report::sums::{self, Of, Sum};
+
+use crate::content::{each, threads_for};
+use crate::error::Failure;
+use crate::interrupt::{self, Cancel};
+use crate::reader::Reader;
+use crate::source::{Open, OpenShards};
+
+/// The differences of two files: the JSON document of `zten diff --json`, the totals as text, and the changes of each changed or
+/// renamed tensor as text, by its new name.
+#[derive(IntoPyObject)]
+pub(crate) struct Compared(String, String, Vec<(String, String)>);
+
+/// The tensors that are compared.
+struct Selected {
+    /// The ordinals of the selected tensors of each file.
+    ordinals: [Vec<u32>; 2],
+    /// True if all tensors are compared, and so the attributes of the files, too.
+    is_all: bool,
+}
+
+impl Selected {
+    /// Selects the tensors of `files` that match one of `patterns`, or all tensors if it is `None`.
+    ///
+    /// # Errors
+    /// A `KeyError` if a pattern matches no tensor of either file.
+    fn new(files: [&Open; 2], patterns: Option<&[String]>) -> PyResult<Self> {
+        let mut globs: Vec<_> =
+            patterns.into_iter().flatten().map(|text| (text, Glob::new(text), false)).collect();
+        let ordinals = files.map(|open| {
+            let mut ordinals = Vec::new();
+            for tensor in open.manifest().tensors() {
+                let mut is_selected = patterns.is_none();
+                for (_, glob, is_used) in &mut globs {
+                    let matches = glob.matches(tensor.name());
+                    (is_selected, *is_used) = (is_selected | matches, *is_used | matches);
+                }
+                if is_selected {
+                    ordinals.push(tensor.ordinal());
+                }
+            }
+            ordinals
+        });
+        match globs.iter().find(|(_, _, is_used)| !is_used) {
+            Some((text, ..)) => Err(PyKeyError::new_err(format!("no name matches {text:?}"))),
+            None => Ok(Self { ordinals, is_all: patterns.is_none() }),
+        }
+    }
+}
+
+/// Compares the `selected` tensors of two files, which are read and verified.
+///
+/// # Errors
+/// The index (0 or 1) of the file that cannot be read, and the error.
+fn compare_selected(
+    files: [&Open; 2],
+    selected: &Selected,
+    tolerance: Option<Tolerance>,
+    cancel: &Cancel,
+) -> Result<Compared, (usize, Error)> {
+    let [old, new] = files;
+    let [old_ordinals, new_ordinals] = &selected.ordinals;
+    let old_sums = content_sums(old, old_ordinals, cancel).map_err(|error| (0, error))?;
+    let new_sums = content_sums(new, new_ordinals, cancel).map_err(|error| (1, error))?;
+    let sides = [
+        Side::new(old.manifest(), old_sums.iter().map(|(tensor, sums)| (*tensor, &**sums))),
+        Side::new(new.manifest(), new_sums.iter().map(|(tensor, sums)| (*tensor, &**sums))),
+    ];
+    let mut found = compare(sides, selected.is_all);
+    measure(files, &mut found.objects, tolerance, cancel)?;
+    if tolerance.is_some() {
+        found.accept();
+    }
+    let mut text = Vec::new();
+    // Writing to memory does not fail.
+    to_line(&mut text, &document(&found)).map_err(|error| (0, error.into()))?;
+    let texts = found.objects.iter().filter_map(|object| {
+        let is_in_both = matches!(object.difference, Difference::Changed | Difference::Renamed(_));
+        let text = || object.changes.text(object.changes.elements.as_ref());
+        is_in_both.then(|| (object.name.to_owned(), text()))
+    });
+    let texts = texts.collect();
+    let text = String::from_utf8_lossy(&text).into_owned();
+    Ok(Compared(text, Summary::of(&found).to_string(), texts))
+}
+
+/// Verifies the tensors `ordinals`, and returns them with the sums of their components. Unread tensors have components without
+/// sums.
+fn content_sums<'a>(
+    open: &'a Open,
+    ordinals: &[u32],
+    cancel: &Cancel,
+) -> Result<Vec<(Tensor<'a>, Vec<Sum>)>, Error> {
+    let work =
+        |verifier: &mut Verifier, tensor: &Tensor<'_>| sums::sum(verifier, tensor, Of::Content);
+    each(open, ordinals, cancel, (work, sums::unsummed))
+}
+
+/// Compares the elements of each of `objects` that has elements to compare.
+///
+/// # Errors
+/// The index (0 or 1) of the file that cannot be read, and the error of the first such object.
+fn measure(
+    files: [&Open; 2],
+    objects: &mut [Object<'_>],
+    tolerance: Option<Tolerance>,
+    cancel: &Cancel,
+) -> Result<(), (usize, Error)> {
+    let objects = objects.iter_mut().filter(|object| object.has_elements(tolerance));
+    let objects: Vec<_> = objects.map(Mutex::new).collect();
+    let both = || objects.iter().filter_map(|object| locked(object).both);
+    let [old, new] = files;
+    let components: Vec<_> = both().flat_map(|[old, _]| old.components()).collect();
+    let old_shards = bind(old, components, cancel).map_err(|error| (0, error))?;
+    let components: Vec<_> = both().flat_map(|[_, new]| new.components()).collect();
+    let new_shards = bind(new, components, cancel).map_err(|error| (1, error))?;
+    let old_files = Files { root: &old.root(cancel), shards: &old_shards };
+    let new_files = Files { root: &new.root(cancel), shards: &new_shards };
+    let failures = Mutex::new(Vec::new());
+    let one = |number: u32| {
+        let object = usize::try_from(number).ok().and_then(|number| objects.get(number));
+        let Some(object) = object else { return };
+        if let Err(failure) = locked(object).measure([&old_files, &new_files], tolerance) {
+            locked(&failures).push((number, failure));
+        }
+    };
+    let count = u32::try_from(objects.len()).unwrap_or(u32::MAX);
+    match threads_for(old).filter(|_| threads_for(new).is_some()) {
+        Some(threads) => threads.run(count, &one),
+        None => (0..count).for_each(one),
+    }
+    let failures = failures.into_inner().unwrap_or_else(PoisonError::into_inner);
+    let first = failures.into_iter().min_by_key(|(number, _)| *number);
+    first.map_or(Ok(()), |(_, failure)| Err(failure))
+}
+
+/// Opens the shards of `components`, which will be read next in this order.
+fn bind<'a>(
+    open: &'a Open,
+    components: Vec<Component<'_>>,
+    cancel: &Cancel,
+) -> Result<OpenShards<'a>, Error> {
+    let shards = open.shards_for(components.iter().copied(), cancel)?;
+    open.plan_components(components)?;
+    Ok(shards)
+}
+
+/// Locks `mutex`, also if a thread panicked that had locked it.
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Compares the contents of `old` and `new`: all tensors, or those whose names match one of `patterns`. `tolerance` has the
+/// relative and the absolute difference of elements that is accepted.
+///
+/// # Errors
+/// A `KeyError` for a pattern that matches nothing, a `ValueError` for a wrong tolerance, and the exception of the file that cannot
+/// be read.
+#[pyfunction]
+#[pyo3(signature = (old, new, patterns, tolerance))]
+pub(crate) fn diff(
+    py: Python<'_>,
+    old: &Bound<'_, Reader>,
+    new: &Bound<'_, Reader>,
+    patterns: Option<Vec<String>>,
+    tolerance: (Option<f64>, Option<f64>),
+) -> PyResult<Compared> {
+    for (name, number) in [("rtol", tolerance.0), ("atol", tolerance.1)] {
+        if let Some(number) = number.filter(|number| !Tolerance::is_part(*number)) {
+            return Err(PyValueError::new_err(format!(
+                "{name} is {number}, expected a number that is not negative"
+            )));
+        }
+    }
+    let tolerance = Tolerance::new(tolerance.0, tolerance.1);
+    let readers = [old.get(), new.get()];
+    let (one, other) = (old.get().open()?, new.get().open()?);
+    let files = [&*one, &*other];
+    let selected = Selected::new(files, patterns.as_deref())?;
+    let effort = files.map(|open| open.effort(stored(open.manifest())));
+    let effort = effort.into_iter().fold(0, u64::saturating_add);
+    let compared =
+        interrupt::run(py, effort, |cancel| compare_selected(files, &selected, tolerance, cancel))?;
+    compared.map_err(|(side, error)| {
+        let both = readers.into_iter().zip(files);
+        match both.into_iter().nth(side) {
+            Some((reader, open)) => reader.failed(py, open, error),
+            None => Failure::from(error).at(py, None),
+        }
+    })
+}

@@ -1,0 +1,164 @@
+//! The arguments of `zten patch`.
+
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use crate::args::os_path;
+use crate::args::strictness::Strictness;
+
+pub(crate) const AFTER_HELP: &str = "\
+Examples:
+  zten patch make step-100.safetensors step-101.safetensors -o 101.zt
+  zten patch apply step-100.safetensors 101.zt -o step-101.safetensors
+  zten patch apply weights.safetensors 101.zt 102.zt 103.zt -o weights.safetensors
+  zten patch verify step-100.safetensors 101.zt
+  zten patch show 101.zt
+
+Exit status:
+  0  the file is written, or the patch fits
+  1  a file is invalid or exceeds a limit, or OLD is not what the patch was made of
+  2  wrong usage, or a file could not be read or written, or cannot hold the result
+  3  a file needs what is not supported";
+
+/// `zten patch`
+#[derive(Debug, clap::Args, Serialize, Deserialize)]
+pub(crate) struct Patch {
+    #[command(subcommand)]
+    pub(crate) action: PatchAction,
+}
+
+/// What is done with patches.
+#[derive(Debug, clap::Subcommand, Serialize, Deserialize)]
+pub(crate) enum PatchAction {
+    /// Write what changed between two files, of any formats and names, as a patch
+    Make(PatchMake),
+    /// Apply patches to a file, one after another in one pass, and write the result: whole, or not at all
+    Apply(PatchApply),
+    /// Check that patches fit a file, one after another, without writing the result
+    Verify(PatchVerify),
+    /// Print what a patch changes
+    Show(PatchShow),
+}
+
+/// `zten patch make`
+#[derive(Debug, clap::Args, Serialize, Deserialize)]
+pub(crate) struct PatchMake {
+    /// Read this as the file that the patch will be applied to
+    #[arg(value_name = "OLD")]
+    #[serde(with = "os_path")]
+    pub(crate) old: PathBuf,
+    /// Read this as the file that the patch leads to
+    #[arg(value_name = "NEW")]
+    #[serde(with = "os_path")]
+    pub(crate) new: PathBuf,
+    /// Write this patch
+    #[arg(short, long, value_name = "PATCH")]
+    #[serde(with = "os_path")]
+    pub(crate) output: PathBuf,
+    /// Compress at this level, from 1 (fast) to 5 (small)
+    #[arg(long, value_name = "LEVEL", default_value_t = 2, value_parser = clap::value_parser!(u8).range(1..=5))]
+    pub(crate) level: u8,
+    /// Replace the file that is at PATCH
+    #[arg(long)]
+    pub(crate) force: bool,
+    /// Print nothing if the patch is written
+    #[arg(short, long)]
+    pub(crate) quiet: bool,
+    #[command(flatten)]
+    pub(crate) strictness: Strictness,
+}
+
+/// `zten patch apply`
+#[derive(Debug, clap::Args, Serialize, Deserialize)]
+pub(crate) struct PatchApply {
+    /// Apply the patches to this file
+    #[arg(value_name = "OLD")]
+    #[serde(with = "os_path")]
+    pub(crate) old: PathBuf,
+    /// Apply these patches, the first one first
+    #[arg(value_name = "PATCH", required = true)]
+    #[serde(with = "os_path::list")]
+    pub(crate) patches: Vec<PathBuf>,
+    /// Write this file, whose suffix gives its format; OLD itself may be named, and is replaced
+    #[arg(short, long, value_name = "NEW")]
+    #[serde(with = "os_path")]
+    pub(crate) output: PathBuf,
+    /// Replace another file that is at NEW
+    #[arg(long)]
+    pub(crate) force: bool,
+    /// Print nothing if the file is written
+    #[arg(short, long)]
+    pub(crate) quiet: bool,
+    #[command(flatten)]
+    pub(crate) strictness: Strictness,
+}
+
+/// `zten patch verify`
+#[derive(Debug, clap::Args, Serialize, Deserialize)]
+pub(crate) struct PatchVerify {
+    /// Compare this file with what the first patch was made of
+    #[arg(value_name = "OLD")]
+    #[serde(with = "os_path")]
+    pub(crate) old: PathBuf,
+    /// Check these patches, the first one first
+    #[arg(value_name = "PATCH", required = true)]
+    #[serde(with = "os_path::list")]
+    pub(crate) patches: Vec<PathBuf>,
+    /// Print nothing if the patches fit
+    #[arg(short, long)]
+    pub(crate) quiet: bool,
+    #[command(flatten)]
+    pub(crate) strictness: Strictness,
+}
+
+/// `zten patch show`
+#[derive(Debug, clap::Args, Serialize, Deserialize)]
+pub(crate) struct PatchShow {
+    /// Read this patch
+    #[arg(value_name = "PATCH")]
+    #[serde(with = "os_path")]
+    pub(crate) patch: PathBuf,
+    /// Print one JSON document
+    #[arg(long)]
+    pub(crate) json: bool,
+    #[command(flatten)]
+    pub(crate) strictness: Strictness,
+}
+
+impl Patch {
+    /// Returns the limits and tolerances for all files.
+    pub(crate) fn strictness(&self) -> &Strictness {
+        match &self.action {
+            PatchAction::Make(args) => &args.strictness,
+            PatchAction::Apply(args) => &args.strictness,
+            PatchAction::Verify(args) => &args.strictness,
+            PatchAction::Show(args) => &args.strictness,
+        }
+    }
+
+    /// Returns the paths of the files that are read.
+    pub(crate) fn paths(&self) -> Vec<PathBuf> {
+        let after = |old: &PathBuf, patches: &[PathBuf]| {
+            let mut paths = vec![old.clone()];
+            paths.extend_from_slice(patches);
+            paths
+        };
+        match &self.action {
+            PatchAction::Make(args) => vec![args.old.clone(), args.new.clone()],
+            PatchAction::Apply(args) => after(&args.old, &args.patches),
+            PatchAction::Verify(args) => after(&args.old, &args.patches),
+            PatchAction::Show(args) => vec![args.patch.clone()],
+        }
+    }
+
+    /// Returns the path of the file that is written, and whether an existing file is replaced. Returns `None` if nothing is written.
+    pub(crate) fn output(&self) -> Option<(&Path, bool)> {
+        match &self.action {
+            PatchAction::Make(args) => Some((&args.output, args.force)),
+            // Who names OLD as the output asks for it to be replaced.
+            PatchAction::Apply(args) => Some((&args.output, args.force || args.output == args.old)),
+            PatchAction::Verify(_) | PatchAction::Show(_) => None,
+        }
+    }
+}

@@ -1,0 +1,232 @@
+//! `zten patch`: makes, applies, checks and prints patches between checkpoints.
+
+mod show;
+
+use std::io::{self, Write as _};
+use std::path::Path;
+
+use zten::formats::write::WrittenFormat;
+use zten::num::u64_from_usize;
+use zten::write::{IoSink, Level, WriteOptions};
+use zten::{Error, Generation, OpenOptions};
+use zten_patch::{Chain, Failure, Model, Patch, Settings, make, verify};
+use zten_report::digests::hex;
+
+use crate::args::{Patch as Args, PatchAction, PatchApply, PatchMake};
+use crate::commands::Create;
+use crate::commands::convert::{Counted, problem as failed};
+use crate::escape;
+use crate::input::file::{FileWithShards, Opened, counted, stored};
+use crate::input::sources::Sources;
+use crate::output::app::App;
+use crate::output::progress::Progress;
+use crate::output::report::Problem;
+use crate::size::human;
+
+/// Runs one of the commands on its files: OLD and NEW, OLD and patches, or a patch.
+pub(crate) fn run(
+    app: &mut App,
+    args: &Args,
+    files: Vec<Result<Opened, Box<Problem>>>,
+    create: &dyn Create,
+) -> io::Result<()> {
+    let Some(format) = target(args) else {
+        return app.usage(
+            "unknown format of NEW: expected a name that ends in .zt, .safetensors, .npz or .npy",
+        );
+    };
+    if args.output().is_some_and(|(path, _)| path.as_os_str() == "-") {
+        return app.usage("-o - is not standard output; -o ./- names a file");
+    }
+    let options = args.strictness().options();
+    let archives = match archives(files, &options) {
+        Ok(archives) => archives,
+        Err(problems) => return problems.iter().try_for_each(|problem| app.problem(problem)),
+    };
+    let bytes = archives.iter().map(|archive| stored(archive.manifest()));
+    let progress = Progress::new(bytes.fold(0, u64::saturating_add));
+    let done = with_files(&archives, &progress, |opened| match &args.action {
+        PatchAction::Make(args) => written_patch(args, opened, create),
+        PatchAction::Apply(args) => applied(args, opened, (create, format)),
+        PatchAction::Verify(args) => checked(&args.old, opened).map(|line| (line, args.quiet)),
+        PatchAction::Show(args) => show::text(args, opened).map(|text| (text, false)),
+    });
+    match done {
+        Ok((_, true)) => Ok(()),
+        Ok((text, false)) => writeln!(app.out, "{text}"),
+        Err(problem) => app.problem(&problem),
+    }
+}
+
+/// Returns the format of the file that is written, which for patches is zTensor; `None` if the suffix of the output is unknown.
+fn target(args: &Args) -> Option<WrittenFormat> {
+    match &args.action {
+        PatchAction::Apply(args) => WrittenFormat::from_path(&args.output),
+        _ => Some(WrittenFormat::ZTensor),
+    }
+}
+
+/// Parses the headers of all files.
+fn archives(
+    files: Vec<Result<Opened, Box<Problem>>>,
+    options: &OpenOptions,
+) -> Result<Vec<FileWithShards>, Vec<Box<Problem>>> {
+    let (mut archives, mut problems) = (Vec::new(), Vec::new());
+    for file in files {
+        match file.and_then(|file| file.archive(options)) {
+            Ok(archive) => archives.push(archive),
+            Err(problem) => problems.push(problem),
+        }
+    }
+    if problems.is_empty() { Ok(archives) } else { Err(problems) }
+}
+
+/// The open files of a command.
+struct Files<'a> {
+    archives: &'a [FileWithShards],
+    models: Vec<Model<'a>>,
+    /// The patches among the files, which are all files but the first (or, for `show`, all).
+    sources: Vec<&'a dyn zten::shards::Source>,
+}
+
+/// Binds the shards of all files, verifies those that have to be verified first, and calls `run`.
+fn with_files<T>(
+    archives: &[FileWithShards],
+    progress: &Progress,
+    run: impl FnOnce(&Files<'_>) -> Result<T, Box<Problem>>,
+) -> Result<T, Box<Problem>> {
+    let mut bound = Vec::new();
+    for archive in archives {
+        let failed = |error| Box::new(Problem::reading(&archive.path, archive, &error));
+        let mut sources = Sources::bind(archive, progress).map_err(failed)?;
+        sources.require().map_err(failed)?;
+        bound.push(sources);
+    }
+    let all: Vec<_> = bound.iter().map(Sources::all).collect();
+    let mut files = Files { archives, models: Vec::new(), sources: Vec::new() };
+    for (archive, source) in archives.iter().zip(&all) {
+        let failed = |error| Box::new(Problem::reading(&archive.path, archive, &error));
+        let model = Model::new(archive.manifest(), source).map_err(failed)?;
+        files.models.push(model.with_shard_bytes(archive.shard_bytes()));
+        files.sources.push(source);
+    }
+    run(&files)
+}
+
+impl<'a> Files<'a> {
+    /// Returns the problem of the file that `error` is about, which is the file of this `number`.
+    fn problem(&self, number: usize, error: &Error) -> Box<Problem> {
+        match self.archives.get(number) {
+            Some(archive) => Box::new(Problem::reading(&archive.path, archive, error)),
+            None => Box::new(Problem::io(Path::new("-"), &io::Error::other(error.to_string()))),
+        }
+    }
+
+    /// Returns `failure` as the problem of a file, or of the `output`.
+    fn failed(&self, failure: Failure, output: &Path) -> Box<Problem> {
+        match failure {
+            Failure::Old(error) => self.problem(0, &error),
+            Failure::New(error) => self.problem(1, &error),
+            Failure::Patch(number, error) => self.problem(number.saturating_add(1), &error),
+            Failure::Output(error) => Box::new(Problem::io(output, &error)),
+            Failure::Inexpressible(why) => {
+                let input = self.archives.first().map_or(output, |archive| &archive.path);
+                failed(why.into(), [input, output])
+            }
+            other => Box::new(Problem::io(output, &io::Error::other(other.to_string()))),
+        }
+    }
+
+    /// Opens the files from number `first` on as patches.
+    fn patches(&self, first: usize) -> Result<Vec<Patch<'a>>, Box<Problem>> {
+        let files = self.archives.iter().zip(&self.sources).enumerate().skip(first);
+        files
+            .map(|(number, (archive, source))| {
+                let patch = Patch::open(archive.manifest(), *source);
+                patch.map_err(|error| self.problem(number, &error))
+            })
+            .collect()
+    }
+}
+
+/// Makes a patch, and returns the line about it, and whether the line is not printed.
+fn written_patch(
+    args: &PatchMake,
+    files: &Files<'_>,
+    create: &dyn Create,
+) -> Result<(String, bool), Box<Problem>> {
+    let [old, new] = files.models.as_slice() else { return Ok((String::new(), true)) };
+    let not_written = |error: &io::Error| Box::new(Problem::io(&args.output, error));
+    let mut out = Counted::new(create.create(0, 0).map_err(|error| not_written(&error))?);
+    let settings = Settings { level: Level::new(args.level).unwrap_or_default() };
+    let made = make(old, new, IoSink(&mut out), &settings);
+    let (_, summary) = made.map_err(|failure| files.failed(failure, &args.output))?;
+    out.flush().map_err(|error| not_written(&error))?;
+    create.publish()?;
+    let share = share(out.length, summary.bytes);
+    let counts = [
+        (summary.changed, "changed"),
+        (summary.whole, "whole"),
+        (summary.removed, "removed"),
+        (summary.renamed, "renamed"),
+        (summary.unchanged, "unchanged"),
+    ];
+    let counts: Vec<_> = counts
+        .iter()
+        .filter(|(count, _)| *count > 0)
+        .map(|(count, what)| format!("{count} {what}"))
+        .collect();
+    let counts = if counts.is_empty() { "no tensors".to_owned() } else { counts.join(", ") };
+    let (path, size) = (escape::path(&args.output), human(out.length));
+    Ok((format!("{path}: written ({size}{share}; {counts})"), args.quiet))
+}
+
+/// Returns the part of `bytes` that `length` is, as a text after the length.
+fn share(length: u64, bytes: u64) -> String {
+    let hundredths = u128::from(length).saturating_mul(10_000).checked_div(bytes.into());
+    hundredths.map_or_else(String::new, |own| {
+        format!(", {}.{:02} % of the tensors that are compared", own / 100, own % 100)
+    })
+}
+
+/// Applies patches, and returns the line about the result, and whether the line is not printed.
+fn applied(
+    args: &PatchApply,
+    files: &Files<'_>,
+    (create, format): (&dyn Create, WrittenFormat),
+) -> Result<(String, bool), Box<Problem>> {
+    let Some(base) = files.models.first() else { return Ok((String::new(), true)) };
+    let patches = files.patches(1)?;
+    let wrong = |failure| files.failed(failure, &args.output);
+    let chain = Chain::new(base, &patches).map_err(wrong)?;
+    let not_written = |error: &io::Error| Box::new(Problem::io(&args.output, error));
+    let mut out = Counted::new(create.create(0, 0).map_err(|error| not_written(&error))?);
+    let own = files.archives.first().and_then(|archive| archive.generation());
+    let wanted = patches.last().and_then(Patch::generation).or(own);
+    let generation = match wanted {
+        Some(Generation::V2) => Generation::V2,
+        _ => Generation::V1_2,
+    };
+    let limits = *args.strictness.options().limit();
+    let options = WriteOptions::default().generation(generation).limits(limits);
+    chain.write(format, &mut out, &options).map_err(wrong)?;
+    out.flush().map_err(|error| not_written(&error))?;
+    create.publish()?;
+    let tensors = counted(u64_from_usize(chain.len()), "tensor");
+    let identity = chain.result().map(|result| hex(&result)).unwrap_or_default();
+    let (path, size) = (escape::path(&args.output), human(out.length));
+    Ok((format!("{path}: written ({size}, {tensors}, identity {identity})"), args.quiet))
+}
+
+/// Checks patches, and returns the line about them.
+fn checked(old: &Path, files: &Files<'_>) -> Result<String, Box<Problem>> {
+    let Some(base) = files.models.first() else { return Ok(String::new()) };
+    let patches = files.patches(1)?;
+    let verified = verify(base, &patches).map_err(|failure| files.failed(failure, old))?;
+    let count = match patches.len() {
+        1 => "1 patch leads".to_owned(),
+        count => format!("{count} patches lead"),
+    };
+    let (path, base, result) = (escape::path(old), hex(&verified.base), hex(&verified.result));
+    Ok(format!("{path}: {count} from {base} to {result}"))
+}

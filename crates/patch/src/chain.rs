@@ -1,0 +1,407 @@
+//! Applying patches, one after another, in one pass over their base.
+
+use std::cell::{Cell, RefCell};
+use std::collections::HashMap;
+use std::io::{Seek, Write};
+
+use zten::attributes::Attributes;
+use zten::formats::profile;
+use zten::formats::write::{
+    self, Array, ArrayList, ArraySource, ChunkFn, Failure as WriteFailure, Settings, WrittenFormat,
+};
+use zten::num::u64_from_usize;
+use zten::verify::Verifier;
+use zten::write::{Change as Copied, Copier, Encoded, IoSink, Sink, WriteOptions, Writer};
+use zten::{Component, Error, ErrorKind, Generation, Tensor};
+use zten_report::catalog::{PATCH_BASE, PATCH_RECORD, PATCH_RESULT};
+use zten_report::digests::{hex, kind};
+
+use crate::content::{Producer, Stopped};
+use crate::failure::{Failure, broken, broken_in, no_memory};
+use crate::model::Model;
+use crate::patch::Patch;
+use crate::{Change, Sha256};
+
+/// Patches that are applied to a base, one after another, and the tensors that result. Making the chain reads no content.
+///
+/// Each method that writes compares the digest of every component that a patch changes, and at the end the identity of all tensors
+/// of the result. If it fails, what it wrote is not the result, and must not be published.
+#[derive(Clone, Debug)]
+pub struct Chain<'c, 'a> {
+    pub(crate) base: &'c Model<'a>,
+    pub(crate) patches: &'c [Patch<'a>],
+    pub(crate) slots: Vec<Slot<'a>>,
+}
+
+/// A tensor of the result.
+#[derive(Clone, Debug)]
+pub(crate) struct Slot<'a> {
+    pub(crate) name: &'a str,
+    /// The tensor in the base, or in the patch of this number that holds it whole.
+    pub(crate) tensor: Tensor<'a>,
+    pub(crate) origin: Option<usize>,
+    /// The changes of its components, in the order in which they are applied.
+    pub(crate) deltas: Vec<Delta>,
+}
+
+/// A change of a component: the number of the patch, and of the change in the patch.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Delta {
+    pub(crate) patch: usize,
+    pub(crate) change: usize,
+}
+
+impl<'c, 'a> Chain<'c, 'a> {
+    /// Prepares to apply `patches` to `base`, the first patch first.
+    ///
+    /// # Errors
+    /// A patch does not follow the one before it, or the base lacks a tensor that a patch changes, or has another type or shape:
+    /// `patch-base`; `patch-record`.
+    pub fn new(base: &'c Model<'a>, patches: &'c [Patch<'a>]) -> Result<Self, Failure> {
+        let mut plan = Plan::new(base).map_err(Failure::Old)?;
+        let mut result = None;
+        for (number, patch) in patches.iter().enumerate() {
+            if result.is_some_and(|result| result != patch.record.base) {
+                let sentence = format!(
+                    "the patch does not follow the one before it: it was made of {}, which is not the result of that patch",
+                    hex(&patch.record.base)
+                );
+                return Err(Failure::Patch(number, broken(&PATCH_BASE, sentence)));
+            }
+            plan.apply(number, patch)?;
+            result = Some(patch.record.result);
+        }
+        let slots = plan.slots.into_iter().flatten().collect();
+        Ok(Self { base, patches, slots })
+    }
+
+    /// Returns the attributes of the result.
+    pub fn attributes(&self) -> Attributes<'_> {
+        let last = self.patches.iter().rev().find_map(|patch| patch.attributes.as_ref());
+        last.map_or_else(|| self.base.attributes.clone(), Encoded::entries)
+    }
+
+    /// Returns the number of tensors of the result.
+    pub fn len(&self) -> usize {
+        self.slots.len()
+    }
+
+    /// Returns whether the result has no tensors.
+    pub fn is_empty(&self) -> bool {
+        self.slots.is_empty()
+    }
+
+    /// Returns the identity that the last patch gives its result, or `None` without patches.
+    pub fn result(&self) -> Option<Sha256> {
+        self.patches.last().map(|patch| patch.record.result)
+    }
+
+    /// Writes the result to `out`, which must be empty, as a file of `format`. A zTensor file has the generation of `options`.
+    ///
+    /// # Errors
+    /// The base is not the base of the first patch (`patch-base`), a patch is not valid (`patch-frame`, `patch-result`), a file cannot
+    /// be read or written, or the format cannot hold the result.
+    pub fn write(
+        &self,
+        format: WrittenFormat,
+        out: &mut (impl Write + Seek),
+        options: &WriteOptions,
+    ) -> Result<(), Failure> {
+        if format == WrittenFormat::ZTensor {
+            return self.write_ztensor(IoSink(out), options).map(drop);
+        }
+        let mut arrays =
+            Arrays { producer: Producer::new(self), verifiers: self.verifiers(), chain: self };
+        write::write(format, &mut arrays, out, Settings::default()).map_err(Failure::of_writer)?;
+        arrays.producer.finish()
+    }
+
+    /// Writes the result to `sink` as a zTensor file, and returns what the sink returns.
+    ///
+    /// # Errors
+    /// The errors of [`write`](Self::write).
+    pub fn write_ztensor<S: Sink>(
+        &self,
+        sink: S,
+        options: &WriteOptions,
+    ) -> Result<S::Output, Failure> {
+        let mut writer = Writer::new(sink, options).map_err(Failure::of_writing)?;
+        let attributes = self.attributes();
+        if attributes.clone().next().is_some() {
+            let encoded = encoded(&attributes).map_err(Failure::of_writing)?;
+            writer.attributes_encoded(&encoded).map_err(Failure::of_writing)?;
+        }
+        let (producer, failed) = (RefCell::new(Producer::new(self)), Cell::new(None));
+        // The number of the tensor that is copied.
+        let current = Cell::new(0);
+        let content = |component: &Component<'_>,
+                       chunk: Option<&[u8]>,
+                       take: &mut dyn FnMut(&[u8]) -> Result<(), Error>| {
+            let produced = producer.borrow_mut().chunk(current.get(), component, chunk, take);
+            produced.map_err(|stopped| match stopped {
+                Stopped::Taker(error) => error,
+                Stopped::Failed(failure) => {
+                    failed.set(Some(failure));
+                    Error::writing()
+                }
+            })
+        };
+        let changes = |_: &Tensor<'_>| {
+            let name = self.slots.get(current.get()).map(|slot| slot.name);
+            Some(Copied { name, content: Some(&content), ..Copied::default() })
+        };
+        let is_of_2 = options.is_generation(Generation::V2);
+        let copier = |verifier| {
+            let copier = Copier::with_verifier(verifier).changes(&changes);
+            if is_of_2 { copier.layouts(profile) } else { copier }
+        };
+        let mut copiers: Vec<_> = self.verifiers().into_iter().map(copier).collect();
+        for (number, slot) in self.slots.iter().enumerate() {
+            current.set(number);
+            let at = slot.origin.map_or(0, |patch| patch.saturating_add(1));
+            let Some(copier) = copiers.get_mut(at) else { continue };
+            let copied = copier.object(&slot.tensor, &mut writer, None);
+            if let Some(failure) = failed.take() {
+                return Err(failure);
+            }
+            copied.map_err(|error| match error.kind() {
+                ErrorKind::Inexpressible(_) | ErrorKind::Write => Failure::of_writing(error),
+                _ => slot.failed(error),
+            })?;
+        }
+        drop(copiers);
+        producer.into_inner().finish()?;
+        writer.finish().map_err(Failure::of_writing)
+    }
+
+    /// Computes the result without writing it.
+    ///
+    /// # Errors
+    /// The errors of [`write`](Self::write) but those of the output.
+    pub fn dry_run(&self) -> Result<(), Failure> {
+        let mut producer = Producer::new(self);
+        let mut verifiers = self.verifiers();
+        for number in 0..self.slots.len() {
+            let read = self.read(number, (&mut producer, &mut verifiers), &mut |_| Ok(()));
+            read.map_err(Failure::of_writer)?;
+        }
+        producer.finish()
+    }
+
+    /// Returns a verifier of the base and of each patch.
+    fn verifiers(&self) -> Vec<Verifier> {
+        let patches = self.patches.iter().map(|patch| patch.model.verifier.clone());
+        [self.base.verifier.clone()].into_iter().chain(patches).collect()
+    }
+
+    /// Passes the bytes of tensor `number` of the result to `take`.
+    fn read(
+        &self,
+        number: usize,
+        (producer, verifiers): (&mut Producer<'_, 'a>, &mut [Verifier]),
+        take: &mut ChunkFn<'_>,
+    ) -> Result<(), WriteFailure<Failure>> {
+        let Some(slot) = self.slots.get(number) else { return Ok(()) };
+        let at = slot.origin.map_or(0, |patch| patch.saturating_add(1));
+        let Some(verifier) = verifiers.get_mut(at) else { return Ok(()) };
+        let mut stopped = None;
+        let read = verifier.object(&slot.tensor, |component, chunk| {
+            if stopped.is_none() {
+                stopped = producer.chunk(number, component, Some(chunk), take).err();
+            }
+        });
+        let ended = match stopped {
+            Some(stopped) => Err(stopped),
+            None => {
+                read.map_err(|error| WriteFailure::Source(slot.failed(error)))?;
+                producer.end(number, take)
+            }
+        };
+        ended.map_err(|stopped| match stopped {
+            Stopped::Taker(error) => WriteFailure::Output(error),
+            Stopped::Failed(failure) => WriteFailure::Source(failure),
+        })
+    }
+}
+
+/// Returns the attributes as they are written.
+fn encoded(attributes: &Attributes<'_>) -> Result<Encoded, Error> {
+    let mut out = zten::attributes::Encoder::default();
+    out.map(u64_from_usize(attributes.clone().count()))?;
+    for (key, item) in attributes.clone() {
+        out.text(key)?;
+        out.raw(item.as_bytes())?;
+    }
+    Ok(Encoded::from_cbor(out.into_bytes()))
+}
+
+impl<'a> Slot<'a> {
+    /// Returns the failure of the file that holds the tensor.
+    pub(crate) fn failed(&self, error: Error) -> Failure {
+        match self.origin {
+            None => Failure::Old(error),
+            Some(patch) => Failure::Patch(patch, error),
+        }
+    }
+}
+
+/// The tensors of a model to which patches are applied.
+struct Plan<'a> {
+    /// The tensors in their order; `None` for those that were removed.
+    slots: Vec<Option<Slot<'a>>>,
+    /// The slot of each name.
+    names: HashMap<&'a str, usize>,
+}
+
+impl<'a> Plan<'a> {
+    fn new(base: &Model<'a>) -> Result<Self, Error> {
+        let (mut slots, mut names) = (Vec::new(), HashMap::new());
+        slots.try_reserve(base.tensors.len()).map_err(|_| no_memory())?;
+        names.try_reserve(base.tensors.len()).map_err(|_| no_memory())?;
+        for (at, tensor) in base.tensors.iter().enumerate() {
+            let (name, origin, deltas) = (tensor.name(), None, Vec::new());
+            slots.push(Some(Slot { name, tensor: *tensor, origin, deltas }));
+            names.insert(name, at);
+        }
+        Ok(Self { slots, names })
+    }
+
+    /// Applies the names of the patch, and notes its changes.
+    fn apply(&mut self, number: usize, patch: &Patch<'a>) -> Result<(), Failure> {
+        self.rename(patch).map_err(|error| failure(number, error))?;
+        for (change, own) in patch.record.changed.iter().enumerate() {
+            let slot = self.names.get(own.name).and_then(|at| self.slots.get_mut(*at)?.as_mut());
+            let slot = slot.ok_or_else(|| failure(number, missing(own.name, "changes")))?;
+            check(slot, own).map_err(|error| failure(number, error))?;
+            slot.deltas.try_reserve(1).map_err(|_| failure(number, no_memory()))?;
+            slot.deltas.push(Delta { patch: number, change });
+        }
+        for (name, tensor) in patch.whole() {
+            let slot = Slot { name, tensor, origin: Some(number), deltas: Vec::new() };
+            match self.names.get(name).and_then(|at| self.slots.get_mut(*at)) {
+                Some(place) => *place = Some(slot),
+                None => {
+                    self.slots.try_reserve(1).map_err(|_| failure(number, no_memory()))?;
+                    self.names.insert(name, self.slots.len());
+                    self.slots.push(Some(slot));
+                }
+            }
+        }
+        self.order(patch).map_err(|error| Failure::Patch(number, error))
+    }
+
+    /// Removes and renames tensors.
+    fn rename(&mut self, patch: &Patch<'a>) -> Result<(), Error> {
+        for name in patch.removed() {
+            let at = self.names.remove(name).ok_or_else(|| missing(name, "removes"))?;
+            if let Some(slot) = self.slots.get_mut(at) {
+                *slot = None;
+            }
+        }
+        // All old names go first, so that two tensors may exchange their names.
+        let mut moved = Vec::new();
+        moved.try_reserve(patch.renamed().len()).map_err(|_| no_memory())?;
+        for [old, new] in patch.renamed() {
+            let at = self.names.remove(old).ok_or_else(|| missing(old, "renames"))?;
+            moved.push((at, *new));
+        }
+        for (at, new) in moved {
+            if let Some(Some(slot)) = self.slots.get_mut(at) {
+                slot.name = new;
+            }
+            if self.names.insert(new, at).is_some() {
+                let name = zten::escape::quoted(new);
+                let sentence = format!(
+                    "there is a tensor {name} already, and the patch renames another to that name"
+                );
+                return Err(broken(&PATCH_BASE, sentence));
+            }
+        }
+        Ok(())
+    }
+
+    /// Puts the tensors into the order that the patch gives.
+    fn order(&mut self, patch: &Patch<'a>) -> Result<(), Error> {
+        let Some(order) = &patch.record.order else { return Ok(()) };
+        let wrong =
+            || broken(&PATCH_RECORD, "the order does not have the position of each tensor once");
+        let mut old: Vec<_> =
+            std::mem::take(&mut self.slots).into_iter().filter(Option::is_some).collect();
+        if old.len() != order.len() {
+            return Err(wrong());
+        }
+        for at in order {
+            let at = usize::try_from(*at).ok().and_then(|at| old.get_mut(at));
+            let slot = at.and_then(Option::take).ok_or_else(wrong)?;
+            self.names.insert(slot.name, self.slots.len());
+            self.slots.push(Some(slot));
+        }
+        Ok(())
+    }
+}
+
+/// Returns the failure of patch `number`, or of the base if it is the first patch, which is applied to the base itself.
+fn failure(number: usize, error: Error) -> Failure {
+    if number == 0 { Failure::Old(error) } else { Failure::Patch(number, error) }
+}
+
+fn missing(name: &str, changes: &str) -> Error {
+    let quoted = zten::escape::quoted(name);
+    broken(&PATCH_BASE, format!("there is no tensor {quoted}, which the patch {changes}"))
+}
+
+/// Checks that the component of `change` has the type and shape that the patch was made of.
+fn check(slot: &Slot<'_>, change: &Change<'_>) -> Result<(), Error> {
+    let Some(component) = slot.tensor.component(change.role) else {
+        let role = zten::escape::quoted(change.role);
+        let sentence = format!("the tensor has no component {role}, which the patch changes");
+        return Err(broken_in(change.name, &PATCH_BASE, sentence));
+    };
+    let own = kind(&slot.tensor, &component);
+    if own != change.kind {
+        let expected = zten::escape::word(change.kind, 80);
+        let sentence = format!("the tensor is {own}, and the patch was made of {expected}");
+        return Err(broken_in(change.name, &PATCH_BASE, sentence));
+    }
+    Ok(())
+}
+
+/// The result as a source of arrays for the writers of other formats than zTensor.
+struct Arrays<'s, 'c, 'a> {
+    chain: &'s Chain<'c, 'a>,
+    producer: Producer<'s, 'a>,
+    verifiers: Vec<Verifier>,
+}
+
+impl ArrayList for Arrays<'_, '_, '_> {
+    fn count(&self) -> usize {
+        self.chain.slots.len()
+    }
+
+    fn name(&self, at: usize) -> &str {
+        self.chain.slots.get(at).map_or("", |slot| slot.name)
+    }
+
+    fn array(&self, at: usize) -> Result<Array, String> {
+        Array::of(&self.chain.slots.get(at).ok_or("no such tensor")?.tensor)
+    }
+
+    fn attributes(&self) -> Attributes<'_> {
+        self.chain.attributes()
+    }
+}
+
+impl ArraySource for Arrays<'_, '_, '_> {
+    type Error = Failure;
+
+    fn read(&mut self, at: usize, take: &mut ChunkFn<'_>) -> Result<(), WriteFailure<Failure>> {
+        self.chain.read(at, (&mut self.producer, &mut self.verifiers), take)
+    }
+}
+
+/// Returns the error of a result whose identity is not the one that the patch gives.
+pub(crate) fn other_result(expected: &Sha256, found: &Sha256) -> Error {
+    let (expected, found) = (hex(expected), hex(found));
+    let sentence = format!("the result has the identity {found}, and the patch gives {expected}");
+    broken(&PATCH_RESULT, sentence)
+}

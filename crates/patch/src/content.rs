@@ -1,0 +1,265 @@
+//! The bytes of a result: those of the base, with the changes of each patch.
+
+use sha2::{Digest as _, Sha256 as Hasher};
+use zten::num::u64_from_usize;
+use zten::{Component, Error};
+use zten_report::catalog::{PATCH_BASE, PATCH_RESULT};
+use zten_report::digests::Entry;
+
+use crate::Sha256;
+use crate::chain::{Chain, Delta, Slot, other_result};
+use crate::elements::Elements;
+use crate::failure::{Failure, broken, broken_in, no_memory};
+use crate::frame::{Cursor, Decoder, FRAME};
+use crate::identity::{entry, identity};
+use crate::patch::Patch;
+use crate::streams::StreamReader;
+
+/// The reason why a component was not produced to its end.
+pub(crate) enum Stopped<E> {
+    /// The function that takes the bytes failed.
+    Taker(E),
+    /// A file is not valid, or cannot be read.
+    Failed(Failure),
+}
+
+impl<E> From<Failure> for Stopped<E> {
+    fn from(failure: Failure) -> Self {
+        Self::Failed(failure)
+    }
+}
+
+/// Changes the bytes of tensors as the patches of a chain say, and computes the digests of the result.
+pub(crate) struct Producer<'c, 'a> {
+    slots: &'c [Slot<'a>],
+    patches: &'c [Patch<'a>],
+    readers: Vec<StreamReader<'c, 'a>>,
+    decoder: Decoder,
+    /// The component whose bytes come now.
+    current: Option<Current>,
+    /// The bytes of a frame that is not complete.
+    frame: Vec<u8>,
+    /// The number of the tensor and the role of each component, with its length and digest.
+    sums: Vec<Vec<Option<(u64, Sha256)>>>,
+}
+
+/// The state of a component whose bytes come.
+struct Current {
+    slot: usize,
+    ordinal: usize,
+    elements: Elements,
+    changes: Vec<(Delta, Cursor)>,
+    bytes: u64,
+    hasher: Hasher,
+}
+
+/// A function that takes the bytes of a result.
+pub(crate) type Take<'t, E> = dyn FnMut(&[u8]) -> Result<(), E> + 't;
+
+impl<'c, 'a> Producer<'c, 'a> {
+    pub(crate) fn new(chain: &'c Chain<'_, 'a>) -> Self {
+        let patches = chain.patches;
+        Self {
+            slots: &chain.slots,
+            patches,
+            readers: patches.iter().map(|patch| StreamReader::new(&patch.streams)).collect(),
+            decoder: Decoder::default(),
+            current: None,
+            frame: Vec::new(),
+            sums: chain.slots.iter().map(|_| Vec::new()).collect(),
+        }
+    }
+
+    /// Takes the next bytes of `component` of tensor `slot`, or `None` at its end, and passes those of the result on.
+    pub(crate) fn chunk<E>(
+        &mut self,
+        slot: usize,
+        component: &Component<'_>,
+        chunk: Option<&[u8]>,
+        take: &mut Take<'_, E>,
+    ) -> Result<(), Stopped<E>> {
+        let ordinal = component.location().component().and_then(|at| usize::try_from(at).ok());
+        let ordinal = ordinal.unwrap_or(0);
+        if self.current.as_ref().is_some_and(|own| own.slot != slot || own.ordinal != ordinal) {
+            self.end_component(take)?;
+        }
+        if self.current.is_none() {
+            self.begin(slot, ordinal, component)?;
+        }
+        let Some(chunk) = chunk else { return self.end_component(take) };
+        let Some(current) = &mut self.current else { return Ok(()) };
+        if current.changes.is_empty() {
+            current.bytes = current.bytes.saturating_add(u64_from_usize(chunk.len()));
+            current.hasher.update(chunk);
+            return take(chunk).map_err(Stopped::Taker);
+        }
+        let length = FRAME.saturating_mul(current.elements.width.into());
+        let mut rest = chunk;
+        while !rest.is_empty() {
+            let room = length.saturating_sub(self.frame.len());
+            let (now, later) = rest.split_at(room.min(rest.len()));
+            let failed = |_| Failure::Old(no_memory());
+            self.frame.try_reserve(now.len()).map_err(failed)?;
+            self.frame.extend_from_slice(now);
+            rest = later;
+            if self.frame.len() == length {
+                self.change(take)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Ends tensor `slot`, all bytes of which have come.
+    pub(crate) fn end<E>(&mut self, slot: usize, take: &mut Take<'_, E>) -> Result<(), Stopped<E>> {
+        self.end_component(take)?;
+        let Some(tensor) = self.slots.get(slot).map(|slot| slot.tensor) else { return Ok(()) };
+        for (ordinal, component) in tensor.components().enumerate() {
+            // No bytes have come of a component that has none.
+            if self.sum(slot, ordinal).is_none() {
+                self.begin(slot, ordinal, &component)?;
+                self.end_component(take)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn sum(&self, slot: usize, ordinal: usize) -> Option<(u64, Sha256)> {
+        *self.sums.get(slot)?.get(ordinal)?
+    }
+
+    /// Begins a component, and finds its changes.
+    fn begin(
+        &mut self,
+        slot: usize,
+        ordinal: usize,
+        component: &Component<'_>,
+    ) -> Result<(), Failure> {
+        let (elements, hasher) = (Elements::of(component), Hasher::new());
+        let mut changes = Vec::new();
+        for delta in self.slots.get(slot).map(|own| own.deltas.as_slice()).unwrap_or_default() {
+            let Some(patch) = self.patches.get(delta.patch) else { continue };
+            let change = patch.record.changed.get(delta.change);
+            if change.is_some_and(|change| change.role == component.role())
+                && let Some(cursor) = patch.cursors.get(delta.change)
+            {
+                changes.try_reserve(1).map_err(|_| Failure::Patch(delta.patch, no_memory()))?;
+                changes.push((*delta, *cursor));
+            }
+        }
+        self.frame.clear();
+        self.current = Some(Current { slot, ordinal, elements, changes, bytes: 0, hasher });
+        Ok(())
+    }
+
+    /// Changes the frame, and passes it on.
+    fn change<E>(&mut self, take: &mut Take<'_, E>) -> Result<(), Stopped<E>> {
+        let Some(current) = &mut self.current else { return Ok(()) };
+        for (delta, cursor) in &mut current.changes {
+            let Some(streams) = self.readers.get_mut(delta.patch) else { continue };
+            let name = self.slots.get(current.slot).map(|slot| slot.name.to_owned());
+            let read = self.decoder.frame(current.elements, streams, cursor, &mut self.frame);
+            read.map_err(|error| Failure::Patch(delta.patch, error.about(name, None)))?;
+        }
+        current.bytes = current.bytes.saturating_add(u64_from_usize(self.frame.len()));
+        current.hasher.update(&self.frame);
+        take(&self.frame).map_err(Stopped::Taker)?;
+        self.frame.clear();
+        Ok(())
+    }
+
+    /// Ends the component, and compares its digest.
+    fn end_component<E>(&mut self, take: &mut Take<'_, E>) -> Result<(), Stopped<E>> {
+        if !self.frame.is_empty() {
+            self.change(take)?;
+        }
+        let Some(current) = self.current.take() else { return Ok(()) };
+        let Some(slot) = self.slots.get(current.slot) else { return Ok(()) };
+        for (delta, cursor) in &current.changes {
+            let ended = cursor.finish();
+            let named = |error: Error| error.about(Some(slot.name.to_owned()), None);
+            ended.map_err(|error| Failure::Patch(delta.patch, named(error)))?;
+        }
+        let sum = current.hasher.finalize().into();
+        if let Some((delta, _)) = current.changes.last() {
+            let change =
+                |delta: &Delta| self.patches.get(delta.patch)?.record.changed.get(delta.change);
+            if change(delta).is_some_and(|change| change.result != sum) {
+                return Err(self.mismatch(slot, &current.changes).into());
+            }
+        }
+        let sums = self.sums.get_mut(current.slot);
+        let sums = sums.ok_or_else(|| Failure::Old(no_memory()))?;
+        while sums.len() <= current.ordinal {
+            sums.push(None);
+        }
+        if let Some(place) = sums.get_mut(current.ordinal) {
+            *place = Some((current.bytes, sum));
+        }
+        Ok(())
+    }
+
+    /// Returns the reason why the component that has these `changes` did not get the digest that its last patch gives: its base has
+    /// other content, or a patch is damaged.
+    fn mismatch(&self, slot: &Slot<'_>, changes: &[(Delta, Cursor)]) -> Failure {
+        let change =
+            |delta: &Delta| self.patches.get(delta.patch)?.record.changed.get(delta.change);
+        let (Some((first, _)), Some((last, _))) = (changes.first(), changes.last()) else {
+            return Failure::Old(no_memory());
+        };
+        let damaged = |delta: &Delta| {
+            let sentence = "the elements do not get the digest that the patch gives";
+            Failure::Patch(delta.patch, broken_in(slot.name, &PATCH_RESULT, sentence))
+        };
+        let (Some(own), Some(component)) =
+            (change(first), change(first).and_then(|own| slot.tensor.component(own.role)))
+        else {
+            return damaged(last);
+        };
+        match digest(&component) {
+            Err(error) => slot.failed(error),
+            Ok(sum) if sum == own.base => damaged(last),
+            Ok(sum) if sum == own.result => {
+                let sentence =
+                    "the elements are those of the result of the patch: it was applied already";
+                slot.failed(broken_in(slot.name, &PATCH_BASE, sentence))
+            }
+            Ok(_) => {
+                let sentence = "the elements are not those that the patch was made of";
+                slot.failed(broken_in(slot.name, &PATCH_BASE, sentence))
+            }
+        }
+    }
+
+    /// Compares the identity of the whole result with the one that the last patch gives. All tensors must have ended.
+    pub(crate) fn finish(self) -> Result<(), Failure> {
+        let Some((number, patch)) = self.patches.iter().enumerate().next_back() else {
+            return Ok(());
+        };
+        let mut entries: Vec<Entry<'_>> = Vec::new();
+        for (slot, sums) in self.slots.iter().zip(&self.sums) {
+            for (component, sum) in slot.tensor.components().zip(sums) {
+                entries.extend(sum.map(|sum| entry(slot.name, &component, sum)));
+            }
+        }
+        let found = identity(entries);
+        if found == patch.record.result {
+            return Ok(());
+        }
+        // Each changed tensor has the digest that the patch gives, so another tensor is not the one of the base.
+        if self.slots.iter().any(|slot| slot.origin.is_none()) {
+            let sentence =
+                "a tensor that the patch does not change is not the one that the patch was made of";
+            return Err(Failure::Old(broken(&PATCH_BASE, sentence)));
+        }
+        Err(Failure::Patch(number, other_result(&patch.record.result, &found)))
+    }
+}
+
+/// Returns the SHA-256 of the decoded bytes of `component`.
+fn digest(component: &Component<'_>) -> Result<Sha256, Error> {
+    let (mut reader, mut hasher) = (component.reader()?, Hasher::new());
+    while let Some(chunk) = reader.next_chunk()? {
+        hasher.update(chunk);
+    }
+    Ok(hasher.finalize().into())
+}

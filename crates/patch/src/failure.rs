@@ -1,0 +1,91 @@
+//! The reasons why a patch is not made or not applied.
+
+use std::{fmt, io};
+
+use zten::formats::write::{self, Inexpressible};
+use zten::rules::Row;
+use zten::{Error, ErrorKind};
+
+/// The reason why a patch is not made, or not applied.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum Failure {
+    /// The old model, which is the base of a patch, cannot be read, is not valid, or is not the base of the patch.
+    Old(Error),
+    /// The new model, which a patch is made for, cannot be read or is not valid.
+    New(Error),
+    /// The patch of this number, counted from 0, cannot be read, is not valid, or does not follow the patch before it.
+    Patch(usize, Error),
+    /// The output cannot be written.
+    Output(io::Error),
+    /// The output cannot hold a tensor or attribute.
+    Inexpressible(Inexpressible),
+}
+
+impl Failure {
+    /// Returns the error of writing a file, or of a file whose format cannot hold a tensor.
+    pub(crate) fn of_writing(error: Error) -> Self {
+        match error.kind() {
+            ErrorKind::Write | ErrorKind::NotDurable | ErrorKind::OutOfMemory => {
+                Self::Output(error.into())
+            }
+            _ => Self::Inexpressible(Inexpressible::file(error.to_string())),
+        }
+    }
+
+    /// Returns the failure of a writer whose source is a chain of patches.
+    pub(crate) fn of_writer(failure: write::Failure<Self>) -> Self {
+        match failure {
+            write::Failure::Source(failure) => failure,
+            write::Failure::Output(error) => Self::Output(error),
+            write::Failure::Inexpressible(why) => Self::Inexpressible(why),
+        }
+    }
+
+    /// Returns the error of the file that is to blame, if a file is.
+    pub fn error(&self) -> Option<&Error> {
+        match self {
+            Self::Old(error) | Self::New(error) | Self::Patch(_, error) => Some(error),
+            Self::Output(_) | Self::Inexpressible(_) => None,
+        }
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Old(error) => write!(f, "the old model: {error}"),
+            Self::New(error) => write!(f, "the new model: {error}"),
+            Self::Patch(number, error) => {
+                write!(f, "patch {}: {error}", number.saturating_add(1))
+            }
+            Self::Output(error) => write!(f, "the output cannot be written: {error}"),
+            Self::Inexpressible(why) => write!(f, "the output cannot hold the result: {why}"),
+        }
+    }
+}
+
+impl std::error::Error for Failure {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            Self::Old(error) | Self::New(error) | Self::Patch(_, error) => Some(error),
+            Self::Output(error) => Some(error),
+            Self::Inexpressible(why) => Some(why),
+        }
+    }
+}
+
+/// Returns the error of a file that breaks the rule `row`, described by `sentence`.
+pub(crate) fn broken(row: &'static Row, sentence: impl Into<String>) -> Error {
+    Error::of_format(row.into(), sentence.into(), None)
+}
+
+/// Returns the error of a file that breaks the rule `row` in the tensor `name`, described by `sentence`.
+pub(crate) fn broken_in(name: &str, row: &'static Row, sentence: impl Into<String>) -> Error {
+    broken(row, sentence).about(Some(name.to_owned()), None)
+}
+
+/// Returns the error of memory that has run out.
+pub(crate) fn no_memory() -> Error {
+    zten::error::OutOfMemory.into()
+}

@@ -1,0 +1,394 @@
+//! Frames: the changes of 65,536 elements of a component, or of fewer at its end.
+
+use zten::Error;
+use zten::num::u64_from_usize;
+use zten_report::catalog::PATCH_FRAME;
+
+use crate::elements::{Elements, number, write_number};
+use crate::failure::{broken, no_memory};
+use crate::streams::{Positions, STREAMS, Stream, StreamReader, StreamWriter};
+
+/// The number of elements of each frame but the last of a component.
+pub(crate) const FRAME: usize = 1 << 16;
+
+/// The byte of a frame without changes, before which a byte of 1 to 8 is the width of differences.
+const UNCHANGED: u8 = 0;
+/// The byte of a frame that is stored whole.
+const WHOLE: u8 = 255;
+/// The byte of a gap that stands for so many elements, and for more of the gap.
+const MORE: u8 = 255;
+/// The number of bytes [`MORE`] after which the rest of a gap is two bytes.
+const MOST: u8 = 3;
+/// A frame of which fewer than one element in so many changed is not compared with its whole values, which cannot be smaller unless
+/// they are as good as constant.
+const FEW: usize = 16;
+
+/// Buffers to encode frames with, which are used again for each frame.
+#[derive(Default)]
+pub(crate) struct Encoder {
+    gaps: Vec<u8>,
+    differences: Vec<u64>,
+}
+
+/// The form in which a frame was written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Form {
+    Unchanged,
+    /// The number of changed elements.
+    Sparse(usize),
+    Whole,
+}
+
+impl Encoder {
+    /// Appends the frame that makes `new` of `old`, which have the same length, to the streams.
+    pub(crate) fn frame(
+        &mut self,
+        elements: Elements,
+        [old, new]: [&[u8]; 2],
+        out: &mut StreamWriter,
+    ) -> Result<Form, Error> {
+        if old == new {
+            out.room(Stream::Frames, 1)?.push(UNCHANGED);
+            return Ok(Form::Unchanged);
+        }
+        self.gaps.clear();
+        self.differences.clear();
+        let count = old.len().checked_div(elements.width.into()).unwrap_or(0);
+        // A gap takes at most five bytes, and is at least one element long for each of them but one.
+        self.gaps
+            .try_reserve(count.saturating_mul(2).saturating_add(8))
+            .map_err(|_| no_memory())?;
+        self.differences.try_reserve(count).map_err(|_| no_memory())?;
+        match elements.width {
+            1 => self.compare::<1>(elements, old, new),
+            2 => self.compare::<2>(elements, old, new),
+            4 => self.compare::<4>(elements, old, new),
+            _ => self.compare::<8>(elements, old, new),
+        }
+        let changed = self.differences.len();
+        let largest = self.differences.iter().fold(0, |all, difference| all | difference);
+        let planes = bytes_of(largest);
+        let is_dense = changed > count.wrapping_div(FEW);
+        if is_dense && self.sparse_cost(planes) > whole_cost(elements, new) {
+            out.room(Stream::Frames, 1)?.push(WHOLE);
+            for byte in 0..elements.width {
+                let plane = new.iter().skip(byte.into()).step_by(elements.width.into());
+                out.room(Stream::Values(byte), count)?.extend(plane);
+            }
+            return Ok(Form::Whole);
+        }
+        let [low, high, ..] = changed.saturating_sub(1).to_le_bytes();
+        out.room(Stream::Frames, 3)?.extend([planes, low, high]);
+        out.room(Stream::Gaps, self.gaps.len())?.extend_from_slice(&self.gaps);
+        for byte in 0..planes {
+            let plane = self.differences.iter().map(|own| byte_of(*own, byte));
+            out.room(Stream::Differences(byte), changed)?.extend(plane);
+        }
+        Ok(Form::Sparse(changed))
+    }
+
+    /// Notes the gap before each changed element, and its difference.
+    fn compare<const W: usize>(&mut self, elements: Elements, old: &[u8], new: &[u8]) {
+        /// Bytes that are compared at once.
+        const BLOCK: usize = 64;
+        let mut gap = 0_usize;
+        for (old, new) in old.chunks(BLOCK).zip(new.chunks(BLOCK)) {
+            if old == new {
+                gap = gap.saturating_add(old.len().wrapping_div(W));
+                continue;
+            }
+            let ((old, _), (new, _)) = (old.as_chunks::<W>(), new.as_chunks::<W>());
+            for (old, new) in old.iter().zip(new) {
+                if old == new {
+                    gap = gap.saturating_add(1);
+                    continue;
+                }
+                push_gap(gap, &mut self.gaps);
+                self.differences.push(elements.difference(number(*old), number(*new)));
+                gap = 0;
+            }
+        }
+    }
+
+    /// Estimates the compressed length of the gaps and differences in bits.
+    fn sparse_cost(&self, planes: u8) -> f64 {
+        let differences =
+            (0..planes).map(|byte| entropy(self.differences.iter().map(|own| byte_of(*own, byte))));
+        entropy(self.gaps.iter().copied()) + differences.sum::<f64>()
+    }
+}
+
+/// Estimates the compressed length in bits of the whole elements `new`.
+fn whole_cost(elements: Elements, new: &[u8]) -> f64 {
+    let width = elements.width.into();
+    let plane = |byte: u8| entropy(new.iter().skip(byte.into()).step_by(width).copied());
+    (0..elements.width).map(plane).sum()
+}
+
+/// Returns the bits that `bytes` take if each byte takes as many as its frequency allows.
+fn entropy(bytes: impl Iterator<Item = u8>) -> f64 {
+    let mut counts = [0_u32; 256];
+    let mut total = 0_u32;
+    for byte in bytes {
+        if let Some(count) = counts.get_mut(usize::from(byte)) {
+            *count = count.wrapping_add(1);
+        }
+        total = total.wrapping_add(1);
+    }
+    let bits = |count: u32| f64::from(count) * (f64::from(total) / f64::from(count)).log2();
+    counts.into_iter().filter(|count| *count > 0).map(bits).sum()
+}
+
+/// Returns byte `byte` of `number`, counted from the lowest.
+fn byte_of(number: u64, byte: u8) -> u8 {
+    number.to_le_bytes().get(usize::from(byte)).copied().unwrap_or(0)
+}
+
+/// Returns the number of bytes that hold `largest`: at least 1.
+fn bytes_of(largest: u64) -> u8 {
+    let bits = 64_u32.saturating_sub(largest.leading_zeros()).max(1);
+    u8::try_from(bits.div_ceil(8)).unwrap_or(8)
+}
+
+/// Appends a gap of `gap` elements: the number itself below 255; or 255, and what is left; and after three of those, two bytes. Gaps
+/// between elements that change at random have this form in the fewest bits, since each step of 255 is as likely as the last.
+fn push_gap(mut gap: usize, gaps: &mut Vec<u8>) {
+    for _ in 0..MOST {
+        match u8::try_from(gap) {
+            Ok(own) if own < MORE => return gaps.push(own),
+            _ => gaps.push(MORE),
+        }
+        gap = gap.saturating_sub(MORE.into());
+    }
+    let [low, high, ..] = gap.to_le_bytes();
+    gaps.extend([low, high]);
+}
+
+/// A position in each stream, and the positions where the bytes of a component end.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Cursor {
+    pub(crate) next: Positions,
+    pub(crate) end: Positions,
+}
+
+impl Cursor {
+    /// Checks that all bytes of the component were read.
+    pub(crate) fn finish(&self) -> Result<(), Error> {
+        if self.next == self.end {
+            return Ok(());
+        }
+        Err(broken(&PATCH_FRAME, "bytes of a stream are left after the last frame"))
+    }
+}
+
+/// Buffers to decode frames with, which are used again for each frame.
+#[derive(Debug, Default)]
+pub(crate) struct Decoder {
+    gaps: Vec<u8>,
+    plane: Vec<u8>,
+    differences: Vec<u64>,
+}
+
+impl Decoder {
+    /// Reads the next frame at `cursor`, and changes the `bytes` of its elements. After an error, the elements may have any value.
+    pub(crate) fn frame(
+        &mut self,
+        elements: Elements,
+        streams: &mut StreamReader<'_, '_>,
+        cursor: &mut Cursor,
+        bytes: &mut [u8],
+    ) -> Result<(), Error> {
+        let count = bytes.len().checked_div(elements.width.into()).unwrap_or(0);
+        let mut form = [0];
+        read(streams, cursor, Stream::Frames, &mut form)?;
+        match form {
+            [UNCHANGED] => Ok(()),
+            [WHOLE] => {
+                for byte in 0..elements.width {
+                    self.plane(streams, cursor, Stream::Values(byte), count)?;
+                    let places = bytes.iter_mut().skip(byte.into()).step_by(elements.width.into());
+                    for (to, from) in places.zip(&self.plane) {
+                        *to = *from;
+                    }
+                }
+                Ok(())
+            }
+            [planes] if planes <= elements.width => {
+                let mut changed = [0; 2];
+                read(streams, cursor, Stream::Frames, &mut changed)?;
+                let changed = usize::from(u16::from_le_bytes(changed)).saturating_add(1);
+                if changed > count {
+                    return Err(broken(&PATCH_FRAME, "a frame has more changes than elements"));
+                }
+                self.sparse(planes, streams, cursor, changed)?;
+                match elements.width {
+                    1 => self.change::<1>(elements, bytes),
+                    2 => self.change::<2>(elements, bytes),
+                    4 => self.change::<4>(elements, bytes),
+                    _ => self.change::<8>(elements, bytes),
+                }
+            }
+            [planes] => Err(broken(
+                &PATCH_FRAME,
+                format!(
+                    "a frame has the form {planes}, which elements of {} bytes do not have",
+                    elements.width
+                ),
+            )),
+        }
+    }
+
+    /// Reads `length` bytes of `stream` into the plane.
+    fn plane(
+        &mut self,
+        streams: &mut StreamReader<'_, '_>,
+        cursor: &mut Cursor,
+        stream: Stream,
+        length: usize,
+    ) -> Result<(), Error> {
+        resize(&mut self.plane, length)?;
+        read(streams, cursor, stream, &mut self.plane)
+    }
+
+    /// Reads the differences and gaps of `changed` elements.
+    fn sparse(
+        &mut self,
+        planes: u8,
+        streams: &mut StreamReader<'_, '_>,
+        cursor: &mut Cursor,
+        changed: usize,
+    ) -> Result<(), Error> {
+        self.differences.clear();
+        self.differences.try_reserve(changed).map_err(|_| no_memory())?;
+        self.differences.resize(changed, 0);
+        for byte in 0..planes {
+            self.plane(streams, cursor, Stream::Differences(byte), changed)?;
+            let shift = u32::from(byte).saturating_mul(8);
+            for (difference, byte) in self.differences.iter_mut().zip(&self.plane) {
+                *difference |= u64::from(*byte).wrapping_shl(shift);
+            }
+        }
+        read_gaps(streams, cursor, changed, &mut self.gaps)
+    }
+
+    /// Changes the elements in `bytes` that the gaps lead to.
+    fn change<const W: usize>(&self, elements: Elements, bytes: &mut [u8]) -> Result<(), Error> {
+        let (all, _) = bytes.as_chunks_mut::<W>();
+        let mut rest = all.iter_mut();
+        let mut gaps = self.gaps.iter();
+        for difference in &self.differences {
+            let gap = pop_gap(&mut gaps).ok_or_else(|| broken(&PATCH_FRAME, "a gap is cut"))?;
+            let Some(element) = rest.nth(gap) else {
+                return Err(broken(&PATCH_FRAME, "a gap leads beyond the end of its frame"));
+            };
+            let Some(new) = elements.apply(number(*element), *difference) else {
+                return Err(broken(&PATCH_FRAME, "a difference is larger than its elements"));
+            };
+            write_number(new, element);
+        }
+        Ok(())
+    }
+}
+
+/// Returns the next gap of a frame.
+fn pop_gap<'g>(gaps: &mut impl Iterator<Item = &'g u8>) -> Option<usize> {
+    let mut gap = 0_usize;
+    for _ in 0..MOST {
+        let own = *gaps.next()?;
+        gap = gap.saturating_add(own.into());
+        if own < MORE {
+            return Some(gap);
+        }
+    }
+    let rest = u16::from_le_bytes([*gaps.next()?, *gaps.next()?]);
+    Some(gap.saturating_add(rest.into()))
+}
+
+/// Reads the bytes of `count` gaps into `gaps`. Only the bytes themselves tell where each gap ends.
+fn read_gaps(
+    streams: &mut StreamReader<'_, '_>,
+    cursor: &mut Cursor,
+    count: usize,
+    gaps: &mut Vec<u8>,
+) -> Result<(), Error> {
+    gaps.clear();
+    let (mut left, mut run) = (count, 0_u8);
+    while left > 0 {
+        let bytes = next_bytes(streams, cursor, Stream::Gaps)?;
+        let mut taken = 0_usize;
+        for byte in bytes {
+            if left == 0 {
+                break;
+            }
+            taken = taken.saturating_add(1);
+            // `run` counts the bytes 255 of the gap, and then its two last bytes.
+            run = match run {
+                MOST.. => run.saturating_add(1),
+                _ if *byte == MORE => run.saturating_add(1),
+                _ => MOST.saturating_add(2),
+            };
+            if run == MOST.saturating_add(2) {
+                (left, run) = (left.saturating_sub(1), 0);
+            }
+        }
+        let (taken, _) = bytes.split_at(taken.min(bytes.len()));
+        gaps.try_reserve(taken.len()).map_err(|_| no_memory())?;
+        gaps.extend_from_slice(taken);
+        advance(cursor, Stream::Gaps, taken.len());
+    }
+    Ok(())
+}
+
+/// Fills `out` with the next bytes of `stream`.
+fn read(
+    streams: &mut StreamReader<'_, '_>,
+    cursor: &mut Cursor,
+    stream: Stream,
+    mut out: &mut [u8],
+) -> Result<(), Error> {
+    while !out.is_empty() {
+        let bytes = next_bytes(streams, cursor, stream)?;
+        let length = bytes.len().min(out.len());
+        let (now, rest) = out.split_at_mut(length);
+        let (bytes, _) = bytes.split_at(length);
+        now.copy_from_slice(bytes);
+        advance(cursor, stream, length);
+        out = rest;
+    }
+    Ok(())
+}
+
+/// Returns the bytes of `stream` at the cursor: at least one, and none of another component.
+fn next_bytes<'s>(
+    streams: &'s mut StreamReader<'_, '_>,
+    cursor: &Cursor,
+    stream: Stream,
+) -> Result<&'s [u8], Error> {
+    let at = |positions: &Positions| positions.get(stream.ordinal()).copied().unwrap_or(0);
+    let (next, end) = (at(&cursor.next), at(&cursor.end));
+    if next >= end {
+        return Err(broken(&PATCH_FRAME, "a frame needs more bytes than its component has"));
+    }
+    let left = usize::try_from(end.saturating_sub(next)).unwrap_or(usize::MAX);
+    let bytes = streams.bytes(stream, next)?;
+    let (own, _) = bytes.split_at(bytes.len().min(left));
+    Ok(own)
+}
+
+/// Moves the cursor `length` bytes on in `stream`.
+fn advance(cursor: &mut Cursor, stream: Stream, length: usize) {
+    if let Some(next) = cursor.next.get_mut(stream.ordinal()) {
+        *next = next.saturating_add(u64_from_usize(length));
+    }
+}
+
+/// Gives `buffer` the length `length`. The caller overwrites its bytes.
+pub(crate) fn resize(buffer: &mut Vec<u8>, length: usize) -> Result<(), Error> {
+    let more = length.saturating_sub(buffer.len());
+    buffer.try_reserve(more).map_err(|_| no_memory())?;
+    buffer.resize(length, 0);
+    Ok(())
+}
+
+const _: () =
+    assert!(STREAMS == 18, "one of frames, one of gaps, and 8 bytes of differences and values");

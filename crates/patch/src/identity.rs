@@ -1,0 +1,29 @@
+//! The identity of the tensors of a model.
+
+use zten::{Component, Tensor};
+use zten_report::digests::{Entry, kind};
+
+use crate::Sha256;
+
+/// Returns the entry of `component` of `tensor`, which is called `name`, in the list of digests.
+pub(crate) fn entry<'a>(
+    name: &'a str,
+    component: &Component<'a>,
+    (bytes, sha256): (u64, Sha256),
+) -> Entry<'a> {
+    let tensor: Tensor<'a> = component.tensor();
+    Entry {
+        name: name.into(),
+        role: component.role().into(),
+        kind: kind(&tensor, component).into(),
+        bytes: Some(bytes),
+        sha256: Some(sha256),
+    }
+}
+
+/// Returns the identity of the tensors with these entries, as `zten hash --id` prints it.
+pub(crate) fn identity(mut entries: Vec<Entry<'_>>) -> Sha256 {
+    entries.sort_unstable_by(|one, other| one.key().cmp(&other.key()));
+    // Every entry has a digest and a length, so there is an identity.
+    zten_report::sums::identity(entries).unwrap_or_default()
+}

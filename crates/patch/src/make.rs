@@ -1,0 +1,403 @@
+//! Making patches.
+
+use std::cell::RefCell;
+use std::collections::{HashMap, VecDeque};
+
+use sha2::{Digest as _, Sha256 as Hasher};
+use zten::formats::profile;
+use zten::num::u64_from_usize;
+use zten::write::{Change as Copied, Checksum, Copier, Level, Sink, WriteOptions, Writer};
+use zten::{Component, Error, ErrorKind, Generation, Layout, Tensor};
+use zten_report::digests::{self, Entry, kind};
+use zten_report::sums::{Of, sum};
+
+use crate::Sha256;
+use crate::elements::Elements;
+use crate::failure::{Failure, no_memory};
+use crate::frame::{Encoder, FRAME, Form, resize};
+use crate::identity::{entry, identity};
+use crate::model::{Model, are_equal};
+use crate::record::{Change, Record};
+use crate::streams::{StreamWriter, WHOLE};
+
+/// Settings for making a patch.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Settings {
+    /// The level of compression of the patch.
+    pub level: Level,
+}
+
+/// What a new patch holds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Summary {
+    /// The number of tensors that stay as they are, under the same or another name.
+    pub unchanged: u64,
+    /// The number of tensors of which elements change.
+    pub changed: u64,
+    /// The number of elements that change, as far as they were stored one by one.
+    pub elements: u64,
+    /// The number of tensors that are added, or whose type, shape or attributes change.
+    pub whole: u64,
+    /// The number of tensors that are removed.
+    pub removed: u64,
+    /// The number of tensors that are renamed.
+    pub renamed: u64,
+    /// The decoded bytes of the new model.
+    pub bytes: u64,
+    /// The identity of the old tensors.
+    pub base: Sha256,
+    /// The identity of the new tensors.
+    pub result: Sha256,
+}
+
+/// Writes the patch that makes `new` of `old` to `sink`, and returns what the sink returns. Both models are read once, except new
+/// tensors while old ones are missing, which may have been renamed.
+///
+/// # Errors
+/// A model cannot be read or is not valid, the sink fails, or generation 2 of zTensor cannot hold a tensor that is added.
+pub fn make<S: Sink>(
+    old: &Model<'_>,
+    new: &Model<'_>,
+    sink: S,
+    settings: &Settings,
+) -> Result<(S::Output, Summary), Failure> {
+    let options = WriteOptions::default().generation(Generation::V2).checksum(Checksum::Xxh3);
+    let writer = Writer::new(sink, &options).map_err(Failure::of_writing)?;
+    let mut maker = Maker {
+        writer,
+        streams: StreamWriter::new(settings.level),
+        encoder: Encoder::default(),
+        frames: Default::default(),
+        entries: Default::default(),
+        record: Record { format: &new.format, ..Record::default() },
+        summary: Summary::default(),
+        level: settings.level,
+        kinds: Vec::new(),
+    };
+    maker.tensors(old, new)?;
+    maker.finish(old, new)
+}
+
+/// A patch that is being made.
+struct Maker<'m, S: Sink> {
+    writer: Writer<S>,
+    streams: StreamWriter,
+    encoder: Encoder,
+    /// A frame of the old and one of the new component.
+    frames: [Vec<u8>; 2],
+    /// The digests of the components of the old and of the new model.
+    entries: [Vec<Entry<'m>>; 2],
+    record: Record<'m>,
+    summary: Summary,
+    level: Level,
+    /// The type and shape of each change of the record, which the record borrows only when it is written.
+    kinds: Vec<String>,
+}
+
+/// The digests of the components of a tensor that may have been renamed, in a form that is equal for equal tensors.
+fn content(tensor: &Tensor<'_>, sums: &[(u64, Sha256)]) -> Sha256 {
+    let mut all: Vec<_> = tensor.components().zip(sums).collect();
+    all.sort_unstable_by_key(|(component, _)| component.role());
+    let mut hasher = Hasher::new();
+    for (component, (_, sum)) in all {
+        for text in [component.role(), &kind(tensor, &component)] {
+            hasher.update(Hasher::digest(text));
+        }
+        hasher.update(sum);
+    }
+    hasher.finalize().into()
+}
+
+impl<'m, S: Sink> Maker<'m, S> {
+    /// Compares all tensors, and writes what changed.
+    fn tensors(&mut self, old: &Model<'m>, new: &Model<'m>) -> Result<(), Failure> {
+        let mut left: HashMap<&str, Tensor<'m>> = HashMap::new();
+        left.try_reserve(old.tensors.len()).map_err(|_| Failure::Old(no_memory()))?;
+        left.extend(old.tensors.iter().map(|tensor| (tensor.name(), *tensor)));
+        let mut added = Vec::new();
+        for tensor in &new.tensors {
+            match left.remove(tensor.name()) {
+                Some(before) if is_same_kind(&before, tensor) => {
+                    self.compare([old, new], [before, *tensor])?;
+                }
+                Some(before) => {
+                    self.sum(&before, old, 0).map_err(Failure::Old)?;
+                    self.whole(tensor, new)?;
+                }
+                None => added.push(*tensor),
+            }
+        }
+        // The tensors that are left were removed or renamed.
+        let mut removed: HashMap<Sha256, VecDeque<Tensor<'m>>> = HashMap::new();
+        for tensor in old.tensors.iter().filter(|tensor| left.contains_key(tensor.name())) {
+            let sums = self.sum(tensor, old, 0).map_err(Failure::Old)?;
+            removed.entry(content(tensor, &sums)).or_default().push_back(*tensor);
+        }
+        for tensor in added {
+            if removed.is_empty() {
+                self.whole(&tensor, new)?;
+                continue;
+            }
+            let mut verifier = new.verifier.clone();
+            let sums = sums(&mut verifier, &tensor).map_err(Failure::New)?;
+            let same = removed.get_mut(&content(&tensor, &sums));
+            let is_same = |own: &Tensor<'_>| are_equal(&own.attributes(), &tensor.attributes());
+            let same = same.and_then(|own| own.pop_front_if(|own| is_same(own)));
+            let Some(same) = same else {
+                self.whole(&tensor, new)?;
+                continue;
+            };
+            left.remove(same.name());
+            self.record.renamed.push([same.name(), tensor.name()]);
+            self.note(&tensor, &sums, 1);
+            self.summary.unchanged = self.summary.unchanged.saturating_add(1);
+        }
+        let is_left = |tensor: &&Tensor<'m>| left.contains_key(tensor.name());
+        self.record.removed.extend(old.tensors.iter().filter(is_left).map(|own| own.name()));
+        Ok(())
+    }
+
+    /// Notes the digests of a `tensor` of the old (0) or new (1) model.
+    fn note(&mut self, tensor: &Tensor<'m>, sums: &[(u64, Sha256)], side: usize) {
+        if let Some(entries) = self.entries.get_mut(side) {
+            let all = tensor.components().zip(sums);
+            entries.extend(all.map(|(component, sum)| entry(tensor.name(), &component, *sum)));
+        }
+    }
+
+    /// Computes and notes the digests of a `tensor` of `model`, the old (0) or new (1) one.
+    fn sum(
+        &mut self,
+        tensor: &Tensor<'m>,
+        model: &Model<'m>,
+        side: usize,
+    ) -> Result<Vec<(u64, Sha256)>, Error> {
+        let sums = sums(&mut model.verifier.clone(), tensor)?;
+        self.note(tensor, &sums, side);
+        Ok(sums)
+    }
+
+    /// Writes `tensor` of the new model whole.
+    fn whole(&mut self, tensor: &Tensor<'m>, new: &Model<'m>) -> Result<(), Failure> {
+        let name = format!("{WHOLE}{}", tensor.name());
+        let hashers: Vec<_> = tensor.components().map(|_| (0_u64, Hasher::new())).collect();
+        let hashers = RefCell::new(hashers);
+        let take = |component: &Component<'_>,
+                    chunk: Option<&[u8]>,
+                    take: &mut dyn FnMut(&[u8]) -> Result<(), Error>| {
+            let Some(chunk) = chunk else { return Ok(()) };
+            let ordinal = component.location().component().and_then(|at| usize::try_from(at).ok());
+            let mut hashers = hashers.borrow_mut();
+            if let Some((bytes, hasher)) = ordinal.and_then(|at| hashers.get_mut(at)) {
+                *bytes = bytes.saturating_add(u64_from_usize(chunk.len()));
+                hasher.update(chunk);
+            }
+            take(chunk)
+        };
+        let changes = |_: &Tensor<'_>| {
+            Some(Copied { name: Some(&name), content: Some(&take), ..Copied::default() })
+        };
+        let copier = Copier::with_verifier(new.verifier.clone()).changes(&changes);
+        let mut copier = copier.layouts(profile).compressed(self.level);
+        let copied = copier.object(tensor, &mut self.writer, None);
+        copied.map_err(|error| match error.kind() {
+            ErrorKind::Write => Failure::Output(error.into()),
+            _ => Failure::New(error),
+        })?;
+        let sums = hashers.into_inner().into_iter();
+        let sums: Vec<_> = sums.map(|(bytes, own)| (bytes, own.finalize().into())).collect();
+        self.note(tensor, &sums, 1);
+        self.summary.whole = self.summary.whole.saturating_add(1);
+        Ok(())
+    }
+
+    /// Compares two tensors of the same type and shape, and writes the elements that differ.
+    fn compare(
+        &mut self,
+        models: [&Model<'m>; 2],
+        [before, after]: [Tensor<'m>; 2],
+    ) -> Result<(), Failure> {
+        // The readers of single components do not check that indices fit together.
+        if !matches!(before.layout(), Layout::Dense) {
+            let [old, new] = models.map(|model| model.verifier.clone());
+            { old }.check(&before).map_err(Failure::Old)?;
+            { new }.check(&after).map_err(Failure::New)?;
+        }
+        let mut is_changed = false;
+        for component in after.components() {
+            let Some(old) = before.component(component.role()) else { continue };
+            is_changed |= self.component(&old, &component)?;
+        }
+        let count =
+            if is_changed { &mut self.summary.changed } else { &mut self.summary.unchanged };
+        *count = count.saturating_add(1);
+        Ok(())
+    }
+
+    /// Compares two components, writes the elements that differ, and returns whether any do.
+    fn component(&mut self, old: &Component<'m>, new: &Component<'m>) -> Result<bool, Failure> {
+        let elements = Elements::of(new);
+        let length = FRAME.saturating_mul(elements.width.into());
+        let mut readers =
+            [old.reader().map_err(Failure::Old)?, new.reader().map_err(Failure::New)?];
+        let before = self.streams.lengths();
+        // As long as both are equal, they have one digest.
+        let (mut common, mut hashers) = (Hasher::new(), None::<[Hasher; 2]>);
+        let (mut bytes, mut unchanged) = (0_u64, 0_usize);
+        loop {
+            let sides = [Failure::Old, Failure::New];
+            for ((frame, reader), side) in self.frames.iter_mut().zip(&mut readers).zip(sides) {
+                fill(reader, frame, length).map_err(side)?;
+            }
+            let [old_frame, new_frame] = &self.frames;
+            if old_frame.len() != new_frame.len() {
+                return Err(Failure::New(no_memory()));
+            }
+            if new_frame.is_empty() {
+                break;
+            }
+            bytes = bytes.saturating_add(u64_from_usize(new_frame.len()));
+            let is_equal = old_frame == new_frame;
+            match &mut hashers {
+                None if is_equal => {
+                    common.update(new_frame);
+                    unchanged = unchanged.saturating_add(1);
+                    continue;
+                }
+                None => {
+                    self.streams.unchanged(unchanged).map_err(Failure::of_writing)?;
+                    let [old, new] = hashers.insert([common.clone(), common.clone()]);
+                    old.update(old_frame);
+                    new.update(new_frame);
+                }
+                Some([old, new]) => {
+                    old.update(old_frame);
+                    new.update(new_frame);
+                }
+            }
+            let frames = [old_frame.as_slice(), new_frame];
+            let form = self.encoder.frame(elements, frames, &mut self.streams);
+            if let Form::Sparse(count) = form.map_err(Failure::of_writing)? {
+                self.summary.elements = self.summary.elements.saturating_add(u64_from_usize(count));
+            }
+            self.streams.flush(&mut self.writer, false).map_err(Failure::of_writing)?;
+        }
+        let is_changed = hashers.is_some();
+        let [base, result]: [Sha256; 2] =
+            hashers.unwrap_or([common.clone(), common]).map(|own| own.finalize().into());
+        let (old_tensor, new_tensor) = (old.tensor(), new.tensor());
+        let [old_entries, new_entries] = &mut self.entries;
+        old_entries.push(entry(old_tensor.name(), old, (bytes, base)));
+        new_entries.push(entry(new_tensor.name(), new, (bytes, result)));
+        self.summary.bytes = self.summary.bytes.saturating_add(bytes);
+        if is_changed {
+            let mut lengths = self.streams.lengths();
+            for (length, before) in lengths.iter_mut().zip(before) {
+                *length = length.saturating_sub(before);
+            }
+            let (name, role) = (new_tensor.name(), new.role());
+            self.record.changed.push(Change { name, role, kind: "", base, result, lengths });
+            self.kinds.push(kind(&new_tensor, new));
+        }
+        Ok(is_changed)
+    }
+
+    /// Writes what is left of the streams, and the record.
+    fn finish(mut self, old: &Model<'m>, new: &Model<'m>) -> Result<(S::Output, Summary), Failure> {
+        self.streams.flush(&mut self.writer, true).map_err(Failure::of_writing)?;
+        let [base, result] = self.entries.map(identity);
+        let mut record = Record { base, result, ..self.record.clone() };
+        record.order = order(&record, old, new);
+        for (change, kind) in record.changed.iter_mut().zip(&self.kinds) {
+            change.kind = kind;
+        }
+        let attributes = if are_equal(&old.attributes, &new.attributes) {
+            None
+        } else {
+            Some(encoded(&new.attributes).map_err(Failure::New)?)
+        };
+        let encoded = record.write(attributes.as_deref()).map_err(Failure::of_writing)?;
+        self.writer.attributes_encoded(&encoded).map_err(Failure::of_writing)?;
+        let mut summary = Summary { base, result, ..self.summary };
+        summary.removed = u64_from_usize(record.removed.len());
+        summary.renamed = u64_from_usize(record.renamed.len());
+        Ok((self.writer.finish().map_err(Failure::of_writing)?, summary))
+    }
+}
+
+/// Returns the lengths and digests of the components of `tensor`, in the order of the manifest.
+fn sums(
+    verifier: &mut zten::verify::Verifier,
+    tensor: &Tensor<'_>,
+) -> Result<Vec<(u64, Sha256)>, Error> {
+    let all = sum(verifier, tensor, Of::Bytes)?.into_iter();
+    Ok(all.map(|own| (own.bytes.unwrap_or(0), own.sha256.unwrap_or_default())).collect())
+}
+
+/// Fills `frame` with the next bytes of `reader`: `length` bytes, or fewer at the end.
+fn fill(reader: &mut zten::Reader<'_>, frame: &mut Vec<u8>, length: usize) -> Result<(), Error> {
+    resize(frame, length)?;
+    let mut filled = 0_usize;
+    while let Some(room) = frame.get_mut(filled..).filter(|room| !room.is_empty()) {
+        let read = reader.read_chunk(room)?;
+        if read == 0 {
+            break;
+        }
+        filled = filled.saturating_add(read);
+    }
+    frame.truncate(filled);
+    Ok(())
+}
+
+/// Returns whether two tensors have the same layout, type, shape, attributes and lengths, so that only elements can differ.
+fn is_same_kind(old: &Tensor<'_>, new: &Tensor<'_>) -> bool {
+    let is_same = |component: Component<'_>| {
+        old.component(component.role()).is_some_and(|own| {
+            kind(old, &own) == kind(new, &component)
+                && own.decoded_length().is_some()
+                && own.decoded_length() == component.decoded_length()
+                && Elements::of(&own) == Elements::of(&component)
+        })
+    };
+    old.components().len() == new.components().len()
+        && digests::layout(old) == digests::layout(new)
+        && new.components().all(is_same)
+        && are_equal(&old.attributes(), &new.attributes())
+}
+
+/// Returns the order of the tensors of `new`, unless it is the order that the result has anyway.
+fn order(record: &Record<'_>, old: &Model<'_>, new: &Model<'_>) -> Option<Vec<u32>> {
+    let renamed: HashMap<_, _> = record.renamed.iter().map(|[old, new]| (*old, *new)).collect();
+    let kept: HashMap<_, _> = new.tensors.iter().map(|own| (own.name(), false)).collect();
+    let mut usual = HashMap::new();
+    for tensor in &old.tensors {
+        let name = renamed.get(tensor.name()).copied().unwrap_or(tensor.name());
+        if kept.contains_key(name) {
+            let next = u32::try_from(usual.len()).unwrap_or(u32::MAX);
+            usual.insert(name, next);
+        }
+    }
+    for tensor in &new.tensors {
+        let next = u32::try_from(usual.len()).unwrap_or(u32::MAX);
+        usual.entry(tensor.name()).or_insert(next);
+    }
+    let order = new.tensors.iter().filter_map(|own| usual.get(own.name()).copied());
+    let order: Vec<_> = order.collect();
+    if order.iter().copied().eq(0..u32::try_from(order.len()).unwrap_or(u32::MAX)) {
+        None
+    } else {
+        Some(order)
+    }
+}
+
+/// Returns the CBOR of `attributes`.
+fn encoded(attributes: &zten::attributes::Attributes<'_>) -> Result<Vec<u8>, Error> {
+    let mut out = zten::attributes::Encoder::default();
+    out.map(u64_from_usize(attributes.clone().count()))?;
+    for (key, item) in attributes.clone() {
+        out.text(key)?;
+        out.raw(item.as_bytes())?;
+    }
+    Ok(out.into_bytes())
+}

@@ -1,0 +1,179 @@
+//! Reading patches.
+
+use std::collections::{HashMap, HashSet};
+
+use zten::attributes::Attributes;
+use zten::manifest::Manifest;
+use zten::shards::Source;
+use zten::write::Encoded;
+use zten::{Error, Generation, Tensor};
+use zten_report::catalog::{PATCH_FILE, PATCH_RECORD, PATCH_STREAM};
+
+use crate::failure::{broken, no_memory};
+use crate::model::Model;
+use crate::record::{ATTRIBUTES, Change, KEY, Record};
+use crate::streams::{Part, Positions, Streams, part};
+use crate::{Sha256, frame::Cursor};
+
+/// An open patch. Its description has been checked, and that its streams have as many bytes as the changes need. Their content is
+/// checked when it is applied.
+#[derive(Clone, Debug)]
+pub struct Patch<'a> {
+    pub(crate) record: Record<'a>,
+    /// The positions in the streams of each change of the record.
+    pub(crate) cursors: Vec<Cursor>,
+    /// The whole tensors under their own names.
+    pub(crate) whole: Vec<(&'a str, Tensor<'a>)>,
+    pub(crate) streams: Streams<'a>,
+    pub(crate) attributes: Option<Encoded>,
+    pub(crate) model: Model<'a>,
+}
+
+impl<'a> Patch<'a> {
+    /// Reads the description of the patch whose file has this `manifest`. Its content is read from `source` when it is applied.
+    ///
+    /// # Errors
+    /// The rules `patch-file`, `patch-version`, `patch-record` and `patch-stream`; [`OutOfMemory`](zten::error::OutOfMemory).
+    pub fn open<B: AsRef<[u8]>>(
+        manifest: &'a Manifest<B>,
+        source: &'a dyn Source,
+    ) -> Result<Self, Error> {
+        if manifest.generation() != Some(Generation::V2) || manifest.shards().len() > 0 {
+            let sentence = "this is no patch: a patch is one zTensor file of generation 2";
+            return Err(broken(&PATCH_FILE, sentence));
+        }
+        let model = Model::new(manifest, source)?;
+        let all = manifest.attributes();
+        let record = Record::read(&all)?;
+        let attributes = read_attributes(&all)?;
+        let mut streams = Streams::new();
+        let mut whole = Vec::new();
+        let mut chunks = HashMap::new();
+        chunks.try_reserve(model.tensors.len()).map_err(|_| no_memory())?;
+        for tensor in &model.tensors {
+            match part(tensor.name()) {
+                Some(Part::Chunk { ordinal, number }) => {
+                    chunks.insert((ordinal, number), tensor);
+                }
+                Some(Part::Whole(name)) => {
+                    whole.try_reserve(1).map_err(|_| no_memory())?;
+                    whole.push((name, *tensor));
+                }
+                None => {
+                    let name = zten::escape::quoted(tensor.name());
+                    let sentence =
+                        format!("the tensor {name} is neither a chunk nor a whole tensor");
+                    return Err(broken(&PATCH_STREAM, sentence));
+                }
+            }
+        }
+        let mut keys: Vec<_> = chunks.into_iter().collect();
+        keys.sort_unstable_by_key(|(key, _)| *key);
+        for ((ordinal, number), tensor) in keys {
+            streams.add(tensor, ordinal, number)?;
+        }
+        check_names(&record, &whole)?;
+        let cursors = cursors(&record.changed, &streams)?;
+        Ok(Self { record, cursors, whole, streams, attributes, model })
+    }
+
+    /// Returns the identity of the tensors that the patch was made of.
+    pub fn base(&self) -> Sha256 {
+        self.record.base
+    }
+
+    /// Returns the identity of the tensors of the result.
+    pub fn result(&self) -> Sha256 {
+        self.record.result
+    }
+
+    /// Returns the format of the file that the patch was made for, such as `safetensors` or `zTensor 2`.
+    pub fn format(&self) -> &'a str {
+        self.record.format
+    }
+
+    /// Returns the components whose content changes.
+    pub fn changed(&self) -> &[Change<'a>] {
+        &self.record.changed
+    }
+
+    /// Returns the names of the tensors that the result lacks.
+    pub fn removed(&self) -> &[&'a str] {
+        &self.record.removed
+    }
+
+    /// Returns the old and the new name of each tensor that is renamed.
+    pub fn renamed(&self) -> &[[&'a str; 2]] {
+        &self.record.renamed
+    }
+
+    /// Returns the tensors that the patch holds whole, under their own names: those that are added, and those whose type, shape or
+    /// attributes change.
+    pub fn whole(&self) -> impl ExactSizeIterator<Item = (&'a str, Tensor<'a>)> + '_ {
+        self.whole.iter().copied()
+    }
+
+    /// Returns the attributes of the result, or `None` if they are those of the base.
+    pub fn attributes(&self) -> Option<Attributes<'_>> {
+        self.attributes.as_ref().map(Encoded::entries)
+    }
+
+    /// Returns the generation of zTensor of the file that the patch was made for, if it was a zTensor file.
+    pub fn generation(&self) -> Option<Generation> {
+        match self.record.format.strip_prefix("zTensor ")? {
+            "2" => Some(Generation::V2),
+            _ => Some(Generation::V1_2),
+        }
+    }
+}
+
+/// Returns the attributes that the result has, if the attributes of the patch give them.
+fn read_attributes(all: &Attributes<'_>) -> Result<Option<Encoded>, Error> {
+    if let Some((key, _)) = all.clone().find(|(key, _)| !matches!(*key, KEY | ATTRIBUTES)) {
+        let sentence = format!("a patch has no attribute {}", zten::escape::quoted(key));
+        return Err(broken(&PATCH_RECORD, sentence));
+    }
+    let Some(item) = all.item(ATTRIBUTES) else { return Ok(None) };
+    if !matches!(item.value(), zten::attributes::Value::Map(_)) {
+        return Err(broken(&PATCH_RECORD, "the attributes of the result are no map"));
+    }
+    let mut bytes = Vec::new();
+    bytes.try_reserve_exact(item.as_bytes().len()).map_err(|_| no_memory())?;
+    bytes.extend_from_slice(item.as_bytes());
+    Ok(Some(Encoded::from_cbor(bytes)))
+}
+
+/// Checks that no tensor is both changed and whole.
+fn check_names(record: &Record<'_>, whole: &[(&str, Tensor<'_>)]) -> Result<(), Error> {
+    let mut names = HashSet::new();
+    names.try_reserve(whole.len()).map_err(|_| no_memory())?;
+    names.extend(whole.iter().map(|(name, _)| *name));
+    match record.changed.iter().find(|change| names.contains(change.name)) {
+        None => Ok(()),
+        Some(change) => {
+            let name = zten::escape::quoted(change.name);
+            let sentence = format!("the tensor {name} is both changed and whole");
+            Err(broken(&PATCH_RECORD, sentence))
+        }
+    }
+}
+
+/// Returns where the bytes of each change are. They follow each other in the order of the changes, and fill the streams.
+fn cursors(changed: &[Change<'_>], streams: &Streams<'_>) -> Result<Vec<Cursor>, Error> {
+    let mut cursors = Vec::new();
+    cursors.try_reserve_exact(changed.len()).map_err(|_| no_memory())?;
+    let mut next: Positions = Positions::default();
+    for change in changed {
+        let mut end = next;
+        for (end, length) in end.iter_mut().zip(change.lengths) {
+            *end = end.saturating_add(length);
+        }
+        cursors.push(Cursor { next, end });
+        next = end;
+    }
+    if next != streams.lengths() {
+        let sentence = "the streams have more or fewer bytes than the changes need";
+        return Err(broken(&PATCH_STREAM, sentence));
+    }
+    Ok(cursors)
+}

@@ -1,0 +1,300 @@
+//! The description of the changes: the attribute `zten.patch` of a patch.
+
+use std::collections::HashSet;
+
+use zten::Error;
+use zten::attributes::{Array, Attributes, Encoder, Item, Map, Value};
+use zten::num::u64_from_usize;
+use zten::write::Encoded;
+use zten_report::catalog::{PATCH_FILE, PATCH_RECORD, PATCH_VERSION};
+
+use crate::Sha256;
+use crate::failure::{broken, no_memory};
+use crate::streams::{Positions, STREAMS};
+
+/// The version of the format of patches.
+pub const VERSION: u64 = 1;
+
+/// The attribute that describes the changes.
+pub(crate) const KEY: &str = "zten.patch";
+/// The attribute that holds the attributes of the result, if they are not those of the base.
+pub(crate) const ATTRIBUTES: &str = "attributes";
+
+/// A component whose content changes, and whose type and shape stay.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Change<'a> {
+    /// The name of the tensor.
+    pub name: &'a str,
+    /// The role of the component.
+    pub role: &'a str,
+    /// The type and shape, as `zten hash` prints them.
+    pub kind: &'a str,
+    /// The SHA-256 of the decoded bytes in the base.
+    pub base: Sha256,
+    /// The SHA-256 of the decoded bytes in the result.
+    pub result: Sha256,
+    /// The number of bytes that the component has in each stream.
+    pub(crate) lengths: Positions,
+}
+
+/// The description of all changes.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Record<'a> {
+    /// The identity of the tensors of the base.
+    pub(crate) base: Sha256,
+    /// The identity of the tensors of the result.
+    pub(crate) result: Sha256,
+    /// The format of the file that the patch was made for.
+    pub(crate) format: &'a str,
+    pub(crate) changed: Vec<Change<'a>>,
+    pub(crate) removed: Vec<&'a str>,
+    /// The old and the new name of each tensor that is renamed.
+    pub(crate) renamed: Vec<[&'a str; 2]>,
+    /// The order of the tensors of the result, if it is not the usual one: the positions that they have in the usual one.
+    pub(crate) order: Option<Vec<u32>>,
+}
+
+/// Returns the error of a record, which `why` describes.
+fn wrong(why: &str) -> Error {
+    broken(&PATCH_RECORD, format!("the attribute {KEY} {why}"))
+}
+
+impl<'a> Record<'a> {
+    /// Reads the record in the attributes of a file.
+    pub(crate) fn read(attributes: &Attributes<'a>) -> Result<Self, Error> {
+        let not_a_patch =
+            || broken(&PATCH_FILE, "this is no patch: the file has no attribute zten.patch");
+        let item = attributes.item(KEY).ok_or_else(not_a_patch)?;
+        let Value::Map(map) = item.value() else { return Err(not_a_patch()) };
+        match entry(&map, "version") {
+            Some(Value::Uint(VERSION)) => {}
+            Some(Value::Uint(version)) => {
+                let sentence = format!("the version of the patch is {version}, expected {VERSION}");
+                return Err(broken(&PATCH_VERSION, sentence));
+            }
+            _ => return Err(wrong("has no version")),
+        }
+        let mut record = Self::default();
+        let mut required = 0_u32;
+        for (key, item) in map {
+            let key = text(&item_value(&key)).ok_or_else(|| wrong("has a key that is no text"))?;
+            let value = item.value();
+            match key {
+                "version" => {}
+                "base" => record.base = digest(&value)?,
+                "result" => record.result = digest(&value)?,
+                "format" => record.format = required_text(&value)?,
+                "changed" => record.changed = list(&value, Change::read)?,
+                "removed" => record.removed = list(&value, |item| required_text(&item.value()))?,
+                "renamed" => record.renamed = list(&value, pair)?,
+                "order" => record.order = Some(list(&value, position)?),
+                _ => {
+                    return Err(wrong(&format!(
+                        "has the unknown key {}",
+                        zten::escape::quoted(key)
+                    )));
+                }
+            }
+            required = required.saturating_add(u32::from(!matches!(key, "order")));
+        }
+        // A key is in a map of generation 2 once, so these are all.
+        if required != 7 {
+            return Err(wrong("lacks a key"));
+        }
+        record.check()?;
+        Ok(record)
+    }
+
+    /// Checks that no tensor is named twice on the same side.
+    fn check(&self) -> Result<(), Error> {
+        let twice = |name: &str| wrong(&format!("names {} twice", zten::escape::quoted(name)));
+        let mut seen = HashSet::new();
+        seen.try_reserve(self.changed.len()).map_err(|_| no_memory())?;
+        if let Some(change) = self.changed.iter().find(|own| !seen.insert((own.name, own.role))) {
+            return Err(twice(change.name));
+        }
+        for new in [0_usize, 1] {
+            let mut seen = HashSet::new();
+            let removed = self.removed.iter().copied().filter(|_| new == 0);
+            let renamed = self.renamed.iter().filter_map(|names| names.get(new).copied());
+            let most = self.removed.len().saturating_add(self.renamed.len());
+            seen.try_reserve(most).map_err(|_| no_memory())?;
+            if let Some(name) = removed.chain(renamed).find(|name| !seen.insert(*name)) {
+                return Err(twice(name));
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns the attributes of a patch with this record, whose result has `attributes` if they change.
+    pub(crate) fn write(&self, attributes: Option<&[u8]>) -> Result<Encoded, Error> {
+        let mut out = Encoder::default();
+        out.map(if attributes.is_some() { 2 } else { 1 })?;
+        if let Some(attributes) = attributes {
+            out.text(ATTRIBUTES)?;
+            out.raw(attributes)?;
+        }
+        out.text(KEY)?;
+        out.map(if self.order.is_some() { 8 } else { 7 })?;
+        // The keys are in the order that deterministic CBOR gives them.
+        out.text("base")?;
+        out.bytes(&self.base)?;
+        if let Some(order) = &self.order {
+            out.text("order")?;
+            out.array(u64_from_usize(order.len()))?;
+            order.iter().try_for_each(|at| out.uint((*at).into()))?;
+        }
+        out.text("format")?;
+        out.text(self.format)?;
+        out.text("result")?;
+        out.bytes(&self.result)?;
+        out.text("changed")?;
+        out.array(u64_from_usize(self.changed.len()))?;
+        self.changed.iter().try_for_each(|change| change.write(&mut out))?;
+        out.text("removed")?;
+        out.array(u64_from_usize(self.removed.len()))?;
+        self.removed.iter().try_for_each(|name| out.text(name))?;
+        out.text("renamed")?;
+        out.array(u64_from_usize(self.renamed.len()))?;
+        for names in &self.renamed {
+            out.array(2)?;
+            names.iter().try_for_each(|name| out.text(name))?;
+        }
+        out.text("version")?;
+        out.uint(VERSION)?;
+        Ok(Encoded::from_cbor(out.into_bytes()))
+    }
+}
+
+impl<'a> Change<'a> {
+    /// Returns the number of decoded bytes that the component has in the streams of the patch.
+    pub fn bytes(&self) -> u64 {
+        self.lengths.iter().fold(0, |sum, length| sum.saturating_add(*length))
+    }
+
+    fn read(item: &Item<'a>) -> Result<Self, Error> {
+        let Value::Map(map) = item.value() else {
+            return Err(wrong("has a change that is no map"));
+        };
+        let (mut base, mut result, mut lengths) = (None, None, None);
+        let [mut name, mut role, mut kind] = [None; 3];
+        for (key, item) in map {
+            let value = item.value();
+            match text(&item_value(&key)) {
+                Some("name") => name = Some(required_text(&value)?),
+                Some("role") => role = Some(required_text(&value)?),
+                Some("kind") => kind = Some(required_text(&value)?),
+                Some("base") => base = Some(digest(&value)?),
+                Some("result") => result = Some(digest(&value)?),
+                Some("lengths") => lengths = Some(positions(&value)?),
+                _ => return Err(wrong("has a change with an unknown key")),
+            }
+        }
+        match (name, role, kind, base, result, lengths) {
+            (Some(name), Some(role), Some(kind), Some(base), Some(result), Some(lengths)) => {
+                Ok(Self { name, role, kind, base, result, lengths })
+            }
+            _ => Err(wrong("has a change that lacks a key")),
+        }
+    }
+
+    fn write(&self, out: &mut Encoder) -> Result<(), Error> {
+        out.map(6)?;
+        for (key, text) in [("kind", self.kind), ("name", self.name), ("role", self.role)] {
+            if key == "kind" {
+                out.text("base")?;
+                out.bytes(&self.base)?;
+            }
+            out.text(key)?;
+            out.text(text)?;
+        }
+        out.text("result")?;
+        out.bytes(&self.result)?;
+        out.text("lengths")?;
+        let used = self.lengths.iter().rposition(|length| *length > 0);
+        let used = used.map_or(0, |last| last.saturating_add(1));
+        out.array(u64_from_usize(used))?;
+        self.lengths.iter().take(used).try_for_each(|length| out.uint(*length))?;
+        Ok(())
+    }
+}
+
+fn item_value<'a>(item: &Item<'a>) -> Value<'a> {
+    item.value()
+}
+
+/// Returns the value of `key` in `map`.
+fn entry<'a>(map: &Map<'a>, key: &str) -> Option<Value<'a>> {
+    let is_key = |(own, _): &(Item<'a>, Item<'a>)| text(&own.value()) == Some(key);
+    map.clone().find(is_key).map(|(_, item)| item.value())
+}
+
+fn text<'a>(value: &Value<'a>) -> Option<&'a str> {
+    match value {
+        Value::Text(text) => text.as_str(),
+        _ => None,
+    }
+}
+
+fn required_text<'a>(value: &Value<'a>) -> Result<&'a str, Error> {
+    text(value).ok_or_else(|| wrong("has another value where a text is expected"))
+}
+
+fn digest(value: &Value<'_>) -> Result<Sha256, Error> {
+    let bytes = match value {
+        Value::Bytes(bytes) => bytes.as_bytes().and_then(|bytes| bytes.try_into().ok()),
+        _ => None,
+    };
+    bytes.ok_or_else(|| wrong("has another value where a SHA-256 is expected"))
+}
+
+fn array<'a>(value: &Value<'a>) -> Result<Array<'a>, Error> {
+    match value {
+        Value::Array(array) => Ok(array.clone()),
+        _ => Err(wrong("has another value where an array is expected")),
+    }
+}
+
+/// Reads all items of an array.
+fn list<'a, T>(
+    value: &Value<'a>,
+    read: impl Fn(&Item<'a>) -> Result<T, Error>,
+) -> Result<Vec<T>, Error> {
+    let mut all = Vec::new();
+    for item in array(value)? {
+        all.try_reserve(1).map_err(|_| no_memory())?;
+        all.push(read(&item)?);
+    }
+    Ok(all)
+}
+
+fn pair<'a>(item: &Item<'a>) -> Result<[&'a str; 2], Error> {
+    let mut items = array(&item.value())?;
+    match (items.next(), items.next(), items.next()) {
+        (Some(old), Some(new), None) => {
+            Ok([required_text(&old.value())?, required_text(&new.value())?])
+        }
+        _ => Err(wrong("has a renaming that is no pair of names")),
+    }
+}
+
+fn position(item: &Item<'_>) -> Result<u32, Error> {
+    match item.value() {
+        Value::Uint(at) => u32::try_from(at).ok(),
+        _ => None,
+    }
+    .ok_or_else(|| wrong("has an order that is no list of positions"))
+}
+
+fn positions(value: &Value<'_>) -> Result<Positions, Error> {
+    let mut all = [0; STREAMS];
+    let mut places = all.iter_mut();
+    for item in array(value)? {
+        let (Value::Uint(length), Some(place)) = (item.value(), places.next()) else {
+            return Err(wrong("has lengths that are no list of at most 18 numbers"));
+        };
+        *place = length;
+    }
+    Ok(all)
+}

@@ -1,0 +1,262 @@
+//! The streams of a patch, and the chunks in which a patch holds them.
+
+use zten::num::u64_from_usize;
+use zten::write::{Level, NewObject, Sink, Writer};
+use zten::{Component, DType, Error, Layout, Tensor};
+use zten_report::catalog::{PATCH_FRAME, PATCH_STREAM};
+
+use crate::failure::{broken, no_memory};
+
+/// The number of streams.
+pub(crate) const STREAMS: usize = 18;
+
+/// The decoded bytes of each chunk of a stream but the last. A chunk is a tensor of the patch, whose bytes begin at a multiple of
+/// 4096: smaller chunks would add padding, and larger ones memory.
+pub(crate) const CHUNK: usize = 1 << 20;
+
+/// The number of bytes of each stream that a component has, or at which they begin.
+pub(crate) type Positions = [u64; STREAMS];
+
+/// A stream of a patch. Bytes of one kind are in one stream, because zstd then finds how often each of them comes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Stream {
+    /// The form of each frame, and the number of its changes.
+    Frames,
+    /// The unchanged elements before each changed one.
+    Gaps,
+    /// The byte of this significance of each difference.
+    Differences(u8),
+    /// The byte of this significance of each element of a frame that is stored whole.
+    Values(u8),
+}
+
+impl Stream {
+    /// Returns the position of the stream among all streams.
+    pub(crate) fn ordinal(self) -> usize {
+        match self {
+            Self::Frames => 0,
+            Self::Gaps => 1,
+            Self::Differences(byte) => usize::from(byte).saturating_add(2),
+            Self::Values(byte) => usize::from(byte).saturating_add(10),
+        }
+    }
+}
+
+/// The name of the stream at `ordinal`, which its chunks begin with.
+pub(crate) const NAMES: [&str; STREAMS] = [
+    "frames",
+    "gaps",
+    "differences.0",
+    "differences.1",
+    "differences.2",
+    "differences.3",
+    "differences.4",
+    "differences.5",
+    "differences.6",
+    "differences.7",
+    "values.0",
+    "values.1",
+    "values.2",
+    "values.3",
+    "values.4",
+    "values.5",
+    "values.6",
+    "values.7",
+];
+
+/// The name of a tensor that a patch holds whole is this, followed by the name of the tensor.
+pub(crate) const WHOLE: &str = "tensor/";
+
+/// The streams of a patch that is being written.
+pub(crate) struct StreamWriter {
+    pending: [Vec<u8>; STREAMS],
+    /// The number of chunks of each stream that have been written.
+    chunks: [u64; STREAMS],
+    /// The number of bytes that each stream has got.
+    lengths: Positions,
+    level: Level,
+}
+
+impl StreamWriter {
+    pub(crate) fn new(level: Level) -> Self {
+        Self { pending: Default::default(), chunks: [0; STREAMS], lengths: [0; STREAMS], level }
+    }
+
+    /// Returns the number of bytes that each stream has got.
+    pub(crate) fn lengths(&self) -> Positions {
+        self.lengths
+    }
+
+    /// Returns the bytes of `stream` that are not written yet, with room for `more` bytes, which the caller appends.
+    pub(crate) fn room(&mut self, stream: Stream, more: usize) -> Result<&mut Vec<u8>, Error> {
+        let ordinal = stream.ordinal();
+        let pending = self.pending.get_mut(ordinal).ok_or_else(no_memory)?;
+        pending.try_reserve(more).map_err(|_| no_memory())?;
+        Ok(pending)
+    }
+
+    /// Appends the form of `count` frames without changes.
+    pub(crate) fn unchanged(&mut self, count: usize) -> Result<(), Error> {
+        let frames = self.room(Stream::Frames, count)?;
+        frames.resize(frames.len().saturating_add(count), 0);
+        Ok(())
+    }
+
+    /// Counts what was appended, and writes the chunks that are complete, or all if the streams end.
+    pub(crate) fn flush<S: Sink>(
+        &mut self,
+        writer: &mut Writer<S>,
+        ends: bool,
+    ) -> Result<(), Error> {
+        let all = self.pending.iter_mut().zip(&mut self.chunks).zip(&mut self.lengths);
+        for (((pending, chunks), length), name) in all.zip(NAMES) {
+            while pending.len() >= CHUNK || ends && !pending.is_empty() {
+                let length = pending.len().min(CHUNK);
+                let (chunk, _) = pending.split_at(length);
+                let shape = [u64_from_usize(length)];
+                let chunk_name = format!("{name}/{chunks}");
+                let object = NewObject::dense(&chunk_name, &shape, DType::U8);
+                writer.add_object(&object.compressed(self.level), &[("data", chunk)])?;
+                pending.drain(..length);
+                *chunks = chunks.saturating_add(1);
+            }
+            let written = chunks.saturating_mul(u64_from_usize(CHUNK));
+            *length = written.saturating_add(u64_from_usize(pending.len()));
+        }
+        Ok(())
+    }
+}
+
+/// The streams of a patch that is read.
+#[derive(Clone, Debug)]
+pub(crate) struct Streams<'a> {
+    /// The chunks of each stream, in order.
+    chunks: [Vec<Component<'a>>; STREAMS],
+    lengths: Positions,
+}
+
+/// A tensor of a patch, as its name tells.
+pub(crate) enum Part<'a> {
+    /// Chunk `number` of the stream at `ordinal`.
+    Chunk { ordinal: usize, number: u64 },
+    /// A whole tensor of this name.
+    Whole(&'a str),
+}
+
+/// Returns what a tensor of a patch is by its `name`, or `None` if a patch has no such tensor.
+pub(crate) fn part(name: &str) -> Option<Part<'_>> {
+    if let Some(name) = name.strip_prefix(WHOLE) {
+        return Some(Part::Whole(name));
+    }
+    let (stream, number) = name.split_once('/')?;
+    let ordinal = NAMES.iter().position(|name| *name == stream)?;
+    let parsed: u64 = number.parse().ok()?;
+    // Each number has one spelling, so no chunk has two names.
+    (parsed.to_string() == number).then_some(Part::Chunk { ordinal, number: parsed })
+}
+
+impl<'a> Streams<'a> {
+    pub(crate) fn new() -> Self {
+        Self { chunks: Default::default(), lengths: [0; STREAMS] }
+    }
+
+    /// Returns the number of bytes of each stream.
+    pub(crate) fn lengths(&self) -> Positions {
+        self.lengths
+    }
+
+    /// Adds chunk `number` of the stream at `ordinal`, whose chunks must come in their order.
+    pub(crate) fn add(
+        &mut self,
+        tensor: &Tensor<'a>,
+        ordinal: usize,
+        number: u64,
+    ) -> Result<(), Error> {
+        let wrong = |why: &str| {
+            Err(broken(
+                &PATCH_STREAM,
+                format!("the chunk {} {why}", zten::escape::quoted(tensor.name())),
+            ))
+        };
+        let (Some(chunks), Some(total)) =
+            (self.chunks.get_mut(ordinal), self.lengths.get_mut(ordinal))
+        else {
+            return wrong("has no stream");
+        };
+        let full = u64_from_usize(CHUNK);
+        let is_dense = tensor.layout() == Layout::Dense
+            && tensor.dtype() == DType::U8
+            && !tensor.has_attributes();
+        let (&[length], true, Some(data)) = (tensor.shape(), is_dense, tensor.component("data"))
+        else {
+            return wrong("is no array of bytes");
+        };
+        if number != u64_from_usize(chunks.len()) || *total != number.saturating_mul(full) {
+            return wrong("does not follow another that is full");
+        }
+        if length == 0 || length > full {
+            return wrong("is empty or too long");
+        }
+        chunks.try_reserve(1).map_err(|_| no_memory())?;
+        chunks.push(data);
+        *total = total.saturating_add(length);
+        Ok(())
+    }
+}
+
+/// A reader of the streams of one patch, which holds one decoded chunk of each.
+#[derive(Debug)]
+pub(crate) struct StreamReader<'p, 'a> {
+    streams: &'p Streams<'a>,
+    held: [Held; STREAMS],
+}
+
+/// A decoded chunk.
+#[derive(Debug, Default)]
+struct Held {
+    /// The number of the chunk; `None` before the first was read, and after an error.
+    number: Option<u64>,
+    bytes: Vec<u8>,
+}
+
+impl<'p, 'a> StreamReader<'p, 'a> {
+    pub(crate) fn new(streams: &'p Streams<'a>) -> Self {
+        Self { streams, held: Default::default() }
+    }
+
+    /// Returns the bytes of `stream` at `position` to the end of their chunk: at least one.
+    pub(crate) fn bytes(&mut self, stream: Stream, position: u64) -> Result<&[u8], Error> {
+        let ordinal = stream.ordinal();
+        let beyond = || broken(&PATCH_FRAME, "a frame ends before its last byte");
+        let full = u64_from_usize(CHUNK);
+        let (number, within) = (position.wrapping_div(full), position.wrapping_rem(full));
+        let held = self.held.get_mut(ordinal).ok_or_else(beyond)?;
+        if held.number != Some(number) {
+            let at = usize::try_from(number).ok();
+            let chunks = self.streams.chunks.get(ordinal);
+            let chunk =
+                chunks.zip(at).and_then(|(chunks, at)| chunks.get(at)).ok_or_else(beyond)?;
+            held.number = None;
+            held.read(chunk)?;
+            held.number = Some(number);
+        }
+        let within = usize::try_from(within).unwrap_or(usize::MAX);
+        held.bytes.get(within..).filter(|rest| !rest.is_empty()).ok_or_else(beyond)
+    }
+}
+
+impl Held {
+    /// Decodes and verifies `chunk`, whose length was checked.
+    fn read(&mut self, chunk: &Component<'_>) -> Result<(), Error> {
+        let mut reader = chunk.reader()?;
+        self.bytes.clear();
+        while let Some(bytes) = reader.next_chunk()? {
+            if self.bytes.len().saturating_add(bytes.len()) > CHUNK {
+                return Err(broken(&PATCH_STREAM, "a chunk is longer than it says"));
+            }
+            self.bytes.try_reserve(bytes.len()).map_err(|_| no_memory())?;
+            self.bytes.extend_from_slice(bytes);
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,68 @@
+//! Checking a patch against a base.
+
+use zten_report::catalog::PATCH_BASE;
+use zten_report::digests::{Entry, hex};
+use zten_report::sums::{Of, sum};
+
+use crate::Sha256;
+use crate::chain::Chain;
+use crate::failure::{Failure, broken};
+use crate::identity::{entry, identity};
+use crate::model::Model;
+use crate::patch::Patch;
+
+/// What a patch was found to do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Verified {
+    /// The identity of the base.
+    pub base: Sha256,
+    /// The identity of the result.
+    pub result: Sha256,
+    /// The number of tensors of the result.
+    pub tensors: usize,
+}
+
+/// Checks that `base` is what the first of `patches` was made of, and that the patches lead to the result that the last one gives.
+/// Nothing is written. The base is read twice.
+///
+/// # Errors
+/// The errors of [`Chain::new`] and [`Chain::write`], but those of the output.
+pub fn verify<'a>(base: &Model<'a>, patches: &[Patch<'a>]) -> Result<Verified, Failure> {
+    let found = base_identity(base)?;
+    if let Some(first) = patches.first()
+        && found != first.base()
+    {
+        let expected = hex(&first.base());
+        let sentence = if patches.last().is_some_and(|last| found == last.result()) {
+            format!(
+                "the tensors are the result of the patch, not those that it was made of, which have the identity {expected}"
+            )
+        } else {
+            format!(
+                "the tensors have the identity {}, and the patch was made of {expected}",
+                hex(&found)
+            )
+        };
+        return Err(Failure::Old(broken(&PATCH_BASE, sentence)));
+    }
+    let chain = Chain::new(base, patches)?;
+    chain.dry_run()?;
+    let result = chain.result().unwrap_or(found);
+    Ok(Verified { base: found, result, tensors: chain.len() })
+}
+
+/// Computes the identity of the tensors of `model`.
+fn base_identity(model: &Model<'_>) -> Result<Sha256, Failure> {
+    let mut verifier = model.verifier.clone();
+    let mut entries: Vec<Entry<'_>> = Vec::new();
+    for tensor in &model.tensors {
+        let sums = sum(&mut verifier, tensor, Of::Bytes).map_err(Failure::Old)?;
+        for (component, sum) in tensor.components().zip(sums) {
+            if let (Some(bytes), Some(sha256)) = (sum.bytes, sum.sha256) {
+                entries.push(entry(tensor.name(), &component, (bytes, sha256)));
+            }
+        }
+    }
+    Ok(identity(entries))
+}

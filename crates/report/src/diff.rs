@@ -1,0 +1,223 @@
+//! The differences of the contents of two files, which `zten diff` and the Python package report.
+
+mod attribute;
+mod change;
+mod document;
+mod elements;
+mod paired;
+
+use std::collections::{HashMap, VecDeque};
+
+use sha2::{Digest as _, Sha256};
+use zten::attributes::Attributes;
+use zten::conventions::Convention;
+use zten::num::u64_from_usize;
+use zten::shards::Source;
+use zten::{Error, Generation, Manifest, Tensor};
+
+pub use attribute::AttributeChange;
+pub use change::Changes;
+pub use document::{Summary, document};
+pub use elements::{Measure, Numbers, Tolerance};
+
+use crate::digests::kind;
+use crate::natural;
+use crate::sums::{Sum, sorted};
+use paired::{Pair, paired};
+
+/// A tensor, and the content sums of its components in the order of the manifest.
+type Summed<'a> = (Tensor<'a>, &'a [Sum]);
+
+/// One of two files that are compared: its attributes, and its tensors with the sums of their components.
+#[derive(Debug)]
+pub struct Side<'a> {
+    generation: Option<Generation>,
+    attributes: Attributes<'a>,
+    tensors: Vec<Summed<'a>>,
+}
+
+impl<'a> Side<'a> {
+    /// Creates a side from the `manifest` of the file and its selected tensors, each with the sums of its components
+    /// ([`Of::Content`](crate::sums::Of::Content)) in the order of the manifest.
+    pub fn new(
+        manifest: &'a Manifest<impl AsRef<[u8]>>,
+        tensors: impl IntoIterator<Item = (Tensor<'a>, &'a [Sum])>,
+    ) -> Self {
+        let mut tensors: Vec<_> = tensors.into_iter().collect();
+        tensors.sort_by(|(one, _), (other, _)| natural::compare(one.name(), other.name()));
+        Self { generation: manifest.generation(), attributes: manifest.attributes(), tensors }
+    }
+
+    /// Returns whether the file can have attributes. Files of 0.1 cannot.
+    fn has_attributes(&self) -> bool {
+        self.generation != Some(Generation::V0_1)
+    }
+}
+
+/// The differences of two files.
+#[derive(Debug)]
+pub struct Found<'a> {
+    /// The attributes of the files that differ.
+    pub attributes: Vec<AttributeChange<'a>>,
+    /// Objects in the natural order of their names.
+    pub objects: Vec<Object<'a>>,
+    /// The number of objects that are equal.
+    pub equal: u64,
+    /// The number of objects that differ within the tolerance, or `None` if there is no tolerance.
+    pub within: Option<u64>,
+    /// The names of the objects that were not compared, because they are unread in one of the files.
+    pub unread: Vec<&'a str>,
+}
+
+/// An object that is not the same in both files.
+#[derive(Debug)]
+pub struct Object<'a> {
+    /// The name of the object in the new file, and of a removed object in the old file.
+    pub name: &'a str,
+    /// The kind of the change.
+    pub difference: Difference<'a>,
+    /// What differs, if the object is in both files.
+    pub changes: Changes<'a>,
+    /// The object in the old and in the new file, if its name is in both.
+    pub both: Option<[Tensor<'a>; 2]>,
+}
+
+/// The change of an object.
+#[derive(Clone, Copy, Debug)]
+pub enum Difference<'a> {
+    /// The object is only in the new file.
+    Added,
+    /// The object is only in the old file.
+    Removed,
+    /// The object is in both files, and differs.
+    Changed,
+    /// The object has another name in the new file. The field is the old name.
+    Renamed(&'a str),
+}
+
+impl Object<'_> {
+    /// Returns whether [`measure`](Self::measure) has elements to compare: the object is in both files and its content differs. With
+    /// a tolerance, elements whose dtype or layout differs are compared, too, because the tolerance may accept their values.
+    pub fn has_elements(&self, tolerance: Option<Tolerance>) -> bool {
+        let is_changed = matches!(self.difference, Difference::Changed);
+        self.changes.has_content() || is_changed && tolerance.is_some()
+    }
+
+    /// Compares the elements of the object, which are read from `files`: the old and the new file. Without a `tolerance` every difference
+    /// counts.
+    ///
+    /// # Errors
+    /// The index (0 or 1) of the file that cannot be read, and the error.
+    pub fn measure(
+        &mut self,
+        files: [&dyn Source; 2],
+        tolerance: Option<Tolerance>,
+    ) -> Result<(), (usize, Error)> {
+        let ([Some(one), Some(other)], [old, new]) =
+            (self.both.map_or([None; 2], |both| both.map(Some)), files)
+        else {
+            return Ok(());
+        };
+        let both = [one.read_from(old), other.read_from(new)];
+        self.changes.measure(both, tolerance)
+    }
+}
+
+impl Found<'_> {
+    /// Returns whether there is no difference among the objects that were compared.
+    pub fn is_equal(&self) -> bool {
+        self.attributes.is_empty() && self.objects.is_empty()
+    }
+
+    /// Removes the tensors whose elements differ within the tolerance from `objects`, and counts the removed tensors in `within`.
+    pub fn accept(&mut self) {
+        let before = self.objects.len();
+        let is_within = |object: &Object<'_>| {
+            matches!(object.difference, Difference::Changed) && object.changes.is_within()
+        };
+        self.objects.retain(|object| !is_within(object));
+        self.within = Some(u64_from_usize(before.saturating_sub(self.objects.len())));
+    }
+}
+
+/// Returns whether a component of `summed` has no sum, so that the tensor is neither equal to another tensor nor different.
+fn is_unread((_, sums): &Summed<'_>) -> bool {
+    sums.iter().any(|sum| sum.sha256.is_none())
+}
+
+/// Returns a hash of the components of a tensor: roles, types and content, without the tensor's name and attributes.
+fn content((tensor, sums): &Summed<'_>) -> [u8; 32] {
+    let mut hash = Sha256::new();
+    for (component, sum) in sorted(tensor, sums) {
+        for text in [component.role(), &kind(tensor, &component)] {
+            hash.update(Sha256::digest(text));
+        }
+        hash.update(sum.sha256.unwrap_or_default());
+    }
+    hash.finalize().into()
+}
+
+/// Finds the differences of the tensors of two files by their sums. The attributes of the files are compared only if
+/// `with_attributes` is true. The elements are not compared: see [`Object::measure`].
+pub fn compare([old, new]: [Side<'_>; 2], with_attributes: bool) -> Found<'_> {
+    let compared = old.has_attributes() && new.has_attributes();
+    let attributes =
+        |old, new| if compared { attribute::attributes(&old, &new) } else { Vec::new() };
+    let (mut objects, mut added, mut equal) = (Vec::new(), Vec::new(), 0_u64);
+    let mut unread = Vec::new();
+    let mut removed: HashMap<_, VecDeque<Tensor<'_>>> = HashMap::new();
+    let by_name =
+        |(one, _): &Summed<'_>, (other, _): &Summed<'_>| natural::compare(one.name(), other.name());
+    for pair in paired(old.tensors, new.tensors, by_name) {
+        let is_unread = match &pair {
+            Pair::Old(one) | Pair::New(one) => is_unread(one),
+            Pair::Both(one, other) => is_unread(one) || is_unread(other),
+        };
+        match pair {
+            Pair::Old((object, _)) | Pair::New((object, _)) | Pair::Both((object, _), _)
+                if is_unread =>
+            {
+                unread.push(object.name());
+            }
+            Pair::Old(one) => removed.entry(content(&one)).or_default().push_back(one.0),
+            Pair::New(other) => added.push(other),
+            Pair::Both((one, old), (other, new)) => {
+                let components = [sorted(&one, old), sorted(&other, new)];
+                let mut changes = Changes::new([&one, &other], components);
+                // The attributes of a group say how its codes are divided, which no file stores as attributes.
+                if [one, other].iter().all(|object| Convention::of(object).is_none()) {
+                    changes.attributes = attributes(one.attributes(), other.attributes());
+                }
+                if changes.is_empty() {
+                    equal = equal.saturating_add(1);
+                } else {
+                    let (name, difference) = (one.name(), Difference::Changed);
+                    objects.push(Object { name, difference, changes, both: Some([one, other]) });
+                }
+            }
+        }
+    }
+    for summed in added {
+        let same = removed.get_mut(&content(&summed)).and_then(VecDeque::pop_front);
+        let (object, mut changes) = (summed.0, Changes::default());
+        let difference = match same {
+            Some(one) => {
+                changes.attributes = attributes(one.attributes(), object.attributes());
+                Difference::Renamed(one.name())
+            }
+            None => Difference::Added,
+        };
+        objects.push(Object { name: object.name(), difference, changes, both: None });
+    }
+    objects.extend(removed.into_values().flatten().map(|object| Object {
+        name: object.name(),
+        difference: Difference::Removed,
+        changes: Changes::default(),
+        both: None,
+    }));
+    // Renamed objects may have any new name, so the list is sorted again.
+    objects.sort_by(|one, other| natural::compare(one.name, other.name));
+    let attributes =
+        if with_attributes { attributes(old.attributes, new.attributes) } else { Vec::new() };
+    Found { attributes, objects, equal, within: None, unread }
+}

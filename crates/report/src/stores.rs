@@ -1,0 +1,320 @@
+//! Stores of downloaded models, which name each file by the digest of its content: caches of the Hugging Face hub, and stores of
+//! Ollama. `docs/stores.md` describes what is compared.
+
+#[cfg(feature = "content")]
+mod hashed;
+mod manifest;
+
+use std::ffi::OsStr;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+use zten::finding::{Finding, Verdict};
+use zten::rules::{Class, Row, Scope, Source, Texts};
+
+use crate::digests::{Sha256, hex_digits, parse_sha256};
+
+#[cfg(feature = "content")]
+pub use hashed::Hashed;
+pub use manifest::{MANIFEST, Manifest, check_blobs};
+
+/// The name of the folder that holds the blobs of a store.
+pub const BLOBS: &str = "blobs";
+/// The name of the folder of a hub's repository that has a folder for each revision.
+pub const SNAPSHOTS: &str = "snapshots";
+/// The name of the folder of a hub's repository that has a file for each branch, with the name of its revision.
+pub const REFS: &str = "refs";
+/// The name of the folder of a hub's repository that has an empty file for each file that the hub does not have.
+pub const NO_EXIST: &str = ".no_exist";
+/// The name of the folder of a hub's cache that has an empty file for each download that was ever begun.
+pub const LOCKS: &str = ".locks";
+/// The name of the folder of an Ollama store that has the manifests.
+pub const MANIFESTS: &str = "manifests";
+
+/// The number of folders between the folder of manifests and a manifest: `registry/namespace/model/tag`.
+pub const MANIFEST_DEPTH: usize = 3;
+
+/// The digest that the name of a blob says its content has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum BlobDigest {
+    /// The SHA-256 of the content.
+    Sha256(Sha256),
+    /// The SHA-1 by which git names a file: of `blob`, a space, the length in decimal, a zero byte, and the content.
+    Git([u8; 20]),
+}
+
+impl BlobDigest {
+    /// Parses the name of a blob in a cache of the hub: 64 hexadecimal digits of a SHA-256 for a file in large file storage, or 40 of
+    /// git's SHA-1. Returns `None` for a name of another form, which other servers than the hub give.
+    pub fn of_hub(name: &OsStr) -> Option<Self> {
+        let name = name.to_str()?;
+        parse_sha256(name).map(Self::Sha256).or_else(|| parse_git(name).map(Self::Git))
+    }
+
+    /// Parses the name of a blob in an Ollama store: `sha256-` and 64 hexadecimal digits.
+    pub fn of_ollama(name: &OsStr) -> Option<Self> {
+        parse_sha256(name.to_str()?.strip_prefix("sha256-")?).map(Self::Sha256)
+    }
+
+    /// Returns the name of the algorithm, for messages.
+    fn algorithm(&self) -> &'static str {
+        match self {
+            Self::Sha256(_) => "SHA-256",
+            Self::Git(_) => "git's SHA-1",
+        }
+    }
+
+    /// Returns the digest in hexadecimal digits.
+    fn hex(&self) -> String {
+        match self {
+            Self::Sha256(sum) => hex_digits(sum),
+            Self::Git(sum) => hex_digits(sum),
+        }
+    }
+
+    /// Compares this digest, which the name of a blob says, with the digest of its content. Returns the finding if they differ.
+    pub fn compare(&self, found: &Self) -> Option<Finding> {
+        if self == found {
+            return None;
+        }
+        let (algorithm, found, wanted) = (self.algorithm(), found.hex(), self.hex());
+        let sentence =
+            format!("{algorithm} of the content is {found}, the store names the file {wanted}");
+        Some(finding(&DIGEST, sentence))
+    }
+}
+
+/// Parses git's SHA-1 of 40 hexadecimal digits in lower case.
+fn parse_git(hex: &str) -> Option<[u8; 20]> {
+    let mut sum = [0; 20];
+    if hex.len() != 40 || !hex.bytes().all(|c| matches!(c, b'0'..=b'9' | b'a'..=b'f')) {
+        return None;
+    }
+    for (byte, two) in sum.iter_mut().zip(hex.as_bytes().chunks(2)) {
+        *byte = u8::from_str_radix(str::from_utf8(two).ok()?, 16).ok()?;
+    }
+    Some(sum)
+}
+
+/// The part that a file has in a store.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Role {
+    /// The file is in no store, or the store does not say what its content is.
+    #[default]
+    Outside,
+    /// A blob whose name says its digest.
+    Blob(BlobDigest),
+    /// A blob that was not downloaded to its end.
+    Unfinished,
+    /// A manifest of Ollama, which lists the blobs of a model.
+    Manifest,
+    /// A file that the store keeps for itself, such as the name of a branch's revision. It may be empty, whatever its name.
+    Record,
+}
+
+/// A kind of folder in a store.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Folder {
+    /// The blobs of a repository in a hub's cache.
+    HubBlobs,
+    /// A folder that a hub's cache keeps for itself, or a folder in it: [`REFS`], [`NO_EXIST`] or [`LOCKS`].
+    HubRecords,
+    /// The blobs of an Ollama store.
+    OllamaBlobs,
+    /// A folder in an Ollama store that is this number of levels below the folder of manifests.
+    OllamaManifests(usize),
+}
+
+impl Folder {
+    /// Returns the kind of the folder at the canonical path `real`. Returns `None` for a folder that is not in a store, and for the
+    /// snapshots of a hub's cache, whose files have their own names.
+    pub fn of(real: &Path) -> Option<Self> {
+        let name = real.file_name()?;
+        let above = real.parent()?;
+        if name == BLOBS {
+            if above.file_name().is_some_and(is_repository) {
+                return Some(Self::HubBlobs);
+            }
+            return above.join(MANIFESTS).is_dir().then_some(Self::OllamaBlobs);
+        }
+        let is_of_records = |folder: &Path| {
+            let above = folder.parent().and_then(Path::file_name);
+            (folder.ends_with(REFS) || folder.ends_with(NO_EXIST))
+                && above.is_some_and(is_repository)
+        };
+        if real.ancestors().any(is_of_records) {
+            return Some(Self::HubRecords);
+        }
+        let is_of_manifests = |folder: &Path| {
+            folder.ends_with(MANIFESTS)
+                && folder.parent().is_some_and(|above| above.join(BLOBS).is_dir())
+        };
+        let mut near = real.ancestors().take(MANIFEST_DEPTH.saturating_add(1));
+        near.position(is_of_manifests).map(Self::OllamaManifests)
+    }
+
+    /// Returns the part that the file called `name` in this folder has in the store.
+    pub fn role(self, name: &OsStr) -> Role {
+        let blob = |digest: Option<BlobDigest>| match digest {
+            Some(digest) => Role::Blob(digest),
+            None if is_unfinished(name) => Role::Unfinished,
+            None => Role::Outside,
+        };
+        match self {
+            Self::HubBlobs => blob(BlobDigest::of_hub(name)),
+            Self::OllamaBlobs => blob(BlobDigest::of_ollama(name)),
+            Self::HubRecords => Role::Record,
+            Self::OllamaManifests(MANIFEST_DEPTH) => Role::Manifest,
+            Self::OllamaManifests(_) => Role::Outside,
+        }
+    }
+}
+
+/// Returns the part that the file at `path` has in a store, by its real path: the link in a snapshot leads to its blob. Also returns
+/// the real path. Returns `None` for a file in no store, and for what a store keeps for itself.
+pub fn role_of(path: &Path) -> Option<(Role, PathBuf)> {
+    let real = fs::canonicalize(path).ok()?;
+    let role = Folder::of(real.parent()?)?.role(real.file_name()?);
+    matches!(role, Role::Blob(_) | Role::Manifest).then_some((role, real))
+}
+
+/// Returns whether `name` is that of a repository's folder in a hub's cache.
+pub fn is_repository(name: &OsStr) -> bool {
+    let name = name.to_str().unwrap_or_default();
+    ["models--", "datasets--", "spaces--"].iter().any(|kind| name.starts_with(kind))
+}
+
+/// Returns whether `name` is that of a blob whose download has not ended: `DIGEST.incomplete`, also with other words before the
+/// suffix, in a cache of the hub; `sha256-DIGEST-partial`, or `-partial-` and a number, in a store of Ollama.
+fn is_unfinished(name: &OsStr) -> bool {
+    let Some(name) = name.to_str() else { return false };
+    let is_part = |(_, number): (&str, &str)| {
+        number.is_empty()
+            || number.strip_prefix('-').is_some_and(|number| {
+                !number.is_empty() && number.bytes().all(|digit| digit.is_ascii_digit())
+            })
+    };
+    name.ends_with(".incomplete")
+        || name.starts_with("sha256-") && name.rsplit_once("-partial").is_some_and(is_part)
+}
+
+/// Returns the finding on a blob that was not downloaded to its end. Its content is unknown, and may be part of a valid file.
+pub fn unfinished() -> Finding {
+    let verdict = Verdict::Unsupported;
+    Finding { verdict, ..finding(&UNFINISHED, UNFINISHED.broken().to_owned()) }
+}
+
+/// Returns the finding that a manifest of `length` bytes is too long.
+pub fn too_long(length: u64) -> Finding {
+    let sentence = format!("manifest of {length} bytes exceeds the maximum of {MANIFEST} bytes");
+    finding(&MANIFEST_FORM, sentence)
+}
+
+/// Returns the finding that a file breaks the rule `row`.
+fn finding(row: &'static Row, sentence: String) -> Finding {
+    let mut finding = Finding::new(Verdict::Invalid, sentence);
+    finding.row = Some(row);
+    finding
+}
+
+/// Defines the rules of stores: for each the id, the class, the requirement, the short description of a violation, and the advice.
+macro_rules! rows {
+    ($($name:ident $id:literal $class:ident $holds:literal $broken:literal $advice:literal;)+) => {
+        $(static $name: Row = Row::new($id, Class::$class, &Texts {
+            holds: $holds,
+            broken: $broken,
+            source: Source::Policy("a store names files by the digests of their content"),
+            scope: Scope::Other("all, in a store"),
+            advice: $advice,
+        });)+
+        /// All rules of stores.
+        pub static ROWS: &[&Row] = &[$(&$name),+];
+    };
+}
+
+rows! {
+    DIGEST "store-digest" Invalid
+        "The content of a blob has the digest that is its name."
+        "the content differs from the digest that is the name of the file"
+        "The file has changed since it was downloaded. Delete it, and download the model again.";
+    MANIFEST_FORM "store-manifest" Invalid
+        "A manifest of Ollama is a JSON object that lists blobs with SHA-256 digests and sizes."
+        "the manifest does not list the blobs of a model"
+        "Pull the model again with `ollama pull`.";
+    MISSING "store-missing" Invalid
+        "Each blob that a manifest of Ollama lists is in the store."
+        "a blob of the manifest is missing"
+        "Pull the model again with `ollama pull`.";
+    LENGTH "store-size" Invalid
+        "Each blob has the size that a manifest of Ollama gives it."
+        "the size of a blob differs from the manifest"
+        "Pull the model again with `ollama pull`.";
+    UNFINISHED "store-unfinished" Unsupported
+        "Each blob was downloaded to its end."
+        "the download of the file has not ended, so its content is not checked"
+        "Download the model again, which ends the download, or delete the file.";
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_of_blobs() {
+        let hub = |name: &str| Folder::HubBlobs.role(name.as_ref());
+        let ollama = |name: &str| Folder::OllamaBlobs.role(name.as_ref());
+        let [large, small] = ["0f".repeat(32), "0f".repeat(20)];
+        let sha256 = Role::Blob(BlobDigest::Sha256([15; 32]));
+        assert_eq!(hub(&large), sha256);
+        assert_eq!(hub(&small), Role::Blob(BlobDigest::Git([15; 20])));
+        assert_eq!(ollama(&format!("sha256-{large}")), sha256);
+        for wrong in ["", "0f", &large[1..], &small[1..], &large.to_uppercase(), "x.incomplet"] {
+            assert_eq!((hub(wrong), ollama(wrong)), (Role::Outside, Role::Outside), "{wrong}");
+        }
+        for wrong in [&large, &format!("sha256-{small}"), &format!("sha256:{large}"), "sha256-1"] {
+            assert_eq!(ollama(wrong), Role::Outside, "{wrong}");
+        }
+        for unfinished in [format!("{large}.incomplete"), format!("{small}.0a1b.incomplete")] {
+            assert_eq!(hub(&unfinished), Role::Unfinished, "{unfinished}");
+        }
+        for end in ["-partial", "-partial-0", "-partial-17"] {
+            assert_eq!(ollama(&format!("sha256-{large}{end}")), Role::Unfinished, "{end}");
+        }
+        for end in ["-partial-", "-partial-x", "-partials", "-partial-1-"] {
+            assert_eq!(ollama(&format!("sha256-{large}{end}")), Role::Outside, "{end}");
+        }
+    }
+
+    #[test]
+    fn folders_of_stores() {
+        let root = tempfile::tempdir().unwrap();
+        let folder = |path: &str| {
+            let path = root.path().join(path);
+            std::fs::create_dir_all(&path).unwrap();
+            Folder::of(&path)
+        };
+        assert_eq!(folder("hub/models--a--b/blobs"), Some(Folder::HubBlobs));
+        assert_eq!(folder("hub/models--a--b/refs/pr"), Some(Folder::HubRecords));
+        assert_eq!(folder("hub/models--a--b/.no_exist/0123"), Some(Folder::HubRecords));
+        for none in [
+            "hub",
+            "hub/blobs",
+            "hub/.no_exist",
+            "hub/refs",
+            "hub/models--a--b",
+            "hub/models--a--b/blobs/x",
+        ] {
+            assert_eq!(folder(none), None, "{none}");
+        }
+        assert_eq!(folder("hub/models--a--b/snapshots/0/blobs"), None);
+        assert_eq!(folder("models/blobs"), None);
+        for (depth, path) in ["", "host", "host/name", "host/name/model"].iter().enumerate() {
+            let path = format!("models/manifests/{path}");
+            assert_eq!(folder(&path), Some(Folder::OllamaManifests(depth)), "{path}");
+        }
+        assert_eq!(folder("models/manifests/host/name/model/deep"), None);
+        assert_eq!(folder("models/blobs"), Some(Folder::OllamaBlobs));
+        assert_eq!(folder("other/manifests/host/name/model"), None);
+    }
+}

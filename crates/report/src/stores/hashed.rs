@@ -1,0 +1,218 @@
+//! A source whose bytes are hashed as they are read.
+
+use std::io;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use sha1::Sha1;
+use sha2::{Digest as _, Sha256};
+use zten::num::u64_from_usize;
+use zten::{Error, ReadAt};
+
+use super::BlobDigest;
+
+/// The bytes of a gap that are read at once.
+const CHUNK: usize = 256 << 10;
+
+/// A source of bytes that hashes what is read of it, in the order of the file, so that a file which is checked from its start to
+/// its end is read once. Bytes that nobody reads are read by [`finish`](Self::finish).
+#[derive(Debug)]
+pub struct Hashed<S> {
+    source: S,
+    length: u64,
+    expected: BlobDigest,
+    state: Mutex<State>,
+}
+
+#[derive(Debug)]
+struct State {
+    hasher: Hasher,
+    /// The number of bytes that have been hashed.
+    position: u64,
+    /// Whether gaps of any size are read, because what follows is read in the order of the file.
+    is_in_order: bool,
+}
+
+#[derive(Debug)]
+enum Hasher {
+    Sha256(Sha256),
+    Git(Sha1),
+}
+
+impl Hasher {
+    fn update(&mut self, bytes: &[u8]) {
+        match self {
+            Self::Sha256(hasher) => hasher.update(bytes),
+            Self::Git(hasher) => hasher.update(bytes),
+        }
+    }
+}
+
+impl<S: ReadAt> Hashed<S> {
+    /// Wraps `source`, a file of `length` bytes whose name says that its content has the digest `expected`.
+    pub fn new(source: S, length: u64, expected: BlobDigest) -> Self {
+        let hasher = match expected {
+            BlobDigest::Sha256(_) => Hasher::Sha256(Sha256::new()),
+            BlobDigest::Git(_) => Hasher::Git(Sha1::new_with_prefix(format!("blob {length}\0"))),
+        };
+        let state = State { hasher, position: 0, is_in_order: false };
+        Self { source, length, expected, state: Mutex::new(state) }
+    }
+
+    /// Returns the digest that the name of the file says.
+    pub fn expected(&self) -> &BlobDigest {
+        &self.expected
+    }
+
+    /// Announces that the rest of the file is read in its order. From now on, bytes that are skipped are read and hashed at once,
+    /// because nobody will read them later.
+    pub fn in_order(&self) {
+        self.lock().is_in_order = true;
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Reads and hashes the bytes up to `end` that have not been hashed.
+    fn hash_up_to(&self, state: &mut State, end: u64) -> Result<(), Error> {
+        let mut buffer = Vec::new();
+        while state.position < end {
+            let left = usize::try_from(end.saturating_sub(state.position)).unwrap_or(usize::MAX);
+            let length = left.min(CHUNK);
+            if buffer.len() < length {
+                let more = length.saturating_sub(buffer.len());
+                let reserved = buffer.try_reserve_exact(more);
+                reserved.map_err(|_| io::Error::from(io::ErrorKind::OutOfMemory))?;
+            }
+            buffer.resize(length, 0);
+            self.source.read_at(state.position, &mut buffer)?;
+            state.hasher.update(&buffer);
+            state.position = state.position.saturating_add(u64_from_usize(length));
+        }
+        Ok(())
+    }
+
+    /// Reads the bytes that have not been read, and returns the digest of the whole file, by the algorithm of the expected digest.
+    ///
+    /// # Errors
+    /// The file cannot be read.
+    pub fn finish(&self) -> Result<BlobDigest, Error> {
+        let mut state = self.lock();
+        self.hash_up_to(&mut state, self.length)?;
+        Ok(match &state.hasher {
+            Hasher::Sha256(hasher) => BlobDigest::Sha256(hasher.clone().finalize().into()),
+            Hasher::Git(hasher) => BlobDigest::Git(hasher.clone().finalize().into()),
+        })
+    }
+}
+
+impl<S: ReadAt> ReadAt for Hashed<S> {
+    fn read_at(&self, offset: u64, buffer: &mut [u8]) -> Result<(), Error> {
+        self.source.read_at(offset, buffer)?;
+        let state = &mut *self.lock();
+        // While a file is opened, what is skipped may be all of its data, which is read later.
+        if state.is_in_order {
+            self.hash_up_to(state, offset)?;
+        }
+        // Nothing is hashed twice: a range that was read before, or that lies behind a gap, is skipped.
+        let known =
+            state.position.checked_sub(offset).and_then(|known| usize::try_from(known).ok());
+        if let Some(new) = known.and_then(|known| buffer.get(known..)) {
+            state.hasher.update(new);
+            state.position = state.position.saturating_add(u64_from_usize(new.len()));
+        }
+        Ok(())
+    }
+
+    fn gap(&self) -> u64 {
+        self.source.gap()
+    }
+
+    fn identity(&self) -> Option<[u64; 2]> {
+        self.source.identity()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The bytes of a file, and how many of them were read.
+    struct Counted(Vec<u8>, Mutex<u64>);
+
+    impl ReadAt for Counted {
+        fn read_at(&self, offset: u64, buffer: &mut [u8]) -> Result<(), Error> {
+            *self.1.lock().unwrap() += buffer.len() as u64;
+            self.0.as_slice().read_at(offset, buffer)
+        }
+    }
+
+    fn hashed(length: u64, expected: BlobDigest) -> Hashed<Counted> {
+        let bytes: Vec<u8> = (0..length).map(|at| (at * at >> 3) as u8).collect();
+        Hashed::new(Counted(bytes, Mutex::default()), length, expected)
+    }
+
+    fn read(file: &Hashed<Counted>) -> u64 {
+        *file.source.1.lock().unwrap()
+    }
+
+    #[test]
+    fn every_order_of_reads_has_the_same_digest() {
+        const LENGTH: u64 = 600_000;
+        let random = &mut fastrand::Rng::with_seed(7);
+        for in_order in [false, true] {
+            for _ in 0..200 {
+                let file = hashed(LENGTH, BlobDigest::Sha256([0; 32]));
+                for _ in 0..random.u32(0..8) {
+                    let start = random.u64(0..LENGTH);
+                    let length = random.u64(0..=(LENGTH - start).min(300_000));
+                    let mut buffer = vec![0; length as usize];
+                    file.read_at(start, &mut buffer).unwrap();
+                    assert_eq!(buffer, file.source.0[start as usize..][..length as usize]);
+                    if in_order {
+                        file.in_order();
+                    }
+                }
+                let wanted = BlobDigest::Sha256(Sha256::digest(&file.source.0).into());
+                assert_eq!(file.finish().unwrap(), wanted);
+                assert_eq!(file.finish().unwrap(), wanted);
+            }
+        }
+    }
+
+    #[test]
+    fn a_file_that_is_read_in_order_is_read_once() {
+        let file = hashed(1 << 20, BlobDigest::Sha256([0; 32]));
+        let take = |range: std::ops::Range<u64>| {
+            file.read_at(range.start, &mut vec![0; (range.end - range.start) as usize]).unwrap();
+        };
+        take(0..512);
+        take(512..4096);
+        // The directory at the end of an archive is read first, and again at last.
+        take((1 << 20) - 100..1 << 20);
+        file.in_order();
+        take(5000..200_000);
+        take(900_000..1_000_000);
+        file.finish().unwrap();
+        assert_eq!(read(&file), (1 << 20) + 100);
+    }
+
+    #[test]
+    fn git_names_a_file_with_its_length() {
+        // What `git hash-object` prints.
+        for (length, wanted) in [
+            (0, "e69de29bb2d1d6434b8b29ae775ad8c2e48c5391"),
+            (1, "f76dd238ade08917e6712764a16a22005a50573d"),
+        ] {
+            let file = hashed(length, BlobDigest::Git([0; 20]));
+            assert_eq!(file.finish().unwrap().hex(), wanted);
+        }
+    }
+
+    #[test]
+    fn a_file_that_ends_early_is_an_error() {
+        let mut file = hashed(1000, BlobDigest::Sha256([0; 32]));
+        file.length = 1001;
+        assert!(file.finish().is_err());
+    }
+}
