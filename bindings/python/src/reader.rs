@@ -500,6 +500,13 @@ impl Reader {
         Ok(QuantizedForm::of(&object(&open, ordinal)?).map(|form| form.to_string()))
     }
 
+    /// Returns whether an object of the file is a group of tensors.
+    #[getter]
+    fn is_grouped(&self) -> PyResult<bool> {
+        let open = self.open()?;
+        Ok(open.manifest().tensors().any(|tensor| QuantizedForm::of(&tensor).is_some()))
+    }
+
     /// Returns whether the tensors of the file include groups that are one quantized tensor each.
     fn has_groups(&self, py: Python<'_>) -> PyResult<bool> {
         let groups = self.work(py, 0, |open, cancel| open.groups(cancel))?;

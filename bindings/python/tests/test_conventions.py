@@ -56,9 +56,9 @@ def test_values_and_parts_of_them(case: str) -> None:
         assert set(tensor.components) >= {"scales", "blocks"} if case == "mxfp4" else len(tensor.components) > 1
         rng = np.random.default_rng(len(case))
         for _ in range(10):
-            index: Any = tuple(
-                slice(*sorted(int(at) for at in rng.integers(0, size + 1, 2)), int(rng.integers(1, 3))) for size in tensor.shape
-            )[: int(rng.integers(1, len(tensor.shape) + 1))]
+            ends = [sorted(rng.integers(0, size + 1, 2).tolist()) for size in tensor.shape]
+            ranges = [slice(start, end, int(rng.integers(1, 3))) for start, end in ends]
+            index: Any = tuple(ranges[: int(rng.integers(1, len(ranges) + 1))])
             same(tensor[index].dequantize(), whole[index], f"{case} {index}")
             same(np.asarray(tensor.dequantize()[index]), whole[index], f"{case} {index}")
         rows = rng.integers(0, tensor.shape[0], 3).tolist()
@@ -106,6 +106,8 @@ def test_what_keeps_the_names_of_the_file(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="the list of digests names"):
         zten.numpy.load_file(MXFP4, dequantize=True, digests=digests.text)
     assert list(zten.stat(MXFP4, digests=digests.text)) == plain
+    with zten.open(MXFP4) as grouped:
+        assert grouped.identity() == digests.identity
     assert zten.convert(MXFP4, tmp_path / "again.safetensors") == 2
     with zten.open(tmp_path / "again.safetensors", conventions=False) as file:
         assert sorted(file) == plain
@@ -132,7 +134,8 @@ def test_only_the_rows_of_a_part_are_read() -> None:
     source = Counted(MXFP4.read_bytes())
     with zten.open(source) as file:
         tensor = file["experts.proj"]
-        for index, rows in [((0, 1), 1), ((slice(1, 2), slice(0, 2)), 2), (1, 3)]:
+        reads: list[tuple[Any, int]] = [((0, 1), 1), ((slice(1, 2), slice(0, 2)), 2), (1, 3)]
+        for index, rows in reads:
             before = source.count
             tensor[index].dequantize()
             # 32 bytes of codes and 2 scales a row.

@@ -223,12 +223,16 @@ class File(Mapping[str, Tensor]):
 
     def identity(self) -> str:
         """Reads and verifies all of the file, and returns the SHA-256 of its list of digests, as ``zten hash --id`` does: the
-        same 64 digits for the same tensors in any format, order and sharding.
+        same 64 digits for the same tensors in any format, order and sharding. Tensors that are stored as several count as the file
+        names them: a file that shows them as one is opened again for this.
 
         Raises:
             Invalid, Unsupported, LimitExceeded: the content breaks a rule, or cannot be read.
         """
-        _, identity, objects = self._reader.hashed()
+        reader = self._reader
+        if reader.is_grouped:
+            reader = Reader(self._source if self._opened is None else self._opened, self._strictness, None)
+        _, identity, objects = reader.hashed()
         if identity is None:
             unread = next(name for name, components in objects if any(one[3] is None for one in components))
             raise unserved("it cannot be read, so the file has no identity", unread, file=self._reader.path)
