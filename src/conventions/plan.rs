@@ -340,12 +340,7 @@ impl<'a> Parts<'a> {
                     ..plan
                 }),
             Convention::Packed => {
-                // Older versions of compressed-tensors put only whole codes in each word, so codes of 3, 5, 6 or 7 bits left some bits of each
-                // word unused. Newer versions pack codes densely. The length of the data tells which one wrote the file.
-                let dense =
-                    row_bytes(Order::Stream, bits, columns).and_then(|row| row.checked_mul(rows));
-                let stored = self.get("data").and_then(|data| data.decoded_length());
-                let order = if stored == dense { Order::Stream } else { Order::Words };
+                let order = self.packed_order(rows, columns);
                 basic("data", Codes::Rows { order, bits }, scales).map(|plan| Plan {
                     zeros: zeros("zero_point", Zeros::Columns { bits }),
                     zero: f32::from(1_u8.wrapping_shl(u32::from(bits).saturating_sub(1))),
@@ -364,6 +359,17 @@ impl<'a> Parts<'a> {
             Convention::Nf4 | Convention::Fp4 => return self.bnb4(basic, scales),
         };
         Ok(plan)
+    }
+
+    /// Returns the order of the codes of a tensor of compressed-tensors with `rows` rows of `columns` codes.
+    ///
+    /// Older versions of compressed-tensors put only whole codes in each word, so codes of 3, 5, 6 or 7 bits left some bits of each word
+    /// unused. Newer versions pack codes densely. The length of the data tells which one wrote the file.
+    fn packed_order(&self, rows: u64, columns: u64) -> Order {
+        let dense = row_bytes(Order::Stream, self.form.bits, columns);
+        let dense = dense.and_then(|row| row.checked_mul(rows));
+        let stored = self.get("data").and_then(|data| data.decoded_length());
+        if stored == dense { Order::Stream } else { Order::Words }
     }
 
     /// Completes the `plan` of a tensor of one byte for each element: the scales are for blocks, rows, or the whole tensor.
