@@ -6,6 +6,8 @@
 
 #[cfg(feature = "dequantize")]
 mod codes;
+#[cfg(all(feature = "dequantize", feature = "write"))]
+mod composite;
 #[cfg(feature = "dequantize")]
 mod dequantizer;
 #[cfg(feature = "dequantize")]
@@ -14,9 +16,15 @@ mod find;
 mod groups;
 #[cfg(feature = "dequantize")]
 mod plan;
+#[cfg(all(feature = "dequantize", feature = "write"))]
+mod recode;
 
 use core::fmt;
 
+#[cfg(all(feature = "dequantize", feature = "write"))]
+pub(crate) use composite::Composite;
+#[cfg(all(feature = "dequantize", feature = "write"))]
+pub use composite::{Composites, Original, PlainGroups};
 #[cfg(feature = "dequantize")]
 pub use dequantizer::Dequantizer;
 #[cfg(feature = "dequantize")]
