@@ -286,6 +286,12 @@ impl Policy {
         row.is_some_and(|row| tolerated.iter().any(|id| id == row.id()))
     }
 
+    /// Returns whether the policy requires that each file was compared with its name in a store, which
+    /// [`check_store`](Self::check_store) finds.
+    pub fn requires_store_digest(&self) -> bool {
+        self.require_store_digest
+    }
+
     /// Checks the part that a file has in a store. The content of a blob, and the blobs of a manifest, have been compared. Returns the
     /// violation if the policy requires that and nothing was compared.
     pub fn check_store(&self, role: &Role) -> Option<Finding> {

@@ -33,11 +33,15 @@ mod program {
 
     const MEBIBYTE: u64 = 1 << 20;
 
-    /// Reads a policy. The service tolerates no unknown class in a checkpoint, so a policy that names some is an error.
+    /// Reads a policy. The service tolerates no unknown class in a checkpoint, and uploads lie in no store, so a policy that names
+    /// classes or requires a store is an error.
     fn read_policy(path: PathBuf) -> Result<Box<Policy>, String> {
         let policy = policy::read(path)?;
         if policy.allows_globals() {
             return Err("the service does not take `allow-globals`".to_owned());
+        }
+        if policy.requires_store_digest() {
+            return Err("the service does not take `require-store-digest`".to_owned());
         }
         Ok(policy)
     }

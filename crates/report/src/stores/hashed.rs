@@ -142,13 +142,13 @@ mod tests {
 
     impl ReadAt for Counted {
         fn read_at(&self, offset: u64, buffer: &mut [u8]) -> Result<(), Error> {
-            *self.1.lock().unwrap() += buffer.len() as u64;
+            *self.1.lock().unwrap() += u64_from_usize(buffer.len());
             self.0.as_slice().read_at(offset, buffer)
         }
     }
 
     fn hashed(length: u64, expected: BlobDigest) -> Hashed<Counted> {
-        let bytes: Vec<u8> = (0..length).map(|at| (at * at >> 3) as u8).collect();
+        let bytes: Vec<u8> = (0..length).map(|at| ((at * at) >> 3).to_le_bytes()[0]).collect();
         Hashed::new(Counted(bytes, Mutex::default()), length, expected)
     }
 
@@ -166,9 +166,10 @@ mod tests {
                 for _ in 0..random.u32(0..8) {
                     let start = random.u64(0..LENGTH);
                     let length = random.u64(0..=(LENGTH - start).min(300_000));
-                    let mut buffer = vec![0; length as usize];
+                    let at = |offset| usize::try_from(offset).unwrap();
+                    let mut buffer = vec![0; at(length)];
                     file.read_at(start, &mut buffer).unwrap();
-                    assert_eq!(buffer, file.source.0[start as usize..][..length as usize]);
+                    assert_eq!(buffer, file.source.0[at(start)..][..at(length)]);
                     if in_order {
                         file.in_order();
                     }
@@ -184,12 +185,13 @@ mod tests {
     fn a_file_that_is_read_in_order_is_read_once() {
         let file = hashed(1 << 20, BlobDigest::Sha256([0; 32]));
         let take = |range: std::ops::Range<u64>| {
-            file.read_at(range.start, &mut vec![0; (range.end - range.start) as usize]).unwrap();
+            let length = usize::try_from(range.end - range.start).unwrap();
+            file.read_at(range.start, &mut vec![0; length]).unwrap();
         };
         take(0..512);
         take(512..4096);
         // The directory at the end of an archive is read first, and again at last.
-        take((1 << 20) - 100..1 << 20);
+        take(((1 << 20) - 100)..(1 << 20));
         file.in_order();
         take(5000..200_000);
         take(900_000..1_000_000);
