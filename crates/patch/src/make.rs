@@ -1,6 +1,6 @@
 //! Making patches.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::{HashMap, VecDeque};
 
 use sha2::{Digest as _, Sha256 as Hasher};
@@ -9,7 +9,7 @@ use zten::formats::write::Inexpressible;
 use zten::manifest::ElementType;
 use zten::num::u64_from_usize;
 use zten::write::{Change as Copied, Checksum, Copier, Encoded, Level, Sink, WriteOptions, Writer};
-use zten::{Component, Error, ErrorKind, Generation, Layout, Tensor};
+use zten::{Component, DType, Error, ErrorKind, Generation, Layout, Tensor};
 use zten_report::digests::{self, Entry, kind};
 use zten_report::sums::{Of, sum};
 
@@ -193,13 +193,22 @@ impl<'m, S: Sink> Maker<'m, S> {
             let sentence = "it is added or changes more than elements, and a patch cannot hold an unknown type or layout";
             return Err(Failure::Inexpressible(Inexpressible::tensor(tensor.name(), sentence)));
         }
+        if !keeps_indices(tensor) {
+            let sentence = "it is added or changes more than elements, and generation 2 has other types of indices";
+            return Err(Failure::Inexpressible(Inexpressible::tensor(tensor.name(), sentence)));
+        }
         let name = format!("{WHOLE}{}", tensor.name());
+        // In 0.1 any byte that is not 0 is true, and generation 2 knows only 1.
+        let has_other_bools = Cell::new(false);
         let hashers: Vec<_> = tensor.components().map(|_| (0_u64, Hasher::new())).collect();
         let hashers = RefCell::new(hashers);
         let take = |component: &Component<'_>,
                     chunk: Option<&[u8]>,
                     take: &mut dyn FnMut(&[u8]) -> Result<(), Error>| {
             let Some(chunk) = chunk else { return Ok(()) };
+            if component.dtype() == DType::Bool && chunk.iter().any(|byte| *byte > 1) {
+                has_other_bools.set(true);
+            }
             let ordinal = component.location().component().and_then(|at| usize::try_from(at).ok());
             let mut hashers = hashers.borrow_mut();
             if let Some((bytes, hasher)) = ordinal.and_then(|at| hashers.get_mut(at)) {
@@ -218,6 +227,10 @@ impl<'m, S: Sink> Maker<'m, S> {
             ErrorKind::Write => Failure::Output(error.into()),
             _ => Failure::New(error),
         })?;
+        if has_other_bools.get() {
+            let sentence = "it is added or changes more than elements, and generation 2 has no bools other than 0 and 1";
+            return Err(Failure::Inexpressible(Inexpressible::tensor(tensor.name(), sentence)));
+        }
         let sums = hashers.into_inner().into_iter();
         let sums: Vec<_> = sums.map(|(bytes, own)| (bytes, own.finalize().into())).collect();
         self.note(tensor, &sums, 1);
@@ -362,6 +375,13 @@ fn fill(reader: &mut zten::Reader<'_>, frame: &mut Vec<u8>, length: usize) -> Re
     }
     frame.truncate(filled);
     Ok(())
+}
+
+/// Returns whether generation 2 stores the indices of `tensor` in the type that they have.
+fn keeps_indices(tensor: &Tensor<'_>) -> bool {
+    let mut indices = tensor.components().filter(Component::is_index).map(|own| own.dtype());
+    let first = indices.next();
+    matches!(first, None | Some(DType::U64 | DType::U32)) && indices.all(|own| Some(own) == first)
 }
 
 /// Returns whether two tensors have the same layout, type, shape, attributes and lengths, so that only elements can differ.
