@@ -68,7 +68,7 @@ impl Encoder {
         let changed = self.differences.len();
         let largest = self.differences.iter().fold(0, |all, difference| all | difference);
         let planes = bytes_of(largest);
-        let is_dense = changed > count.wrapping_div(FEW);
+        let is_dense = changed.saturating_mul(FEW) > count;
         if is_dense && self.sparse_cost(planes) > whole_cost(elements, new) {
             out.room(Stream::Frames, 1)?.push(WHOLE);
             for byte in 0..elements.width {
@@ -94,7 +94,7 @@ impl Encoder {
         let mut gap = 0_usize;
         for (old, new) in old.chunks(BLOCK).zip(new.chunks(BLOCK)) {
             if old == new {
-                gap = gap.saturating_add(old.len().wrapping_div(W));
+                gap = gap.saturating_add(old.as_chunks::<W>().0.len());
                 continue;
             }
             let ((old, _), (new, _)) = (old.as_chunks::<W>(), new.as_chunks::<W>());

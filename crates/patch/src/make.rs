@@ -145,7 +145,8 @@ impl<'m, S: Sink> Maker<'m, S> {
             let sums = sums(&mut verifier, &tensor).map_err(Failure::New)?;
             let same = removed.get_mut(&content(&tensor, &sums));
             let is_same = |own: &Tensor<'_>| are_equal(&own.attributes(), &tensor.attributes());
-            let same = same.and_then(|own| own.pop_front_if(|own| is_same(own)));
+            let same = same.filter(|own| own.front().is_some_and(is_same));
+            let same = same.and_then(VecDeque::pop_front);
             let Some(same) = same else {
                 self.whole(&tensor, new)?;
                 continue;
@@ -156,7 +157,7 @@ impl<'m, S: Sink> Maker<'m, S> {
             self.summary.unchanged = self.summary.unchanged.saturating_add(1);
         }
         let is_left = |tensor: &&Tensor<'m>| left.contains_key(tensor.name());
-        self.record.removed.extend(old.tensors.iter().filter(is_left).map(|own| own.name()));
+        self.record.removed.extend(old.tensors.iter().filter(is_left).map(Tensor::name));
         Ok(())
     }
 
@@ -222,8 +223,8 @@ impl<'m, S: Sink> Maker<'m, S> {
         };
         let copier = Copier::with_verifier(new.verifier.clone()).changes(&changes);
         let mut copier = copier.layouts(profile).compressed(self.level);
-        let copied = copier.object(tensor, &mut self.writer, None);
-        copied.map_err(|error| match error.kind() {
+        let written = copier.object(tensor, &mut self.writer, None);
+        written.map_err(|error| match error.kind() {
             ErrorKind::Write => Failure::Output(error.into()),
             _ => Failure::New(error),
         })?;
@@ -413,7 +414,7 @@ fn order(record: &Record<'_>, old: &Model<'_>, new: &Model<'_>) -> Option<Vec<u3
         }
     }
     // Whole tensors that replace no other follow in the order that they have in a patch.
-    let mut added: Vec<_> = new.tensors.iter().map(|own| own.name()).collect();
+    let mut added: Vec<_> = new.tensors.iter().map(Tensor::name).collect();
     added.retain(|name| !usual.contains_key(name));
     added.sort_unstable_by_key(|name| (name.len(), *name));
     for name in added {

@@ -19,12 +19,13 @@ fn patch(options: &[&str], paths: &[&Path]) -> Output {
 }
 
 /// A model in a folder: 70,000 weights and a bias, of which `step` elements changed.
-fn model(path: &Path, step: usize) -> PathBuf {
-    let mut weights: Vec<u8> = (0..140_000_u32).map(|at| (at * 7 % 251) as u8).collect();
+fn model(path: &Path, step: u16) -> PathBuf {
+    let mut weights: Vec<u8> =
+        (0..140_000_u32).map(|at| u8::try_from(at * 7 % 251).unwrap()).collect();
     for at in 0..step {
-        weights[at * 200] ^= 1;
+        weights[usize::from(at) * 200] ^= 1;
     }
-    let bias = [step as f32, 0.5, -1.0];
+    let bias = [f32::from(step), 0.5, -1.0];
     let bias: Vec<u8> = bias.iter().flat_map(|own| own.to_le_bytes()).collect();
     match WrittenFormat::from_path(path).unwrap() {
         WrittenFormat::ZTensor => {
