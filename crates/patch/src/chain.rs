@@ -243,13 +243,13 @@ impl<'c, 'a> Chain<'c, 'a> {
     }
 
     /// Returns a verifier of the base and of each patch.
-    fn verifiers(&self) -> Vec<Verifier> {
+    pub(crate) fn verifiers(&self) -> Vec<Verifier> {
         let patches = self.patches.iter().map(|patch| patch.model.verifier.clone());
         [self.base.verifier.clone()].into_iter().chain(patches).collect()
     }
 
     /// Passes the bytes of tensor `number` of the result to `take`.
-    fn read(
+    pub(crate) fn read(
         &self,
         number: usize,
         (producer, verifiers): (&mut Producer<'_, 'a>, &mut [Verifier]),
