@@ -148,7 +148,7 @@ def main() -> None:
         "AWS_ENDPOINT_URL": f"http://{host}:{port}", "AWS_ACCESS_KEY_ID": "trial", "AWS_SECRET_ACCESS_KEY": "trial",
         "AWS_DEFAULT_REGION": "us-east-1",
         # The actors find `patches.py`.
-        "PYTHONPATH": os.path.dirname(os.path.abspath(__file__)),
+        "PYTHONPATH": os.pathsep.join([os.path.dirname(os.path.abspath(__file__)), *filter(None, [os.environ.get("PYTHONPATH")])]),
     }
     os.environ.update(environment)
     cluster = Cluster(initialize_head=True, head_node_args={**NODE, "include_dashboard": False})

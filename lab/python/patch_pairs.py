@@ -24,7 +24,7 @@ import zten.torch
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 TITLE = "## Pairs of a real training run"
-WIDTH, LAYERS, HEADS, LENGTH, BATCH = 256, 4, 4, 64, 8
+WIDTH, LAYERS, HEADS, LENGTH, BATCH = 256, 4, 4, 32, 4
 
 
 class Model(torch.nn.Module):

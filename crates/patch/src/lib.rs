@@ -69,7 +69,7 @@ pub use make::{Settings, Summary, make};
 pub use model::Model;
 pub use patch::Patch;
 pub use record::{Change, VERSION};
-pub use update::ArrayUpdate;
+pub use update::{ArrayUpdate, WriteFn};
 pub use verify::{Verified, verify};
 
 /// A SHA-256 digest.

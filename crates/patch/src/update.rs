@@ -9,6 +9,9 @@ use crate::chain::{Chain, Slot};
 use crate::content::Producer;
 use crate::failure::{Failure, no_memory};
 
+/// A function that takes changed elements: the name of the tensor, an offset in it, and the bytes from this offset on.
+pub type WriteFn<'w> = dyn FnMut(&str, u64, &[u8]) -> io::Result<()> + 'w;
+
 /// The change of a base in place: of arrays in memory, of which only elements change.
 ///
 /// Writing cannot be undone, so call [`check`](Self::check) first: [`write`](Self::write) then fails only if something has changed
@@ -77,10 +80,7 @@ impl<'u, 'c, 'a> ArrayUpdate<'u, 'c, 'a> {
     /// # Errors
     /// The base or a patch has changed since [`check`](Self::check), or cannot be read, and the errors of `write`. Some tensors are
     /// then changed, and others are not.
-    pub fn write(
-        &self,
-        write: &mut dyn FnMut(&str, u64, &[u8]) -> io::Result<()>,
-    ) -> Result<(), Failure> {
+    pub fn write(&self, write: &mut WriteFn<'_>) -> Result<(), Failure> {
         let (mut producer, mut verifiers) = (Producer::new(self.chain), self.chain.verifiers());
         for (number, slot) in self.chain.slots.iter().enumerate() {
             if slot.deltas.is_empty() || self.twins.contains(slot.name) {
