@@ -73,12 +73,12 @@ fn target(args: &Args) -> Option<WrittenFormat> {
 fn archives(
     files: Vec<Result<Opened, Box<Problem>>>,
     options: &OpenOptions,
-) -> Result<Vec<FileWithShards>, Vec<Box<Problem>>> {
+) -> Result<Vec<FileWithShards>, Vec<Problem>> {
     let (mut archives, mut problems) = (Vec::new(), Vec::new());
     for file in files {
         match file.and_then(|file| file.archive(options)) {
             Ok(archive) => archives.push(archive),
-            Err(problem) => problems.push(problem),
+            Err(problem) => problems.push(*problem),
         }
     }
     if problems.is_empty() { Ok(archives) } else { Err(problems) }
@@ -163,7 +163,10 @@ fn written_patch(
     let mut out = Counted::new(create.create(0, 0).map_err(|error| not_written(&error))?);
     let settings = Settings { level: Level::new(args.level).unwrap_or_default() };
     let made = make(old, new, IoSink(&mut out), &settings);
-    let (_, summary) = made.map_err(|failure| files.failed(failure, &args.output))?;
+    let (_, summary) = made.map_err(|failure| match failure {
+        Failure::Inexpressible(why) => failed(why.into(), [&args.new, &args.output]),
+        failure => files.failed(failure, &args.output),
+    })?;
     out.flush().map_err(|error| not_written(&error))?;
     create.publish()?;
     let share = share(out.length, summary.bytes);
