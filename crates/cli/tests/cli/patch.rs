@@ -127,22 +127,24 @@ fn headers_are_kept() {
         for change in changes {
             let new = file("new.safetensors", change);
             let (made, result) = (at("p.zt"), at("result.safetensors"));
-            let out = |path: &Path| path.to_str().unwrap().to_owned();
-            let make = [options, &["make", "-q", "--force", "-o", &out(&made)]].concat();
-            succeeded(patch(&make, &[&old, &new]));
-            let apply = [options, &["apply", "-q", "--force", "-o", &out(&result)]].concat();
-            succeeded(patch(&apply, &[&old, &made]));
+            let to = |action, path: &Path| {
+                let path = path.to_str().unwrap();
+                [options, &[action, "-q", "--force", "-o", path]].concat().join("\n")
+            };
+            let run = |options: &str, paths: [&Path; 2]| {
+                patch(&options.lines().collect::<Vec<_>>(), &paths)
+            };
+            succeeded(run(&to("make", &made), [&old, &new]));
+            succeeded(run(&to("apply", &result), [&old, &made]));
             assert_eq!(fs::read(&result).unwrap(), fs::read(&new).unwrap());
             // In place, and not from another base: of a tensor that changes, or of one that stays.
-            let apply = [options, &["apply", "-q", "--force", "-o", &out(&result)]].concat();
             for byte in [9, 149_000] {
                 let other = file("other.safetensors", &|data| data[byte] ^= 2);
-                failed(patch(&apply, &[&other, &made]), 1);
+                failed(run(&to("apply", &result), [&other, &made]), 1);
                 assert_eq!(fs::read(&result).unwrap(), fs::read(&new).unwrap());
             }
             let current = file("current.safetensors", &|_| ());
-            let apply = [options, &["apply", "-q", "-o", &out(&current)]].concat();
-            succeeded(patch(&apply, &[&current, &made]));
+            succeeded(run(&to("apply", &current), [&current, &made]));
             assert_eq!(fs::read(&current).unwrap(), fs::read(&new).unwrap());
         }
     }
