@@ -88,7 +88,7 @@ fn archives(
 struct Files<'a> {
     archives: &'a [FileWithShards],
     models: Vec<Model<'a>>,
-    /// The patches among the files, which are all files but the first (or, for `show`, all).
+    /// The source of the bytes of each file.
     sources: Vec<&'a dyn zten::shards::Source>,
 }
 
