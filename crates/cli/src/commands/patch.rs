@@ -33,14 +33,14 @@ pub(crate) fn run(
     files: Vec<Result<Opened, Box<Problem>>>,
     create: &dyn Create,
 ) -> io::Result<()> {
+    if args.output().is_some_and(|(path, _)| path.as_os_str() == "-") {
+        return app.usage("-o - is not standard output; -o ./- names a file");
+    }
     let Some(format) = target(args) else {
         return app.usage(
             "unknown format of NEW: expected a name that ends in .zt, .safetensors, .npz or .npy",
         );
     };
-    if args.output().is_some_and(|(path, _)| path.as_os_str() == "-") {
-        return app.usage("-o - is not standard output; -o ./- names a file");
-    }
     let options = args.strictness().options();
     let archives = match archives(files, &options) {
         Ok(archives) => archives,
