@@ -4,8 +4,11 @@
 //! the names, the dtypes and the shapes says that the tensors belong together. [`Archive::with_conventions`](crate::Archive::with_conventions) finds such groups,
 //! and makes each group one tensor whose components are the tensors of the file.
 
+mod anchors;
 #[cfg(feature = "dequantize")]
 mod codes;
+#[cfg(all(feature = "dequantize", feature = "write"))]
+mod composite;
 #[cfg(feature = "dequantize")]
 mod dequantizer;
 #[cfg(feature = "dequantize")]
@@ -13,10 +16,24 @@ mod find;
 #[cfg(feature = "dequantize")]
 mod groups;
 #[cfg(feature = "dequantize")]
+mod matrix;
+#[cfg(feature = "dequantize")]
+mod pieces;
+#[cfg(feature = "dequantize")]
 mod plan;
+#[cfg(all(feature = "dequantize", feature = "write"))]
+mod recode;
+#[cfg(feature = "dequantize")]
+mod rows;
+#[cfg(feature = "dequantize")]
+mod sizes;
 
 use core::fmt;
 
+#[cfg(all(feature = "dequantize", feature = "write"))]
+pub(crate) use composite::Composite;
+#[cfg(all(feature = "dequantize", feature = "write"))]
+pub use composite::{Composites, Original, PlainGroups};
 #[cfg(feature = "dequantize")]
 pub use dequantizer::Dequantizer;
 #[cfg(feature = "dequantize")]

@@ -190,19 +190,19 @@ pub(crate) struct Decoder {
 }
 
 impl Decoder {
-    /// Reads the next frame at `cursor`, and changes the `bytes` of its elements. After an error, the elements may have any value.
+    /// Reads the next frame at `cursor`, changes the `bytes` of its elements, and returns whether it changes any. After an error, the elements may have any value.
     pub(crate) fn frame(
         &mut self,
         elements: Elements,
         streams: &mut StreamReader<'_, '_>,
         cursor: &mut Cursor,
         bytes: &mut [u8],
-    ) -> Result<(), Error> {
+    ) -> Result<bool, Error> {
         let count = bytes.len().checked_div(elements.width.into()).unwrap_or(0);
         let mut form = [0];
         read(streams, cursor, Stream::Frames, &mut form)?;
         match form {
-            [UNCHANGED] => Ok(()),
+            [UNCHANGED] => Ok(false),
             [WHOLE] => {
                 for byte in 0..elements.width {
                     self.plane(streams, cursor, Stream::Values(byte), count)?;
@@ -211,7 +211,7 @@ impl Decoder {
                         *to = *from;
                     }
                 }
-                Ok(())
+                Ok(true)
             }
             [planes] if planes <= elements.width => {
                 let mut changed = [0; 2];
@@ -227,6 +227,7 @@ impl Decoder {
                     4 => self.change::<4>(elements, bytes),
                     _ => self.change::<8>(elements, bytes),
                 }
+                .map(|()| true)
             }
             [planes] => Err(broken(
                 &PATCH_FRAME,

@@ -303,6 +303,12 @@ impl<'m, S: Sink> Maker<'m, S> {
                     new.update(new_frame);
                 }
             }
+            if new.dtype() == DType::Bool && new_frame.iter().any(|byte| *byte > 1) {
+                let sentence =
+                    "it changes, and has bools other than 0 and 1, which only files of 0.1 have";
+                let name = new.tensor().name();
+                return Err(Failure::Inexpressible(Inexpressible::tensor(name, sentence)));
+            }
             let frames = [old_frame.as_slice(), new_frame];
             let form = self.encoder.frame(elements, frames, &mut self.streams);
             if let Form::Sparse(count) = form.map_err(Failure::of_writing)? {

@@ -3,7 +3,7 @@
 use std::cell::Cell;
 use std::io::{self, Write};
 
-use zten::conventions::Convention;
+use zten::conventions::Composites;
 use zten::formats::{find_without_profile, profile};
 use zten::verify::Verifier;
 use zten::write::{
@@ -11,10 +11,10 @@ use zten::write::{
     WriteOptions, Writer,
 };
 use zten::{Component, Error, ErrorKind, Generation, Layout, Tensor};
-use zten_report::values::is_quantized;
 
 use super::Written;
 use super::cast::{Cast, overflow};
+use super::composites;
 use super::dequantized::Dequantized;
 use super::plan::{Plan, Selected};
 use super::select::Selection;
@@ -49,7 +49,7 @@ pub(super) fn convert(
         let written = |at| manifest.tensor_at(job.selection.ordinal(at));
         for object in (0..job.selection.len(archive)).filter_map(written) {
             let object = object.read_from(&files);
-            if is_quantized(&object) {
+            if object.is_quantized() {
                 let name = job.selection.new_name(object.ordinal()).unwrap_or(object.name());
                 let form = (to, args.saturate, plan.level);
                 dequantize(&object, name, form, archive.verifier(), &mut writer)?;
@@ -70,35 +70,19 @@ fn dequantize<S: Sink>(
     writer: &mut Writer<S>,
 ) -> Result<(), Error> {
     let (overflow_at, shape) = (Cell::new(None), object.shape().to_vec());
-    let dequantized = Dequantized::new(object, to, saturates)?;
     let other = |why: String| Error::from_write(io::Error::other(why));
-    let quoted = || escape::quoted(object.name());
-    let is_group = Convention::of(object).is_some();
-    let mut floats = None;
-    if !is_group {
-        let converter = dequantized.floats(object, &overflow_at)?;
-        let refused = |why| other(format!("the elements of {} are {why}", quoted()));
-        floats = Some(converter.map_err(refused)?);
-    }
     let elements = object.element_count().unwrap_or(u64::MAX);
     let component = NewComponent::new("data", to.dtype(), elements);
     let component = [level.map_or(component, |level| component.compressed(level))];
     let mut out = writer.object(&NewObject::custom(name, &shape, "dense", &component))?;
-    let mut stopped = None;
     let mut take = |bytes: &[u8]| out.write_part("data", bytes).map_err(io::Error::from);
-    let read = match &mut floats {
-        None => dequantized.group(object, &overflow_at, &mut take).map(|own| stopped = own.err()),
-        Some(floats) => verifier.object(object, |component, chunk| {
-            if stopped.is_none() {
-                stopped = floats.chunk(component, chunk, &mut take).err();
-            }
-        }),
-    };
+    let dequantized = Dequantized { to, saturates };
+    let written = dequantized.read(&mut verifier, object, (&overflow_at, &mut take));
     if let Some(value) = overflow_at.get() {
-        return Err(other(format!("{} in {}", overflow(value, to.dtype()), quoted())));
+        let name = escape::quoted(object.name());
+        return Err(other(format!("{} in {name}", overflow(value, to.dtype()))));
     }
-    stopped.map_or(Ok(()), |error| Err(Error::from_write(error)))?;
-    read?;
+    written?.map_err(Error::from_write)?;
     out.finish()
 }
 
@@ -111,11 +95,13 @@ pub(super) fn convert_sharded(
 ) -> Result<Written, Box<Problem>> {
     with_copier(args, archive, plan, |copier, job| {
         let written = |at| archive.manifest().tensor_at(job.selection.ordinal(at));
-        let objects: Vec<_> = (0..job.selection.len(archive)).filter_map(written).collect();
-        let groups = groups(
-            objects.iter().map(|own| decoded(own, args.dtype)),
-            plan.shard_size.unwrap_or(u64::MAX),
-        );
+        let objects = (0..job.selection.len(archive)).filter_map(written);
+        let objects: Vec<_> =
+            objects.filter(|object| !job.composites.follows(object.ordinal())).collect();
+        let length = |own: &Tensor<'_>| {
+            job.composites.bytes(own.ordinal()).unwrap_or_else(|| decoded(own, args.dtype))
+        };
+        let groups = groups(objects.iter().map(length), plan.shard_size.unwrap_or(u64::MAX));
         let other = |why| Error::from_write(io::Error::other(why));
         let shards = check_count(args, groups.len()).map_err(other)?;
         let source = &job.files.all();
@@ -146,6 +132,7 @@ fn decoded(object: &Tensor<'_>, to: Option<Float>) -> u64 {
 struct Job<'j> {
     options: WriteOptions,
     selection: &'j Selection,
+    composites: &'j Composites,
     attributes: Option<&'j Encoded>,
     files: &'j Sources<'j>,
 }
@@ -162,15 +149,17 @@ fn with_copier(
     let Selected { selection, shared, attributes, left_out } = plan.select(args, archive)?;
     let is_selected = |object: &Tensor<'_>| selection.holds(object.ordinal());
     let keeps_layout = |object: &Tensor<'_>| {
-        is_selected(object) && (args.dequantize.is_none() || !is_quantized(object))
+        is_selected(object) && (args.dequantize.is_none() || !object.is_quantized())
     };
     if plan.generation == Generation::V2
         && let Some(finding) = find_without_profile(manifest.tensors().filter(keeps_layout))
     {
         return Err(Box::new(Problem::found(&args.input, finding)));
     }
-    let progress = Progress::new(stored(manifest));
     let failed = |error| Box::new(Problem::reading(&args.input, archive, &error));
+    let composites =
+        composites::find(args, archive, plan.generation, &selection).map_err(failed)?;
+    let progress = Progress::new(stored(manifest));
     let mut files = Sources::bind(archive, &progress).map_err(failed)?;
     files.require().map_err(failed)?;
     let beyond = Cell::new(None);
@@ -193,6 +182,7 @@ fn with_copier(
         })
     };
     let copier = Copier::new(manifest).with_shard_bytes(archive.shard_bytes()).changes(&changes);
+    let copier = copier.composites(&composites);
     let copier = match plan.level {
         Some(level) => copier.compressed(level),
         None => copier,
@@ -207,8 +197,13 @@ fn with_copier(
     };
     let is_shared = plan.stores_once() && !shared.ties.is_empty();
     let options = if is_shared { plan.options.sharing() } else { plan.options };
-    let job =
-        Job { options, selection: &selection, attributes: attributes.as_ref(), files: &files };
+    let job = Job {
+        options,
+        selection: &selection,
+        composites: &composites,
+        attributes: attributes.as_ref(),
+        files: &files,
+    };
     copy(copier, &job).map_err(|error| match (error.kind(), beyond.get().zip(args.dtype)) {
         (_, Some((value, to))) => {
             let object = error.location().object().and_then(|at| manifest.tensor_at(at));
@@ -220,11 +215,10 @@ fn with_copier(
         (ErrorKind::Write, _) => Box::new(Problem::io(&args.output, &error.into())),
         _ => failed(files.settle(error)),
     })?;
-    Ok(Written {
-        objects: selection.len(archive),
-        notes: shared.note(plan.stores_once()).into_iter().collect(),
-        left_out,
-    })
+    let merged = composites.members().saturating_sub(composites.forms().len());
+    let mut notes = composites::notes(&composites);
+    notes.extend(shared.note(plan.stores_once()));
+    Ok(Written { objects: selection.len(archive).saturating_sub(merged), notes, left_out })
 }
 
 /// A function that takes converted bytes.
