@@ -18,6 +18,7 @@ mod interrupt;
 mod options;
 mod output;
 mod part;
+mod patch;
 mod read;
 mod reader;
 mod source;
@@ -33,6 +34,8 @@ mod _zten {
     use crate::check::{check, check_batch, dtype, explain, shown, size};
     #[pymodule_export]
     use crate::diff::diff;
+    #[pymodule_export]
+    use crate::patch::{patch_apply, patch_make, patch_show, patch_update, patch_verify};
     #[pymodule_export]
     use crate::reader::Reader;
     #[pymodule_export]

@@ -75,7 +75,7 @@ pub(crate) fn packings() -> Vec<(&'static str, u8, &'static str, u8)> {
 }
 
 /// Returns the compression level `zstd`, which is `None` for no compression.
-fn level(zstd: Option<u8>) -> PyResult<Option<Level>> {
+pub(crate) fn level(zstd: Option<u8>) -> PyResult<Option<Level>> {
     let level = zstd.map(Level::new).transpose();
     level.map_err(|error| PyValueError::new_err(error.sentence().to_string()))
 }

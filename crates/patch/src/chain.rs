@@ -139,8 +139,8 @@ impl<'c, 'a> Chain<'c, 'a> {
         let content = |component: &Component<'_>,
                        chunk: Option<&[u8]>,
                        take: &mut dyn FnMut(&[u8]) -> Result<(), Error>| {
-            let produced = producer.borrow_mut().chunk(current.get(), component, chunk, take);
-            produced.map_err(|stopped| match stopped {
+            let taken = producer.borrow_mut().chunk(current.get(), component, chunk, take);
+            taken.map_err(|stopped| match stopped {
                 Stopped::Taker(error) => error,
                 Stopped::Failed(failure) => {
                     failed.set(Some(failure));
@@ -162,11 +162,11 @@ impl<'c, 'a> Chain<'c, 'a> {
             current.set(number);
             let at = slot.origin.map_or(0, |patch| patch.saturating_add(1));
             let Some(copier) = copiers.get_mut(at) else { continue };
-            let copied = copier.object(&slot.tensor, &mut writer, None);
+            let written = copier.object(&slot.tensor, &mut writer, None);
             if let Some(failure) = failed.take() {
                 return Err(failure);
             }
-            copied.map_err(|error| match error.kind() {
+            written.map_err(|error| match error.kind() {
                 ErrorKind::Inexpressible(_) | ErrorKind::Write => Failure::of_writing(error),
                 _ => slot.failed(error),
             })?;
@@ -243,13 +243,13 @@ impl<'c, 'a> Chain<'c, 'a> {
     }
 
     /// Returns a verifier of the base and of each patch.
-    fn verifiers(&self) -> Vec<Verifier> {
+    pub(crate) fn verifiers(&self) -> Vec<Verifier> {
         let patches = self.patches.iter().map(|patch| patch.model.verifier.clone());
         [self.base.verifier.clone()].into_iter().chain(patches).collect()
     }
 
     /// Passes the bytes of tensor `number` of the result to `take`.
-    fn read(
+    pub(crate) fn read(
         &self,
         number: usize,
         (producer, verifiers): (&mut Producer<'_, 'a>, &mut [Verifier]),
@@ -264,12 +264,11 @@ impl<'c, 'a> Chain<'c, 'a> {
                 stopped = producer.chunk(number, component, Some(chunk), take).err();
             }
         });
-        let ended = match stopped {
-            Some(stopped) => Err(stopped),
-            None => {
-                read.map_err(|error| WriteFailure::Source(slot.failed(error)))?;
-                producer.end(number, take)
-            }
+        let ended = if let Some(stopped) = stopped {
+            Err(stopped)
+        } else {
+            read.map_err(|error| WriteFailure::Source(slot.failed(error)))?;
+            producer.end(number, take)
         };
         ended.map_err(|stopped| match stopped {
             Stopped::Taker(error) => WriteFailure::Output(error),
@@ -278,7 +277,7 @@ impl<'c, 'a> Chain<'c, 'a> {
     }
 }
 
-impl<'a> Slot<'a> {
+impl Slot<'_> {
     /// Returns the failure of the file that holds the tensor.
     pub(crate) fn failed(&self, error: Error) -> Failure {
         match self.origin {
@@ -321,14 +320,13 @@ impl<'a> Plan<'a> {
         }
         for (name, tensor) in patch.whole() {
             let slot = Slot { name, tensor, origin: Some(number), deltas: Vec::new() };
-            match self.names.get(name).and_then(|at| self.slots.get_mut(*at)) {
-                Some(place) => *place = Some(slot),
-                None => {
-                    self.slots.try_reserve(1).map_err(|_| failure(number, no_memory()))?;
-                    self.names.insert(name, self.slots.len());
-                    self.slots.push(Some(slot));
-                }
+            if let Some(place) = self.names.get(name).and_then(|at| self.slots.get_mut(*at)) {
+                *place = Some(slot);
+                continue;
             }
+            self.slots.try_reserve(1).map_err(|_| failure(number, no_memory()))?;
+            self.names.insert(name, self.slots.len());
+            self.slots.push(Some(slot));
         }
         self.order(patch).map_err(|error| Failure::Patch(number, error))
     }
@@ -369,7 +367,7 @@ impl<'a> Plan<'a> {
         let wrong =
             || broken(&PATCH_RECORD, "the order does not have the position of each tensor once");
         let mut old: Vec<_> =
-            std::mem::take(&mut self.slots).into_iter().filter(Option::is_some).collect();
+            std::mem::take(&mut self.slots).into_iter().flatten().map(Some).collect();
         if old.len() != order.len() {
             return Err(wrong());
         }

@@ -161,14 +161,16 @@ impl<'c, 'a> Producer<'c, 'a> {
     /// Changes the frame, and passes it on.
     fn change<E>(&mut self, take: &mut Take<'_, E>) -> Result<(), Stopped<E>> {
         let Some(current) = &mut self.current else { return Ok(()) };
+        let mut is_changed = false;
         for (delta, cursor) in &mut current.changes {
             let Some(streams) = self.readers.get_mut(delta.patch) else { continue };
             let name = self.slots.get(current.slot).map(|slot| slot.name.to_owned());
             let read = self.decoder.frame(current.elements, streams, cursor, &mut self.frame);
-            read.map_err(|error| Failure::Patch(delta.patch, error.about(name, None)))?;
+            is_changed |=
+                read.map_err(|error| Failure::Patch(delta.patch, error.about(name, None)))?;
         }
-        // The other bytes of the base are valid bools, and so are those of the result.
-        if current.is_bool
+        if is_changed
+            && current.is_bool
             && self.frame.iter().any(|byte| *byte > 1)
             && let Some((delta, _)) = current.changes.last()
         {

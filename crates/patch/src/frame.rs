@@ -68,7 +68,7 @@ impl Encoder {
         let changed = self.differences.len();
         let largest = self.differences.iter().fold(0, |all, difference| all | difference);
         let planes = bytes_of(largest);
-        let is_dense = changed > count.wrapping_div(FEW);
+        let is_dense = changed.saturating_mul(FEW) > count;
         if is_dense && self.sparse_cost(planes) > whole_cost(elements, new) {
             out.room(Stream::Frames, 1)?.push(WHOLE);
             for byte in 0..elements.width {
@@ -94,7 +94,7 @@ impl Encoder {
         let mut gap = 0_usize;
         for (old, new) in old.chunks(BLOCK).zip(new.chunks(BLOCK)) {
             if old == new {
-                gap = gap.saturating_add(old.len().wrapping_div(W));
+                gap = gap.saturating_add(old.as_chunks::<W>().0.len());
                 continue;
             }
             let ((old, _), (new, _)) = (old.as_chunks::<W>(), new.as_chunks::<W>());
@@ -190,19 +190,19 @@ pub(crate) struct Decoder {
 }
 
 impl Decoder {
-    /// Reads the next frame at `cursor`, and changes the `bytes` of its elements. After an error, the elements may have any value.
+    /// Reads the next frame at `cursor`, changes the `bytes` of its elements, and returns whether it changes any. After an error, the elements may have any value.
     pub(crate) fn frame(
         &mut self,
         elements: Elements,
         streams: &mut StreamReader<'_, '_>,
         cursor: &mut Cursor,
         bytes: &mut [u8],
-    ) -> Result<(), Error> {
+    ) -> Result<bool, Error> {
         let count = bytes.len().checked_div(elements.width.into()).unwrap_or(0);
         let mut form = [0];
         read(streams, cursor, Stream::Frames, &mut form)?;
         match form {
-            [UNCHANGED] => Ok(()),
+            [UNCHANGED] => Ok(false),
             [WHOLE] => {
                 for byte in 0..elements.width {
                     self.plane(streams, cursor, Stream::Values(byte), count)?;
@@ -211,7 +211,7 @@ impl Decoder {
                         *to = *from;
                     }
                 }
-                Ok(())
+                Ok(true)
             }
             [planes] if planes <= elements.width => {
                 let mut changed = [0; 2];
@@ -227,6 +227,7 @@ impl Decoder {
                     4 => self.change::<4>(elements, bytes),
                     _ => self.change::<8>(elements, bytes),
                 }
+                .map(|()| true)
             }
             [planes] => Err(broken(
                 &PATCH_FRAME,

@@ -4,6 +4,8 @@
 //! [`Chain`] applies several in one pass over their base. Patches come from strangers: a patch that is damaged, or was made of other
 //! tensors, is an error of [`rules`](zten_report::catalog::PATCH_ROWS), and nothing is allocated that the patch only claims.
 //!
+//! Arrays in memory are models too: [`ArrayFile`] is their file, and [`ArrayUpdate`] changes them in place.
+//!
 //! Memory follows the number of tensors, not their size: [`make`] holds two frames of 65,536 elements and a chunk of 1 MiB for each
 //! stream, and [`Chain`] one frame, and one chunk for each stream of each patch.
 //!
@@ -45,6 +47,7 @@
     )
 )]
 
+mod arrays;
 mod chain;
 mod content;
 mod elements;
@@ -56,14 +59,17 @@ mod model;
 mod patch;
 mod record;
 mod streams;
+mod update;
 mod verify;
 
+pub use arrays::{ArrayFile, ReadArray};
 pub use chain::Chain;
 pub use failure::Failure;
 pub use make::{Settings, Summary, make};
 pub use model::Model;
 pub use patch::Patch;
 pub use record::{Change, VERSION};
+pub use update::{ArrayUpdate, WriteFn};
 pub use verify::{Verified, verify};
 
 /// A SHA-256 digest.

@@ -1,6 +1,6 @@
 //! Making patches.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::{HashMap, VecDeque};
 
 use sha2::{Digest as _, Sha256 as Hasher};
@@ -9,7 +9,7 @@ use zten::formats::write::Inexpressible;
 use zten::manifest::ElementType;
 use zten::num::u64_from_usize;
 use zten::write::{Change as Copied, Checksum, Copier, Encoded, Level, Sink, WriteOptions, Writer};
-use zten::{Component, Error, ErrorKind, Generation, Layout, Tensor};
+use zten::{Component, DType, Error, ErrorKind, Generation, Layout, Tensor};
 use zten_report::digests::{self, Entry, kind};
 use zten_report::sums::{Of, sum};
 
@@ -145,7 +145,8 @@ impl<'m, S: Sink> Maker<'m, S> {
             let sums = sums(&mut verifier, &tensor).map_err(Failure::New)?;
             let same = removed.get_mut(&content(&tensor, &sums));
             let is_same = |own: &Tensor<'_>| are_equal(&own.attributes(), &tensor.attributes());
-            let same = same.and_then(|own| own.pop_front_if(|own| is_same(own)));
+            let same = same.filter(|own| own.front().is_some_and(is_same));
+            let same = same.and_then(VecDeque::pop_front);
             let Some(same) = same else {
                 self.whole(&tensor, new)?;
                 continue;
@@ -156,7 +157,7 @@ impl<'m, S: Sink> Maker<'m, S> {
             self.summary.unchanged = self.summary.unchanged.saturating_add(1);
         }
         let is_left = |tensor: &&Tensor<'m>| left.contains_key(tensor.name());
-        self.record.removed.extend(old.tensors.iter().filter(is_left).map(|own| own.name()));
+        self.record.removed.extend(old.tensors.iter().filter(is_left).map(Tensor::name));
         Ok(())
     }
 
@@ -193,13 +194,22 @@ impl<'m, S: Sink> Maker<'m, S> {
             let sentence = "it is added or changes more than elements, and a patch cannot hold an unknown type or layout";
             return Err(Failure::Inexpressible(Inexpressible::tensor(tensor.name(), sentence)));
         }
+        if !keeps_indices(tensor) {
+            let sentence = "it is added or changes more than elements, and generation 2 has other types of indices";
+            return Err(Failure::Inexpressible(Inexpressible::tensor(tensor.name(), sentence)));
+        }
         let name = format!("{WHOLE}{}", tensor.name());
+        // In 0.1 any byte that is not 0 is true, and generation 2 knows only 1.
+        let has_other_bools = Cell::new(false);
         let hashers: Vec<_> = tensor.components().map(|_| (0_u64, Hasher::new())).collect();
         let hashers = RefCell::new(hashers);
         let take = |component: &Component<'_>,
                     chunk: Option<&[u8]>,
                     take: &mut dyn FnMut(&[u8]) -> Result<(), Error>| {
             let Some(chunk) = chunk else { return Ok(()) };
+            if component.dtype() == DType::Bool && chunk.iter().any(|byte| *byte > 1) {
+                has_other_bools.set(true);
+            }
             let ordinal = component.location().component().and_then(|at| usize::try_from(at).ok());
             let mut hashers = hashers.borrow_mut();
             if let Some((bytes, hasher)) = ordinal.and_then(|at| hashers.get_mut(at)) {
@@ -213,11 +223,15 @@ impl<'m, S: Sink> Maker<'m, S> {
         };
         let copier = Copier::with_verifier(new.verifier.clone()).changes(&changes);
         let mut copier = copier.layouts(profile).compressed(self.level);
-        let copied = copier.object(tensor, &mut self.writer, None);
-        copied.map_err(|error| match error.kind() {
+        let written = copier.object(tensor, &mut self.writer, None);
+        written.map_err(|error| match error.kind() {
             ErrorKind::Write => Failure::Output(error.into()),
             _ => Failure::New(error),
         })?;
+        if has_other_bools.get() {
+            let sentence = "it is added or changes more than elements, and generation 2 has no bools other than 0 and 1";
+            return Err(Failure::Inexpressible(Inexpressible::tensor(tensor.name(), sentence)));
+        }
         let sums = hashers.into_inner().into_iter();
         let sums: Vec<_> = sums.map(|(bytes, own)| (bytes, own.finalize().into())).collect();
         self.note(tensor, &sums, 1);
@@ -288,6 +302,12 @@ impl<'m, S: Sink> Maker<'m, S> {
                     old.update(old_frame);
                     new.update(new_frame);
                 }
+            }
+            if new.dtype() == DType::Bool && new_frame.iter().any(|byte| *byte > 1) {
+                let sentence =
+                    "it changes, and has bools other than 0 and 1, which only files of 0.1 have";
+                let name = new.tensor().name();
+                return Err(Failure::Inexpressible(Inexpressible::tensor(name, sentence)));
             }
             let frames = [old_frame.as_slice(), new_frame];
             let form = self.encoder.frame(elements, frames, &mut self.streams);
@@ -364,6 +384,13 @@ fn fill(reader: &mut zten::Reader<'_>, frame: &mut Vec<u8>, length: usize) -> Re
     Ok(())
 }
 
+/// Returns whether generation 2 stores the indices of `tensor` in the type that they have.
+fn keeps_indices(tensor: &Tensor<'_>) -> bool {
+    let mut indices = tensor.components().filter(Component::is_index).map(|own| own.dtype());
+    let first = indices.next();
+    matches!(first, None | Some(DType::U64 | DType::U32)) && indices.all(|own| Some(own) == first)
+}
+
 /// Returns whether two tensors have the same layout, type, shape, attributes and lengths, so that only elements can differ.
 fn is_same_kind(old: &Tensor<'_>, new: &Tensor<'_>) -> bool {
     let is_same = |component: Component<'_>| {
@@ -393,7 +420,7 @@ fn order(record: &Record<'_>, old: &Model<'_>, new: &Model<'_>) -> Option<Vec<u3
         }
     }
     // Whole tensors that replace no other follow in the order that they have in a patch.
-    let mut added: Vec<_> = new.tensors.iter().map(|own| own.name()).collect();
+    let mut added: Vec<_> = new.tensors.iter().map(Tensor::name).collect();
     added.retain(|name| !usual.contains_key(name));
     added.sort_unstable_by_key(|name| (name.len(), *name));
     for name in added {

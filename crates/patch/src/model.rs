@@ -1,19 +1,22 @@
 //! The models that patches are made of and applied to.
 
+use std::collections::HashMap;
+
 use zten::attributes::{Attributes, Encoder};
+use zten::formats::write::DeclaredArrays;
 use zten::manifest::Manifest;
 use zten::num::u64_from_usize;
 use zten::shards::Source;
 use zten::verify::Verifier;
 use zten::write::Encoded;
-use zten::{Error, Tensor};
+use zten::{Archive, Error, Tensor};
 
+use crate::arrays::{ArrayFile, ReadArray};
 use crate::failure::no_memory;
 
 /// The tensors of an open archive of any format and the source of their bytes.
 ///
-/// Arrays in memory become a model without a copy if a [`ReadAt`](zten::ReadAt) returns the header of a safetensors file, followed
-/// by the bytes of the arrays.
+/// Arrays in memory become a model without a copy: [`of_arrays`](Self::of_arrays).
 #[derive(Clone, Debug)]
 pub struct Model<'a> {
     pub(crate) tensors: Vec<Tensor<'a>>,
@@ -46,10 +49,36 @@ impl<'a> Model<'a> {
         })
     }
 
+    /// Creates the model of the arrays `list`, which `file` holds. Its tensors have the order of the list, and not the order of the
+    /// file, which sorts their names.
+    ///
+    /// # Errors
+    /// [`OutOfMemory`](zten::error::OutOfMemory).
+    pub fn of_arrays<R: ReadArray>(
+        list: &DeclaredArrays,
+        file: &'a Archive<ArrayFile<R>>,
+    ) -> Result<Self, Error> {
+        let mut places = HashMap::new();
+        places.try_reserve(list.arrays.len()).map_err(|_| no_memory())?;
+        places.extend(list.arrays.iter().enumerate().map(|(at, (name, _))| (name.as_str(), at)));
+        let mut model = Self::new(file.manifest(), file)?;
+        model.tensors.sort_unstable_by_key(|tensor| places.get(tensor.name()));
+        Ok(model)
+    }
+
     /// Adds the `bytes` of all shards to the size of the file, as [`Verifier::with_shard_bytes`] does.
     #[must_use]
     pub fn with_shard_bytes(mut self, bytes: u64) -> Self {
         self.verifier = self.verifier.with_shard_bytes(bytes);
+        self
+    }
+
+    /// Gives the model the attributes and the format of `other`, for arrays in memory, which have neither: a patch between a file
+    /// and arrays then keeps the attributes of the file.
+    #[must_use]
+    pub fn like(mut self, other: &Self) -> Self {
+        self.attributes = other.attributes.clone();
+        self.format.clone_from(&other.format);
         self
     }
 }

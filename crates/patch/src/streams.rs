@@ -12,7 +12,8 @@ pub(crate) const STREAMS: usize = 18;
 
 /// The decoded bytes of each chunk of a stream but the last. A chunk is a tensor of the patch, whose bytes begin at a multiple of
 /// 4096: smaller chunks would add padding, and larger ones memory.
-pub(crate) const CHUNK: usize = 1 << 20;
+pub(crate) const CHUNK: usize = 1 << CHUNK_BITS;
+const CHUNK_BITS: u32 = 20;
 
 /// The number of bytes of each stream that a component has, or at which they begin.
 pub(crate) type Positions = [u64; STREAMS];
@@ -229,7 +230,7 @@ impl<'p, 'a> StreamReader<'p, 'a> {
         let ordinal = stream.ordinal();
         let beyond = || broken(&PATCH_FRAME, "a frame ends before its last byte");
         let full = u64_from_usize(CHUNK);
-        let (number, within) = (position.wrapping_div(full), position.wrapping_rem(full));
+        let (number, within) = (position >> CHUNK_BITS, position & full.saturating_sub(1));
         let held = self.held.get_mut(ordinal).ok_or_else(beyond)?;
         if held.number != Some(number) {
             let at = usize::try_from(number).ok();

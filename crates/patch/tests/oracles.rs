@@ -60,10 +60,10 @@ fn arbitrary_patches_are_errors() {
     measure_heap_by(|run| allocation_counter::measure(run).bytes_max);
     let mut random = fastrand::Rng::with_seed(8);
     let mut read = 0;
-    for round in 0..3000 {
+    for round in 0..3000_u16 {
         let mut bytes: Vec<_> = (0..random.usize(..600)).map(|_| random.u8(..)).collect();
         if let Some(first) = bytes.first_mut() {
-            *first = round as u8;
+            [*first, _] = round.to_le_bytes();
         }
         // Few streams, with the form of a frame that goes on.
         for byte in bytes.iter_mut().skip(1).take(54) {

@@ -26,6 +26,7 @@
     zten.hash("model.zt").text                 # a list of digests, as zten.open(digests=...) takes it
     zten.explain(error.rule)                   # what the rule requires, and what to do
     zten.convert("model.gguf", "new.zt")       # any format to zTensor, safetensors or NumPy files
+    zten.patch.make("old.zt", tensors, "p.zt") # what changed; zten.patch.apply gives the new file
 
 Every function that takes a file reads zTensor files of the generations 0.1, 1.1, 1.2 and 2, safetensors, also in several
 files with an index, GGUF, ``.npy``, ``.npz`` and checkpoints of PyTorch, whose pickles are parsed without executing them.
@@ -43,7 +44,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from . import numpy
+from . import numpy, patch
 from ._check import Columns, Note, Report, Rule, check, check_batch, explain
 from ._component import Component
 from ._dequantize import Dequantized
@@ -117,6 +118,7 @@ __all__ = [
     "hash",
     "numpy",
     "open",
+    "patch",
     "safe_open",
     "stat",
     "torch",

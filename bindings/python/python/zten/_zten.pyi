@@ -1,6 +1,7 @@
 """The native module of the package. Use :mod:`zten` instead: this module may change in any release."""
 
 import os
+from collections.abc import Callable
 from typing import Any, Literal, TypeAlias, TypedDict, final
 
 import numpy as np
@@ -24,6 +25,12 @@ _Component: TypeAlias = tuple[
 # Dtype, ordinal in the object, offset, number of decoded bytes, whether the component is compressed, whether the stored bytes
 # are the elements as they are read, whether there is a digest or checksum, the size of an element of an opaque dtype of NumPy.
 _Dense: TypeAlias = tuple[str, int, int, int | None, bool, bool, bool, int | None]
+# Name, dtype, shape and bytes of an array in memory. Bytes that are None are fetched when they are read.
+_Array: TypeAlias = tuple[str, str, list[int], _Bytes | None]
+# A file; or arrays, and a function that returns the bytes of the array of a number.
+_Model: TypeAlias = Any | tuple[list[_Array], Callable[[int], _Bytes]]
+# Name, dtype and shape of an array that is changed in place, and the number of its memory.
+_Place: TypeAlias = tuple[str, str, list[int], int]
 # The state, and the id of the rule that says why an object is unread.
 _State: TypeAlias = tuple[Literal["readable", "opaque", "unread"], str | None]
 
@@ -80,6 +87,40 @@ def size(text: str) -> int: ...
 def dtype(name: str) -> str | None: ...
 def explain(id: str) -> dict[str, str] | None: ...
 def packings() -> list[tuple[str, int, str, int]]: ...
+def patch_make(
+    old: _Model,
+    new: _Model,
+    # The path, and whether an existing file is replaced.
+    target: tuple[str | os.PathLike[str], bool],
+    strictness: _Strictness,
+    zstd: int | None,
+    # The numbers of tensors unchanged, changed, whole, removed and renamed, of elements, and of bytes; the identities.
+) -> tuple[tuple[int, int, int, int, int, int, int], tuple[str, str]]: ...
+def patch_apply(
+    old: _Model,
+    patches: list[Any],
+    # The path, the suffix of the format, the generation, and whether an existing file is replaced.
+    target: tuple[str | os.PathLike[str], str, str | None, bool],
+    strictness: _Strictness,
+) -> str | None: ...
+def patch_verify(old: _Model, patches: list[Any], strictness: _Strictness) -> tuple[str, str, int]: ...
+def patch_show(
+    patch: Any, strictness: _Strictness
+) -> tuple[
+    # The identities of base and result, and the format.
+    tuple[str, str, str],
+    # Name, role, type, the digests before and after, and the bytes of each change.
+    list[tuple[str, str, str, str, str, int]],
+    # Name and type of each whole tensor.
+    list[tuple[str, str]],
+    # Removed names; old and new names; attributes.
+    list[str],
+    list[tuple[str, str]],
+    dict[str, Any] | None,
+]: ...
+def patch_update(
+    places: list[_Place], memory: list[_Bytes], patches: list[Any], strictness: _Strictness
+) -> tuple[str | None, list[int]]: ...
 @final
 class Reader:
     def __init__(

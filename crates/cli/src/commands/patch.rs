@@ -33,14 +33,14 @@ pub(crate) fn run(
     files: Vec<Result<Opened, Box<Problem>>>,
     create: &dyn Create,
 ) -> io::Result<()> {
+    if args.output().is_some_and(|(path, _)| path.as_os_str() == "-") {
+        return app.usage("-o - is not standard output; -o ./- names a file");
+    }
     let Some(format) = target(args) else {
         return app.usage(
             "unknown format of NEW: expected a name that ends in .zt, .safetensors, .npz or .npy",
         );
     };
-    if args.output().is_some_and(|(path, _)| path.as_os_str() == "-") {
-        return app.usage("-o - is not standard output; -o ./- names a file");
-    }
     let options = args.strictness().options();
     let archives = match archives(files, &options) {
         Ok(archives) => archives,
@@ -73,12 +73,12 @@ fn target(args: &Args) -> Option<WrittenFormat> {
 fn archives(
     files: Vec<Result<Opened, Box<Problem>>>,
     options: &OpenOptions,
-) -> Result<Vec<FileWithShards>, Vec<Box<Problem>>> {
+) -> Result<Vec<FileWithShards>, Vec<Problem>> {
     let (mut archives, mut problems) = (Vec::new(), Vec::new());
     for file in files {
         match file.and_then(|file| file.archive(options)) {
             Ok(archive) => archives.push(archive),
-            Err(problem) => problems.push(problem),
+            Err(problem) => problems.push(*problem),
         }
     }
     if problems.is_empty() { Ok(archives) } else { Err(problems) }
@@ -88,7 +88,7 @@ fn archives(
 struct Files<'a> {
     archives: &'a [FileWithShards],
     models: Vec<Model<'a>>,
-    /// The patches among the files, which are all files but the first (or, for `show`, all).
+    /// The source of the bytes of each file.
     sources: Vec<&'a dyn zten::shards::Source>,
 }
 
@@ -163,7 +163,10 @@ fn written_patch(
     let mut out = Counted::new(create.create(0, 0).map_err(|error| not_written(&error))?);
     let settings = Settings { level: Level::new(args.level).unwrap_or_default() };
     let made = make(old, new, IoSink(&mut out), &settings);
-    let (_, summary) = made.map_err(|failure| files.failed(failure, &args.output))?;
+    let (_, summary) = made.map_err(|failure| match failure {
+        Failure::Inexpressible(why) => failed(why.into(), [&args.new, &args.output]),
+        failure => files.failed(failure, &args.output),
+    })?;
     out.flush().map_err(|error| not_written(&error))?;
     create.publish()?;
     let share = share(out.length, summary.bytes);

@@ -107,5 +107,5 @@ table! {
     SYS_exit, Only::Any, "the end";
     SYS_exit_group, Only::Any, "the end";
     SYS_recvmsg, Only::Argument(0, 0), "files, which the process that started it has opened";
-    SYS_copy_file_range, Only::Any, "the data that `edit` keeps";
+    SYS_copy_file_range, Only::Any, "the data that `edit` and `patch` keep";
 }
