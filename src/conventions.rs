@@ -4,6 +4,7 @@
 //! the names, the dtypes and the shapes says that the tensors belong together. [`Archive::with_conventions`](crate::Archive::with_conventions) finds such groups,
 //! and makes each group one tensor whose components are the tensors of the file.
 
+mod anchors;
 #[cfg(feature = "dequantize")]
 mod codes;
 #[cfg(feature = "dequantize")]
@@ -13,7 +14,15 @@ mod find;
 #[cfg(feature = "dequantize")]
 mod groups;
 #[cfg(feature = "dequantize")]
+mod matrix;
+#[cfg(feature = "dequantize")]
+mod pieces;
+#[cfg(feature = "dequantize")]
 mod plan;
+#[cfg(feature = "dequantize")]
+mod rows;
+#[cfg(feature = "dequantize")]
+mod sizes;
 
 use core::fmt;
 

@@ -1,21 +1,19 @@
 //! Reading a tensor of any float dtype or quantized layout as `f32`.
 
 use alloc::vec::Vec;
+#[cfg(feature = "dequantize")]
 use core::ops::Range;
 
 use half::{bf16, f16};
 
-#[cfg(feature = "dequantize")]
-use crate::conventions::Convention;
 use crate::element::{
     DType, F4E2M1, F8E4M3Fn, F8E4M3Fnuz, F8E5M2, F8E5M2Fnuz, F8E8M0, StorageType,
 };
 use crate::error::{BareError, Error, Misuse, OutOfMemory};
-#[cfg(feature = "dequantize")]
-use crate::formats::Block;
 use crate::index::Layout;
 use crate::layout::View;
 use crate::manifest::{Component, Tensor};
+#[cfg(feature = "dequantize")]
 use crate::num::u64_from_usize;
 
 impl Tensor<'_> {
@@ -45,12 +43,8 @@ impl Tensor<'_> {
     /// numbers; the errors of [`reader`](Tensor::reader); [`OutOfMemory`].
     pub fn to_f32(&self) -> Result<Vec<f32>, Error> {
         #[cfg(feature = "dequantize")]
-        if let Some(block) = Block::of_layout(self) {
-            return of_blocks(block, self);
-        }
-        #[cfg(feature = "dequantize")]
-        if Convention::of(self).is_some() {
-            return of_group(self);
+        if self.is_quantized() {
+            return of_quantized(self);
         }
         match self.layout() {
             Layout::Dense => of_dense(self),
@@ -74,11 +68,13 @@ impl Tensor<'_> {
     }
 }
 
+#[cfg(feature = "dequantize")]
 impl Tensor<'_> {
     /// Fills `values` with the elements `range` of a quantized tensor, counted in row-major order, as [`to_f32`](Self::to_f32)
     /// computes them. If components are stored uncompressed, only the bytes of these elements are read: the blocks of a GGUF tensor,
-    /// the words and scales of a quantized group, or the elements and scales of a `zt.mx/1`. Digests of uncompressed components are
-    /// not compared, because a digest covers the whole component. Components that are decoded as a whole are verified.
+    /// the elements and scales of a `zt.mx/1` or `zt.quant_group/1`, or the rows with these elements of a `quantized_group` and of a
+    /// group of tensors that follow a [`Convention`](crate::conventions::Convention). Digests of uncompressed components are not
+    /// compared, because a digest covers the whole component. Components that are decoded as a whole are verified.
     ///
     /// ```
     /// let archive = zten::open("corpus/v2/accept/mx.zt")?;
@@ -89,9 +85,8 @@ impl Tensor<'_> {
     /// ```
     ///
     /// # Errors
-    /// [`Misuse::Slice`] if the tensor has fewer elements; [`Misuse::Buffer`] if `values` has another length than `range`;
-    /// [`Misuse::Layout`] for a tensor that is not a `quantized_group`, a `zt.mx/1` or blocks of GGUF; the errors of
-    /// [`reader`](Tensor::reader); [`OutOfMemory`].
+    /// [`Misuse::Slice`] if the tensor has fewer elements; [`Misuse::Buffer`] if `values` has another length than `range`; the errors of
+    /// [`dequantizer`](Tensor::dequantizer); [`OutOfMemory`].
     pub fn dequantize_range(&self, range: Range<u64>, values: &mut [f32]) -> Result<(), Error> {
         let misuse = |misuse| self.named(BareError::misuse(misuse).at(self.location()));
         let count = range.end.checked_sub(range.start);
@@ -105,45 +100,25 @@ impl Tensor<'_> {
 
     /// Fills `values` with the elements `range`, whose length they have.
     fn fill_range(&self, range: &Range<u64>, values: &mut [f32]) -> Result<(), Error> {
-        #[cfg(feature = "dequantize")]
-        if let Some(block) = Block::of_layout(self) {
-            return block_range(block, self, range, values);
+        let (mut reader, skip) = self.values_of(Some(range))?;
+        let mut window = Window { skip, rest: values };
+        while let Some(chunk) = reader.next_chunk()? {
+            window.take(chunk);
         }
-        match self.layout() {
-            Layout::Mx => {
-                let mut window = Window { skip: 0, rest: values };
-                self.mx_range(range, |piece| window.take(piece))
-            }
-            Layout::QuantizedGroup if values.is_empty() => self.quantization().map(drop),
-            Layout::QuantizedGroup => {
-                // `values` is not empty, so no dimension is 0. The defaults only keep the division defined for a tensor without
-                // dimensions, which `quantized_rows` rejects, because it is not a matrix.
-                let outputs = self.shape().last().copied().unwrap_or_default().max(1);
-                let first = range.start.checked_div(outputs).unwrap_or_default();
-                let rows = first..range.end.div_ceil(outputs);
-                let all = rows.end.saturating_sub(first).saturating_mul(outputs);
-                if all == u64_from_usize(values.len()) {
-                    return self.quantized_rows(&rows, values);
-                }
-                let all = usize::try_from(all).ok();
-                let whole = filled(all, |whole| self.quantized_rows(&rows, whole))?;
-                let skip = range.start.checked_rem(outputs).unwrap_or_default();
-                Window { skip, rest: values }.take(&whole);
-                Ok(())
-            }
-            // `dequantize_range` does not read the other layouts. `mx` fails for them with the error of a wrong layout.
-            _ => self.mx().map(drop),
-        }
+        // The sizes of compressed components of zTensor files are known only at their end.
+        if window.rest.is_empty() { Ok(()) } else { Err(Misuse::Size.into()) }
     }
 }
 
 /// The values that are still to be filled of those that [`Tensor::dequantize_range`] returns.
+#[cfg(feature = "dequantize")]
 struct Window<'v> {
     /// The number of values that come before them.
     skip: u64,
     rest: &'v mut [f32],
 }
 
+#[cfg(feature = "dequantize")]
 impl Window<'_> {
     /// Takes the next `values`: skips those before the window, copies those in it, and drops those behind it.
     fn take(&mut self, values: &[f32]) {
@@ -155,29 +130,6 @@ impl Window<'_> {
         now.copy_from_slice(values);
         self.rest = later;
     }
-}
-
-/// Fills `values` with the elements `range` of a tensor whose data are blocks of the GGUF type `block`.
-#[cfg(feature = "dequantize")]
-fn block_range(
-    block: &'static Block,
-    tensor: &Tensor<'_>,
-    range: &Range<u64>,
-    values: &mut [f32],
-) -> Result<(), Error> {
-    let data = tensor.component("data").ok_or(Misuse::Layout)?;
-    let skip = range.start.checked_rem(block.elements).unwrap_or_default();
-    let bytes = |blocks: Option<u64>| blocks.and_then(|blocks| blocks.checked_mul(block.bytes));
-    let start = bytes(range.start.checked_div(block.elements));
-    let end = bytes(Some(range.end.div_ceil(block.elements.max(1))));
-    let (start, end) = start.zip(end).ok_or(Misuse::Slice)?;
-    let (mut dequantizer, mut window) = (block.dequantizer(), Window { skip, rest: values });
-    data.byte_range(start..end, |chunk| {
-        dequantizer.chunk(chunk, |piece| {
-            window.take(piece);
-            Ok::<(), Error>(())
-        })
-    })
 }
 
 /// Verifies the components of `tensor` if one of `views`, which are views of these components, borrows its bytes: digests are
@@ -209,25 +161,9 @@ fn filled(
     Ok(values)
 }
 
-/// Reads the elements of a tensor whose data are blocks of the GGUF type `block`.
+/// Reads the values of a quantized tensor.
 #[cfg(feature = "dequantize")]
-fn of_blocks(block: &'static Block, tensor: &Tensor<'_>) -> Result<Vec<f32>, Error> {
-    let data = tensor.component("data").ok_or(Misuse::Layout)?;
-    let (mut reader, mut dequantizer) = (data.reader()?, block.dequantizer());
-    let mut values = Vec::new();
-    while let Some(chunk) = reader.next_chunk()? {
-        dequantizer.chunk(chunk, |elements| {
-            values.try_reserve(elements.len()).map_err(|_| OutOfMemory)?;
-            values.extend_from_slice(elements);
-            Ok::<(), Error>(())
-        })?;
-    }
-    Ok(values)
-}
-
-/// Reads the values of a group of tensors that follow a convention.
-#[cfg(feature = "dequantize")]
-fn of_group(tensor: &Tensor<'_>) -> Result<Vec<f32>, Error> {
+fn of_quantized(tensor: &Tensor<'_>) -> Result<Vec<f32>, Error> {
     let (mut reader, mut values) = (tensor.dequantizer()?, Vec::new());
     while let Some(chunk) = reader.next_chunk()? {
         values.try_reserve(chunk.len()).map_err(|_| OutOfMemory)?;

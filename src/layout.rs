@@ -13,10 +13,14 @@ mod sparse;
 mod state;
 mod view;
 
-pub use blocks::{GgufBlocks, Mx, MxBlocks, MxDequantizer};
+#[cfg(feature = "dequantize")]
+pub(crate) use blocks::MxConverter;
+pub use blocks::{GgufBlocks, Mx, MxBlocks};
 pub use buffer::Decoded;
 pub use elements::{Elements, Widened};
 pub use groups::QuantGroup;
+#[cfg(feature = "dequantize")]
+pub(crate) use groups::{CodeConverter, CodeStart};
 pub(crate) use index::{BadIndex, Below, Coords, Indptr};
 pub use normal::Normalization;
 pub use quantized::{Packing, Quantization, Quantized};

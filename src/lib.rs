@@ -213,8 +213,8 @@ pub mod attributes {
 pub mod view {
     pub use crate::layout::{
         ByRow, Coo, Coordinate, Csr, Cut, Decoded, Elements, GgufBlocks, Mx, MxBlocks,
-        MxDequantizer, Normalization, Packing, QuantGroup, Quantization, Quantized, Ranges, Row,
-        Slice, SliceRanges, View, Widened,
+        Normalization, Packing, QuantGroup, Quantization, Quantized, Ranges, Row, Slice,
+        SliceRanges, View, Widened,
     };
 }
 

@@ -271,11 +271,21 @@ impl Verifier {
                 }
             };
             if compressed {
-                let left = self.left.checked_sub(u64_from_usize(chunk.len()));
-                self.left = left.ok_or_else(|| decoded_total_error(component, self.total))?;
+                self.charge(component, u64_from_usize(chunk.len()))?;
             }
             take(chunk)?;
         }
+    }
+
+    /// Subtracts `bytes`, to which a compressed component has decoded, from the limit on the whole file.
+    pub(crate) fn charge(
+        &mut self,
+        component: &Component<'_>,
+        bytes: u64,
+    ) -> Result<(), BareError> {
+        let left = self.left.checked_sub(bytes);
+        self.left = left.ok_or_else(|| decoded_total_error(component, self.total))?;
+        Ok(())
     }
 
     /// Checks, before anything is decoded, that a component in frames does not claim to decode to more bytes than the

@@ -1,6 +1,6 @@
 //! Unpacking codes.
 
-use super::plan::Order;
+use super::plan::{ColumnPacking, Order};
 
 /// The position in a word of AWQ of each of eight successive codes.
 const AWQ: [u32; 8] = [0, 4, 1, 5, 2, 6, 3, 7];
@@ -52,13 +52,28 @@ pub(super) fn unpack(order: Order, bits: u8, bytes: &[u8], row: &mut [f32]) {
     }
 }
 
-/// Fills `rows` with codes of `bits` bits that are packed along the rows: the codes of a column follow each other in the words of
-/// that column. `bytes` holds whole rows of `columns` words, and `rows` whole rows of `columns` codes.
-pub(super) fn unpack_columns(bits: u8, columns: usize, bytes: &[u8], rows: &mut [f32]) {
+/// Fills `rows` with codes that are packed along the rows: the codes of a column follow each other in the words of that column.
+/// `bytes` holds whole rows of `columns` words, and `rows` whole rows of `columns` codes.
+pub(super) fn unpack_columns(
+    packing: ColumnPacking,
+    columns: usize,
+    bytes: &[u8],
+    rows: &mut [f32],
+) {
+    let ColumnPacking { bits, word } = packing;
     let (words, _) = bytes.as_chunks::<4>();
     let mask = mask(bits);
     for (number, row) in rows.chunks_mut(columns.max(1)).enumerate() {
         let start = number.saturating_mul(bits.into());
+        if word == 8 {
+            // Codes of 4 or 8 bits, none of which is in two words.
+            let (first, shift) = (start >> 3, u32::try_from(start & 7).unwrap_or_default());
+            let words = bytes.get(first.saturating_mul(columns)..).unwrap_or_default();
+            for (slot, word) in row.iter_mut().zip(words) {
+                *slot = float(u32::from(word.wrapping_shr(shift)) & mask);
+            }
+            continue;
+        }
         let (first, shift) = (start >> 5, u32::try_from(start & 31).unwrap_or_default());
         let from = |word: usize| words.get(word.saturating_mul(columns)..).unwrap_or_default();
         let low = from(first);
@@ -84,7 +99,9 @@ fn mask(bits: u8) -> u32 {
 
 /// Converts a code of at most 8 bits.
 fn float(code: u32) -> f32 {
-    u8::try_from(code).map_or(f32::NAN, f32::from)
+    // Without a branch for larger codes, the compiler makes vectors of the loops.
+    let [lowest, ..] = code.to_le_bytes();
+    lowest.into()
 }
 
 /// Returns the number of bytes of a row of `columns` codes of `bits` bits: whole words of 32 bits. Returns `None` if the number

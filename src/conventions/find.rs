@@ -5,6 +5,7 @@ use alloc::vec::Vec;
 
 use serde::Deserialize;
 
+use super::anchors::{ANCHORS, Anchor};
 use super::{Convention, NestedScales, QuantizedForm};
 use crate::archive::Archive;
 use crate::element::DType;
@@ -95,33 +96,6 @@ pub(super) fn find<S: ReadAt>(
     groups.dedup_by(|later, earlier| later.name == earlier.name);
     Ok(groups)
 }
-
-/// The kind of tensor by which a group is found. Each group has one such tensor.
-#[derive(Clone, Copy)]
-enum Anchor {
-    Blocks,
-    ScaleInv,
-    Packed,
-    Scale,
-    Qweight,
-    Nf4,
-    Fp4,
-    Scb,
-    Biases,
-}
-
-/// The end of the name of each anchor.
-const ANCHORS: [(&str, Anchor); 9] = [
-    ("_blocks", Anchor::Blocks),
-    ("_scale_inv", Anchor::ScaleInv),
-    ("_packed", Anchor::Packed),
-    ("_scale", Anchor::Scale),
-    (".qweight", Anchor::Qweight),
-    (".quant_state.bitsandbytes__nf4", Anchor::Nf4),
-    (".quant_state.bitsandbytes__fp4", Anchor::Fp4),
-    (".SCB", Anchor::Scb),
-    (".biases", Anchor::Biases),
-];
 
 struct Finder<'a, S> {
     archive: &'a Archive<S>,

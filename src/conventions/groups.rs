@@ -16,6 +16,13 @@ use crate::read_at::{ReadAt, Source};
 #[derive(Debug)]
 pub struct Groups(Option<Parsed>);
 
+impl Groups {
+    /// Returns whether the archive has no groups.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_none()
+    }
+}
+
 impl<S: ReadAt> Archive<S> {
     /// Returns this archive with each group of tensors that follows a [`Convention`](super::Convention) as one tensor: its components are the tensors of
     /// the group, its shape is that of the values, and [`Tensor::dequantizer`](crate::Tensor::dequantizer) computes its values. Tensors whose names match a

@@ -8,7 +8,6 @@ use super::{Convention, NestedScales, QuantizedForm};
 use crate::element::{DType, F4E2M1, F8E4M3Fn, F8E4M3Fnuz, F8E5M2, F8E5M2Fnuz, F8E8M0};
 use crate::error::{Error, OutOfMemory};
 use crate::manifest::{Component, Tensor};
-use crate::num::divide_exactly;
 use half::{bf16, f16};
 
 /// The order of codes that are packed along the columns of a row.
@@ -32,7 +31,30 @@ pub(super) enum Codes {
     /// Unsigned codes that are packed along the columns.
     Rows { order: Order, bits: u8 },
     /// Unsigned codes that are packed along the rows: see [`unpack_columns`](super::codes::unpack_columns).
-    Columns { bits: u8 },
+    Columns(ColumnPacking),
+}
+
+/// How codes are packed along the rows: the codes of a column follow each other in the words of that column, from the lowest bit on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct ColumnPacking {
+    /// The number of bits of a code: 1 to 8.
+    pub(super) bits: u8,
+    /// The number of bits of a word: 8 or 32.
+    pub(super) word: u8,
+}
+
+impl ColumnPacking {
+    /// Creates a packing in words of 32 bits.
+    pub(super) fn words(bits: u8) -> Self {
+        Self { bits, word: 32 }
+    }
+
+    /// Returns the smallest number of rows whose codes fill whole words.
+    pub(super) fn unit(self) -> u64 {
+        // A word has 2^n bits, so the unit is that number divided by the largest power of 2 that divides the bits of a code.
+        let both = self.bits.trailing_zeros().min(self.word.trailing_zeros());
+        u64::from(self.word).wrapping_shr(both)
+    }
 }
 
 /// The type of scales and other numbers beside the codes.
@@ -49,7 +71,7 @@ pub(super) enum Number {
 
 impl Number {
     /// Returns the type of the numbers of `component`.
-    fn of(component: &Component<'_>) -> Option<Self> {
+    pub(super) fn of(component: &Component<'_>) -> Option<Self> {
         Some(match component.dtype() {
             DType::F32 => Self::F32,
             DType::F16 => Self::F16,
@@ -118,9 +140,10 @@ pub(super) enum Formula {
 
 /// The scales of bitsandbytes if they are quantized, too: scale = map\[code\] × absmax + offset.
 #[derive(Debug)]
-pub(super) struct Nested {
+pub(super) struct Nested<'a> {
     pub(super) map: Vec<f32>,
-    pub(super) absmax: Vec<f32>,
+    /// The component with `absmax`, as `f32`.
+    pub(super) absmax: Component<'a>,
     /// The number of scales that share an `absmax`.
     pub(super) size: u64,
     pub(super) offset: f32,
@@ -156,7 +179,7 @@ pub(super) struct Plan<'a> {
     pub(super) zero: f32,
     pub(super) formula: Formula,
     pub(super) global: Global,
-    pub(super) nested: Option<Nested>,
+    pub(super) nested: Option<Nested<'a>>,
     /// The component that holds the row of scales for each row.
     pub(super) index: Option<Component<'a>>,
     /// The component that holds the column of scales for each column.
@@ -201,64 +224,6 @@ impl<'a> Plan<'a> {
     /// Returns the number of rows.
     pub(super) fn rows(&self) -> u64 {
         self.elements.div_ceil(self.columns.max(1))
-    }
-
-    /// Returns the number of rows of scales.
-    pub(super) fn scale_rows(&self) -> Option<u64> {
-        let (rows, period) = (self.rows(), self.period.max(1));
-        let whole = rows.checked_div(period)?;
-        let of_one = |rows: u64| rows.div_ceil(self.per_row.max(1));
-        whole.checked_mul(of_one(period))?.checked_add(of_one(rows.checked_rem(period)?))
-    }
-
-    /// Returns whether each component has the size that the shape asks for; `None` if a size exceeds 64 bits.
-    fn has_sizes(&self) -> Option<bool> {
-        let (rows, columns, scale_rows) = (self.rows(), self.columns, self.scale_rows()?);
-        let data = match self.codes {
-            Codes::Nibbles { .. } => self.elements.div_ceil(2),
-            Codes::Bytes(_) => self.elements,
-            Codes::Rows { order, bits } => rows.checked_mul(row_bytes(order, bits, columns)?)?,
-            Codes::Columns { bits } => {
-                let words = divide_exactly(rows.checked_mul(bits.into())?, 32)?;
-                words.checked_mul(columns)?.checked_mul(4)?
-            }
-        };
-        let scales = scale_rows.checked_mul(self.scale_columns)?;
-        let has_zeros = match &self.zeros {
-            None => true,
-            Some((component, form)) => {
-                let bytes = match *form {
-                    Zeros::Numbers(number) => scales.checked_mul(number.width())?,
-                    Zeros::Rows { order, bits, .. } => {
-                        scale_rows.checked_mul(row_bytes(order, bits, self.scale_columns)?)?
-                    }
-                    Zeros::Columns { bits } => {
-                        let words = scale_rows.checked_mul(bits.into())?.div_ceil(32);
-                        words.checked_mul(self.scale_columns)?.checked_mul(4)?
-                    }
-                };
-                component.decoded_length() == Some(bytes)
-            }
-        };
-        let has_index = match &self.index {
-            None => true,
-            Some(index) => index.decoded_length() == rows.checked_mul(4),
-        };
-        let has_columns = match &self.column_index {
-            None => true,
-            Some(index) => index.decoded_length() == columns.checked_mul(4),
-        };
-        let bytes = scales.checked_mul(self.scale.width())?;
-        let even = !matches!(self.codes, Codes::Nibbles { .. }) || columns.is_multiple_of(2);
-        let columns = self.scale_columns.checked_mul(self.per_column)?;
-        Some(
-            even && columns >= self.columns
-                && self.data.decoded_length() == Some(data)
-                && self.scales.decoded_length() == Some(bytes)
-                && has_zeros
-                && has_index
-                && has_columns,
-        )
     }
 }
 
@@ -323,6 +288,7 @@ impl<'a> Parts<'a> {
                 column_index: None,
             })
         };
+        let zeros = |role: &str, form: Zeros| self.get(role).map(|zeros| (zeros, form));
         let dtype = self.get("data").map(|data| data.dtype());
         let scales = ["scale", "scale_inv", "scales", "absmax", "SCB"];
         let Some(scales) = scales.into_iter().find_map(|role| self.get(role)) else {
@@ -349,23 +315,24 @@ impl<'a> Parts<'a> {
                 basic("data", codes, scales).map(|plan| self.scaled(plan))
             }
             Convention::Gptq => {
-                basic("qweight", Codes::Columns { bits }, scales).map(|plan| Plan {
-                    zeros: self
-                        .get("qzeros")
-                        .map(|zeros| (zeros, Zeros::Rows { order: Order::Stream, bits, add: 1.0 })),
-                    index: self.get("g_idx"),
-                    formula: Formula::Difference,
-                    scale_columns: columns,
-                    per_column: 1,
-                    per_row: group_size.max(1),
-                    ..plan
+                basic("qweight", Codes::Columns(ColumnPacking::words(bits)), scales).map(|plan| {
+                    Plan {
+                        zeros: zeros(
+                            "qzeros",
+                            Zeros::Rows { order: Order::Stream, bits, add: 1.0 },
+                        ),
+                        index: self.get("g_idx"),
+                        formula: Formula::Difference,
+                        scale_columns: columns,
+                        per_column: 1,
+                        per_row: group_size.max(1),
+                        ..plan
+                    }
                 })
             }
             Convention::Awq => basic("qweight", Codes::Rows { order: Order::Awq, bits: 4 }, scales)
                 .map(|plan| Plan {
-                    zeros: self
-                        .get("qzeros")
-                        .map(|zeros| (zeros, Zeros::Rows { order: Order::Awq, bits: 4, add: 0.0 })),
+                    zeros: zeros("qzeros", Zeros::Rows { order: Order::Awq, bits: 4, add: 0.0 }),
                     formula: Formula::Difference,
                     scale_columns: columns,
                     per_column: 1,
@@ -373,14 +340,9 @@ impl<'a> Parts<'a> {
                     ..plan
                 }),
             Convention::Packed => {
-                // Older versions of compressed-tensors put only whole codes in each word, so codes of 3, 5, 6 or 7 bits left some bits of each
-                // word unused. Newer versions pack codes densely. The length of the data tells which one wrote the file.
-                let dense =
-                    row_bytes(Order::Stream, bits, columns).and_then(|row| row.checked_mul(rows));
-                let stored = self.get("data").and_then(|data| data.decoded_length());
-                let order = if stored == dense { Order::Stream } else { Order::Words };
+                let order = self.packed_order(rows, columns);
                 basic("data", Codes::Rows { order, bits }, scales).map(|plan| Plan {
-                    zeros: self.get("zero_point").map(|zeros| (zeros, Zeros::Columns { bits })),
+                    zeros: zeros("zero_point", Zeros::Columns { bits }),
                     zero: f32::from(1_u8.wrapping_shl(u32::from(bits).saturating_sub(1))),
                     formula: Formula::Difference,
                     column_index: self.get("g_idx"),
@@ -397,6 +359,17 @@ impl<'a> Parts<'a> {
             Convention::Nf4 | Convention::Fp4 => return self.bnb4(basic, scales),
         };
         Ok(plan)
+    }
+
+    /// Returns the order of the codes of a tensor of compressed-tensors with `rows` rows of `columns` codes.
+    ///
+    /// Older versions of compressed-tensors put only whole codes in each word, so codes of 3, 5, 6 or 7 bits left some bits of each word
+    /// unused. Newer versions pack codes densely. The length of the data tells which one wrote the file.
+    fn packed_order(&self, rows: u64, columns: u64) -> Order {
+        let dense = row_bytes(Order::Stream, self.form.bits, columns);
+        let dense = dense.and_then(|row| row.checked_mul(rows));
+        let stored = self.get("data").and_then(|data| data.decoded_length());
+        if stored == dense { Order::Stream } else { Order::Words }
     }
 
     /// Completes the `plan` of a tensor of one byte for each element: the scales are for blocks, rows, or the whole tensor.
@@ -430,7 +403,8 @@ impl<'a> Parts<'a> {
         let table = map.and_then(|map| <[f32; 16]>::try_from(map).ok());
         let Some(table) = table else { return Ok(None) };
         let map = self.numbers("nested_quant_map")?;
-        let nested = match (map, self.nested_absmax()?, NestedScales::of(&self.tensor)) {
+        let absmax_of_scales = self.get("nested_absmax");
+        let nested = match (map, absmax_of_scales, NestedScales::of(&self.tensor)) {
             (Some(map), Some(absmax), Some(NestedScales { size, offset })) => {
                 Some(Nested { map, absmax, size, offset: narrow(offset) })
             }
@@ -450,23 +424,13 @@ impl<'a> Parts<'a> {
         let fits = |plan: &Plan<'_>| match &plan.nested {
             None => plan.scale == Number::F32,
             Some(nested) => {
-                let count = u64::try_from(nested.absmax.len()).unwrap_or(u64::MAX);
+                let bytes = plan.rows().div_ceil(nested.size).checked_mul(4);
                 plan.scale == Number::U8
                     && nested.map.len() == 256
-                    && count == plan.rows().div_ceil(nested.size)
+                    && nested.absmax.decoded_length() == bytes
             }
         };
         Ok(plan.filter(fits))
-    }
-
-    /// Reads the scales of the scales of bitsandbytes. Returns `None` if the scales are not quantized.
-    fn nested_absmax(&self) -> Result<Option<Vec<f32>>, Error> {
-        let Some(component) = self.get("nested_absmax") else { return Ok(None) };
-        let (mut reader, mut absmax) = (component.reader()?, Vec::new());
-        while let Some(chunk) = reader.next_chunk()? {
-            Number::F32.widen(chunk, &mut absmax)?;
-        }
-        Ok(Some(absmax))
     }
 }
 

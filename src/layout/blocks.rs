@@ -1,7 +1,6 @@
 //! Profiles of 2 whose elements come in blocks: `zt.mx/1` and `gguf.NAME/1`. v2 §5.2.
 
-use alloc::vec::Vec;
-use core::ops::Range;
+use core::ops::{Deref, Range};
 
 use super::buffer::Data;
 use super::elements::Elements;
@@ -102,19 +101,6 @@ impl MxBlocks {
     pub fn block_size(&self) -> u64 {
         self.size
     }
-
-    /// Creates a converter of the elements of `data` into values, chunk by chunk. `scales` holds all scales of the
-    /// object.
-    ///
-    /// # Errors
-    /// [`Misuse::Size`] if the number of scales is not that of the object; `unsupported-encoding`, `unsupported-shard`.
-    pub fn dequantizer<'d>(
-        &self,
-        data: &Component<'_>,
-        scales: View<'d>,
-    ) -> Result<MxDequantizer<'d>, Error> {
-        Ok(MxDequantizer::new(*self, data.kind()?, scales)?)
-    }
 }
 
 impl<'a> Mx<'a> {
@@ -163,7 +149,9 @@ impl<'a> Mx<'a> {
         if data.kind().logical.is_packed() {
             data.nibbles(length).map(drop)?;
         }
-        MxDequantizer::new(self.blocks, *data.kind(), self.scales())?;
+        if u64_from_usize(self.scales().as_bytes().len()) != self.blocks.scales {
+            return Err(self.scales().kind().misuse(Misuse::Size).into());
+        }
         if data.may_hold(length) { Ok(()) } else { Err(size.into()) }
     }
 
@@ -190,8 +178,9 @@ impl<'a> Mx<'a> {
             return Err(buffer.into());
         }
         let mut rest = values;
-        let mut dequantizer = MxDequantizer::new(self.blocks, *data.kind(), self.scales())?;
-        dequantizer.chunk(data.as_bytes(), |piece| {
+        let scales = self.scales().as_bytes();
+        let mut converter = MxConverter::new(self.blocks, *data.kind(), scales, (0, 0));
+        converter.chunk(data.as_bytes(), |piece| {
             let (now, later) =
                 core::mem::take(&mut rest).split_at_mut_checked(piece.len()).ok_or(buffer)?;
             now.copy_from_slice(piece);
@@ -201,59 +190,46 @@ impl<'a> Mx<'a> {
     }
 }
 
-impl Tensor<'_> {
-    /// Calls `take` with the values `range` of a `zt.mx/1` object, counted in row-major order, piece by piece. Only the elements in
-    /// `range` are read, and their scales; compressed scales are decoded as a whole. A byte at the end of `range` may add one value
-    /// behind it.
-    ///
-    /// # Errors
-    /// The errors of [`mx`](Tensor::mx).
-    pub(crate) fn mx_range(
-        &self,
-        range: &Range<u64>,
-        mut take: impl FnMut(&[f32]),
-    ) -> Result<(), Error> {
-        let blocks = MxBlocks::of(self)?;
-        let (data, scales) = (self.require("data")?, self.require("scales")?);
-        let is_packed = data.logical().is_packed();
-        let bytes = if is_packed { range.start / 2..range.end.div_ceil(2) } else { range.clone() };
-        // The first byte may hold an element before the range.
-        let mut skip = usize::from(is_packed && !range.start.is_multiple_of(2));
-        let start = range.start.saturating_sub(u64_from_usize(skip));
-        let (mut own, whole);
-        let mut dequantizer = if scales.is_raw() && scales.decoded_length() == Some(blocks.scales) {
-            // Many small ranges of a tensor are read one after the other. Reading all scales each time would be quadratic.
-            let needed = blocks.scales_of(start, range.end).ok_or_else(BareError::internal)?;
-            own = Vec::new();
-            scales.elements_into(needed.clone(), &mut own)?;
-            let own = View::new(&own, scales.decoded_kind()?, None);
-            MxDequantizer::at_start(blocks, data.kind()?, own).skipping(start, needed.start)
-        } else {
-            whole = scales.data()?;
-            MxDequantizer::new(blocks, data.kind()?, whole.view())?.skipping(start, 0)
-        };
-        data.byte_range(bytes, |chunk| {
-            dequantizer.chunk(chunk, |piece| {
-                take(piece.get(skip..).unwrap_or_default());
-                skip = 0;
-                Ok::<(), Error>(())
-            })
-        })
+#[cfg(feature = "dequantize")]
+impl MxBlocks {
+    /// Returns the number of all scales.
+    pub(crate) fn scales(&self) -> u64 {
+        self.scales
     }
+
+    /// Returns what the elements `range` of `object` need: the bytes of `data`, the positions of scales, and the first element whose byte
+    /// is needed, because it shares a byte with the first one of the range.
+    pub(crate) fn part(&self, object: &Tensor<'_>, range: &Range<u64>) -> Result<MxPart, Error> {
+        let is_packed = object.require("data")?.logical().is_packed();
+        let first = range.start.saturating_sub(u64::from(is_packed) & range.start & 1);
+        let data = if is_packed { first / 2..range.end.div_ceil(2) } else { range.clone() };
+        let scales = self.scales_of(first, range.end).ok_or_else(BareError::internal)?;
+        Ok(MxPart { data, scales, first })
+    }
+}
+
+/// What some elements of a `zt.mx/1` object need of its components.
+#[cfg(feature = "dequantize")]
+#[derive(Clone, Debug)]
+pub(crate) struct MxPart {
+    /// The decoded bytes of `data`.
+    pub(crate) data: Range<u64>,
+    /// The positions of scales, which are also their bytes.
+    pub(crate) scales: Range<u64>,
+    /// The first element in the bytes of `data`.
+    pub(crate) first: u64,
 }
 
 /// The number of elements that are converted at once.
 const PIECE: usize = 256;
 
-/// A converter of the elements of a `zt.mx/1` object into values, from the first element on, while they are read.
-///
-/// [`MxBlocks::dequantizer`] creates a converter. It keeps no values, so its memory does not depend on their number.
+/// A converter of the elements of a `zt.mx/1` object into values, while they are read. `B` holds the scales.
 #[derive(Clone, Debug)]
-pub struct MxDequantizer<'d> {
+pub(crate) struct MxConverter<B> {
     blocks: MxBlocks,
     /// The logical type of the elements; `None` for `i8`.
     logical: Option<LogicalType>,
-    scales: View<'d>,
+    scales: B,
     /// The number of elements that are left.
     left: u64,
     /// The position of the next element: its index in its block, and its index among the elements at the same place on
@@ -264,33 +240,31 @@ pub struct MxDequantizer<'d> {
     first: usize,
 }
 
-impl<'d> MxDequantizer<'d> {
-    /// Creates a converter, after checking the number of scales.
-    fn new(blocks: MxBlocks, data: Kind, scales: View<'d>) -> Result<Self, BareError> {
-        if u64_from_usize(scales.as_bytes().len()) != blocks.scales {
-            return Err(scales.kind().misuse(Misuse::Size));
-        }
-        Ok(Self::at_start(blocks, data, scales))
-    }
-
-    /// Creates a converter whose next element is the first one, whatever the number of `scales`.
-    fn at_start(blocks: MxBlocks, data: Kind, scales: View<'d>) -> Self {
-        let (logical, left) = (data.logical.known, blocks.elements);
-        Self { blocks, logical, scales, left, row: 0, column: 0, first: 0 }
-    }
-
-    /// Moves this new converter to element `element`, counted in row-major order: the next chunk begins with it. The view of scales
+impl<B: Deref<Target = [u8]>> MxConverter<B> {
+    /// Creates a converter whose first element is `element`, counted in row-major order. `data` has the type of the elements. `scales`
     /// begins with the scale at index `known`, which is not after the scale of the element.
-    fn skipping(self, element: u64, known: u64) -> Self {
-        let MxBlocks { size, stride, .. } = self.blocks;
+    pub(crate) fn new(
+        blocks: MxBlocks,
+        data: Kind,
+        scales: B,
+        (element, known): (u64, u64),
+    ) -> Self {
+        let MxBlocks { size, stride, .. } = blocks;
         // `line` counts the positions along the axis, through all outer dimensions.
         let (line, column) = (element.checked_div(stride), element.checked_rem(stride));
         let row = line.and_then(|line| line.checked_rem(size)).unwrap_or_default();
         // An offset that memory cannot have makes every value NaN, and no other scale is used.
-        let first = self.blocks.first_scale(element).and_then(|first| first.checked_sub(known));
+        let first = blocks.first_scale(element).and_then(|first| first.checked_sub(known));
         let first = first.and_then(|first| usize::try_from(first).ok()).unwrap_or(usize::MAX);
-        let left = self.left.saturating_sub(element);
-        Self { left, row, column: column.unwrap_or_default(), first, ..self }
+        let left = blocks.elements.saturating_sub(element);
+        let (logical, column) = (data.logical.known, column.unwrap_or_default());
+        Self { blocks, logical, scales, left, row, column, first }
+    }
+
+    /// Returns the number of elements that have not been converted.
+    #[cfg(feature = "dequantize")]
+    pub(crate) fn left(&self) -> u64 {
+        self.left
     }
 
     /// Converts the elements of `chunk`, which are decoded bytes, and calls `take` with their values, piece by piece,
@@ -298,7 +272,7 @@ impl<'d> MxDequantizer<'d> {
     ///
     /// # Errors
     /// The error of `take`.
-    pub fn chunk<E>(
+    pub(crate) fn chunk<E>(
         &mut self,
         chunk: &[u8],
         mut take: impl FnMut(&[f32]) -> Result<(), E>,
@@ -366,9 +340,9 @@ impl<'d> MxDequantizer<'d> {
 
     /// Returns `count` scales, from the scale of the next element on. Returns `None` if the view has fewer, so that
     /// values become NaN instead of being multiplied by other scales.
-    fn factors(&self, count: usize) -> Option<&'d [F8E8M0]> {
+    fn factors(&self, count: usize) -> Option<&[F8E8M0]> {
         let start = self.first.checked_add(usize::try_from(self.column).ok()?)?;
-        F8E8M0::native(self.scales.as_bytes().get(start..start.checked_add(count)?)?)
+        F8E8M0::native(self.scales.get(start..start.checked_add(count)?)?)
     }
 }
 

@@ -1,14 +1,15 @@
 //! Objects of `zt.quant_group/1`: codes in words, with a scale and a zero point for each group of codes. v2 §5.2.
 
 use alloc::vec::Vec;
+use core::ops::{Deref, Range};
 
 use half::{bf16, f16};
 
 use super::elements::Elements;
-use super::view::View;
+use super::view::{Kind, View};
 use crate::cbor::{Attributes, Value};
 use crate::element::{Element, F8E8M0, LogicalType, StorageType};
-use crate::error::{BareError, Error, OutOfMemory};
+use crate::error::{BareError, Error, Location, OutOfMemory};
 use crate::formats::ztensor::v2::QuantKey;
 use crate::manifest::{Component, Tensor};
 use crate::num::u64_from_usize;
@@ -90,67 +91,101 @@ impl<'a> QuantGroup<'a> {
 
     /// Returns the weights in row-major order, decoded and verified. Memory for them grows as `data` is decoded.
     pub(crate) fn weights(&self) -> Result<Vec<f32>, Error> {
-        let mut weights = Vec::new();
-        self.dequantize(|piece| {
-            weights.try_reserve(piece.len()).map_err(|_| OutOfMemory)?;
-            weights.extend_from_slice(piece);
-            Ok::<(), Error>(())
-        })?;
+        let (scales, zeros) =
+            (self.scales.read()?, self.zeros.map(|zeros| zeros.read()).transpose()?);
+        let mut converter = self.converter(&*scales, zeros.as_deref(), &CodeStart::default())?;
+        let (mut reader, mut weights) = (self.data.reader()?, Vec::new());
+        while let Some(chunk) = reader.next_chunk()? {
+            converter.chunk(chunk, &mut weights)?;
+        }
         Ok(weights)
     }
 
-    /// Computes the weights in row-major order, decoded and verified, and calls `take` with one piece of them after the other, until
-    /// `take` fails. Memory holds the scales, the zero points and a piece.
+    /// Creates a converter of the words of `data` into weights, from the word with the weight `start.first` on. `scales` and `zeros`
+    /// are decoded bytes of the components.
     ///
     /// # Errors
-    /// The error of `take`; the errors of [`Component::reader`] and [`Component::read`]; [`OutOfMemory`].
-    pub fn dequantize<E: From<Error>>(
+    /// An internal error if attributes or sizes are wrong although opening has validated them.
+    pub(crate) fn converter<B: Deref<Target = [u8]>>(
         &self,
-        mut take: impl FnMut(&[f32]) -> Result<(), E>,
-    ) -> Result<(), E> {
-        let (scales, zeros) =
-            (self.scales.read()?, self.zeros.map(|zeros| zeros.read()).transpose()?);
+        scales: B,
+        zeros: Option<B>,
+        start: &CodeStart,
+    ) -> Result<CodeConverter<B>, Error> {
+        let (data, packing) = (self.data, self.packing()?);
+        let scales = Numbers { bytes: scales, kind: self.scales.decoded_kind()? };
+        let zeros = match (zeros, self.zeros, self.zero_point) {
+            (Some(bytes), Some(zeros), ZeroPoint::Plain) => {
+                Zeros::Plain(Numbers { bytes, kind: zeros.decoded_kind()? })
+            }
+            (Some(bytes), _, ZeroPoint::Packed) => Zeros::Packed(bytes, packing),
+            (_, _, ZeroPoint::Same(zero)) => Zeros::Same(zero),
+            _ => return Err(self.internal()),
+        };
+        let count = start.scales.unwrap_or_else(|| u64_from_usize(scales.view().len()));
+        let place = self.place(start.first, count).ok_or_else(|| self.internal())?;
+        let factors = Factors { scales, zeros, before: start.before };
+        Ok(CodeConverter { location: data.location(), packing, factors, place, last: None })
+    }
+
+    /// Returns what the weights `range` need of the components. Returns `None` if the range is empty, or if the file does not give the
+    /// number of scales.
+    pub(crate) fn part(&self, range: &Range<u64>) -> Result<Option<CodePart>, Error> {
+        let packing = self.packing()?;
+        let zeros = match (self.zeros, self.zero_point) {
+            (Some(zeros), ZeroPoint::Plain) => Some(u64::from(zeros.readable()?.width())),
+            _ => None,
+        };
+        let width = u64::from(self.scales.readable()?.width());
+        Ok(self.part_of(range, &packing, [Some(width), zeros]))
+    }
+
+    /// As [`part`](Self::part), for scales and zero points of these widths in bytes. Zero points without a width are codes.
+    fn part_of(
+        &self,
+        range: &Range<u64>,
+        packing: &Packing,
+        [width, zero_width]: [Option<u64>; 2],
+    ) -> Option<CodePart> {
+        let scales = self.scales.decoded_length()?.checked_div(width?)?;
+        let elements = self.data.tensor().element_count()?;
+        let words = packing.words_of(range)?;
+        let weights = packing.codes_of(&words)?;
+        let (first, end) = (weights.start, weights.end.min(elements));
+        let last = self.place(end.checked_sub(1).filter(|last| *last >= first)?, scales)?;
+        let start = self.place(first, scales)?.first;
+        let positions = start..last.first.checked_add(last.stride)?.min(scales);
+        let bytes = |range: &Range<u64>, width: u64| {
+            Some(range.start.checked_mul(width)?..range.end.checked_mul(width)?)
+        };
+        let word = u64_from_usize(packing.width);
+        let (zeros, zero) = if let Some(width) = zero_width {
+            (bytes(&positions, width)?, start)
+        } else {
+            let words = packing.words_of(&positions)?;
+            (bytes(&words, word)?, packing.codes_of(&words)?.start)
+        };
+        Some(CodePart {
+            data: bytes(&words, word)?,
+            scales: bytes(&positions, width?)?,
+            zeros,
+            start: CodeStart { first, before: [start, zero], scales: Some(scales) },
+        })
+    }
+
+    /// Returns the way in which the codes of `data` are packed.
+    fn packing(&self) -> Result<Packing, Error> {
         let storage = self.data.readable()?;
-        let packing = Packing {
+        Ok(Packing {
             order: self.order,
             bits: self.bits.into(),
             per_word: u32::from(storage.width()).saturating_mul(8).checked_div(self.bits.into()),
             width: storage.width().into(),
-        };
-        let factors = Factors {
-            scales: Numbers(scales.view()),
-            zeros: match (&zeros, self.zero_point) {
-                (Some(zeros), ZeroPoint::Plain) => Zeros::Plain(Numbers(zeros.view())),
-                (Some(zeros), ZeroPoint::Packed) => Zeros::Packed(zeros, packing),
-                (_, ZeroPoint::Same(zero)) => Zeros::Same(zero),
-                (None, _) => return Err(self.internal().into()),
-            },
-        };
-        let mut place = self.places(scales.view().len()).ok_or_else(|| self.internal())?;
-        let (mut reader, mut weights) = (self.data.reader()?, Vec::new());
-        // Groups along the last axis have one scale for many successive weights.
-        let mut last = None;
-        while let Some(chunk) = reader.next_chunk()? {
-            let codes = packing.count(chunk);
-            weights.clear();
-            weights.try_reserve(codes).map_err(|_| Error::from(OutOfMemory))?;
-            for code in 0..codes {
-                let code = packing.code(chunk, code).ok_or_else(|| self.internal())?;
-                let index = place.next();
-                let (scale, zero) = match last {
-                    Some((at, factors)) if at == index => factors,
-                    _ => factors.at(index).ok_or_else(|| self.internal())?,
-                };
-                last = Some((index, (scale, zero)));
-                weights.push(rounded((f64::from(code) - zero) * scale));
-            }
-            take(&weights)?;
-        }
-        Ok(())
+        })
     }
 
-    /// Returns the positions of the scales of all weights, if there are `scales` scales.
-    fn places(&self, scales: usize) -> Option<ScalePlaces> {
+    /// Returns the position of the scale of the weight `first`, and of the weights after it, if there are `scales` scales.
+    fn place(&self, first: u64, scales: u64) -> Option<ScalePlaces> {
         let object = self.data.tensor();
         let (shape, axis) = (object.shape(), usize::try_from(self.axis).ok()?);
         let along = *shape.get(axis)?;
@@ -159,11 +194,19 @@ impl<'a> QuantGroup<'a> {
         let inner = shape.iter().skip(axis).skip(1);
         let stride = inner.fold(1, |stride: u64, dimension| stride.saturating_mul(*dimension));
         let size = match self.group_size {
-            0 if u64_from_usize(scales) == elements => 1,
+            0 if scales == elements => 1,
             0 => along,
             size => size,
         };
-        Some(ScalePlaces { stride, along, size, column: 0, row: 0, first: 0 })
+        let start = ScalePlaces { stride, along, size, column: 0, row: 0, first: 0 };
+        if elements == 0 {
+            return Some(start);
+        }
+        // `line` counts the positions along the axis, through all outer dimensions.
+        let (line, column) = (first.checked_div(stride)?, first.checked_rem(stride)?);
+        // The size of a group divides the dimension of the axis, so a group never continues in the next outer index.
+        let first = line.checked_div(size)?.checked_mul(stride)?;
+        Some(ScalePlaces { column, row: line.checked_rem(along)?, first, ..start })
     }
 
     /// Returns the error for attributes or sizes that are wrong although opening has validated them.
@@ -220,6 +263,18 @@ impl Packing {
         words.saturating_mul(per_word.unwrap_or(0))
     }
 
+    /// Returns the words that hold the codes `range`.
+    fn words_of(&self, range: &Range<u64>) -> Option<Range<u64>> {
+        let per_word = self.per_word.map(u64::from)?;
+        Some(range.start.checked_div(per_word)?..range.end.div_ceil(per_word.max(1)))
+    }
+
+    /// Returns the codes in the words `range`.
+    fn codes_of(&self, range: &Range<u64>) -> Option<Range<u64>> {
+        let per_word = self.per_word.map(u64::from)?;
+        Some(range.start.checked_mul(per_word)?..range.end.checked_mul(per_word)?)
+    }
+
     /// Returns the code at `index` of `words`, which are little-endian.
     #[inline]
     fn code(&self, words: &[u8], index: usize) -> Option<u8> {
@@ -239,30 +294,91 @@ impl Packing {
     }
 }
 
+/// Where a [`CodeConverter`] begins. The default is the first weight, with all scales and zero points.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct CodeStart {
+    /// The first weight, whose code is the first one of its word.
+    pub(crate) first: u64,
+    /// The number of scales, and of zero points, that come before those that the converter has.
+    before: [u64; 2],
+    /// The number of scales of the object; `None` if the converter has all of them.
+    scales: Option<u64>,
+}
+
+/// What some weights need of the components: ranges of decoded bytes.
+#[derive(Clone, Debug)]
+pub(crate) struct CodePart {
+    pub(crate) data: Range<u64>,
+    pub(crate) scales: Range<u64>,
+    pub(crate) zeros: Range<u64>,
+    pub(crate) start: CodeStart,
+}
+
+/// A converter of the words of `data` into weights, while the words are read. `B` holds the decoded bytes of scales and zero points.
+#[derive(Debug)]
+pub(crate) struct CodeConverter<B> {
+    location: Location,
+    packing: Packing,
+    factors: Factors<B>,
+    place: ScalePlaces,
+    /// The position of the last scale, the scale and its zero point. Groups along the last axis have one scale for many successive
+    /// weights.
+    last: Option<(u64, (f64, f64))>,
+}
+
+impl<B: Deref<Target = [u8]>> CodeConverter<B> {
+    /// Appends the weights of the codes in `chunk`, whole words, to `weights`.
+    ///
+    /// # Errors
+    /// Out of memory; an internal error if there are fewer scales than weights need.
+    pub(crate) fn chunk(&mut self, chunk: &[u8], weights: &mut Vec<f32>) -> Result<(), Error> {
+        let Self { packing, factors, place, last, .. } = self;
+        let internal = || Error::from(BareError::internal().at(self.location));
+        let codes = packing.count(chunk);
+        weights.try_reserve(codes).map_err(|_| OutOfMemory)?;
+        for code in 0..codes {
+            let code = packing.code(chunk, code).ok_or_else(internal)?;
+            let index = place.next();
+            let (scale, zero) = match *last {
+                Some((at, factors)) if at == index => factors,
+                _ => factors.at(index).ok_or_else(internal)?,
+            };
+            *last = Some((index, (scale, zero)));
+            weights.push(rounded((f64::from(code) - zero) * scale));
+        }
+        Ok(())
+    }
+}
+
 /// The scales and zero points of an object.
-struct Factors<'d> {
-    scales: Numbers<'d>,
-    zeros: Zeros<'d>,
+#[derive(Debug)]
+struct Factors<B> {
+    scales: Numbers<B>,
+    zeros: Zeros<B>,
+    /// The number of scales, and of zero points, that come before these.
+    before: [u64; 2],
 }
 
 /// The zero points of an object.
-enum Zeros<'d> {
+#[derive(Debug)]
+enum Zeros<B> {
     Same(f64),
-    Plain(Numbers<'d>),
-    Packed(&'d [u8], Packing),
+    Plain(Numbers<B>),
+    Packed(B, Packing),
 }
 
-impl Factors<'_> {
+impl<B: Deref<Target = [u8]>> Factors<B> {
     /// Returns the scale at `index`, and its zero point.
     #[inline]
     fn at(&self, index: u64) -> Option<(f64, f64)> {
-        let index = usize::try_from(index).ok()?;
+        let [scales, zeros] = self.before;
+        let within = |before: u64| usize::try_from(index.checked_sub(before)?).ok();
         let zero = match &self.zeros {
             Zeros::Same(zero) => *zero,
-            Zeros::Plain(zeros) => zeros.get(index)?,
-            Zeros::Packed(words, packing) => packing.code(words, index)?.into(),
+            Zeros::Plain(own) => own.get(within(zeros)?)?,
+            Zeros::Packed(words, packing) => packing.code(words, within(zeros)?)?.into(),
         };
-        Some((self.scales.get(index)?, zero))
+        Some((self.scales.get(within(scales)?)?, zero))
     }
 }
 
@@ -310,14 +426,22 @@ impl ScalePlaces {
 }
 
 /// Decoded scales or zero points.
-struct Numbers<'d>(View<'d>);
+#[derive(Debug)]
+struct Numbers<B> {
+    bytes: B,
+    kind: Kind,
+}
 
-impl Numbers<'_> {
+impl<B: Deref<Target = [u8]>> Numbers<B> {
+    fn view(&self) -> View<'_> {
+        View::new(&self.bytes, self.kind, None)
+    }
+
     /// Returns the number at `index` as `f64`, which is exact except for integers beyond 2^53.
     #[inline]
     #[expect(clippy::as_conversions, clippy::cast_precision_loss, reason = "it rounds")]
     fn get(&self, index: usize) -> Option<f64> {
-        Some(match self.0.storage_type() {
+        Some(match self.kind.storage {
             StorageType::F64 => self.element(index)?,
             StorageType::F32 => self.element::<f32>(index)?.into(),
             StorageType::F16 => self.element::<f16>(index)?.into(),
@@ -329,7 +453,7 @@ impl Numbers<'_> {
             StorageType::I16 => self.element::<i16>(index)?.into(),
             StorageType::U16 => self.element::<u16>(index)?.into(),
             StorageType::I8 => self.element::<i8>(index)?.into(),
-            StorageType::U8 if self.0.logical_type() == Some(LogicalType::F8E8M0) => {
+            StorageType::U8 if self.kind.logical.known == Some(LogicalType::F8E8M0) => {
                 self.element::<F8E8M0>(index)?.to_f32().into()
             }
             StorageType::U8 => self.element::<u8>(index)?.into(),
@@ -339,6 +463,6 @@ impl Numbers<'_> {
 
     #[inline]
     fn element<T: Element>(&self, index: usize) -> Option<T> {
-        Elements::new(self.0.as_bytes(), self.0.byte_order()).get(index)
+        Elements::new(&self.bytes, self.kind.order).get(index)
     }
 }

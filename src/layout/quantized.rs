@@ -1,9 +1,7 @@
 //! The layout `quantized_group`: packed codes, with a scale and a zero point for each group of codes.
 
-use alloc::vec::Vec;
-use core::iter;
+#[cfg(feature = "dequantize")]
 use core::num::NonZeroU64;
-use core::ops::Range;
 
 use half::{bf16, f16};
 
@@ -11,9 +9,11 @@ use super::buffer::Data;
 use super::view::{Kind, View};
 use crate::cbor::{Attributes, Value};
 use crate::element::{Element, StorageType};
-use crate::error::{BareError, Error, Location, Misuse, OutOfMemory};
+use crate::error::{BareError, Error, Location, Misuse};
 use crate::index::Logical;
-use crate::manifest::{Component, Tensor};
+#[cfg(feature = "dequantize")]
+use crate::manifest::Component;
+use crate::manifest::Tensor;
 use crate::num::{divide_exactly, enum_all, u64_from_usize};
 
 /// The way in which weights are quantized: the attributes `bits`, `group_size` and `packing`.
@@ -180,7 +180,6 @@ impl<'a> Quantized<'a> {
             packed_weight: self.packed_weight(),
             scales: self.scales(),
             zeros: self.zeros(),
-            first: 0,
         }
     }
 
@@ -254,133 +253,72 @@ struct Matrix {
 }
 
 impl Matrix {
-    /// Checks the types and the numbers of elements of `packed_weight`, `scales` and `zeros`.
-    fn check(&self, [words, scales, zeros]: [Option<(Kind, u64)>; 3]) -> Result<(), BareError> {
-        let fits = |part: Option<(Kind, u64)>, types: &[StorageType], count: Option<u64>| {
+    /// Checks the types and the numbers of elements of `packed_weight`, `scales` and `zeros`. A number is `None` if only decoding
+    /// tells it.
+    fn check(&self, parts: [Option<(Kind, Option<u64>)>; 3]) -> Result<(), BareError> {
+        let [words, scales, zeros] = parts;
+        let fits = |part: Option<(Kind, Option<u64>)>, types: &[StorageType], count| {
             let Some((kind, elements)) = part else { return Ok(()) };
             let typed = kind.logical == Logical::NONE && types.contains(&kind.storage);
-            if typed && count == Some(elements) { Ok(()) } else { Err(misfit(kind.location)) }
+            let counted = elements.is_none() || elements == count;
+            if typed && counted { Ok(()) } else { Err(misfit(kind.location)) }
         };
         let ([inputs, outputs], Quantization { group_size, packing }) =
             (self.shape, self.quantization);
         // The inputs must fill their words, because the content of a partial word is not specified.
         let count = divide_exactly(inputs, packing.codes().into());
         let count = count.and_then(|words| words.checked_mul(outputs));
+        if count.is_none() {
+            let location = words.map(|(kind, _)| kind.location);
+            return Err(location.map_or(BareError::internal(), misfit));
+        }
         fits(words, &[packing.word()], count)?;
         let factors = inputs.div_ceil(group_size).checked_mul(outputs);
         fits(scales, FLOATS, factors)?;
         fits(zeros, FLOATS, factors)
     }
-
-    /// Returns the positions of the elements of `packed_weight`, and of `scales` and `zeros`, that the inputs `rows` need.
-    fn needed(&self, rows: &Range<u64>) -> Option<[Range<u64>; 2]> {
-        let [_, outputs] = self.shape;
-        let lines = |size: u64| {
-            let (start, end) = (rows.start.checked_div(size)?, rows.end.div_ceil(size));
-            Some(start.checked_mul(outputs)?..end.checked_mul(outputs)?)
-        };
-        let Quantization { group_size, packing } = self.quantization;
-        Some([lines(packing.codes().into())?, lines(group_size)?])
-    }
 }
 
+#[cfg(feature = "dequantize")]
 impl Tensor<'_> {
-    /// Fills `weights` with the rows (inputs) `rows` of a `quantized_group`, as [`Quantized::dequantize`] computes them. Of raw
-    /// components only the words, scales and zero points of these rows are read.
+    /// Returns the quantization of a `quantized_group`, its inputs and its outputs, after checking the types of its components, and
+    /// their sizes as far as the file gives them.
     ///
     /// # Errors
-    /// The errors of [`quantized`](Tensor::quantized); [`Misuse::Slice`] if there are fewer rows; [`Misuse::Buffer`] if the length
-    /// of `weights` is not that of the rows.
-    pub(crate) fn quantized_rows(
-        &self,
-        rows: &Range<u64>,
-        weights: &mut [f32],
-    ) -> Result<(), Error> {
-        let quantization = Quantization::of(self)?;
+    /// The errors of [`quantized`](Tensor::quantized).
+    pub(crate) fn quantized_matrix(&self) -> Result<(Quantization, [u64; 2]), Error> {
+        let quantization = self.quantization()?;
         let &[inputs, outputs] = self.shape() else {
             return Err(misfit(self.location()).into());
         };
-        let count = rows.end.checked_sub(rows.start).filter(|_| rows.end <= inputs);
-        let count = count.ok_or_else(|| BareError::misuse(Misuse::Slice).at(self.location()))?;
-        let matrix = Matrix { shape: [inputs, outputs], quantization };
-        let needed = matrix.needed(rows).ok_or_else(|| misfit(self.location()))?;
+        let shape = [inputs, outputs];
         let (packed_weight, scales) = (self.require("packed_weight")?, self.require("scales")?);
-        let components = [Some(packed_weight), Some(scales), self.component("zeros")];
-        let part = |packed_weight, scales, zeros| {
-            let (shape, first) = ([count, outputs], rows.start);
-            Parts { shape, quantization, packed_weight, scales, zeros, first }
+        let measured = |component: Component<'_>| {
+            let kind = component.decoded_kind()?;
+            let width = NonZeroU64::from(kind.storage.divisor());
+            Ok::<_, Error>((kind, component.decoded_length().map(|length| length / width)))
         };
-        if components.iter().flatten().all(Component::is_raw) {
-            let mut measured = [None; 3];
-            for (measured, component) in measured.iter_mut().zip(&components) {
-                let Some(component) = component else { continue };
-                let kind = component.decoded_kind()?;
-                let length = component.decoded_length().unwrap_or_default();
-                *measured = Some((kind, length / NonZeroU64::from(kind.storage.divisor())));
-            }
-            matrix.check(measured)?;
-            let [words, factors] = needed;
-            let ranges = [words, factors.clone(), factors];
-            let mut read = [const { Vec::new() }; 3];
-            for ((read, component), range) in read.iter_mut().zip(&components).zip(ranges) {
-                let Some(component) = component else { continue };
-                component.elements_into(range, read)?;
-            }
-            let [words, factors, zeros] = &read;
-            let [Some((word, _)), Some((scale, _)), zero] = measured else {
-                return Err(misfit(self.location()).into());
-            };
-            let zeros = zero.map(|(kind, _)| View::new(zeros, kind, None));
-            let (words, factors) = (View::new(words, word, None), View::new(factors, scale, None));
-            return part(words, factors, zeros).dequantize(weights);
-        }
-        // A compressed component is decoded from its beginning, and its size may be known only at its end.
-        let whole = self.quantized()?;
-        let [words, factors] = &needed;
-        let (packed_weight, scales) = (whole.packed_weight(), whole.scales());
-        let zeros = whole.zeros().map(|zeros| cut(zeros, factors)).transpose()?;
-        part(cut(packed_weight, words)?, cut(scales, factors)?, zeros).dequantize(weights)
+        let zeros = self.component("zeros").map(measured).transpose()?;
+        let parts = [Some(measured(packed_weight)?), Some(measured(scales)?), zeros];
+        Matrix { shape, quantization }.check(parts)?;
+        Ok((quantization, shape))
     }
 }
 
-impl Component<'_> {
-    /// Appends the decoded bytes of the elements `range` to `bytes`. `range` counts elements of the storage type, such as the words of
-    /// `packed_weight`. `bytes` grows while they are read, and not before: the range may be larger than the file.
-    pub(super) fn elements_into(
-        &self,
-        range: Range<u64>,
-        bytes: &mut Vec<u8>,
-    ) -> Result<(), Error> {
-        let width = u64::from(self.readable()?.width());
-        let scaled = |element: u64| element.checked_mul(width).ok_or_else(BareError::internal);
-        self.byte_range(scaled(range.start)?..scaled(range.end)?, |piece| {
-            bytes.try_reserve(piece.len()).map_err(|_| OutOfMemory)?;
-            bytes.extend_from_slice(piece);
-            Ok(())
-        })
-    }
-}
-
-/// The borrowed components of a [`Quantized`], or of a few successive rows of its matrix the parts of the components that these rows
-/// need.
+/// The borrowed components of a [`Quantized`].
 #[derive(Clone, Copy, Debug)]
 struct Parts<'d> {
-    /// The number of rows (inputs) and of columns (outputs) that are computed from these parts.
+    /// The number of rows (inputs) and of columns (outputs).
     shape: [u64; 2],
     quantization: Quantization,
-    /// The words, from the word with the code of the first row on.
     packed_weight: View<'d>,
-    /// The scales, from the scale of the first row on.
     scales: View<'d>,
-    /// The zero points of the scales.
     zeros: Option<View<'d>>,
-    /// The index of the first row in the matrix.
-    first: u64,
 }
 
 impl Parts<'_> {
     fn check(&self) -> Result<(), BareError> {
-        let measured = |view: &View<'_>| (*view.kind(), u64_from_usize(view.len()));
+        let measured = |view: &View<'_>| (*view.kind(), Some(u64_from_usize(view.len())));
         let matrix = Matrix { shape: self.shape, quantization: self.quantization };
         let (words, scales) = (measured(&self.packed_weight), measured(&self.scales));
         matrix.check([Some(words), Some(scales), self.zeros.as_ref().map(measured)])
@@ -399,24 +337,16 @@ impl Parts<'_> {
         if weights.is_empty() {
             return Ok(());
         }
-        // The rows may begin within a group. `lead` is the number of rows up to the end of that group, and each further group has
-        // `size` rows. Both are at most the number of rows, because the group size of a file may be far larger.
-        let size = self.quantization.group_size();
-        let within = self.first.checked_rem(size).ok_or(self.misfit())?;
-        let lead = size.saturating_sub(within).min(self.shape[0]);
-        let [lead, size] = [lead, size.min(self.shape[0])].map(usize::try_from);
-        let (Ok(lead), Ok(size)) = (lead, size) else { return Err(self.misfit().into()) };
-        let [lead, group] = [lead, size].map(|rows| rows.checked_mul(outputs));
-        let (lead, group) = (lead.ok_or(self.misfit())?, group.ok_or(self.misfit())?.max(1));
-        // The index of the first row of the group that the loop takes next. Row 0 is the first row of these parts.
+        // The group size of a file may be far larger than the number of inputs.
+        let size = usize::try_from(self.quantization.group_size().min(self.shape[0]));
+        let group = size.ok().and_then(|rows| rows.checked_mul(outputs)).ok_or(self.misfit())?;
+        // The index of the first row of the group that the loop takes next.
         let mut next = 0_usize;
         // The codes of a part of a row, and the scales and zero points of its columns. Without `zeros`, `zeros` keeps
         // the middle code.
         let middle = if self.quantization.bits() == 4 { 8.0 } else { 128.0 };
         let (mut codes, mut scales, mut zeros) = ([0; TILE], [0.0; TILE], [middle; TILE]);
-        let (leading, rest) = weights.split_at_mut_checked(lead).ok_or(self.misfit())?;
-        let groups = iter::once(leading).chain(rest.chunks_mut(group));
-        for (ordinal, group) in groups.enumerate() {
+        for (ordinal, group) in weights.chunks_mut(group.max(1)).enumerate() {
             let first = next;
             let rows = group.len().checked_div(outputs).unwrap_or_default();
             next = next.checked_add(rows).ok_or(self.misfit())?;
@@ -480,15 +410,10 @@ impl Parts<'_> {
         if length == 0 { Ok(0) } else { usize::try_from(outputs).map_err(|_| buffer) }
     }
 
-    /// Fills `codes` with the codes of row `input` of these parts, from column `first` on.
+    /// Fills `codes` with the codes of row `input`, from column `first` on.
     fn codes(&self, input: usize, first: usize, codes: &mut [u8]) -> Result<(), Error> {
         let packing = self.quantization.packing();
         let per_word = usize::from(packing.codes());
-        // A word holds the codes of several successive rows. If the first row of these parts is not the first row of its word, the
-        // codes of the rows before it come first in that word, and are skipped.
-        let before = self.first.checked_rem(packing.codes().into());
-        let before = before.and_then(|before| usize::try_from(before).ok());
-        let input = before.and_then(|before| input.checked_add(before)).ok_or(self.misfit())?;
         // The first code of a word is in its lowest bits.
         let location =
             input.checked_rem(per_word).and_then(|location| u32::try_from(location).ok());
@@ -522,14 +447,6 @@ const FLOATS: &[StorageType] = &[StorageType::F32, StorageType::F16, StorageType
 
 /// The number of columns that are computed together, so that their scales are widened once for all rows of a group.
 const TILE: usize = 256;
-
-/// Returns the elements of `view` at the positions `range`.
-fn cut<'d>(view: View<'d>, range: &Range<u64>) -> Result<View<'d>, BareError> {
-    let start = usize::try_from(range.start).ok();
-    let part = start.zip(usize::try_from(range.end).ok());
-    let part = part.and_then(|(start, end)| view.part(start..end));
-    part.ok_or_else(|| BareError::internal().at(view.kind().location))
-}
 
 /// Fills `into` with the floats of `view` from position `at` on, as `f32`.
 fn widen(view: &View<'_>, at: usize, into: &mut [f32]) -> Result<(), Error> {

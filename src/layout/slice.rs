@@ -106,39 +106,6 @@ impl<'a> Tensor<'a> {
     }
 }
 
-impl Component<'_> {
-    /// Calls `take` with the decoded bytes `range` of a component of any layout, piece by piece, as [`Slice::parts`] does. Of a
-    /// raw component only these bytes are read.
-    ///
-    /// # Errors
-    /// The errors of [`Slice::parts`]; an internal error if the component ends before `range` does.
-    pub(crate) fn byte_range<E: From<Error>>(
-        &self,
-        range: Range<u64>,
-        take: impl FnMut(&[u8]) -> Result<(), E>,
-    ) -> Result<(), E> {
-        let bytes = range.end.saturating_sub(range.start);
-        if bytes == 0 {
-            return Ok(());
-        }
-        let storage = self.readable()?;
-        let (start, axes) = (range.start, Vec::new());
-        let slice = Slice {
-            component: *self,
-            storage,
-            elements: 0,
-            start,
-            run: bytes,
-            runs: 1,
-            bytes,
-            axes,
-        };
-        let chunk = self.limits().chunk();
-        let most = u32::try_from(bytes).map_or(chunk, |bytes| bytes.min(chunk));
-        slice.byte_parts(usize_from_u32(most), take).map(drop)
-    }
-}
-
 /// Returns the size in bytes of a logical element of a dense object. An element that shares its byte with another
 /// counts as one byte. For an unknown logical type the size is that of the dtype, if the component has one element of
 /// the dtype for each place of the array, and `None` otherwise.

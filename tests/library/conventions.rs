@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::PathBuf;
 
+use crate::floats::parts_are_those_of_the_whole;
 use zten::conventions::{Convention, QuantizedForm};
 use zten::{Archive, InMemory, Limits, OpenOptions};
 use zten_corpus::other::npy;
@@ -50,6 +51,7 @@ fn values_are_those_of_the_packages() {
         for (at, (value, wanted)) in values.iter().zip(&wanted).enumerate() {
             assert_eq!(value.to_bits(), wanted.to_bits(), "{case} [{at}]: {value} {wanted}");
         }
+        parts_are_those_of_the_whole(tensor, &values);
     }
     assert_eq!(conventions.len(), Convention::ALL.len(), "{conventions:?}");
 }

@@ -7,7 +7,7 @@ use candle_core::{Error, Result};
 use zten::DType;
 use zten::attributes::{Chunks, Item, Value};
 
-use crate::quantized::Blocks;
+use crate::quantized::{Blocks, values};
 use crate::{WeightFile, Weights, elements};
 
 /// The alignment of tensors in bytes.
@@ -169,6 +169,7 @@ fn kind(tensor: &zten::Tensor<'_>) -> Result<Option<(u32, u64)>> {
         Some(blocks) => Some(blocks.row().map_or((0, 1, 4), |(number, ..)| {
             (*number, blocks.block.elements, blocks.block.bytes)
         })),
+        None if tensor.is_quantized() => Some((0, 1, 4)),
         None => tensor.dense().ok().and_then(|data| {
             let mut plain = PLAIN.iter().filter(|_| !data.is_strided());
             plain
@@ -190,10 +191,10 @@ fn read(weights: &Weights, placed: &Placed<'_>) -> Result<Vec<u8>> {
     let read = || -> Result<Vec<u8>> {
         let mut bytes = match Blocks::of(&tensor)? {
             Some(blocks) if blocks.row().is_some() => blocks.read()?,
-            Some(blocks) => {
-                blocks.weights(most)?.iter().flat_map(|own| own.to_le_bytes()).collect()
+            _ if tensor.is_quantized() => {
+                values(&tensor, most)?.iter().flat_map(|own| own.to_le_bytes()).collect()
             }
-            None => copied(&tensor.dense().and_then(|data| data.read()).map_err(Error::wrap)?)?,
+            _ => copied(&tensor.dense().and_then(|data| data.read()).map_err(Error::wrap)?)?,
         };
         let length = usize::try_from(placed.end.saturating_sub(placed.start));
         let length = length.map_err(Error::wrap)?;

@@ -15,8 +15,8 @@
 //!
 //! Opening validates the manifests and headers. Loading a tensor reads and decodes it, and verifies its digest or checksum
 //! if it has one. Its elements are read directly into the memory of the candle tensor. [`Weights::load`] dequantizes
-//! blocks of GGUF, and [`Weights::quantized`] keeps them quantized. Elements are never cast: types that candle does not
-//! support are an error. These are booleans, complex numbers, `u16`, `u64`, `i8`, and FP8 types other than E4M3.
+//! quantized tensors, and [`Weights::quantized`] keeps blocks of GGUF quantized. Elements are never cast: types that candle does
+//! not support are an error. These are booleans, complex numbers, `u16`, `u64`, `i8`, and FP8 types other than E4M3.
 #![cfg_attr(
     not(test),
     deny(
@@ -87,17 +87,38 @@ pub fn var_builder<'a, P: AsRef<Path>>(
 }
 
 impl Weights {
-    /// Opens files of any format that [`zten::formats`] reads. Opens also their shards, which are in the same folder or in
-    /// its subfolder `blobs` (v2 §7.1), and the files that an index of safetensors files names. Does not read tensors.
+    /// Opens files of any format that [`zten::formats`] reads, with their shards, which are in the same folder or in
+    /// its subfolder `blobs` (v2 §7.1), and with the files that an index of safetensors files names. Does not read
+    /// tensors, except the shapes of some quantized ones.
+    ///
+    /// Tensors that a program has quantized and stored as several tensors, such as `X_blocks` and `X_scales`, are one tensor `X`, which
+    /// [`load`](Self::load) dequantizes. A model that reads the codes itself opens the file with [`open_plain`](Self::open_plain).
     ///
     /// # Errors
     /// A file cannot be read, its manifest or header violates a rule of its format, or two files contain objects with the
     /// same name.
     pub fn open<P: AsRef<Path>>(paths: &[P], options: &OpenOptions) -> Result<Self> {
+        Self::open_as(paths, options, Archive::with_conventions)
+    }
+
+    /// Opens files as [`open`](Self::open) does, but with the names that the files state: codes and scales are tensors of their own.
+    ///
+    /// # Errors
+    /// The errors of [`open`](Self::open).
+    pub fn open_plain<P: AsRef<Path>>(paths: &[P], options: &OpenOptions) -> Result<Self> {
+        Self::open_as(paths, options, Ok)
+    }
+
+    fn open_as<P: AsRef<Path>>(
+        paths: &[P],
+        options: &OpenOptions,
+        view: impl Fn(Archive) -> zten::Result<Archive>,
+    ) -> Result<Self> {
         let (mut files, mut names) = (Vec::new(), HashMap::new());
         for path in paths {
             let path = path.as_ref();
-            let archive = options.open(path).map_err(|error| Error::wrap(error).with_path(path))?;
+            let archive = options.open(path).and_then(&view);
+            let archive = archive.map_err(|error| Error::wrap(error).with_path(path))?;
             for name in archive.names() {
                 if let Some(other) = names.insert(name.to_owned(), files.len()) {
                     let other = files.get(other).map_or(path, |file: &WeightFile| &file.path);
@@ -115,19 +136,24 @@ impl Weights {
         self.names.keys().map(String::as_str)
     }
 
-    /// Loads a dense tensor with its own type and shape. Blocks of GGUF are dequantized to `f32`.
+    /// Loads a dense tensor with its own type and shape. Quantized tensors are dequantized to `f32`.
     ///
     /// # Errors
     /// - [`Error::CannotFindTensor`] if no file contains `name`.
-    /// - The object is neither dense nor blocks of GGUF.
+    /// - The object is neither dense nor quantized.
     /// - Candle does not support the type of the elements.
     /// - The bytes do not match their digest, or break another rule on content.
     /// - A shard is missing.
     pub fn load(&self, name: &str, device: &Device) -> Result<Tensor> {
         let (file, tensor) = self.find(name)?;
-        let read = || match Blocks::of(&tensor)? {
-            Some(blocks) => blocks.dequantize(device, file.archive.limits().decoded()),
-            None => elements::tensor(&tensor, device),
+        let read = || {
+            // Blocks of another size than their type has are an error.
+            Blocks::of(&tensor)?;
+            if tensor.is_quantized() {
+                quantized::dequantize(&tensor, device, file.archive.limits().decoded())
+            } else {
+                elements::tensor(&tensor, device)
+            }
         };
         read().map_err(|error| file.place(error, name))
     }

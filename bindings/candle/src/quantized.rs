@@ -48,28 +48,6 @@ impl<'a> Blocks<'a> {
         Ok(Some(Self { block, shape: tensor.shape(), data }))
     }
 
-    /// Reads, decodes, verifies and dequantizes the blocks. Returns an error if the result would have more than `most`
-    /// bytes.
-    pub(crate) fn dequantize(&self, device: &Device, most: u64) -> Result<Tensor> {
-        Tensor::from_vec(self.weights(most)?, elements::dims(self.shape)?, device)
-    }
-
-    /// Reads and dequantizes the blocks, and returns the weights as a list.
-    pub(crate) fn weights(&self, most: u64) -> Result<Vec<f32>> {
-        let count: usize = elements::dims(self.shape)?.into_iter().product();
-        if u64::try_from(count).map_or(true, |count| count > most / 4) {
-            return Err(Error::msg(format!(
-                "its {count} weights take more than {most} bytes of f32: limit-decoded"
-            )));
-        }
-        let bytes = self.data.read().map_err(Error::wrap)?;
-        let mut weights = Vec::new();
-        weights.try_reserve_exact(count).map_err(Error::wrap)?;
-        weights.resize(count, 0.0_f32);
-        self.block.dequantize(&bytes, &mut weights).map_err(Error::wrap)?;
-        Ok(weights)
-    }
-
     /// Reads, decodes and verifies the blocks.
     pub(crate) fn read(&self) -> Result<Vec<u8>> {
         gguf::copied(&self.data.read().map_err(Error::wrap)?)
@@ -97,6 +75,22 @@ impl<'a> Blocks<'a> {
         let bytes = self.data.read().map_err(Error::wrap)?;
         qtensor_from_ggml(*dtype, &bytes, shape, device)
     }
+}
+
+/// Reads, decodes, verifies and dequantizes a quantized tensor, if the result has at most `most` bytes.
+pub(crate) fn dequantize(tensor: &zten::Tensor<'_>, device: &Device, most: u64) -> Result<Tensor> {
+    Tensor::from_vec(values(tensor, most)?, elements::dims(tensor.shape())?, device)
+}
+
+/// The same, as a list.
+pub(crate) fn values(tensor: &zten::Tensor<'_>, most: u64) -> Result<Vec<f32>> {
+    let count: usize = elements::dims(tensor.shape())?.into_iter().product();
+    if u64::try_from(count).map_or(true, |count| count > most / 4) {
+        return Err(Error::msg(format!(
+            "its {count} weights take more than {most} bytes of f32: limit-decoded"
+        )));
+    }
+    tensor.to_f32().map_err(Error::wrap)
 }
 
 impl Weights {

@@ -45,7 +45,7 @@ export class Guest implements Host {
   isFull = false
   private take: (piece: Uint8Array<ArrayBuffer>) => void = () => {}
 
-  constructor(readonly files: Files, private readonly tolerate: readonly string[]) {
+  constructor(readonly files: Files, private readonly tolerate: readonly string[], private readonly conventions: boolean) {
     this.readers = [files.reader]
     this.instance = new Instance(this)
   }
@@ -65,6 +65,7 @@ export class Guest implements Host {
     this.instance.attach(await WebAssembly.instantiate(await compiled(module), this.instance.imports))
     for (const name of this.tolerate) this.instance.call('tolerate', [], new TextEncoder().encode(name))
     let answer = this.instance.begin(size, name)
+    if (this.isFull && this.conventions) this.instance.call('conventions', [])
     for (let needs = this.instance.needs(); needs && answer.length === 0; needs = this.instance.needs()) {
       if (needs === 'bind') {
         const bound = await this.replay('bind', [])

@@ -50,7 +50,7 @@ export interface Digest {
 export interface Listed {
   name: string
   ordinal: number
-  /** `dense`, `sparse_csr`, … */
+  /** `dense`, `sparse_csr`, …; `quant.mxfp4` and others for a tensor that is stored as several. */
   layout: string
   layout_known: boolean
   /**
@@ -106,6 +106,12 @@ export interface OpenOptions extends FilesOptions {
    * globals that zten does not know. Nothing is called: their objects are opaque. A check still reports `torch-global`.
    */
   tolerate?: Tolerance | readonly Tolerance[]
+  /**
+   * False shows the tensors that the file names. By default, tensors that a program has quantized and stored as several, such as `X_blocks`
+   * and `X_scales`, are one object `X` with these components, which `dequantize` reads: `docs/quantized.md`. A file with such names
+   * is opened in `full.wasm`.
+   */
+  conventions?: boolean
   /** The largest number of bytes of an asynchronous source that are held in memory at the same time; 1 GiB by default. */
   memory?: number
 }
@@ -170,10 +176,11 @@ const requireNames = (name: string, component: string | undefined): void => {
 }
 
 const requireArguments = (source: AnySource, options: OpenOptions): void => {
-  const { name = '', memory = 0, siblings = false } = options
+  const { name = '', memory = 0, siblings = false, conventions = true } = options
   requireSource(source)
   requireType('the name of the file', name, 'string')
   requireType('the option memory', memory, 'number')
+  requireType('the option conventions', conventions, 'boolean')
   if (siblings !== false) requireType('the option siblings', siblings, 'function')
   const unknown = tolerated(options).find(name => !TOLERANCES.includes(name))
   if (unknown !== undefined) throw new TypeError(`the option tolerate has ${JSON.stringify(unknown)}, expected ${TOLERANCES.join(', ')}`)
@@ -193,27 +200,37 @@ export const open = async (source: AnySource, options: OpenOptions = {}): Promis
   let files: Files | undefined
   try {
     files = await Files.open(source, options)
-    const guest = await opened(files, tolerated(options))
-    return new ZtenFile(guest, tolerated(options), options.memory ?? 2 ** 30)
+    const how = { tolerate: tolerated(options), conventions: options.conventions ?? true }
+    return new ZtenFile(await opened(files, how), how, options.memory ?? 2 ** 30)
   } catch (error) {
     quietly(files)
     throw error instanceof SiblingTypeError ? error : wrapped(error)
   }
 }
 
-/** Opens a file in the smallest module that has its format, and in the largest if it names sibling files that can be found. */
-const opened = async (files: Files, tolerate: string[]): Promise<Guest> => {
-  const guest = new Guest(files, tolerate)
+/** How a file is opened. */
+interface How {
+  tolerate: string[]
+  conventions: boolean
+}
+
+/**
+ * Opens a file in the smallest module that has its format, and in the largest if it names sibling files that can be found, or may have
+ * quantized tensors that are stored as several.
+ */
+const opened = async (files: Files, how: How): Promise<Guest> => {
+  const guest = new Guest(files, how.tolerate, how.conventions)
   const report = await guest.open()
-  const isSplit = report?.rule === 'gguf-split-file' || !report && guest.ask<Head>('file', []).shards > 0
-  if (isSplit && !guest.isFull && files.hasSiblings) return reopened(files, tolerate)
+  const head = report ? undefined : guest.ask<Head>('file', [])
+  const isSplit = files.hasSiblings && (report?.rule === 'gguf-split-file' || (head?.shards ?? 0) > 0)
+  if ((isSplit || how.conventions && head?.groups) && !guest.isFull) return reopened(files, how)
   if (report) throw new ZtenError(report)
   return guest
 }
 
 /** Opens a file in the module of all formats. */
-const reopened = async (files: Files, tolerate: string[]): Promise<Guest> => {
-  const guest = new Guest(files, tolerate)
+const reopened = async (files: Files, { tolerate, conventions }: How): Promise<Guest> => {
+  const guest = new Guest(files, tolerate, conventions)
   const report = await guest.open(true)
   if (report) throw new ZtenError(report)
   return guest
@@ -226,6 +243,8 @@ interface Head {
   version: string | null
   objects: number
   shards: number
+  /** True if the file has quantized tensors that are stored as several, or tensors with such names. */
+  groups: boolean
   notes: Note[]
 }
 
@@ -271,11 +290,11 @@ export class ZtenFile {
   #full: Promise<Guest> | undefined
   #attributes: Attributes | null | undefined
   #last: Promise<unknown> = Promise.resolve()
-  readonly #tolerate: string[]
+  readonly #how: How
   readonly #memory: number
 
   /** @internal */
-  constructor(guest: Guest, tolerate: string[], memory: number) {
+  constructor(guest: Guest, how: How, memory: number) {
     const said = guest.ask<Head>('file', [])
     this.format = said.format
     this.generation = said.generation
@@ -283,7 +302,7 @@ export class ZtenFile {
     this.size = said.objects
     this.notes = said.notes
     this.#guest = guest
-    this.#tolerate = tolerate
+    this.#how = how
     this.#memory = memory
     abandoned.register(this, guest.files, this)
   }
@@ -386,8 +405,8 @@ export class ZtenFile {
   }
 
   /**
-   * Dequantizes an object to 32-bit floats: blocks of GGUF, `zt.mx/1` and `quantized_group`. The first call loads the module `full.wasm`,
-   * which opens the file again.
+   * Dequantizes an object to 32-bit floats: blocks of GGUF, `zt.mx/1`, `zt.quant_group/1`, `quantized_group`, and tensors that are stored as
+   * several. The first call loads the module `full.wasm`, which opens the file again.
    *
    * @throws {ZtenError} as `get`; if the object is not quantized, or its quantization is unknown.
    */
@@ -415,15 +434,18 @@ export class ZtenFile {
     })
   }
 
-  /** Validates all of the file, and returns the report of `zten check --json`. */
+  /** Validates all of the file, and returns the report of `zten check --json`, which names the tensors as the file does. */
   check(): Promise<Report> {
-    return this.#turn(null, async guest => {
+    return this.#turn(null, async own => {
+      const isGrouped = own.isFull && this.#how.conventions && own.ask<Head>('file', []).groups
+      const guest = isGrouped ? await reopened(own.files, { ...this.#how, conventions: false }) : own
+      const size = guest.ask<Head>('file', []).objects
       await this.#holdShards(guest)
       const begun = guest.call('check_begin', [])
       guest.drop()
       if ('report' in begun) return begun.report
-      for (let first = 0; first < this.size; first += PAGE) {
-        for (const object of this.#page(first)) {
+      for (let first = 0; first < size; first += PAGE) {
+        for (const object of this.#page(first, guest)) {
           const report = await this.#checkObject(guest, object)
           if (report) return report
         }
@@ -459,7 +481,7 @@ export class ZtenFile {
   /** Returns a guest with `full.wasm` that has opened the file. */
   async #reopened(): Promise<Guest> {
     const guest = this.#open()
-    return guest.isFull ? guest : reopened(guest.files, this.#tolerate)
+    return guest.isFull ? guest : reopened(guest.files, this.#how)
   }
 
   /** Does `work`, and converts each exception to a `ZtenError`. */
@@ -489,8 +511,8 @@ export class ZtenFile {
     return turn
   }
 
-  #page(first: number): Found[] {
-    return this.#open().ask<Answer[]>('list', [first, PAGE]).map(found)
+  #page(first: number, guest = this.#open()): Found[] {
+    return guest.ask<Answer[]>('list', [first, PAGE]).map(found)
   }
 
   #find(guest: Guest, name: string): Found {

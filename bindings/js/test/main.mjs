@@ -3,7 +3,7 @@
 //   node test/main.mjs [TEXT]    only the tests with the text in their names
 import assert from 'node:assert/strict'
 import { execFileSync } from 'node:child_process'
-import { existsSync, openAsBlob, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { existsSync, openAsBlob, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { basename, join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { crc32 } from 'node:zlib'
@@ -489,6 +489,37 @@ await test('quantized objects as floats', async () => {
   await assert.rejects(sparse.dequantize(sparse.list()[0].name), ZtenError)
   const small = await open(slow(new Uint8Array(readFileSync(`${corpus}other/gguf/accept/blocks.gguf`))), { memory: 1 })
   await assert.rejects(small.dequantize(small.list()[0].name), { rule: 'limit-memory' })
+})
+
+await test('tensors that are stored as several', async () => {
+  const folder = `${corpus}conventions/`
+  const cases = readdirSync(folder).filter(name => name.endsWith('.safetensors'))
+  assert.ok(cases.length > 40)
+  for (const name of cases) {
+    const bytes = new Uint8Array(readFileSync(folder + name))
+    const wanted = [...new Uint32Array(buffer(readFileSync(folder + name.replace('.safetensors', '.f32'))))]
+    for (const source of [slow(bytes), bytes]) {
+      using file = await open(source)
+      const [object] = file.list()
+      assert.deepEqual([file.size, object.state, object.layout.slice(0, 6)], [1, 'readable', 'quant.'], name)
+      const { data, shape, dtype } = await file.dequantize(object.name)
+      assert.deepEqual([shape, dtype], [object.shape, 'f32'], name)
+      assert.deepEqual([...new Uint32Array(data.buffer)], wanted, name)
+      for (const { role, length } of object.components) assert.equal((await file.bytes(object.name, role)).length, length, `${name} ${role}`)
+      assert.deepEqual(await file.check(), await check(bytes, { conventions: false }), name)
+      using plain = await open(source, { conventions: false })
+      assert.equal(plain.size, object.components.length, name)
+      assert.ok(plain.list().every(({ layout }) => layout === 'dense'), name)
+    }
+  }
+  const mxfp4 = new Uint8Array(readFileSync(`${folder}mxfp4.safetensors`))
+  using file = await open(mxfp4)
+  const [{ name, layout, shape, bits, group_size, components }] = file.list()
+  assert.deepEqual({ name, layout, shape, bits, group_size }, { name: 'experts.proj', layout: 'quant.mxfp4', shape: [2, 3, 64], bits: 4, group_size: 32 })
+  assert.deepEqual(components.map(({ role, dtype }) => [role, dtype]), [['blocks', 'u8'], ['scales', 'u8']])
+  assert.deepEqual((await file.get('experts.proj', 'scales')).data.length, 12)
+  await assert.rejects(file.get('experts.proj'), /has the components "blocks", "scales": name one/)
+  await assert.rejects(open(mxfp4, { conventions: 1 }), TypeError)
 })
 
 /** A module whose \`begin\` traps, with all that is called of a module. */

@@ -9,9 +9,7 @@ use zten::shards::Files;
 use zten::verify::{Threads as _, Verifier};
 use zten::{Component, Error, Tensor};
 use zten_report::check::stored;
-use zten_report::diff::{
-    Difference, Measuring, Object, Side, Summary, Tolerance, compare, document,
-};
+use zten_report::diff::{Difference, Object, Side, Summary, Tolerance, compare, document};
 use zten_report::glob::Glob;
 use zten_report::sums::{self, Of, Sum};
 
@@ -82,8 +80,7 @@ fn compare_selected(
         Side::new(new.manifest(), new_sums.iter().map(|(tensor, sums)| (*tensor, &**sums))),
     ];
     let mut found = compare(sides, selected.is_all);
-    let how = Measuring { decoded: old.manifest().limits().decoded(), tolerance };
-    measure(files, &mut found.objects, how, cancel)?;
+    measure(files, &mut found.objects, tolerance, cancel)?;
     if tolerance.is_some() {
         found.accept();
     }
@@ -119,10 +116,10 @@ fn content_sums<'a>(
 fn measure(
     files: [&Open; 2],
     objects: &mut [Object<'_>],
-    how: Measuring,
+    tolerance: Option<Tolerance>,
     cancel: &Cancel,
 ) -> Result<(), (usize, Error)> {
-    let objects = objects.iter_mut().filter(|object| object.has_elements(how));
+    let objects = objects.iter_mut().filter(|object| object.has_elements(tolerance));
     let objects: Vec<_> = objects.map(Mutex::new).collect();
     let both = || objects.iter().filter_map(|object| locked(object).both);
     let [old, new] = files;
@@ -136,7 +133,7 @@ fn measure(
     let one = |number: u32| {
         let object = usize::try_from(number).ok().and_then(|number| objects.get(number));
         let Some(object) = object else { return };
-        if let Err(failure) = locked(object).measure([&old_files, &new_files], how) {
+        if let Err(failure) = locked(object).measure([&old_files, &new_files], tolerance) {
             locked(&failures).push((number, failure));
         }
     };

@@ -5,11 +5,10 @@ use std::mem;
 use std::ops::Range;
 
 use zten::error::{Misuse, OutOfMemory};
-use zten::formats::Block;
 use zten::shards::Files;
-use zten::verify::{self, Observer, Report, Subject, Summary, Verified, Verifier};
+use zten::verify::{self, Observer, Report, Subject, Summary, Verifier};
 use zten::view::Decoded;
-use zten::{Component, Encoding, Error, Layout, Loader, Reader, Tensor};
+use zten::{Component, Encoding, Error, Loader, Tensor};
 
 use crate::digests::{Enforced, Sums};
 use crate::interrupt::Cancel;
@@ -284,27 +283,17 @@ pub(crate) fn dequantize(
     cancel: &Cancel,
 ) -> Result<(), Error> {
     require_listed(open, ordinal, cancel)?;
-    let is_verified = bound(open, ordinal, cancel, |tensor| {
-        let verified = if let Some(block) = Block::of_layout(tensor) {
-            let data = tensor.components().next().ok_or(Misuse::NoTensor)?;
-            let mut reader = data.reader()?;
-            dequantize_blocks(block, &mut reader, values)?;
-            vec![reader.verified()]
-        } else if tensor.layout() == Layout::Mx {
-            let mx = tensor.mx()?;
-            mx.dequantize(values)?;
-            [mx.data(), mx.scales()].map(|view| view.verified()).into()
-        } else {
-            let group = tensor.quantized()?;
-            group.dequantize(values)?;
-            let parts = [Some(group.packed_weight()), Some(group.scales()), group.zeros()];
-            parts.into_iter().flatten().map(|view| view.verified()).collect()
-        };
-        Ok(verified.iter().all(|it| matches!(it, Some(Verified::Digest | Verified::NoDigest))))
+    let unverifiable = bound(open, ordinal, cancel, |tensor| {
+        open.plan_components(tensor.components())?;
+        let (mut reader, mut rest) = (tensor.dequantizer()?, values);
+        while let Some(chunk) = reader.next_chunk()? {
+            rest = fill(mem::take(&mut rest), chunk)?;
+        }
+        let is_full = rest.is_empty();
+        if is_full { Ok(reader.unverifiable().is_some()) } else { Err(Misuse::Buffer.into()) }
     })?;
-    // Borrowed content has not been compared with its digest, so the tensor is verified now. For an unsupported digest this
-    // returns the error that names the digest.
-    if is_verified { Ok(()) } else { verify_object(open, ordinal, cancel) }
+    // For a digest that cannot be compared, this returns the error that names the digest.
+    if unverifiable { verify_object(open, ordinal, cancel) } else { Ok(()) }
 }
 
 /// Fills `values` with the dequantized elements of tensor `ordinal` from `start` on, counted in row-major order.
@@ -319,22 +308,6 @@ pub(crate) fn dequantize_range(
     let end = u64::try_from(values.len()).ok().and_then(|count| start.checked_add(count));
     let end = end.ok_or(Misuse::Slice)?;
     bound(open, ordinal, cancel, |tensor| tensor.dequantize_range(start..end, values))
-}
-
-/// Fills `values` with the dequantized elements of the blocks that `reader` returns.
-fn dequantize_blocks(
-    block: &'static Block,
-    reader: &mut Reader<'_>,
-    mut values: &mut [f32],
-) -> Result<(), Error> {
-    let mut blocks = block.dequantizer();
-    while let Some(chunk) = reader.next_chunk()? {
-        blocks.chunk(chunk, |some| {
-            values = fill(mem::take(&mut values), some)?;
-            Ok::<(), Error>(())
-        })?;
-    }
-    if values.is_empty() { Ok(()) } else { Err(Misuse::Buffer.into()) }
 }
 
 /// Calls `read` with tensor `ordinal`, bound to the file and to the shards of its components.

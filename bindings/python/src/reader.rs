@@ -8,6 +8,7 @@ use numpy::PyReadwriteArray1;
 use pyo3::exceptions::{PyIndexError, PyKeyError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyByteArray, PyBytes, PyDict, PyList, PyTuple};
+use zten::conventions::QuantizedForm;
 use zten::element::{ByteOrder, StorageType};
 use zten::error::Misuse;
 use zten::finding::{Finding, Verdict, format_name};
@@ -492,9 +493,29 @@ impl Reader {
         })
     }
 
-    /// Returns the parameters of a quantized object: the bits, group size and packing of a `quantized_group`; the axis and
-    /// block size of a `zt.mx/1`; the ggml type and the elements and bytes of a block of GGUF. Returns `None` for any other
-    /// object.
+    /// Returns the name of the form of object `ordinal`, a group of tensors that follow a convention of quantization: `MXFP4 [32]`.
+    /// Returns `None` for any other object.
+    fn form(&self, ordinal: u32) -> PyResult<Option<String>> {
+        let open = self.open()?;
+        Ok(QuantizedForm::of(&object(&open, ordinal)?).map(|form| form.to_string()))
+    }
+
+    /// Returns whether an object of the file is a group of tensors.
+    #[getter]
+    fn is_grouped(&self) -> PyResult<bool> {
+        let open = self.open()?;
+        Ok(open.manifest().tensors().any(|tensor| QuantizedForm::of(&tensor).is_some()))
+    }
+
+    /// Returns whether the tensors of the file include groups that are one quantized tensor each.
+    fn has_groups(&self, py: Python<'_>) -> PyResult<bool> {
+        let groups = self.work(py, 0, |open, cancel| open.groups(cancel))?;
+        Ok(!groups.is_empty())
+    }
+
+    /// Returns the parameters of a quantized object: the convention, bits and group size of a group of tensors; the bits, group size
+    /// and packing of a `quantized_group`; the bits, group size and axis of a `zt.quant_group/1`; the axis and block size of a
+    /// `zt.mx/1`; the ggml type and the elements and bytes of a block of GGUF. Returns `None` for any other object.
     fn quantization<'py>(
         &self,
         py: Python<'py>,
@@ -516,7 +537,19 @@ impl Reader {
                 facts.set_item("axis", mx.axis())?;
                 facts.set_item("block_size", mx.block_size())?;
             }
+            Layout::QuantGroup => {
+                let group = object.quant_group().map_err(|error| self.failed(py, &open, error))?;
+                facts.set_item("bits", group.bits)?;
+                facts.set_item("group_size", group.group_size)?;
+                facts.set_item("axis", group.axis)?;
+            }
             _ => {
+                if let Some(form) = QuantizedForm::of(&object) {
+                    facts.set_item("convention", form.convention.title())?;
+                    facts.set_item("bits", form.bits)?;
+                    facts.set_item("group_size", form.group_size)?;
+                    return Ok(Some(facts));
+                }
                 let Some(block) = Block::of_layout(&object) else { return Ok(None) };
                 facts.set_item("ggml_type", block.name)?;
                 facts.set_item("block_elements", block.elements)?;

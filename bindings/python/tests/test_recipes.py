@@ -34,3 +34,4 @@ def test_the_recipes_run_one_after_the_other(tmp_path: Path, monkeypatch: pytest
     shown = capsys.readouterr()
     assert "<Tensor 'weight' gguf.q8_0 [100, 64]>" in shown.out and "model.gguf: " in shown.err
     assert "6,464 parameters" in shown.out
+    assert "<Tensor 'experts' MXFP4 [32] [4, 64]>" in shown.out and "['experts_blocks', 'experts_scales']" in shown.out

@@ -80,12 +80,13 @@ export class Detail {
     if (!dimensions.every(size => size > 0 && Number.isSafeInteger(size))) return
     const dense = layout === 'dense' && data.dtype_known
     const sparse = layout.startsWith('sparse_')
-    const computed = QUANTIZED.includes(layout) || layout.startsWith('gguf.')
+    const blocks = layout.startsWith('gguf.') || layout.startsWith('quant.')
+    const computed = QUANTIZED.includes(layout) || blocks
     const packed = data.dtype === 'f4_e2m1'
     if (!dense && !sparse && !computed) return
-    // Elements of uncompressed dense tensors and GGUF blocks have known offsets, so only the bytes of the shown elements are read. The
-    // values of all other tensors require reading the components from the beginning.
-    const sought = data.encoding === 'raw' && (dense && !packed || layout.startsWith('gguf.'))
+    // Elements of uncompressed dense tensors, GGUF blocks and rows of groups have known offsets, so only the bytes of the shown elements
+    // are read. The values of all other tensors require reading the components from the beginning.
+    const sought = data.encoding === 'raw' && (dense && !packed || blocks)
     const bytes = sought ? 0 : weight(components)
     const note = make('div')
     const ask = async <T extends object>(call: string, ranges: Bytes): Promise<T | undefined> => {
@@ -108,7 +109,7 @@ export class Detail {
     session: Session, ordinal: number, object: Listed, into: HTMLElement, turn: number,
   ): Promise<void> {
     const bytes = weight(object.components)
-    const drawn = object.state === 'readable' && object.layout_known && object.shape.length > 0 &&
+    const drawn = object.state === 'readable' && object.layout_known && object.shape.length > 0 && !object.layout.startsWith('quant.') &&
       object.components.every(component => session.has(component.shard) && !isPacked(object, component))
     const draw = async () => {
       const answer = await this.page.run('Drawing', bytes, progress => session.ask('picture', [ordinal], progress))
@@ -195,7 +196,8 @@ const sentence = (text: string): string => `${text[0]?.toUpperCase() ?? ''}${tex
 
 /** Returns whether the elements of a component are codes that are packed, or blocks of them. */
 const isPacked = ({ layout }: Listed, { role, dtype }: Component): boolean =>
-  role === 'packed_weight' || (role === 'data' && (layout.startsWith('gguf.') ||
+  ['packed_weight', 'blocks', 'qweight', 'qzeros'].includes(role) ||
+  (layout.startsWith('quant.') && role === 'data' && ['u8', 'u32', 'i32'].includes(dtype)) || (role === 'data' && (layout.startsWith('gguf.') ||
     (layout === 'zt.quant_group/1' && dtype === 'u8')))
 
 /** The larger of what is stored and what it decodes to. */

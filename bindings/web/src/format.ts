@@ -71,6 +71,11 @@ const readableKind = (object: Listed): string => {
   const { layout, layout_known: known } = object
   // Blocks have names of their own.
   if (layout.startsWith('gguf.')) return layout.slice(5).toUpperCase()
+  // Tensors that are stored as several: `quant.mxfp4` with 32 elements for each scale is `MXFP4 [32]`.
+  if (layout.startsWith('quant.')) {
+    const bits = ['quant.gptq', 'quant.packed', 'quant.mlx'].includes(layout) ? ` ${object.bits} bits` : ''
+    return `${layout.slice(6).replace('_', ' ').toUpperCase()}${bits}${object.group_size ? ` [${object.group_size}]` : ''}`
+  }
   const type = objectType(object)
   return layout === 'dense' ? type : `${layout}${known ? '' : '?'} ${type}`
 }

@@ -43,6 +43,8 @@ export class Guest implements Host {
     this.files = [new Window(file, onRead)]
     const { instance } = this.border
     let answer = instance.begin(file.reader.size, name)
+    // Quantized tensors that are stored as several tensors are shown as one.
+    instance.call('conventions', [])
     for (let needs = instance.needs(); needs && answer.length === 0; needs = instance.needs()) {
       if (needs === 'bind') answer = await this.border.ask('bind', [])
       else if (needs === 'siblings') answer = instance.supplySiblings(await this.sought(instance.siblings(), find, onRead))

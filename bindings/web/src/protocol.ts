@@ -92,6 +92,9 @@ export interface Listed {
   reason: string | null
   /** A dimension that a number does not hold is a text. */
   shape: (number | string)[]
+  /** Of a quantized tensor: the bits of a code, and the number of elements that share a scale. */
+  bits: number | string | null
+  group_size: number | string | null
   components: Component[]
 }
 

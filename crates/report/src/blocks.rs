@@ -70,8 +70,8 @@ pub fn state(object: &Tensor<'_>) -> State {
     }
 }
 
-/// Returns whether [`Tensor::dequantizer`] computes the values of `object`.
-pub fn is_dequantized(object: &Tensor<'_>) -> bool {
+/// Returns whether the layout of `object`, which is not one of zTensor, is known to [`Tensor::dequantizer`].
+fn is_dequantized(object: &Tensor<'_>) -> bool {
     Block::of_layout(object).is_some() || Convention::of(object).is_some()
 }
 

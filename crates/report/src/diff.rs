@@ -95,32 +95,23 @@ pub enum Difference<'a> {
     Renamed(&'a str),
 }
 
-/// The options of [`Object::measure`].
-#[derive(Clone, Copy, Debug)]
-pub struct Measuring {
-    /// The largest number of bytes of dequantized values that may be held in memory, for quantized tensors whose values cannot be
-    /// streamed. Larger ones are compared by their components.
-    pub decoded: u64,
-    /// The tolerance, or `None` if every difference counts.
-    pub tolerance: Option<Tolerance>,
-}
-
 impl Object<'_> {
     /// Returns whether [`measure`](Self::measure) has elements to compare: the object is in both files and its content differs. With
     /// a tolerance, elements whose dtype or layout differs are compared, too, because the tolerance may accept their values.
-    pub fn has_elements(&self, how: Measuring) -> bool {
+    pub fn has_elements(&self, tolerance: Option<Tolerance>) -> bool {
         let is_changed = matches!(self.difference, Difference::Changed);
-        self.changes.has_content() || is_changed && how.tolerance.is_some()
+        self.changes.has_content() || is_changed && tolerance.is_some()
     }
 
-    /// Compares the elements of the object, which are read from `files`: the old and the new file.
+    /// Compares the elements of the object, which are read from `files`: the old and the new file. Without a `tolerance` every difference
+    /// counts.
     ///
     /// # Errors
     /// The index (0 or 1) of the file that cannot be read, and the error.
     pub fn measure(
         &mut self,
         files: [&dyn Source; 2],
-        how: Measuring,
+        tolerance: Option<Tolerance>,
     ) -> Result<(), (usize, Error)> {
         let ([Some(one), Some(other)], [old, new]) =
             (self.both.map_or([None; 2], |both| both.map(Some)), files)
@@ -128,7 +119,7 @@ impl Object<'_> {
             return Ok(());
         };
         let both = [one.read_from(old), other.read_from(new)];
-        self.changes.measure(both, (how.decoded, how.tolerance))
+        self.changes.measure(both, tolerance)
     }
 }
 

@@ -4,7 +4,6 @@ use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 use serde::Serialize;
-use zten::conventions::Convention;
 use zten::element::StorageType;
 use zten::json::{Integer, List, Schema, integer, integer_or_null};
 use zten::manifest::ElementType;
@@ -14,7 +13,7 @@ use zten::{Component, Error, Tensor, verify::Verifier};
 use crate::blocks::reason;
 use crate::statistics::Statistics;
 use crate::text::{element, kind};
-use crate::values::{self, Values};
+use crate::values::Values;
 
 /// The result of measuring an object: its statistics, or the reason why it has none.
 #[derive(Clone, Copy, Debug)]
@@ -102,11 +101,13 @@ pub fn object_statistics(verifier: &mut Verifier, object: &Tensor<'_>) -> Result
     if object.components().any(is_opaque) {
         return Ok(Found::Skipped("opaque"));
     }
-    if Convention::of(object).is_some() {
-        return group_statistics(object);
+    if object.is_quantized() {
+        let mut statistics = Statistics::default();
+        verifier.values(object, |numbers| statistics.add(numbers))?;
+        let kind = Kind::Plain(StorageType::F32);
+        return Ok(Found::Read(Read { kind, statistics, implied: None, is_sparse: false }));
     }
-    let scales = values::factors(object)?;
-    let mut values = match Values::of(object, &scales)? {
+    let mut values = match Values::of(object) {
         Ok(values) => values,
         Err(why) => return Ok(Found::Skipped(why)),
     };
@@ -120,19 +121,6 @@ pub fn object_statistics(verifier: &mut Verifier, object: &Tensor<'_>) -> Result
     let implied = object.element_count().filter(|_| is_sparse);
     let implied = implied.and_then(|elements| elements.checked_sub(statistics.count));
     Ok(Found::Read(Read { kind: values.kind(), statistics, implied, is_sparse }))
-}
-
-/// Computes the statistics of the values of a group of tensors that follow a convention of quantization.
-fn group_statistics(object: &Tensor<'_>) -> Result<Found, Error> {
-    let (mut values, mut statistics) = (object.dequantizer()?, Statistics::default());
-    let mut numbers = Vec::new();
-    while let Some(chunk) = values.next_chunk()? {
-        numbers.clear();
-        numbers.extend(chunk.iter().copied().map(f64::from));
-        statistics.add(&numbers);
-    }
-    let kind = Kind::Plain(StorageType::F32);
-    Ok(Found::Read(Read { kind, statistics, implied: None, is_sparse: false }))
 }
 
 /// The document. Its keys are those of `docs/json.md`.

@@ -314,3 +314,25 @@ fn a_gguf_file_is_dequantized_and_verified() {
     let are_those = errors.iter().all(|error| error.contains("digest-mismatch"));
     assert!(!errors.is_empty() && are_those, "{errors:?}");
 }
+
+/// Tensors that a program has quantized and stored as several tensors have the values of `corpus/conventions`.
+#[test]
+fn groups_are_dequantized() {
+    let mut count = 0;
+    for entry in std::fs::read_dir(corpus("conventions")).unwrap() {
+        let path = entry.unwrap().path();
+        if path.extension().is_none_or(|end| end != "safetensors") {
+            continue;
+        }
+        let weights = open(&path);
+        let name = weights.names().next().unwrap();
+        let wanted = std::fs::read(path.with_extension("f32")).unwrap();
+        let wanted: Vec<u32> =
+            wanted.as_chunks().0.iter().map(|bytes| u32::from_le_bytes(*bytes)).collect();
+        assert_eq!(bits(&weights.load(name, &Device::Cpu).unwrap()), wanted, "{}", path.display());
+        let plain = Weights::open_plain(&[&path], &OpenOptions::default()).unwrap();
+        assert!(plain.names().count() > 1, "{}", path.display());
+        count += 1;
+    }
+    assert!(count > 30, "{count}");
+}

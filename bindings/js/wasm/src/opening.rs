@@ -83,6 +83,17 @@ pub fn tolerate(length: usize) -> u32 {
     })
 }
 
+/// Makes each group of tensors that are one quantized tensor one tensor of the file that [`begin`] has begun. Returns the status of the
+/// call.
+#[cfg(feature = "groups")]
+#[wasm_bindgen]
+pub fn conventions() -> u32 {
+    with(|session, _| {
+        session.group();
+        Ok(())
+    })
+}
+
 /// Returns what opening waits for: 0 for nothing, 1 for a call of [`supply`], 2 for the lengths of sibling files, and 3 for the call
 /// that connects them.
 #[wasm_bindgen]

@@ -24,6 +24,9 @@ pub enum Session {
     Opening(Box<Progress>),
     /// A file whose header is valid, and whose sibling files are not connected to it yet.
     Binding(Box<Bound>),
+    /// A file of which tensors that are stored as several are to become one, and whose shapes are the content of small tensors.
+    #[cfg(feature = "groups")]
+    Grouping(Box<File>),
     /// An open file. It is leaked, so that a reader can borrow it from call to call.
     Open(&'static File),
 }
@@ -47,6 +50,8 @@ pub struct Progress {
     /// The ranges that the host has to supply, in this order.
     wanted: VecDeque<Wanted>,
     siblings: Siblings,
+    /// Whether tensors that are stored as several become one.
+    has_groups: bool,
 }
 
 /// A file whose header is valid, and the sibling files that the host has found.
@@ -54,6 +59,7 @@ pub struct Progress {
 pub struct Bound {
     file: File,
     siblings: Siblings,
+    has_groups: bool,
 }
 
 impl Progress {
@@ -64,7 +70,7 @@ impl Progress {
         // These first bytes tell most formats.
         let range = 0..length.min(u64::try_from(START).unwrap_or(u64::MAX));
         let wanted = [Wanted { file: None, range }].into();
-        Self { opening, wanted, siblings: Siblings::default() }
+        Self { opening, wanted, siblings: Siblings::default(), has_groups: false }
     }
 
     /// Takes the `bytes` of the first wanted range. Returns the open file, which reads from `source`, or `None` if opening
@@ -134,6 +140,14 @@ impl Session {
         *self = Self::Opening(Box::new(Progress::new(name, length, options)));
     }
 
+    /// Makes each group of tensors that are one quantized tensor one tensor, once the file that was begun is open.
+    #[cfg(feature = "groups")]
+    pub fn group(&mut self) {
+        if let Self::Opening(progress) = self {
+            progress.has_groups = true;
+        }
+    }
+
     /// Returns what the host has to do next; `None` if the file is open, or was rejected.
     pub fn needs(&self) -> Option<Needs> {
         match self {
@@ -146,6 +160,8 @@ impl Session {
             }
             Self::Binding(bound) if bound.siblings.is_pending() => Some(Needs::Siblings),
             Self::Binding(_) => Some(Needs::Binding),
+            #[cfg(feature = "groups")]
+            Self::Grouping(_) => Some(Needs::Binding),
             Self::Empty | Self::Open(_) => None,
         }
     }
@@ -174,7 +190,7 @@ impl Session {
         match self {
             Self::Opening(progress) => progress.siblings.write(out),
             Self::Binding(bound) => bound.siblings.write(out),
-            Self::Empty | Self::Open(_) => misused(out),
+            _ => misused(out),
         }
     }
 
@@ -198,16 +214,27 @@ impl Session {
                 *self = Self::Binding(bound);
                 Ok(())
             }
-            Self::Empty | Self::Open(_) => misused(out),
+            _ => misused(out),
         }
     }
 
-    /// Connects the file with its sibling files, which are read from `sources`. Writes the finding to `out` if one of them breaks a
-    /// rule, or could not be read: the host may call again then.
+    /// Connects the file with its sibling files, which are read from `sources`, or reads the shapes of quantized tensors. Writes the
+    /// finding to `out` if one of them breaks a rule, or could not be read: the host may call again then.
     ///
     /// # Errors
     /// The errors of `out`.
     pub fn bind(&mut self, sources: &Sources<'_>, out: &mut impl Write) -> io::Result<()> {
+        #[cfg(feature = "groups")]
+        if let Self::Grouping(file) = self {
+            return match file.find_groups(Some(&**file)) {
+                Err(error) => problem::reading(file, &error, out),
+                Ok(groups) => {
+                    let Self::Grouping(file) = mem::take(self) else { return misused(out) };
+                    self.keep(file.with_groups(groups));
+                    Ok(())
+                }
+            };
+        }
         let Self::Binding(bound) = self else { return misused(out) };
         // `find_shards` takes the file, which is needed for another call if a host without the bytes has to fetch them first.
         let finder = Finder { siblings: &bound.siblings, sources };
@@ -215,12 +242,11 @@ impl Session {
             return problem::reading(&bound.file, &error, out);
         }
         let Self::Binding(bound) = mem::take(self) else { return misused(out) };
-        let Bound { file, siblings } = *bound;
+        let Bound { file, siblings, has_groups } = *bound;
         match file.find_shards(&Finder { siblings: &siblings, sources }) {
-            Ok(file) => self.open(file),
-            Err(error) => problem::write(&Finding::from_error(&error), None, out)?,
+            Ok(file) => self.open(file, has_groups, out),
+            Err(error) => problem::write(&Finding::from_error(&error), None, out),
         }
-        Ok(())
     }
 
     /// Goes on after a step of `progress`, whose result is `step`. Writes the finding to `out` if the file was rejected.
@@ -236,9 +262,10 @@ impl Session {
                 let mut siblings = progress.siblings;
                 // The files of an index have been asked for already, and have no digests.
                 siblings.ask(wanted(file.manifest()).into_iter().map(Want::Shard));
-                *self = Self::Binding(Box::new(Bound { file, siblings }));
+                let has_groups = progress.has_groups;
+                *self = Self::Binding(Box::new(Bound { file, siblings, has_groups }));
             }
-            Ok(Some(file)) => self.open(file),
+            Ok(Some(file)) => self.open(file, progress.has_groups, out)?,
             Err(Rejection { finding, manifest }) => {
                 problem::write(&finding, manifest.as_ref(), out)?;
             }
@@ -246,7 +273,30 @@ impl Session {
         Ok(())
     }
 
-    fn open(&mut self, file: File) {
+    /// Opens `file`. If `has_groups`, tensors that are stored as several become one. Writes the finding to `out` if that fails.
+    #[cfg(feature = "groups")]
+    fn open(&mut self, file: File, has_groups: bool, out: &mut impl Write) -> io::Result<()> {
+        if has_groups && file.needs_content_for_groups() {
+            *self = Self::Grouping(Box::new(file));
+            return Ok(());
+        }
+        match has_groups.then(|| file.find_groups(None)).transpose() {
+            Err(error) => return problem::reading(&file, &error, out),
+            Ok(None) => self.keep(file),
+            Ok(Some(groups)) => self.keep(file.with_groups(groups)),
+        }
+        Ok(())
+    }
+
+    #[cfg(not(feature = "groups"))]
+    #[expect(clippy::unnecessary_wraps, reason = "with the feature `groups`, it may fail")]
+    fn open(&mut self, file: File, _: bool, _: &mut impl Write) -> io::Result<()> {
+        self.keep(file);
+        Ok(())
+    }
+
+    /// Leaks `file`, so that a reader can borrow it from call to call.
+    fn keep(&mut self, file: File) {
         *self = Self::Open(Box::leak(Box::new(file)));
     }
 }

@@ -13,6 +13,7 @@
     file["adjacency"].scipy()                  # sparse: csr_array, coo_array
     file["q_proj"].dequantize()                # quantized, blocks of GGUF too: float32, when it is used
     file["q_proj"][0:10].dequantize()          # these rows, and no other block
+    zten.open(path, conventions=False)         # codes and scales of a quantized model as tensors of their own
 
     zten.numpy.load_file("model.zt")           # all tensors; zten.torch has the same function
     zten.numpy.save_file({"w": array}, "new.zt")

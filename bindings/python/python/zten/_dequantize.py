@@ -38,7 +38,7 @@ class Dequantized(np.lib.mixins.NDArrayOperatorsMixin):
         self._tensor = tensor
 
     def __repr__(self) -> str:
-        return f"<Dequantized {self._tensor.name!r} {self._tensor.format} {list(self.shape)}>"
+        return f"<Dequantized {self._tensor.name!r} {self._tensor._kind} {list(self.shape)}>"
 
     @property
     def shape(self) -> tuple[int, ...]:

@@ -223,12 +223,16 @@ class File(Mapping[str, Tensor]):
 
     def identity(self) -> str:
         """Reads and verifies all of the file, and returns the SHA-256 of its list of digests, as ``zten hash --id`` does: the
-        same 64 digits for the same tensors in any format, order and sharding.
+        same 64 digits for the same tensors in any format, order and sharding. Tensors that are stored as several count as the file
+        names them: a file that shows them as one is opened again for this.
 
         Raises:
             Invalid, Unsupported, LimitExceeded: the content breaks a rule, or cannot be read.
         """
-        _, identity, objects = self._reader.hashed()
+        reader = self._reader
+        if reader.is_grouped:
+            reader = Reader(self._source if self._opened is None else self._opened, self._strictness, None)
+        _, identity, objects = reader.hashed()
         if identity is None:
             unread = next(name for name, components in objects if any(one[3] is None for one in components))
             raise unserved("it cannot be read, so the file has no identity", unread, file=self._reader.path)
@@ -299,6 +303,7 @@ def open(
     canonical: bool = False,
     shards: bool = True,
     digests: Digests | None = None,
+    conventions: bool | None = None,
 ) -> File:
     """Opens a file of any format that zten reads: zTensor of the generations 0.1, 1.1, 1.2 and 2, safetensors, an index of
     several safetensors files in the same folder (``*.index.json``), GGUF, ``.npy``, ``.npz``, or a checkpoint of PyTorch, whose
@@ -306,7 +311,7 @@ def open(
     and objects have no name.
 
     All rules about the manifest or header are validated: names, dtypes, shapes, sizes, and that each blob is within the file.
-    No data is read before a tensor is.
+    No data is read before a tensor is, except the shapes of some quantized tensors: see ``conventions``.
 
     Args:
         source: a path of a file, or of a folder with one model, which may begin with ``~`` or ``file://``; a URL that begins
@@ -330,11 +335,19 @@ def open(
             a part of a tensor, or a view of a map, is returned, the whole tensor is read and compared once. :class:`Invalid`
             has the tensor and the rule ``list-changed``, or ``list-added`` for a tensor that is not in the list.
             :meth:`File.verify` also finds tensors that are missing in the file (``list-missing``).
+        conventions: show tensors that a program has quantized and stored as several tensors, such as ``X_blocks`` and ``X_scales``,
+            as one tensor ``X`` with these components, whose :meth:`Tensor.dequantize` returns the values (``docs/quantized.md``).
+            A few conventions store the shape as a small tensor, which is read at once, except from a remote file. With False the
+            file has the tensors that its header names. This is also what a list of ``digests`` names, so that the default is True
+            without ``digests``, and False with them.
 
     Raises:
         Invalid, Unsupported, LimitExceeded: the manifest or header breaks a rule, or cannot be read.
         OSError: the file cannot be read.
-        ValueError: ``digests`` is not a list of digests.
+        ValueError: ``digests`` is not a list of digests, or is given with ``conventions=True``.
     """
+    if conventions and digests is not None:
+        raise ValueError("a list of digests names the tensors that the file stores: open it with conventions=False")
+    conventions = digests is None if conventions is None else conventions
     how = strictness(limits, tolerate, canonical, shards)
-    return File(source, how, map, verify, listed(digests))
+    return File(source, how, map, verify, listed(digests), conventions)

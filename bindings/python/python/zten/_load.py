@@ -69,8 +69,19 @@ def load(
     if wanted not in (None, "f32", "f16", "bf16"):
         raise ValueError(f"dequantize is {dequantize!r}, expected True, or one of f32, f16 and bf16")
     with open(
-        source, map=bool(map), verify=verify, limits=limits, tolerate=tolerate, digests=digests
+        source,
+        map=bool(map),
+        verify=verify,
+        limits=limits,
+        tolerate=tolerate,
+        digests=digests,
+        conventions=wanted is not None and digests is None,
     ) as file:
+        if wanted is not None and digests is not None and file._reader.has_groups():
+            raise ValueError(
+                "quantized tensors are stored as several tensors, which the list of digests names: "
+                "verify the file by the list first, and dequantize it without"
+            )
         arrays = (kind or _Arrays)(file, shown(file, progress), wanted)
         arrays.maps_if_possible = map is None
         try:

@@ -152,19 +152,20 @@ def stat(
     limits: Limits | None = None,
     tolerate: Iterable[str] = (),
     digests: Digests | None = None,
+    conventions: bool | None = None,
 ) -> FileStatistics:
     """Reads and verifies the tensors of a file of any format, and returns the range, mean and spread of their elements, as
     ``zten stat`` does. Quantized tensors are dequantized while they are read, so memory does not grow with their size.
 
     Args:
-        source, limits, tolerate, digests: as for :func:`zten.open`.
+        source, limits, tolerate, digests, conventions: as for :func:`zten.open`.
         names: only these tensors: names or patterns such as ``"layers.0.*"``, each of which has to match a tensor.
 
     Raises:
         MissingTensor: a name or pattern matches no tensor.
         Invalid, Unsupported, LimitExceeded: the content breaks a rule, or cannot be read.
     """
-    with open(source, limits=limits, tolerate=tolerate, digests=digests) as file:
+    with open(source, limits=limits, tolerate=tolerate, digests=digests, conventions=conventions) as file:
         chosen = selected(file, names)
         ordinals = list(range(len(file))) if chosen is None else chosen
         if digests is not None:
@@ -245,7 +246,7 @@ def hash_file(
     limits: Limits | None = None,
     tolerate: Iterable[str] = (),
 ) -> FileDigests:
-    """Reads and verifies all of a file of any format, and returns the SHA-256 of each decoded component, as ``zten hash`` does.
+    """Reads and verifies all of a file of any format, and returns the SHA-256 of each decoded component, as ``zten hash`` does. The list names the tensors that the file stores, as ``zten.open(source, conventions=False)`` does.
 
     Args:
         source, limits, tolerate: as for :func:`zten.open`.
@@ -255,7 +256,7 @@ def hash_file(
         Invalid, Unsupported, LimitExceeded: the content breaks a rule, or cannot be read; Unsupported also if the file has no
             content digest.
     """
-    with open(source, limits=limits, tolerate=tolerate) as file:
+    with open(source, limits=limits, tolerate=tolerate, conventions=False) as file:
         text, identity, objects = file._reader.hashed()
         digest = None if content is None else file._reader.content_digest(content)
     tensors = {name: [ComponentDigest(*one) for one in components] for name, components in objects}

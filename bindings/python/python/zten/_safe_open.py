@@ -46,7 +46,8 @@ class SafeSlice:
 
 
 class safe_open:
-    """An open file of any format that zten reads, with the interface of ``safetensors.safe_open``.
+    """An open file of any format that zten reads, with the interface of ``safetensors.safe_open``. Its names are those that
+    ``safetensors`` returns: a quantized tensor that is stored as several tensors has the name of each.
 
     Args:
         filename: the file, as for :func:`zten.open`.
@@ -69,7 +70,7 @@ class safe_open:
             raise ValueError(f'framework is {framework!r}, expected "np" or "pt"')
         self.is_torch = _FRAMEWORKS[framework]
         self.device = device
-        self._file = open(filename, verify=verify, digests=digests)
+        self._file = open(filename, verify=verify, digests=digests, conventions=False)
 
     def __repr__(self) -> str:
         return f"<safe_open {self._file!r} framework={'pt' if self.is_torch else 'np'}>"

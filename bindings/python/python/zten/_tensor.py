@@ -55,8 +55,8 @@ class Slice:
         return self._tensor._sliced(self._index, verify)
 
     def dequantize(self, *, verify: bool = False) -> Floats:
-        """Dequantizes the part to an array of ``float32``. Only the blocks of its rows are read; components of 1.x that are
-        compressed are decoded as a whole. With ``verify=True`` the whole tensor is read and verified first.
+        """Dequantizes the part to an array of ``float32``. Only the blocks of its rows are read; components that are compressed
+        are decoded as a whole. With ``verify=True`` the whole tensor is read and verified first.
 
         Raises:
             Invalid, Unsupported, LimitExceeded: the content breaks a rule, or cannot be read; Unsupported also if the tensor is
@@ -108,12 +108,14 @@ class Tensor:
     ..                       `torch()`      a :class:`torch.Tensor`
     ``sparse_csr``           `scipy()`      :class:`scipy.sparse.csr_array`
     ``sparse_coo``           `scipy()`      :class:`scipy.sparse.coo_array`
-    ``quantized_group``      `dequantize()` values as ``float32``; so of ``zt.mx/1`` and ``gguf.q4_k``
+    ``quantized_group``      `dequantize()` values as ``float32``; so of ``zt.mx/1``, ``zt.quant_group/1``,
+    ..                       ..             ``gguf.q4_k`` and ``quant.mxfp4``
     ..                       ..             ``tensor[0:10].dequantize()`` some rows
     any                      `components`   each :class:`Component`, as it is stored
     ======================== ============== =====================================================
 
-    In generation 2 the sparse formats are called ``zt.sparse_csr/1`` and ``zt.sparse_coo/1``.
+    In generation 2 the sparse formats are called ``zt.sparse_csr/1`` and ``zt.sparse_coo/1``. A tensor that a program has quantized
+    and stored as several tensors has the format of its convention, such as ``quant.mxfp4``, and these tensors as components.
 
     A tensor may be opaque or unread: see :attr:`state`.
     """
@@ -160,7 +162,10 @@ class Tensor:
 
     @property
     def _kind(self) -> str:
-        """Returns the dtype of a dense tensor, and the layout of any other with its dtype if it has one: ``gguf.q4_0``."""
+        """Returns the dtype of a dense tensor, and the layout of any other with its dtype if it has one: ``gguf.q4_0``. For tensors
+        that follow a convention of quantization, it returns the name that ``zten ls`` shows: ``MXFP4 [32]``."""
+        if (form := self._form) is not None:
+            return form
         parts = [None if self.format == "dense" else self.format, self.dtype]
         return " ".join(_types.shown(part) for part in parts if part is not None)
 
@@ -193,7 +198,7 @@ class Tensor:
         """The dtype of the elements: ``"f32"``, ``"bf16"``, ``"f8_e4m3fn"``, ``"complex64"``, ... For a sparse tensor, the
         dtype of its values. None if the components are not elements, as in quantized tensors. An unknown or opaque dtype is
         untrusted text of the file: ``"<U7"``."""
-        if self.format.startswith("gguf."):
+        if self.format.startswith(("gguf.", "quant.")) and self._is_quantized:
             return None
         return next((c.dtype for c in self._components if c.role in ("data", "values")), None)
 
@@ -226,9 +231,10 @@ class Tensor:
 
     @property
     def quantization(self) -> dict[str, Any] | None:
-        """The parameters of a quantized tensor: ``bits``, ``group_size`` and ``packing`` of a ``quantized_group``; ``axis`` and
-        ``block_size`` of a ``zt.mx/1``; ``ggml_type``, ``block_elements`` and ``block_bytes`` of blocks of GGUF. None for any
-        other tensor.
+        """The parameters of a quantized tensor: ``bits``, ``group_size`` and ``packing`` of a ``quantized_group``; ``bits``,
+        ``group_size`` and ``axis`` of a ``zt.quant_group/1``; ``axis`` and ``block_size`` of a ``zt.mx/1``; ``ggml_type``,
+        ``block_elements`` and ``block_bytes`` of blocks of GGUF; ``convention``, ``bits`` and ``group_size`` (0: a whole row or more)
+        of a tensor that is stored as several tensors. None for any other tensor.
 
         Raises:
             Unsupported: the attributes are missing or unknown.
@@ -495,7 +501,13 @@ class Tensor:
     @property
     def _is_quantized(self) -> bool:
         """True if the layout is one that :meth:`dequantize` may read."""
-        return self.format in ("quantized_group", "zt.mx/1") or self.format.startswith("gguf.")
+        is_layout = self.format in ("quantized_group", "zt.mx/1", "zt.quant_group/1") or self.format.startswith("gguf.")
+        return is_layout or self._form is not None
+
+    @property
+    def _form(self) -> str | None:
+        """The name of the form of a tensor that is stored as several tensors: ``MXFP4 [32]``. None for any other tensor."""
+        return self._file._reader.form(self._ordinal) if self.format.startswith("quant.") else None
 
     def _elements(self) -> str:
         """Returns the dtype as which the elements of a dense tensor are read; ``OPAQUE`` for elements that only NumPy

@@ -230,7 +230,7 @@ def append(path: Path, *, digest: Digest | None = "auto", zstd: int | None = Non
     """
     _check_form("2", zstd)
     path = resolved(path)
-    with open(path, shards=False) as file:
+    with open(path, shards=False, conventions=False) as file:
         generation = "2" if file.generation == "2" else "1.2"
     return Writer(_zten.Writer.append(path, (generation, digest, False, False), zstd), generation)
 

@@ -51,7 +51,9 @@ def load_file(
         progress: a function that is called with the number of bytes read and the number of all bytes, after each tensor, and
             within a tensor after each 64 MiB. ``True`` shows them on standard error.
         dequantize: return quantized tensors, such as blocks of GGUF, as arrays of ``float32``; ``"f16"`` and ``"bf16"`` convert
-            the values to these dtypes.
+            the values to these dtypes. Tensors that a program has quantized and stored as several tensors, such as ``X_blocks`` and
+            ``X_scales``, become one array ``X``, and ``names`` then has to match ``X``; this does not work with ``digests``, which
+            have the names of the file. Without ``dequantize`` the result has the tensors that the file names.
 
     Raises:
         MissingTensor: a name or pattern matches no tensor.

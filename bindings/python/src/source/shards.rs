@@ -68,7 +68,7 @@ impl Listed {
 impl Open {
     /// Finds the groups of tensors that follow conventions of quantization. The content of remote files is not read for their
     /// shapes, because that would fetch most of such a file; a group whose shape is not known then stays as it is.
-    pub(super) fn groups(&self, cancel: &Cancel) -> Result<Groups, Error> {
+    pub(crate) fn groups(&self, cancel: &Cancel) -> Result<Groups, Error> {
         if !self.archive.needs_content_for_groups() || self.is_remote() {
             return self.archive.find_groups(None);
         }

@@ -10,7 +10,6 @@ mod steps;
 use std::io;
 use std::ops::Range;
 
-use zten::conventions::Convention;
 use zten::element::StorageType;
 use zten::manifest::ElementType;
 use zten::view::Normalization;
@@ -115,19 +114,6 @@ fn no_component(object: &Tensor<'_>, role: Option<&str>) -> String {
     }
 }
 
-/// Finds the shard that holds `component`, or all shards if the component belongs to a group, whose other components may be in
-/// other shards.
-fn bind<'a>(
-    archive: &'a FileWithShards,
-    progress: &'a Progress,
-    component: &Component<'a>,
-) -> Result<Sources<'a>, Error> {
-    match Convention::of(&component.tensor()) {
-        Some(_) => Sources::bind(archive, progress),
-        None => Sources::bind_for(archive, progress, component),
-    }
-}
-
 /// Prints the elements of `component`, or the values of its object if the object is quantized.
 fn print(
     app: &mut App,
@@ -138,10 +124,16 @@ fn print(
     let rejected =
         |error: Error| Stop::Problem(Box::new(Problem::reading(&archive.path, archive, &error)));
     let progress = Progress::new(component.extent().length()).quiet_on_terminal();
-    let mut files = bind(archive, &progress, &component).map_err(rejected)?;
-    // The components that are read from the file or shard of `component`: itself, or with scales if values are dequantized.
     let object = component.tensor();
     let is_dequantized = dequantized::is_requested(&object, args);
+    // The components of a quantized tensor may be in several shards.
+    let files = if is_dequantized && object.components().len() > 1 {
+        Sources::bind(archive, &progress)
+    } else {
+        Sources::bind_for(archive, &progress, &component)
+    };
+    let mut files = files.map_err(rejected)?;
+    // The components that are read from the file or shard of `component`: itself, or with scales if values are dequantized.
     let candidates = object.components().filter(|part| part.shard() == component.shard());
     let read: Vec<_> = candidates
         .filter(|part| is_dequantized || part.location() == component.location())
@@ -180,12 +172,12 @@ fn print(
         Failure::Output(error) => Stop::Output(error),
         Failure::Read(error) => rejected(error),
     };
-    let quantized = dequantized::requested(object, args);
-    let kind = if quantized.is_some() { Kind::Plain(StorageType::F32) } else { kind };
+    let kind = if is_dequantized { Kind::Plain(StorageType::F32) } else { kind };
     let width = opaque.map_or(kind.width(), |(_, width)| width);
-    let whole = match quantized {
-        Some(_) => Some(object.shape().to_vec()),
-        None => shape(object, component, width, packed),
+    let whole = if is_dequantized {
+        Some(object.shape().to_vec())
+    } else {
+        shape(object, component, width, packed)
     };
     let select = |text: &String| {
         let whole = whole.as_deref().ok_or("--slice is for dense tensors and quantized blocks")?;
@@ -195,7 +187,7 @@ fn print(
     let mut shape = selection.as_ref().map(|selection| selection.shape.clone()).or(whole.clone());
     let (mut part, mut steps) = (None, None);
     if let (Some(selection), Some(whole)) = (&selection, &whole) {
-        if quantized.is_some() {
+        if is_dequantized {
             steps = Steps::of_array(whole, selection, width);
         } else {
             let slice = object.slice(&selection.ranges[..]).map_err(rejected)?;
@@ -225,10 +217,10 @@ fn print(
         None => held.push(bytes),
     };
     let not = |verified| (verified == Verified::Unverifiable).then_some(*component);
-    let unverified = match (&quantized, &part) {
-        (Some(quantized), _) => dequantized::read(quantized, &reader, &mut take),
-        (None, Some(slice)) => reader.read_slice(slice, &mut take).map(not),
-        (None, None) => reader.read_elements(&mut take).map(not),
+    let unverified = match &part {
+        _ if is_dequantized => dequantized::read(object, &mut take),
+        Some(slice) => reader.read_slice(slice, &mut take).map(not),
+        None => reader.read_elements(&mut take).map(not),
     };
     let unverified = unverified.map_err(failed)?;
     held.end().map_err(Stop::Output)?;

@@ -5,7 +5,7 @@ mod print;
 use std::io;
 
 use rayon::iter::{IntoParallelRefMutIterator as _, ParallelIterator as _};
-use zten_report::diff::{self, Measuring, Object, Tolerance};
+use zten_report::diff::{self, Object, Tolerance};
 use zten_report::glob::Glob;
 
 use crate::args::Diff;
@@ -114,8 +114,7 @@ fn measure(
     tolerance: Option<Tolerance>,
 ) -> Result<(), Box<Problem>> {
     let [old, new] = sides;
-    let how = Measuring { decoded: old.archive.limits().decoded(), tolerance };
-    if !objects.iter().any(|object| object.has_elements(how)) {
+    if !objects.iter().any(|object| object.has_elements(tolerance)) {
         return Ok(());
     }
     let failed = |(place, error): (usize, zten::Error)| {
@@ -133,7 +132,7 @@ fn measure(
     let files = files.each_ref().map(Sources::all);
     let one = |object: &mut Object<'_>| {
         let [old, new] = &files;
-        object.measure([old, new], how).map_err(failed)
+        object.measure([old, new], tolerance).map_err(failed)
     };
     let is_local = sides.iter().all(|side| side.archive.source().is_local());
     if is_local && threads::count() > 1 {

@@ -124,20 +124,19 @@ impl<'a> Changes<'a> {
     }
 
     /// Compares the elements of `objects`, and counts the elements that differ and the elements that differ by more than
-    /// `tolerance`. Quantized tensors are compared by their values if the values take at most `most` bytes of memory, and by their
-    /// components otherwise.
+    /// `tolerance`. Quantized tensors are compared by their values.
     ///
     /// # Errors
     /// The index (0 or 1) of the object that cannot be read, and the error.
     pub(super) fn measure(
         &mut self,
         objects: [Tensor<'_>; 2],
-        (most, tolerance): (u64, Option<Tolerance>),
+        tolerance: Option<Tolerance>,
     ) -> Result<(), (usize, Error)> {
         let [old, new] = &objects;
         if self.shape.is_none() {
-            let old = Elements::of_tensor(old, most).map_err(|error| (0, error))?;
-            let new = Elements::of_tensor(new, most).map_err(|error| (1, error))?;
+            let old = Elements::of_tensor(old).map_err(|error| (0, error))?;
+            let new = Elements::of_tensor(new).map_err(|error| (1, error))?;
             if let (Some(old), Some(new)) = (old, new) {
                 self.elements = measure([old, new], tolerance)?;
                 return Ok(());

@@ -6,15 +6,12 @@ use std::fmt;
 use serde::Serialize;
 use zten::conventions::Dequantizer;
 use zten::element::StorageType;
-use zten::error::OutOfMemory;
 use zten::finding::grouped;
 use zten::json::{integer, integer_or_null};
 use zten::num::u64_from_usize;
 use zten::number::{Fp8, Kind};
 use zten::view::Normalization;
 use zten::{Component, DType, Error, Layout, Reader, Tensor};
-
-use crate::blocks::is_dequantized;
 
 /// The smallest number of bytes of each side that are held at a time.
 const PIECE: usize = 64 << 10;
@@ -253,50 +250,21 @@ impl<'a> Elements<'a> {
         Ok(Self { reader, values: None, form, kind, is_numeric, pending: Vec::new() })
     }
 
-    /// Creates a reader of the values of `tensor`, dequantized if it is quantized. Returns `None` if the tensor has no
-    /// values, or if dequantized values that must be held would take more than `most` bytes.
-    pub(super) fn of_tensor(tensor: &Tensor<'a>, most: u64) -> Result<Option<Self>, Error> {
-        let data = tensor.component("data");
-        let single = Self {
-            reader: None,
-            values: None,
-            form: Form::Packed(0),
-            kind: Some(Kind::Plain(StorageType::F32)),
-            is_numeric: true,
-            pending: Vec::new(),
-        };
-        if is_dequantized(tensor) {
-            let values = Some(Box::new(tensor.dequantizer()?));
-            return Ok(Some(Self { values, ..single }));
+    /// Creates a reader of the values of `tensor`, dequantized if it is quantized. Returns `None` if the tensor has no values.
+    pub(super) fn of_tensor(tensor: &Tensor<'a>) -> Result<Option<Self>, Error> {
+        if tensor.is_quantized() {
+            return Ok(Some(Self {
+                reader: None,
+                values: Some(Box::new(tensor.dequantizer()?)),
+                form: Form::Packed(0),
+                kind: Some(Kind::Plain(StorageType::F32)),
+                is_numeric: true,
+                pending: Vec::new(),
+            }));
         }
-        if tensor.layout() == Layout::Dense {
-            let elements = data.as_ref().map(Self::of_component).transpose()?;
-            return Ok(elements.filter(|elements| elements.is_numeric));
-        }
-        let count = tensor.element_count().and_then(|count| usize::try_from(count).ok());
-        let fits = |count: &usize| u64_from_usize(count.saturating_mul(8)) <= most;
-        let Some(count) = count.filter(fits) else { return Ok(None) };
-        let values = || -> Result<Vec<f32>, Error> {
-            let mut values = reserved(count)?;
-            values.resize(count, 0.0);
-            Ok(values)
-        };
-        let values = match (tensor.layout(), tensor.quantized()) {
-            (Layout::Mx, _) => {
-                let mut values = values()?;
-                tensor.mx()?.dequantize(&mut values)?;
-                values
-            }
-            (Layout::QuantizedGroup, Ok(group)) => {
-                let mut values = values()?;
-                group.dequantize(&mut values)?;
-                values
-            }
-            _ => return Ok(None),
-        };
-        let mut pending = reserved(count.saturating_mul(4))?;
-        pending.extend(values.iter().flat_map(|value| value.to_le_bytes()));
-        Ok(Some(Self { pending, ..single }))
+        let data = tensor.component("data").filter(|_| tensor.layout() == Layout::Dense);
+        let elements = data.as_ref().map(Self::of_component).transpose()?;
+        Ok(elements.filter(|elements| elements.is_numeric))
     }
 
     /// Returns the number of bytes of an element, or 1 if the type is not known.
@@ -333,13 +301,6 @@ impl<'a> Elements<'a> {
         }
         Ok(())
     }
-}
-
-/// Creates an empty list with room for `count` items.
-fn reserved<T>(count: usize) -> Result<Vec<T>, OutOfMemory> {
-    let mut items = Vec::new();
-    items.try_reserve_exact(count).map_err(|_| OutOfMemory)?;
-    Ok(items)
 }
 
 /// Compares the elements of two sides, and counts the elements that differ by more than `tolerance` if there is one. Returns `None`

@@ -7,6 +7,7 @@ use crate::problem;
 use crate::session::{self, File};
 use serde::Serialize;
 use zten::attributes::Encoder;
+use zten::conventions::Convention;
 use zten::finding::{Finding, format_name};
 use zten::json::{Integer, List, to_writer};
 use zten::{Component, DType, Encoding, Generation, Layout, Tensor};
@@ -22,6 +23,7 @@ pub(crate) fn file(file: &'static File, out: &mut Answer) -> io::Result<()> {
         version: Option<String>,
         objects: usize,
         shards: usize,
+        groups: bool,
         notes: Vec<Note<'a>>,
     }
     let manifest = file.manifest();
@@ -32,6 +34,8 @@ pub(crate) fn file(file: &'static File, out: &mut Answer) -> io::Result<()> {
         version: version(manifest),
         objects: manifest.len(),
         shards: manifest.shards().len(),
+        groups: file.may_have_groups()
+            || file.tensors().any(|tensor| Convention::of(&tensor).is_some()),
         notes: notes.iter().map(Note::new).collect(),
     };
     to_writer(out, &head)

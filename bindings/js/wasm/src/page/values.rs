@@ -7,7 +7,6 @@ use std::sync::Mutex;
 use serde::Serialize;
 use zten::element::StorageType;
 use zten::error::Misuse;
-use zten::formats::Block;
 use zten::json::{Integer, to_writer};
 use zten::number::Style;
 use zten::view::{Coo, Csr};
@@ -46,25 +45,23 @@ pub fn object(file: &File, ordinal: u32, out: &mut impl Write) -> io::Result<()>
     struct Values {
         values: Vec<String>,
     }
-    match session::tensor(file, ordinal).and_then(|tensor| read(file, &tensor)) {
+    match session::tensor(file, ordinal).and_then(|tensor| read(&tensor)) {
         Ok(values) => to_writer(out, &Values { values }),
         Err(error) => problem::reading(file, &error, out),
     }
 }
 
-fn read(file: &File, tensor: &Tensor<'_>) -> Result<Vec<String>, Error> {
+fn read(tensor: &Tensor<'_>) -> Result<Vec<String>, Error> {
     let ranges = selected();
     let packed = tensor.dtype() == DType::F4E2M1;
     if tensor.layout() == Layout::Dense && !packed {
         return dense(tensor, &ranges);
     }
-    let is_quantized = Block::of_layout(tensor).is_some()
-        || matches!(tensor.layout(), Layout::Mx | Layout::QuantGroup | Layout::QuantizedGroup);
-    if !is_quantized && !packed {
+    if !tensor.is_quantized() && !packed {
         return Err(Misuse::Layout.into());
     }
     let places = places(tensor.shape(), &ranges).ok_or(Misuse::Slice)?;
-    let numbers = dequantize::at(file, tensor, &places)?;
+    let numbers = dequantize::at(tensor, &places)?;
     let bytes: Vec<u8> = numbers.iter().flat_map(|number| number.to_le_bytes()).collect();
     Ok(texts(Kind::Plain(StorageType::F32), &bytes))
 }

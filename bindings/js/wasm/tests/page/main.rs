@@ -79,6 +79,7 @@ fn opened_with(
 ) -> (Session, Value) {
     let (mut session, mut out) = (Session::default(), Vec::new());
     session.begin(name.as_bytes().to_vec(), bytes.len() as u64, &OpenOptions::default());
+    session.group();
     let mut siblings: Vec<Vec<u8>> = Vec::new();
     while let Some(needs) = session.needs() {
         match needs {

@@ -4,7 +4,6 @@ use std::fs;
 use std::sync::{Mutex, MutexGuard};
 
 use serde_json::{Value, json};
-use zten::formats::Block;
 use zten::json::Integer;
 use zten::number::{Kind, Style};
 use zten::{Layout, Tensor};
@@ -72,22 +71,23 @@ fn parts(shape: &[u64]) -> Vec<(Vec<u64>, Vec<usize>)> {
     found
 }
 
-fn is_quantized(tensor: &Tensor<'_>) -> bool {
-    Block::of_layout(tensor).is_some()
-        || matches!(tensor.layout(), Layout::Mx | Layout::QuantGroup | Layout::QuantizedGroup)
+/// Returns whether the elements of `tensor` are computed, or taken from a byte that two of them share.
+fn is_computed(tensor: &Tensor<'_>) -> bool {
+    tensor.is_quantized()
         || tensor.dtype() == zten::DType::F4E2M1 && tensor.layout() == Layout::Dense
 }
 
 #[test]
 fn elements_of_quantized_tensors_are_those_of_the_library() {
-    let ggufs = files("other/gguf/accept").into_iter().chain(files("gguf-blocks"));
+    let others = ["other/gguf/accept", "gguf-blocks", "conventions"].map(files).concat();
     let (mut tensors, mut layouts) = (0, std::collections::BTreeSet::new());
-    for path in accepted().into_iter().chain(files("quantized")).chain(ggufs) {
-        let is_read = path.extension().is_some_and(|end| end == "zt" || end == "gguf");
+    for path in accepted().into_iter().chain(files("quantized")).chain(others) {
+        let ends = ["zt", "gguf", "safetensors"];
+        let is_read = path.extension().is_some_and(|end| ends.iter().any(|own| end == *own));
         let Session::Open(file) = (if is_read { open_named(&path).0 } else { continue }) else {
             continue;
         };
-        for tensor in file.tensors().filter(is_quantized) {
+        for tensor in file.tensors().filter(is_computed) {
             let place = format!("{} {}", path.display(), tensor.name());
             let Ok(all) = tensor.to_f32() else {
                 let said = elements(file, tensor.ordinal(), &vec![0; 2 * tensor.shape().len()]);
@@ -111,9 +111,10 @@ fn elements_of_quantized_tensors_are_those_of_the_library() {
             layouts.insert(tensor.layout_name().to_owned());
         }
     }
-    for layout in
-        ["quantized_group", "zt.mx/1", "zt.quant_group/1", "dense", "gguf.q4_0", "gguf.q4_k/1"]
-    {
+    let layouts_of_files =
+        ["quantized_group", "zt.mx/1", "zt.quant_group/1", "dense", "gguf.q4_0", "gguf.q4_k/1"];
+    let conventions = zten::conventions::Convention::ALL.map(zten::conventions::Convention::layout);
+    for layout in layouts_of_files.into_iter().chain(conventions) {
         assert!(layouts.contains(layout), "no {layout} among {layouts:?}");
     }
     assert!(tensors > 40, "{tensors}");

@@ -3,7 +3,6 @@
 use std::cell::Cell;
 use std::io::{self, Write};
 
-use zten::conventions::Convention;
 use zten::formats::{find_without_profile, profile};
 use zten::verify::Verifier;
 use zten::write::{
@@ -11,7 +10,6 @@ use zten::write::{
     WriteOptions, Writer,
 };
 use zten::{Component, Error, ErrorKind, Generation, Layout, Tensor};
-use zten_report::values::is_quantized;
 
 use super::Written;
 use super::cast::{Cast, overflow};
@@ -49,7 +47,7 @@ pub(super) fn convert(
         let written = |at| manifest.tensor_at(job.selection.ordinal(at));
         for object in (0..job.selection.len(archive)).filter_map(written) {
             let object = object.read_from(&files);
-            if is_quantized(&object) {
+            if object.is_quantized() {
                 let name = job.selection.new_name(object.ordinal()).unwrap_or(object.name());
                 let form = (to, args.saturate, plan.level);
                 dequantize(&object, name, form, archive.verifier(), &mut writer)?;
@@ -70,35 +68,19 @@ fn dequantize<S: Sink>(
     writer: &mut Writer<S>,
 ) -> Result<(), Error> {
     let (overflow_at, shape) = (Cell::new(None), object.shape().to_vec());
-    let dequantized = Dequantized::new(object, to, saturates)?;
     let other = |why: String| Error::from_write(io::Error::other(why));
-    let quoted = || escape::quoted(object.name());
-    let is_group = Convention::of(object).is_some();
-    let mut floats = None;
-    if !is_group {
-        let converter = dequantized.floats(object, &overflow_at)?;
-        let refused = |why| other(format!("the elements of {} are {why}", quoted()));
-        floats = Some(converter.map_err(refused)?);
-    }
     let elements = object.element_count().unwrap_or(u64::MAX);
     let component = NewComponent::new("data", to.dtype(), elements);
     let component = [level.map_or(component, |level| component.compressed(level))];
     let mut out = writer.object(&NewObject::custom(name, &shape, "dense", &component))?;
-    let mut stopped = None;
     let mut take = |bytes: &[u8]| out.write_part("data", bytes).map_err(io::Error::from);
-    let read = match &mut floats {
-        None => dequantized.group(object, &overflow_at, &mut take).map(|own| stopped = own.err()),
-        Some(floats) => verifier.object(object, |component, chunk| {
-            if stopped.is_none() {
-                stopped = floats.chunk(component, chunk, &mut take).err();
-            }
-        }),
-    };
+    let dequantized = Dequantized { to, saturates };
+    let written = dequantized.read(&mut verifier, object, (&overflow_at, &mut take));
     if let Some(value) = overflow_at.get() {
-        return Err(other(format!("{} in {}", overflow(value, to.dtype()), quoted())));
+        let name = escape::quoted(object.name());
+        return Err(other(format!("{} in {name}", overflow(value, to.dtype()))));
     }
-    stopped.map_or(Ok(()), |error| Err(Error::from_write(error)))?;
-    read?;
+    written?.map_err(Error::from_write)?;
     out.finish()
 }
 
@@ -162,7 +144,7 @@ fn with_copier(
     let Selected { selection, shared, attributes, left_out } = plan.select(args, archive)?;
     let is_selected = |object: &Tensor<'_>| selection.holds(object.ordinal());
     let keeps_layout = |object: &Tensor<'_>| {
-        is_selected(object) && (args.dequantize.is_none() || !is_quantized(object))
+        is_selected(object) && (args.dequantize.is_none() || !object.is_quantized())
     };
     if plan.generation == Generation::V2
         && let Some(finding) = find_without_profile(manifest.tensors().filter(keeps_layout))

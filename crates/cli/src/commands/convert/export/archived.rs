@@ -3,13 +3,11 @@
 use std::cell::Cell;
 
 use zten::attributes::Attributes;
-use zten::conventions::Convention;
 use zten::formats::write::{Array, ArrayList, ArraySource, ChunkFn, Inexpressible, OpaqueType};
 use zten::verify::Verifier;
 use zten::view::Normalization;
 use zten::write::Encoded;
 use zten::{DType, Error, Layout, Tensor};
-use zten_report::values::is_quantized;
 
 use crate::args::{Convert, Float};
 use crate::commands::convert::cast::{Cast, overflow};
@@ -89,7 +87,7 @@ impl<'a> Archived<'a> {
     /// Returns the type to which the values of `object` are dequantized, or `None` if the object is not quantized or
     /// `--dequantize` is not given.
     fn dequantizes(&self, object: &Tensor<'_>) -> Option<Float> {
-        self.args.dequantize.filter(|_| is_quantized(object))
+        self.args.dequantize.filter(|_| object.is_quantized())
     }
 
     fn cast(&self, object: &Tensor<'_>) -> Option<Cast<'a>> {
@@ -119,7 +117,7 @@ impl ArrayList for Archived<'_> {
         }
         if object.layout() != Layout::Dense {
             let format = escape::quoted(&escape::cut(object.layout_name(), NAME));
-            let advice = if is_quantized(&object) {
+            let advice = if object.is_quantized() {
                 "; --dequantize writes its values as floats"
             } else {
                 ""
@@ -161,43 +159,28 @@ impl ArraySource for Archived<'_> {
         let files = self.files.all();
         let (bound, to) = (object.read_from(&files), self.dequantizes(&object));
         let rejected = |error| failure(self.args, self.archive, &error);
-        if let Some(to) = to
-            && Convention::of(&bound).is_some()
-        {
-            let dequantized = Dequantized::new(&bound, to, self.args.saturate).map_err(rejected)?;
-            let written = dequantized.group(&bound, self.overflow, take);
+        if let Some(to) = to {
+            let dequantized = Dequantized { to, saturates: self.args.saturate };
+            let written = dequantized.read(&mut self.verifier, &bound, (self.overflow, take));
             if let Some(value) = self.overflow.get() {
                 let sentence = overflow(value, to.dtype());
                 return Err(Inexpressible::tensor(object.name(), sentence).into());
             }
-            return written.map_err(rejected)?.map_err(Failure::Output);
+            let written = written.map_err(|error| rejected(self.files.settle(error)));
+            return written?.map_err(Failure::Output);
         }
-        let factors = to.map(|to| Dequantized::new(&bound, to, self.args.saturate));
-        let factors = factors.transpose().map_err(rejected)?;
-        let floats = factors.as_ref().map(|own| own.floats(&bound, self.overflow)).transpose();
-        let mut floats = match floats.map_err(rejected)? {
-            Some(Err(why)) => {
-                let sentence = format!("its elements are {why}");
-                return Err(Inexpressible::tensor(object.name(), sentence).into());
-            }
-            Some(Ok(floats)) => Some(floats),
-            None => None,
-        };
         let read = self.verifier.object(&bound, |component, chunk| {
             if stopped.is_none() {
-                stopped = match (&mut floats, &cast) {
-                    (Some(floats), _) => floats.chunk(component, chunk, take).err(),
-                    (None, Some(cast)) => cast.chunk(chunk, take).err(),
-                    (None, None) => {
-                        Normalization::bools(component).chunk(chunk, |bytes| take(bytes)).err()
-                    }
+                stopped = match &cast {
+                    Some(cast) => cast.chunk(chunk, take).err(),
+                    None => Normalization::bools(component).chunk(chunk, |bytes| take(bytes)).err(),
                 };
                 if stopped.is_some() {
                     self.progress.stop();
                 }
             }
         });
-        if let Some((value, to)) = self.overflow.get().zip(to.or(self.args.dtype)) {
+        if let Some((value, to)) = self.overflow.get().zip(self.args.dtype) {
             let sentence = overflow(value, to.dtype());
             return Err(Inexpressible::tensor(object.name(), sentence).into());
         }
