@@ -47,7 +47,7 @@ use crate::verify::{Subject, Summary, check};
 /// ```
 #[cfg(feature = "std")]
 pub struct Archive<S = File> {
-    manifest: Manifest<Held<S>>,
+    manifest: Manifest<ArchiveSource<S>>,
     /// The shards; `None` if they were not looked for.
     shards: Option<OwnShards<S>>,
 }
@@ -56,7 +56,7 @@ pub struct Archive<S = File> {
 /// I/O by [`Opening`](crate::open::Opening). `S` is the source of the bytes.
 #[cfg(not(feature = "std"))]
 pub struct Archive<S> {
-    manifest: Manifest<Held<S>>,
+    manifest: Manifest<ArchiveSource<S>>,
 }
 
 /// A file in memory. `B` holds its bytes: `&[u8]`, `Vec<u8>`, `Arc<[u8]>`, or a memory map of the caller.
@@ -101,20 +101,20 @@ impl<B: AsRef<[u8]>> ReadAt for InMemory<B> {
 
 /// The source of an archive, and the part of the file that names and attributes are borrowed from: the whole file if the
 /// source has it in memory, only the header if the source has only that in memory, and otherwise nothing.
-struct Held<S> {
+struct ArchiveSource<S> {
     source: S,
     length: u64,
     /// The range of the header, if the source lends the header and not the whole file.
     header: Option<Range<u64>>,
 }
 
-impl<S> Held<S> {
+impl<S> ArchiveSource<S> {
     fn new(source: S, length: u64) -> Self {
         Self { source, length, header: None }
     }
 }
 
-impl<S: ReadAt> AsRef<[u8]> for Held<S> {
+impl<S: ReadAt> AsRef<[u8]> for ArchiveSource<S> {
     #[inline]
     fn as_ref(&self) -> &[u8] {
         let range = self.header.clone().unwrap_or(0..self.length);
@@ -194,15 +194,20 @@ impl<S: ReadAt> Archive<S> {
             let manifest = section.and_then(|section| Some((file.get(section.clone())?, section)));
             let (manifest, section) = manifest.ok_or(BareError::internal())?;
             let validated = ValidatedManifest::validate(frame, manifest, options)?;
-            return Ok(Self::of(Manifest::within(Held::new(source, length), section, validated)));
+            return Ok(Self::of(Manifest::within(
+                ArchiveSource::new(source, length),
+                section,
+                validated,
+            )));
         }
-        let held = Held { header: Some(range.clone()), ..Held::new(source, length) };
+        let held =
+            ArchiveSource { header: Some(range.clone()), ..ArchiveSource::new(source, length) };
         Ok(Self::of(Manifest::validate(frame, held, options)?))
     }
 }
 
 impl<S> Archive<S> {
-    fn of(manifest: Manifest<Held<S>>) -> Self {
+    fn of(manifest: Manifest<ArchiveSource<S>>) -> Self {
         Self {
             manifest,
             #[cfg(feature = "std")]
@@ -212,14 +217,14 @@ impl<S> Archive<S> {
 
     /// Creates an archive from the manifest of a zTensor file, and the source of all bytes of that file.
     pub(crate) fn new(manifest: Manifest<Vec<u8>>, source: S) -> Self {
-        Self::of(manifest.in_file(|length| Held::new(source, length)))
+        Self::of(manifest.in_file(|length| ArchiveSource::new(source, length)))
     }
 
     /// Creates an archive of a file of another format, whose header has been parsed. Unstable.
     #[doc(hidden)]
     pub fn from_parsed(source: S, parsed: Parsed) -> Self {
         let length = parsed.file_len;
-        Self::of(Manifest::of_parsed(Held::new(source, length), parsed))
+        Self::of(Manifest::of_parsed(ArchiveSource::new(source, length), parsed))
     }
 
     /// Sets the `copies` that a check compares, and adds `findings` to those from opening.

@@ -7,6 +7,8 @@
 mod anchors;
 #[cfg(feature = "dequantize")]
 mod codes;
+#[cfg(all(feature = "dequantize", feature = "write"))]
+mod composite;
 #[cfg(feature = "dequantize")]
 mod dequantizer;
 #[cfg(feature = "dequantize")]
@@ -19,6 +21,8 @@ mod matrix;
 mod pieces;
 #[cfg(feature = "dequantize")]
 mod plan;
+#[cfg(all(feature = "dequantize", feature = "write"))]
+mod recode;
 #[cfg(feature = "dequantize")]
 mod rows;
 #[cfg(feature = "dequantize")]
@@ -26,6 +30,10 @@ mod sizes;
 
 use core::fmt;
 
+#[cfg(all(feature = "dequantize", feature = "write"))]
+pub(crate) use composite::Composite;
+#[cfg(all(feature = "dequantize", feature = "write"))]
+pub use composite::{Composites, Original, PlainGroups};
 #[cfg(feature = "dequantize")]
 pub use dequantizer::Dequantizer;
 #[cfg(feature = "dequantize")]

@@ -157,9 +157,9 @@ pub struct Opening {
     /// Whether the name came from a URL with a query.
     has_query: bool,
     options: OpenOptions,
-    file: Held,
+    file: SuppliedFile,
     /// The sibling files that the file names, by their names; `None` for a missing file.
-    siblings: BTreeMap<String, Option<Held>>,
+    siblings: BTreeMap<String, Option<SuppliedFile>>,
     /// The number of times that bytes have been asked for.
     passes: u32,
 }
@@ -192,7 +192,7 @@ impl Opening {
             name: name.bytes().to_owned(),
             has_query: name.has_query(),
             options: *options,
-            file: Held::new(length),
+            file: SuppliedFile::new(length),
             siblings: BTreeMap::new(),
             passes: 0,
         }
@@ -279,7 +279,7 @@ impl Opening {
 
     /// Supplies the length of the sibling file `name`; `None` if there is no such file.
     pub fn opened(&mut self, name: String, length: Option<u64>) {
-        self.siblings.insert(name, length.map(Held::new));
+        self.siblings.insert(name, length.map(SuppliedFile::new));
     }
 
     /// Parses the supplied bytes. Each missing range is recorded in its file, and ends parsing with an error.
@@ -345,7 +345,7 @@ impl Opening {
 
 /// A file, and the bytes of it that the caller has supplied.
 #[derive(Debug)]
-struct Held {
+struct SuppliedFile {
     length: u64,
     /// The supplied bytes by their offsets. No two runs overlap.
     runs: BTreeMap<u64, Vec<u8>>,
@@ -353,7 +353,7 @@ struct Held {
     wanted: Lock<Vec<Range<u64>>>,
 }
 
-impl Held {
+impl SuppliedFile {
     fn new(length: u64) -> Self {
         Self { length, runs: BTreeMap::new(), wanted: Lock::default() }
     }
@@ -408,7 +408,7 @@ impl Held {
     }
 }
 
-impl Held {
+impl SuppliedFile {
     /// Takes the bytes of `range` out of the supplied bytes. If they were supplied in one piece, that piece is moved and not
     /// copied.
     ///
@@ -455,7 +455,7 @@ impl Held {
     }
 }
 
-impl ReadAt for Held {
+impl ReadAt for SuppliedFile {
     fn read_at(&self, offset: u64, buffer: &mut [u8]) -> Result<(), Error> {
         let (mut at, mut rest) = (offset, buffer);
         while !rest.is_empty() {

@@ -52,49 +52,56 @@ struct Asked {
     /// The name and content of a text file.
     written: (&'static str, &'static str),
     broken: &'static str,
-    valid: &'static str,
+    /// None where a valid file needs more than one command.
+    valid: Option<&'static str>,
 }
 
 /// A safetensors file without tensors.
 const EMPTY: &[u8] = b"\x08\0\0\0\0\0\0\0{}      ";
 
 /// Rules that are checked only if the caller asks for them, or in folders.
-const ASKED: [Asked; 6] = [
+const ASKED: [Asked; 7] = [
     Asked {
         rule: "policy-format",
         written: ("policy.toml", "allow-formats = [\"safetensors\"]\n"),
         broken: "check --policy policy.toml corpus/v2/accept/dense.zt",
-        valid: "check --policy policy.toml corpus/other/safetensors/accept/types.safetensors",
+        valid: Some("check --policy policy.toml corpus/other/safetensors/accept/types.safetensors"),
     },
     Asked {
         rule: "policy-dtype",
         written: ("policy.toml", "allow-dtypes = [\"f32\"]\n"),
         broken: "check --policy policy.toml corpus/other/safetensors/accept/types.safetensors",
-        valid: "check --policy policy.toml corpus/v2/accept/dense.zt",
+        valid: Some("check --policy policy.toml corpus/v2/accept/dense.zt"),
     },
     Asked {
         rule: "policy-size",
         written: ("policy.toml", "max-tensors = 10\n"),
         broken: "check --policy policy.toml corpus/other/safetensors/accept/types.safetensors",
-        valid: "check --policy policy.toml corpus/v2/accept/dense.zt",
+        valid: Some("check --policy policy.toml corpus/v2/accept/dense.zt"),
     },
     Asked {
         rule: "policy-digest",
         written: ("policy.toml", "require-digests = [\"sha256\"]\n"),
         broken: "check --policy policy.toml corpus/v2/accept/dense.zt",
-        valid: "check --policy policy.toml corpus/accept/1.2.3/sha256.zt",
+        valid: Some("check --policy policy.toml corpus/accept/1.2.3/sha256.zt"),
     },
     Asked {
         rule: "policy-compression",
         written: ("policy.toml", "forbid-compression = true\n"),
         broken: "check --policy policy.toml corpus/accept/1.2.3/zstd.zt",
-        valid: "check --policy policy.toml corpus/v2/accept/dense.zt",
+        valid: Some("check --policy policy.toml corpus/v2/accept/dense.zt"),
+    },
+    Asked {
+        rule: "policy-store",
+        written: ("policy.toml", "require-store-digest = true\n"),
+        broken: "check --policy policy.toml corpus/v2/accept/dense.zt",
+        valid: None,
     },
     Asked {
         rule: "program-file",
         written: ("folder/modeling.py", "import os\n"),
         broken: "check -r folder",
-        valid: "check corpus/v2/accept/dense.zt",
+        valid: Some("check corpus/v2/accept/dense.zt"),
     },
 ];
 
@@ -181,8 +188,8 @@ impl Examples {
         if !broken.printed.contains(&format!("rule {}, ", asked.rule)) {
             return Err(format!("zten {}:\n{}", broken.arguments, broken.printed).into());
         }
-        let valid = self.session(asked.valid, folder.path())?;
-        Ok(Example { written: Some(asked.written), broken, valid: Some(valid), files: Vec::new() })
+        let valid = asked.valid.map(|valid| self.session(valid, folder.path())).transpose()?;
+        Ok(Example { written: Some(asked.written), broken, valid, files: Vec::new() })
     }
 
     /// Runs the command with `arguments`, which are separated by spaces, in `folder`.

@@ -132,7 +132,7 @@ mod tests {
             ("#there", false),
             ("data.json?v=1", true),
             ("data.json#anything", true),
-            ("../a.html", true),
+            ("../a.html", false),
             ("", true),
         ] {
             let page = format!(r#"<p id="here"><a class="x" href="{link}">"#);

@@ -49,12 +49,12 @@ pub struct Reader<'a> {
     /// Bytes of elements that have been read but not handed out, because the caller's `io::Read` buffer is smaller than 16
     /// bytes.
     #[cfg_attr(not(feature = "std"), expect(dead_code, reason = "only `io::Read` has them"))]
-    held: Held,
+    held: LeftElements,
 }
 
 /// Bytes of elements: the first `length` of the array, of which the caller has got the first `taken`.
 #[derive(Default)]
-struct Held {
+struct LeftElements {
     bytes: [u8; 16],
     length: u8,
     taken: u8,
@@ -79,9 +79,9 @@ impl std::io::Read for Reader<'_> {
             }
             // 16 bytes have room for an element of any type.
             let length = self.read_chunk(&mut bytes)?;
-            self.held = Held { bytes, length: u8::try_from(length).unwrap_or(0), taken: 0 };
+            self.held = LeftElements { bytes, length: u8::try_from(length).unwrap_or(0), taken: 0 };
         }
-        let Held { bytes, length, taken } = &mut self.held;
+        let LeftElements { bytes, length, taken } = &mut self.held;
         let left = bytes.get((*taken).into()..(*length).into()).unwrap_or_default();
         let mut count = 0_u8;
         for (to, from) in buffer.iter_mut().zip(left) {
@@ -417,7 +417,7 @@ impl<'a> Component<'a> {
             validates_bools: true,
             records: None,
         };
-        Reader { source, reading, buffer: Vec::new(), held: Held::default() }
+        Reader { source, reading, buffer: Vec::new(), held: LeftElements::default() }
     }
 
     /// Returns the rule that bools other than 0 and 1 break: v1.1 II.4, v1.2 §2. Returns `None` for elements of other

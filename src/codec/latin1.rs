@@ -42,9 +42,9 @@ impl Latin1 {
         mut seen: impl FnMut(&[u8]),
     ) -> Result<usize, Error> {
         let mut filled = 0_usize;
-        for place in room.iter_mut() {
+        for slot in room.iter_mut() {
             let Some(byte) = self.next(source)? else { break };
-            *place = byte;
+            *slot = byte;
             filled = filled.saturating_add(1);
         }
         seen(room.get(..filled).ok_or(BareError::internal())?);

@@ -83,17 +83,17 @@ struct Work<'a, 'b> {
 
 /// A frame that has been read: its index, its stored bytes, and the memory to decode it into.
 struct Job<'s, 'b> {
-    place: usize,
+    position: usize,
     frame: FrameRange,
     stored: Cow<'s, [u8]>,
     room: &'b mut [u8],
 }
 
 impl<'b> Work<'_, 'b> {
-    /// Records that the frame with the index `place` was decoded, and validates it and those after it in order, as far as
+    /// Records that the frame with the index `position` was decoded, and validates it and those after it in order, as far as
     /// they are decoded. Returns `None` if anything is wrong.
-    fn note(&mut self, place: usize, decoded: &'b [u8]) -> Option<()> {
-        *self.done.get_mut(place)? = Some(decoded);
+    fn note(&mut self, position: usize, decoded: &'b [u8]) -> Option<()> {
+        *self.done.get_mut(position)? = Some(decoded);
         while let Some(decoded) = self.done.get_mut(self.validated).and_then(Option::take) {
             // The reading has a hasher only if the digest is computed over decoded bytes.
             if let Some(hasher) = &mut self.reading.hasher {
@@ -107,7 +107,7 @@ impl<'b> Work<'_, 'b> {
 
     /// Reads the next frame. Returns `None` if no frame is left, or if the frame cannot be read.
     fn next<'s, S: ReadAt + ?Sized>(&mut self, source: &'s S) -> Option<Job<'s, 'b>> {
-        let (place, frame) = self.left.next()?;
+        let (position, frame) = self.left.next()?;
         let (room, rest) = core::mem::take(&mut self.room).split_at_mut_checked(frame.decoded)?;
         self.room = rest;
         let Some(stored) = read(source, frame.stored) else {
@@ -118,7 +118,7 @@ impl<'b> Work<'_, 'b> {
         if let Some(hasher) = &mut self.hasher {
             hasher.update(&stored);
         }
-        Some(Job { place, frame, stored, room })
+        Some(Job { position, frame, stored, room })
     }
 }
 
@@ -154,9 +154,10 @@ impl Reader<'_> {
         };
         let end = match &self.reading.stored {
             Stored::Zstd(frames) if component.byte_order() == ByteOrder::Little => {
-                let walked = frames.places(&self.source, |place, decoded| {
-                    let length = place.end.saturating_sub(place.start);
-                    decoded.is_some_and(|bytes| add(Extent::part(place.start, length), bytes, None))
+                let walked = frames.places(&self.source, |position, decoded| {
+                    let length = position.end.saturating_sub(position.start);
+                    decoded
+                        .is_some_and(|bytes| add(Extent::part(position.start, length), bytes, None))
                 });
                 walked.ok().map(|()| extent.end())?
             }
@@ -194,10 +195,10 @@ impl Reader<'_> {
         let work = Mutex::new(Some(work));
         let one = || {
             let job = work.lock().ok()?.as_mut()?.next(&source);
-            let Job { place, frame, stored, room } = job?;
+            let Job { position, frame, stored, room } = job?;
             let decoded = frame.decode(&stored, room, limits);
             let mut work = work.lock().ok()?;
-            let noted = decoded.and_then(|decoded| work.as_mut()?.note(place, decoded));
+            let noted = decoded.and_then(|decoded| work.as_mut()?.note(position, decoded));
             if noted.is_none() {
                 *work = None;
             }

@@ -86,8 +86,8 @@ impl Picked {
 
     /// Returns the element of `width` bytes at offset `start` of the blob, or `None` if it was not picked.
     fn element(&self, start: u64, width: usize) -> Option<&[u8]> {
-        let place = self.starts.binary_search(&start).ok()?.checked_mul(width)?;
-        self.bytes.get(place..)?.get(..width)
+        let offset = self.starts.binary_search(&start).ok()?.checked_mul(width)?;
+        self.bytes.get(offset..)?.get(..width)
     }
 }
 

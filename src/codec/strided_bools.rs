@@ -38,10 +38,10 @@ impl<'a> Component<'a> {
         let shape = self.tensor().shape();
         let dimensions = shape.iter().copied().zip(strides.iter().copied());
         let elements = reached(u64_from_usize(bytes.len()), dimensions).map_err(here)?;
-        for (place, byte) in (0_u64..).zip(&bytes).filter(|(_, byte)| **byte > 1) {
-            let word = place.checked_div(BITS).and_then(|word| usize::try_from(word).ok());
+        for (position, byte) in (0_u64..).zip(&bytes).filter(|(_, byte)| **byte > 1) {
+            let word = position.checked_div(BITS).and_then(|word| usize::try_from(word).ok());
             let word = word.and_then(|word| elements.get(word)).copied().unwrap_or_default();
-            if word >> (place % BITS) & 1 == 1 {
+            if word >> (position % BITS) & 1 == 1 {
                 return Ok(validate_bools(&[*byte], None, self.bool_rule()).map_err(here)?);
             }
         }
@@ -80,8 +80,8 @@ fn shift_into(bits: &mut [u64], count: u64) {
     let Ok(words) = usize::try_from(count / BITS) else { return };
     let within = count % BITS;
     for to in (words..bits.len()).rev() {
-        let at = |place: Option<usize>| {
-            place.and_then(|place| bits.get(place)).copied().unwrap_or_default()
+        let at = |position: Option<usize>| {
+            position.and_then(|position| bits.get(position)).copied().unwrap_or_default()
         };
         let from = to.checked_sub(words);
         let high = at(from) << within;
@@ -106,7 +106,7 @@ mod tests {
     /// Lists the offsets of all elements by counting through the indices.
     fn each(dimensions: &[(u64, u64)]) -> Vec<u64> {
         dimensions.iter().fold(alloc::vec![0], |places, (dimension, stride)| {
-            let of = |place: u64| (0..*dimension).map(move |index| place + index * stride);
+            let of = |position: u64| (0..*dimension).map(move |index| position + index * stride);
             places.into_iter().flat_map(of).collect()
         })
     }
@@ -126,10 +126,10 @@ mod tests {
             let places = each(dimensions);
             let length = places.iter().max().unwrap() + 1;
             let bits = reached(length, dimensions.iter().copied()).unwrap();
-            for place in 0..length {
-                let word = bits[usize::try_from(place / BITS).unwrap()];
-                let found = word >> (place % BITS) & 1 == 1;
-                assert_eq!(found, places.contains(&place), "{dimensions:?} {place}");
+            for position in 0..length {
+                let word = bits[usize::try_from(position / BITS).unwrap()];
+                let found = word >> (position % BITS) & 1 == 1;
+                assert_eq!(found, places.contains(&position), "{dimensions:?} {position}");
             }
         }
     }

@@ -4,7 +4,7 @@ use crate::archive::Archive;
 use crate::read_at::ReadAt;
 
 /// The kind of tensor by which a group is found. Each group has one such tensor.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Anchor {
     Blocks,
     ScaleInv,
@@ -18,7 +18,7 @@ pub(super) enum Anchor {
 }
 
 /// The end of the name of each anchor.
-pub(super) const ANCHORS: [(&str, Anchor); 9] = [
+const ANCHORS: [(&str, Anchor); 9] = [
     ("_blocks", Anchor::Blocks),
     ("_scale_inv", Anchor::ScaleInv),
     ("_packed", Anchor::Packed),
@@ -30,10 +30,17 @@ pub(super) const ANCHORS: [(&str, Anchor); 9] = [
     (".biases", Anchor::Biases),
 ];
 
+impl Anchor {
+    /// Returns the anchor that a tensor called `name` is, and `name` without the end of the anchor.
+    pub(super) fn of(name: &str) -> Option<(&str, Self)> {
+        let stem = |(end, anchor): (&str, Self)| Some((name.strip_suffix(end)?, anchor));
+        ANCHORS.into_iter().find_map(stem)
+    }
+}
+
 impl<S: ReadAt> Archive<S> {
     /// Returns whether a tensor has a name by which a [`Convention`](super::Convention) finds groups. If none has, the archive has no groups.
     pub fn may_have_groups(&self) -> bool {
-        let is_anchor = |name: &str| ANCHORS.iter().any(|(end, _)| name.ends_with(end));
-        self.generation().is_none() && self.names().any(is_anchor)
+        self.generation().is_none() && self.names().any(|name| Anchor::of(name).is_some())
     }
 }

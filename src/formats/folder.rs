@@ -48,8 +48,8 @@ pub fn find_model(folder: &Path) -> io::Result<PathBuf> {
             continue;
         }
         match kind {
-            Kind::Index => indexes.push(name),
-            Kind::Model => models.push(name),
+            ModelFileKind::Index => indexes.push(name),
+            ModelFileKind::Model => models.push(name),
         }
     }
     if let [only] = indexes.as_slice() {
@@ -78,20 +78,20 @@ fn unclear(sentence: String) -> io::Error {
     io::Error::new(io::ErrorKind::IsADirectory, sentence)
 }
 
-enum Kind {
+enum ModelFileKind {
     Index,
     Model,
 }
 
 /// Returns what kind of model the name `name` announces. Returns `None` for files that are no models, and for the second
 /// and later files of a split GGUF model.
-fn kind(name: &str) -> Option<Kind> {
+fn kind(name: &str) -> Option<ModelFileKind> {
     let lower = name.to_ascii_lowercase();
     if lower.starts_with('.') {
         return None;
     }
     if index::is_named_so(&lower) {
-        return Some(Kind::Index);
+        return Some(ModelFileKind::Index);
     }
     let is_checkpoint =
         lower.ends_with(BIN) && CHECKPOINTS.iter().any(|checkpoint| lower.starts_with(checkpoint));
@@ -99,7 +99,7 @@ fn kind(name: &str) -> Option<Kind> {
         return None;
     }
     let split = lower.strip_suffix(".gguf").and_then(number_of_split);
-    if split.is_some_and(|number| number != 1) { None } else { Some(Kind::Model) }
+    if split.is_some_and(|number| number != 1) { None } else { Some(ModelFileKind::Model) }
 }
 
 /// Returns the number of a split file from the `stem` of its name: 2 for `model-00002-of-00003`.

@@ -61,12 +61,12 @@ impl Header {
                     None => archive,
                     Some(split) => {
                         let archive = Box::new(archive);
-                        return Ok(Begun::Root(Root(Kind::Gguf { archive, split })));
+                        return Ok(Begun::Root(Root(RootKind::Gguf { archive, split })));
                     }
                 }
             }
             #[cfg(feature = "parts")]
-            Self::Index(index) => return Ok(Begun::Root(Root(Kind::Index { index, source }))),
+            Self::Index(index) => return Ok(Begun::Root(Root(RootKind::Index { index, source }))),
             Self::Other(parsed) => Archive::from_parsed(source, parsed),
         }))
     }
@@ -98,10 +98,10 @@ impl<S: ReadAt> Begun<S> {
 /// A parsed root: an index of safetensors files or checkpoints of PyTorch, or the first of several GGUF files. The files that the
 /// root names have not been read.
 #[derive(Debug)]
-pub struct Root<S: ReadAt>(Kind<S>);
+pub struct Root<S: ReadAt>(RootKind<S>);
 
 #[derive(Debug)]
-enum Kind<S: ReadAt> {
+enum RootKind<S: ReadAt> {
     /// An index, and the file that it was read from.
     Index { index: Index, source: S },
     /// The header of the first GGUF file, and the names and numbers of the other files.
@@ -130,16 +130,16 @@ impl<S: ReadAt> Root<S> {
     /// Returns the format of the root.
     pub fn format(&self) -> Format {
         match self.0 {
-            Kind::Index { .. } => Format::Index,
-            Kind::Gguf { .. } => Format::Gguf,
+            RootKind::Index { .. } => Format::Index,
+            RootKind::Gguf { .. } => Format::Gguf,
         }
     }
 
     /// Returns the source of the root's own bytes.
     pub fn source(&self) -> &S {
         match &self.0 {
-            Kind::Index { source, .. } => source,
-            Kind::Gguf { archive, .. } => archive.source(),
+            RootKind::Index { source, .. } => source,
+            RootKind::Gguf { archive, .. } => archive.source(),
         }
     }
 
@@ -147,8 +147,8 @@ impl<S: ReadAt> Root<S> {
     /// `shards`.
     pub fn files(&self) -> impl Iterator<Item = &str> {
         let (index, split) = match &self.0 {
-            Kind::Index { index, .. } => (Some(index.files()), None),
-            Kind::Gguf { split, .. } => (None, Some(split.files())),
+            RootKind::Index { index, .. } => (Some(index.files()), None),
+            RootKind::Gguf { split, .. } => (None, Some(split.files())),
         };
         index.into_iter().flatten().chain(split.into_iter().flatten())
     }
@@ -164,13 +164,13 @@ impl<S: ReadAt> Root<S> {
             return Err(FormatError::internal("no other files are read").into());
         }
         let (source, parsed) = match self.0 {
-            Kind::Index { index, source } => {
+            RootKind::Index { index, source } => {
                 let (parsed, unselected) = index.open(&parts, options)?;
                 let mut archive = Archive::from_parsed(source, parsed);
                 unselected.resolve(&mut archive, &parts)?;
                 return Ok(archive);
             }
-            Kind::Gguf { archive, split } => {
+            RootKind::Gguf { archive, split } => {
                 let parsed = split.open(&archive, &parts, options)?;
                 (archive.into_source(), parsed)
             }

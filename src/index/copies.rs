@@ -11,7 +11,7 @@ use crate::rules::Row;
 pub(crate) struct Copies {
     /// The rule that is broken if the bytes of a pair differ.
     pub(crate) rule: &'static Row,
-    /// The names of the tensors, to which the spans of `pairs` point.
+    /// The names of the tensors in `pairs`, one after another. The pairs contain the spans of their names.
     pub(crate) names: Vec<u8>,
     pub(crate) pairs: Vec<CopyPair>,
 }

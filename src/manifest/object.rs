@@ -196,13 +196,13 @@ impl<'a> Tensor<'a> {
     pub fn components(&self) -> impl ExactSizeIterator<Item = Component<'a>> + use<'a> {
         let object = *self;
         let components = self.records().iter().enumerate();
-        components.map(move |(location, record)| object.component_of(len_u32(location), record))
+        components.map(move |(ordinal, record)| object.component_of(len_u32(ordinal), record))
     }
 
-    /// Returns the component with the ordinal `location` in the tensor. In O(1).
-    pub fn component_at(&self, location: u32) -> Option<Component<'a>> {
-        let record = self.records().get(usize_from_u32(location))?;
-        Some(self.component_of(location, record))
+    /// Returns the component at the position `ordinal` in the order of the manifest, in O(1).
+    pub fn component_at(&self, ordinal: u32) -> Option<Component<'a>> {
+        let record = self.records().get(usize_from_u32(ordinal))?;
+        Some(self.component_of(ordinal, record))
     }
 
     /// Returns the component, if the tensor has exactly one.
@@ -216,11 +216,11 @@ impl<'a> Tensor<'a> {
         let (index, texts) = (self.parts.index(), self.parts.as_bytes());
         let mut components = self.records().iter().enumerate();
         let known = Role::from_name(role.as_bytes());
-        let (location, record) = components.find(|(_, record)| match known {
+        let (ordinal, record) = components.find(|(_, record)| match known {
             Some(_) => record.role == known,
             None => record.role.is_none() && index.role(texts, record) == role.as_bytes(),
         })?;
-        Some(self.component_of(len_u32(location), record))
+        Some(self.component_of(len_u32(ordinal), record))
     }
 
     /// Returns the same tensor, whose content is read from `source`: a reference to the file, or
@@ -234,15 +234,21 @@ impl<'a> Tensor<'a> {
         Tensor { parts: self.parts.read_from(source), ordinal: self.ordinal, record: self.record }
     }
 
+    /// Returns the tensor with the ordinal `ordinal` in the same manifest, whose content is read from the same source.
+    #[cfg(all(feature = "dequantize", feature = "write"))]
+    pub(crate) fn sibling(&self, ordinal: u32) -> Option<Tensor<'a>> {
+        self.parts.object(ordinal)
+    }
+
     #[inline]
     fn records(&self) -> &'a [ComponentRecord] {
         self.parts.index().components_of(self.record)
     }
 
     #[inline]
-    fn component_of(&self, location: u32, record: &'a ComponentRecord) -> Component<'a> {
-        let Self { parts, ordinal, record: owner } = *self;
-        Component { parts, record, owner, object: ordinal, ordinal: location }
+    fn component_of(&self, ordinal: u32, record: &'a ComponentRecord) -> Component<'a> {
+        let Self { parts, ordinal: object, record: owner } = *self;
+        Component { parts, record, owner, object, ordinal }
     }
 
     /// Returns the [offset of the object's description](ObjectRecord::source_offset) in the header.

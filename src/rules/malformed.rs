@@ -27,7 +27,7 @@ catalog! {
         "a manifest of {} bytes does not fit between header and footer", DAMAGED;
     ManifestAlignment "manifest-alignment", Spec("v2 §2.4"), V2,
         "The manifest starts at a multiple of 4096, at 4096 or later.",
-        "the manifest starts at {}, which is not a multiple of 4096 or lies over the header", WRITER;
+        "the manifest starts at {}, which is not a multiple of 4096 or overlaps the header", WRITER;
     ManifestHash "manifest-hash", Spec("v2 §2.3"), V2,
         "The manifest has the hash that the footer gives: XXH3-64, seed 0.",
         "the manifest does not have the hash that the footer gives", DAMAGED;
@@ -69,7 +69,7 @@ catalog! {
         "Every CBOR item has definite length.", "a CBOR item has indefinite length", WRITER;
     CborFloat "cbor-float", Spec("RFC 8949 §4.2.1, v2 §3.1"), V2,
         "Every float takes the fewest bytes that hold its value, and NaN is F9 7E 00.",
-        "a float takes more bytes than its value needs, or is another NaN than F9 7E 00", WRITER;
+        "a float takes more bytes than its value needs, or is a NaN other than F9 7E 00", WRITER;
     CborTag "cbor-tag", Spec("v2 §3.1"), V2,
         "No CBOR item is tagged.", "a CBOR item has tag {}", WRITER;
     CborValue "cbor-value", Spec("v2 §3.1"), V2,
@@ -86,23 +86,23 @@ catalog! {
     KeyType "key-type", Spec("v0.1 §4, v1.1 II, v1.2 §1, v2 §3.1, §3.5"), All,
         "The keys of every interpreted map are text.",
         "a key is not text", WRITER;
-    StringChunked "string-chunked", Policy("two readers could cut the string differently, and it could not be borrowed"), UpTo1,
+    StringChunked "string-chunked", Policy("two readers could split the string differently, and it could not be borrowed"), UpTo1,
         "Keys and interpreted strings have definite length.",
-        "a key or interpreted string comes in chunks", WRITER;
+        "a key or interpreted string is split into chunks", WRITER;
     NameForm "name-form", Spec("v2 §3.5"), V2,
         "The names of objects and parts and the keys of attributes have 1 to 1024 bytes, none of them 0.",
-        "the name has {} bytes, not 1 to 1024, or holds U+0000", WRITER;
-    DuplicateKey "duplicate-key", Implied("readers differ on which of the two they take"), All,
+        "the name has {} bytes instead of 1 to 1024, or contains U+0000", WRITER;
+    DuplicateKey "duplicate-key", Implied("readers differ on which of the two they use"), All,
         "The keys of an interpreted map are unique.",
         "duplicate key in a map", WRITER;
-    DuplicateName "duplicate-name", Implied("readers differ on which of the two they take"), UpTo1,
+    DuplicateName "duplicate-name", Implied("readers differ on which of the two they use"), UpTo1,
         "No two objects have the same name.",
         "duplicate object name", WRITER;
 
     // The root.
     RootType "root-type", Spec("v0.1 §3.3.1, v1.1 II, v1.2 §1, v2 §3.1"), All,
         "The root of the manifest is a map (1.x, 2) or an array (0.1), untagged.",
-        "the root of the manifest is of the wrong type", WRITER;
+        "the root of the manifest has the wrong type", WRITER;
     VersionMissing "version-missing", Spec("v1.1 II.1, v1.2 §1"), V1,
         "The root has a `version`.", "the root has no `version`", WRITER;
     VersionType "version-type", Spec("v1.1 II.1, v1.2 §1"), V1,
@@ -135,8 +135,8 @@ catalog! {
         "A shard that is found has the `size` that the file gives it.",
         "the file that is found has {} bytes, which is not the shard's `size`", DAMAGED;
     ShardFrame "shard-frame", Spec("v2 §7.3"), V2,
-        "A shard that is found is a file of this container: its header, its footer and the place of its manifest are valid.",
-        "the file that is found is not one of this container: its byte {} is invalid", DAMAGED;
+        "A shard that is found is a file of this container: its header, its footer and the position of its manifest are valid.",
+        "the file that is found is not a file of this container: its byte {} is invalid", DAMAGED;
     ShardDigest "shard-digest", Spec("v2 §7.3"), V2,
         "A shard that is found has the `digest` that the file gives it.",
         "the file that is found does not have the shard's `digest`", DAMAGED;
@@ -178,8 +178,8 @@ catalog! {
     DtypeType "dtype-type", Spec("v0.1 §4, v1.1 II.3, v1.2 §1, v2 §3.4"), All,
         "`dtype` is text.", "`dtype` is not text", WRITER;
     DtypeUnknown "dtype-unknown", Spec("v1.1 II.4, v1.2 §2, v2 §4.1"), From1,
-        "`dtype` is one of the closed set of its version.",
-        "`dtype` is none of the storage types of this version", WRITER;
+        "`dtype` is a storage type of the file's version.",
+        "`dtype` is not a storage type of this version", WRITER;
     LogicalTypeType "type-type", Spec("v1.2 §1, v2 §3.4"), From1,
         "`type` is text or null.", "`type` is neither text nor null", WRITER;
     LogicalTypeStorage "type-storage", Spec("v1.2 §2, v2 §4.2"), From1,
@@ -202,7 +202,7 @@ catalog! {
     ShardReferenceType "shard-reference-type", Spec("v2 §3.4"), V2,
         "`shard` of a part is text.", "`shard` of a part is not text", WRITER;
     ShardReference "shard-reference", Spec("v2 §7.1"), V2,
-        "`shard` of a part is a name in `shards`.", "`shard` names none of `shards`", WRITER;
+        "`shard` of a part is a name in `shards`.", "`shard` is not a name in `shards`", WRITER;
     EncodingMissing "encoding-missing", Spec("v0.1 §4"), V0,
         "Every entry has an `encoding`.", "the entry has no `encoding`", WRITER;
     EncodingType "encoding-type", Spec("v0.1 §4, v1.1 II.3, v1.2 §1, v2 §3.4"), All,
@@ -217,14 +217,14 @@ catalog! {
         "the component is compressed, but does not give its decoded length", WRITER;
     DecodedLengthRaw "uncompressed-length-raw", Implied("a raw component has one length"), V1,
         "`uncompressed_length` of a raw component equals its `length`.",
-        "the component is raw and its `uncompressed_length` of {} is not its `length`", WRITER;
+        "the component is raw, but its `uncompressed_length` of {} is not its `length`", WRITER;
     DecodedLengthAlone "decoded-length-alone", Spec("v2 §3.4"), V2,
         "A part without an `encoding` has no `decoded_length`.",
-        "the part has a `decoded_length` and no `encoding`", WRITER;
+        "the part has a `decoded_length`, but no `encoding`", WRITER;
     DigestType "digest-type", Spec("v0.1 §4, v1.1 II.3, v1.2 §1, v2 §3.4, §7.1"), All,
         "`digest` is text or null (`checksum` in 0.1 is text).", "`digest` is not text", WRITER;
     DigestForm "digest-form", Spec("v0.1 §4, v1.1 II.3, v1.2 §1, v2 §3.4, §7.1"), All,
-        "A digest is `sha256:` and 64 hexadecimal digits, `crc32c:` and 8 after an optional `0x`, or another algorithm's name, a colon and what follows; in 2, a name of a-z0-9, a colon, and lower-case digits: 16 for `xxh3`, 64 for `sha256`.",
+        "A digest is `sha256:` and 64 hexadecimal digits, or `crc32c:`, an optional `0x` and 8 hexadecimal digits, or the name of another algorithm, a colon and any text. In 2, it is a name of letters a to z and digits, a colon, and lower-case hexadecimal digits: 16 for `xxh3`, 64 for `sha256`.",
         "invalid digest", WRITER;
     EndiannessType "endianness-type", Spec("v0.1 §4"), V0,
         "`data_endianness` is text.", "`data_endianness` is not text", WRITER;
@@ -240,10 +240,10 @@ catalog! {
         "component offset {} is not a multiple of 64 (4096 in 2)", WRITER;
     BlobHeader "blob-header", Spec("v0.1 §2, v1.1 I.1, v1.2 §4, v2 §2.4"), All,
         "A blob that is not empty starts after the header, at 64 or later; in 2, every blob at 4096 or later.",
-        "the blob lies over the file's header", COUNTED;
+        "the blob overlaps the file's header", COUNTED;
     BlobBounds "blob-bounds", Spec("v1.1 IV.2, v1.2 §5, v2 §2.4"), All,
         "offset + length is at most the start of the manifest; in 2, of the footer of the file that the blob is in.",
-        "a blob of {} bytes runs into the manifest or past the end of the file", "The file was cut, or the manifest has a wrong number. Compare its length and digest with the original.";
+        "a blob of {} bytes overlaps the manifest or runs past the end of the file", "The file was cut, or the manifest has a wrong number. Compare its length and digest with the original.";
     BlobOverlap "blob-overlap", Policy("one blob behind many names multiplies memory, and blobs are written one after another"), All,
         "Blobs that are not empty are disjoint; in 2, disjoint or identical.",
         "the blob at offset {} overlaps another",
@@ -298,17 +298,17 @@ catalog! {
 
     // The attributes that the profiles of 2 require.
     AttributeMissing "attribute-missing", Spec("v2 §5.2"), V2,
-        "An object with a profile has the attributes that its layout requires, and the attributes have their fields.", "the object lacks an attribute, or a field of one, that its layout requires", WRITER;
+        "An object with a profile has the attributes that its layout requires, and the attributes have their fields.", "the object lacks an attribute that its layout requires, or a field of such an attribute", WRITER;
     AttributeType "attribute-type", Spec("v2 §5.2"), V2,
-        "The attributes of a profile, and their fields, have the types that the layout requires.", "the attribute, or a field of it, does not have the type that the layout requires", WRITER;
+        "The attributes of a profile, and their fields, have the types that the layout requires.", "the attribute or one of its fields does not have the type that the layout requires", WRITER;
     AttributeAxis "attribute-axis", Spec("v2 §5.2"), V2,
-        "`axis` is the number of a dimension of the shape, the outermost being 0.", "`axis` is {}, and the shape has no such dimension", WRITER;
+        "`axis` is the number of a dimension of the shape, the outermost being 0.", "`axis` is {}, which is not a dimension of the shape", WRITER;
     ScaleForm "scale-form", Spec("v2 §5.2"), V2,
         "`scale_form` is `e8m0_exponent`, or, in `zt.quant_group/1`, `f32_factors` or `f16_factors`.", "unknown `scale_form`", WRITER;
     MxBlockSize "mx-block-size", Spec("v2 §5.2"), V2,
-        "`block_size` is 2 or more, and divides the dimension of the axis.", "`block_size` is {}: below 2, or it does not divide the dimension of the axis", WRITER;
+        "`block_size` is 2 or more, and divides the dimension of the axis.", "`block_size` is {}, which is below 2 or does not divide the dimension of the axis", WRITER;
     QuantBits "quant-bits", Spec("v2 §5.2"), V2,
-        "`bits` is 2, 3, 4, 5, 6 or 8, and divides the bits of a word.", "`bits` is {}: none of 2, 3, 4, 5, 6 and 8, or it does not divide the bits of a word", WRITER;
+        "`bits` is 2, 3, 4, 5, 6 or 8, and divides the bits of a word.", "`bits` is {}, which is not 2, 3, 4, 5, 6 or 8, or does not divide the bits of a word", WRITER;
     QuantPacking "quant-packing", Spec("v2 §5.2"), V2,
         "`packing` has a `word` of `u8`, `u16`, `u32` or `u64`, an `order` of `lsb_first` or `msb_first`, and the number `per_word` of codes that fill a word.", "`packing` has an unknown word or order, or a number of codes that does not fill a word", WRITER;
     QuantGroupSize "quant-group-size", Spec("v2 §5.2"), V2,
@@ -318,7 +318,7 @@ catalog! {
     GgufBlock "gguf-block", Spec("v2 §5.2"), V2,
         "`elems_per_block` is 1 or more and divides the product of the shape; `block_bytes` is 1 or more.", "a block of size {} is empty, or does not divide the number of elements", WRITER;
     ProfileRoles "profile-roles", Spec("v2 §5.2"), V2,
-        "`zt.mx/1` has the parts `data` and `scales`; `zt.quant_group/1` also has `zeros` if the zero points are a tensor; `gguf.NAME/1` has `data`. There are no other parts.", "the object lacks a part of its layout, or has another one", WRITER;
+        "`zt.mx/1` has the parts `data` and `scales`; `zt.quant_group/1` also has `zeros` if the zero points are a tensor; `gguf.NAME/1` has `data`. There are no other parts.", "the object lacks a part that its layout requires, or has an additional part", WRITER;
     ProfileDtype "profile-dtype", Spec("v2 §5.2"), V2,
         "The parts of a profile have the types that its layout and its attributes require.", "the part does not have the type that its layout and attributes require", WRITER;
     ProfileSize "profile-size", Spec("v2 §5.2"), V2,
@@ -331,7 +331,7 @@ catalog! {
     IndptrStart "csr-indptr-start", Spec("v1.1 III.2, v1.2 §3, v2 §5.2"), From1,
         "`indptr` begins with 0.", "`indptr` begins with {}", WRITER;
     IndptrOrder "csr-indptr-order", Spec("v1.1 III.2, v1.2 §3, v2 §5.2"), From1,
-        "`indptr` never falls.", "`indptr` falls to {}", WRITER;
+        "The entries of `indptr` never decrease.", "`indptr` decreases to {}", WRITER;
     IndptrEnd "csr-indptr-end", Spec("v1.1 III.2, v1.2 §3, v2 §5.2"), From1,
         "`indptr` ends with the number of values.", "`indptr` ends with {}, not the number of values", WRITER;
     IndexRange "index-range", Spec("v1.1 III.2, III.3, v1.2 §3, v2 §5.2"), From1,
@@ -339,7 +339,7 @@ catalog! {
         "index {} is out of range for its dimension", WRITER;
     IndexOrder "csr-index-order", Spec("v2 §5.2"), V2,
         "In a row, indices are strictly ascending.",
-        "index {} is not above the one before it in its row", WRITER;
+        "index {} is not greater than the index before it in its row", WRITER;
     CellRepeated "coo-cell-repeated", Spec("v2 §5.2"), V2,
         "No cell of a `sparse_coo` object has two values.", "value {} is in a cell that already has a value", WRITER;
     ZstdMagic "zstd-magic", Spec("RFC 8878 §3.1.1, v0.1 §5.2, v1.1 II.3, v1.2 §1"), All,
@@ -348,15 +348,15 @@ catalog! {
     ZstdTruncated "zstd-truncated", Spec("RFC 8878 §3.1.1"), All,
         "Every zstd frame ends within its component.",
         "a zstd frame runs past the end of its component", DAMAGED;
-    ZstdSkippable "zstd-skippable", Policy("it holds data that readers differ on, and no writer of this format makes one"), All,
-        "No zstd frame is a skippable one.", "a zstd frame is a skippable one", WRITER;
+    ZstdSkippable "zstd-skippable", Policy("readers treat its data differently, and no writer of this format makes such a frame"), All,
+        "No zstd frame is skippable.", "a zstd frame is skippable", WRITER;
     ZstdDictionary "zstd-dictionary", Implied("the file does not carry the dictionary"), All,
         "No zstd frame requires a dictionary.", "a zstd frame requires dictionary {}", WRITER;
     ZstdReserved "zstd-reserved", Spec("RFC 8878 §3.1.1.1.1.4, §3.1.1.2.2"), All,
         "Reserved bits and block types of zstd are not used.",
         "a reserved bit or block type of zstd is used", DAMAGED;
     ZstdBlock "zstd-block", Spec("RFC 8878 §3.1.1.2.4"), All,
-        "A zstd block is no larger than the window, and than 128 KiB.",
+        "A zstd block is not larger than the window, and not larger than 128 KiB.",
         "a zstd block of {} bytes is larger than the window or 128 KiB", DAMAGED;
     ZstdContentSize "zstd-content-size", Spec("RFC 8878 §3.1.1.1.4"), All,
         "A zstd frame that gives its content size holds exactly that number of bytes.",
@@ -373,8 +373,8 @@ catalog! {
         "The sizes in a seek table add up to the bytes before it, and to `decoded_length`.",
         "the sizes in the seek table do not add up: {} bytes are decoded", DAMAGED;
     FrameSize "zstd-frame-size", Spec("v2 §8.2"), V2,
-        "Frames decode to 16 MiB at most, and all but the last to as many bytes as the first.",
-        "a frame decodes to {} bytes: more than 16 MiB, or not as many as the first", WRITER;
+        "Every frame decodes to at most 16 MiB, and every frame except the last to the size of the first.",
+        "a frame decodes to {} bytes, which is more than 16 MiB or not the size of the first frame", WRITER;
     FrameSingle "zstd-frame-single", Spec("v2 §8.2"), V2,
         "Every entry of a seek table is one zstd frame, with a checksum.",
         "an entry of the seek table is not one zstd frame with a checksum", WRITER;
@@ -385,7 +385,7 @@ catalog! {
         "A bool is stored as 0x00 or 0x01.", "a bool is stored as {}", WRITER;
     NibbleValue "nibble-value", Spec("v2 appendix A"), V2,
         "The high nibble of the last byte is 0 where the number of `f4_e2m1` elements is odd.",
-        "the last byte is {}: its high nibble holds no element and is not 0", WRITER;
+        "the last byte is {}: its high nibble contains no element, but is not 0", WRITER;
 
     // The canonical form, if the caller asks for it.
     CanonicalGeneration "canonical-generation", Policy("one content has one file"), V1From2,
@@ -399,14 +399,14 @@ catalog! {
     CanonicalEncoding "canonical-encoding", Policy("encoders compress the same bytes differently"), From1_2,
         "Every component is raw.", "the component is compressed", CANONICAL;
     CanonicalDigest "canonical-digest", Policy("one content has one file, and no byte of it is free to change"), From1_2,
-        "Every component has a sha256 digest in lower-case digits; in 2 an xxh3.",
-        "the component has no sha256 digest in lower-case digits, or in 2 no xxh3", CANONICAL;
+        "Every component has a sha256 digest in lower-case digits; in 2 an xxh3 digest.",
+        "the component has no sha256 digest in lower-case digits, or in 2 no xxh3 digest", CANONICAL;
     CanonicalBlob "canonical-blob", Policy("one content has one file"), From1_2,
-        "Blobs lie in the order of the manifest, each at the next multiple of 64; in 2 in the order of the bytes of names, at multiples of 65,536.",
-        "the blob is at {}, not at the next aligned offset", CANONICAL;
+        "Blobs have the order of the manifest, and each is at the next multiple of 64. In 2, blobs have the order of the names, compared by bytes, and are at multiples of 65,536.",
+        "the blob is at {}, which is not the next aligned offset", CANONICAL;
     CanonicalManifest "canonical-manifest", Policy("one content has one file"), From1_2,
-        "The manifest lies at the next multiple of 64 after the last blob, in 2 of 65,536, and ends at the footer.",
-        "the manifest is at {}, not at the next aligned offset, or does not end at the footer", CANONICAL;
+        "The manifest is at the next multiple of 64 (65,536 in 2) after the last blob, and ends at the footer.",
+        "the manifest is at {}, which is not the next aligned offset, or does not end at the footer", CANONICAL;
     CanonicalPadding "canonical-padding", Policy("no byte of the file is free to change"), From1_2,
         "Padding is zero.", "a byte of padding is {}", CANONICAL;
     CanonicalReserved "canonical-reserved", Policy("no byte of the file is free to change"), V2,

@@ -18,14 +18,14 @@ pub(crate) struct Sparse<D> {
     shape: D,
     /// The number of values of the object; `None` if the number is unknown or the object is not sparse.
     nnz: Option<u64>,
-    asked: Asked<D>,
+    asked: IndexCheck<D>,
     storage: StorageType,
     kept: Kept,
 }
 
 /// The checks of the indices of the current component.
 #[derive(Debug)]
-enum Asked<D> {
+enum IndexCheck<D> {
     Nothing,
     Indptr(Indptr),
     Below(Below),
@@ -43,7 +43,7 @@ enum Kept {
 impl<D: Iterator<Item = u64> + Clone> Sparse<D> {
     /// Creates the checks of an object of layout `format` with `nnz` values. If `nnz` is `None`, nothing is checked.
     pub(crate) fn new(format: Layout, shape: D, nnz: Option<u64>) -> Self {
-        let (asked, storage, kept) = (Asked::Nothing, StorageType::U8, Kept::Nothing);
+        let (asked, storage, kept) = (IndexCheck::Nothing, StorageType::U8, Kept::Nothing);
         Self { format, shape, nnz, asked, storage, kept }
     }
 
@@ -76,14 +76,16 @@ impl<D: Iterator<Item = u64> + Clone> Sparse<D> {
     pub(crate) fn begin(&mut self, role: &str, storage: StorageType) -> Result<(), BareError> {
         self.storage = storage;
         self.asked = match (self.nnz, self.format, role) {
-            (Some(nnz), Layout::SparseCsr, "indptr") => Asked::Indptr(Indptr::new(storage, nnz)),
-            (Some(_), Layout::SparseCsr, "indices") => {
-                Asked::Below(Below::new(self.shape.clone().nth(1).ok_or(BareError::internal())?))
+            (Some(nnz), Layout::SparseCsr, "indptr") => {
+                IndexCheck::Indptr(Indptr::new(storage, nnz))
             }
+            (Some(_), Layout::SparseCsr, "indices") => IndexCheck::Below(Below::new(
+                self.shape.clone().nth(1).ok_or(BareError::internal())?,
+            )),
             (Some(nnz), Layout::SparseCoo, "coords") => {
-                Asked::Coords(Coords::new(self.shape.clone(), nnz))
+                IndexCheck::Coords(Coords::new(self.shape.clone(), nnz))
             }
-            _ => Asked::Nothing,
+            _ => IndexCheck::Nothing,
         };
         Ok(())
     }
@@ -95,25 +97,27 @@ impl<D: Iterator<Item = u64> + Clone> Sparse<D> {
 
     /// Returns whether the current component has indices to check.
     pub(crate) fn asks(&self) -> bool {
-        !matches!(self.asked, Asked::Nothing)
+        !matches!(self.asked, IndexCheck::Nothing)
     }
 
     /// Validates `chunk`, a whole number of little-endian elements of the current component.
     pub(crate) fn validate(&mut self, chunk: &[u8]) -> Result<(), BadIndex> {
         let indices = Widened::new(chunk, self.storage, ByteOrder::Little);
         match (&mut self.asked, &mut self.kept) {
-            (Asked::Nothing, _) => Ok(()),
-            (Asked::Indptr(indptr), Kept::Rows(rows)) => indices.try_for_each(|end| {
+            (IndexCheck::Nothing, _) => Ok(()),
+            (IndexCheck::Indptr(indptr), Kept::Rows(rows)) => indices.try_for_each(|end| {
                 indptr.validate(end)?;
                 rows.end(end)
             }),
-            (Asked::Indptr(indptr), _) => indices.try_for_each(|pointer| indptr.validate(pointer)),
-            (Asked::Below(below), Kept::Rows(rows)) => indices.try_for_each(|index| {
+            (IndexCheck::Indptr(indptr), _) => {
+                indices.try_for_each(|pointer| indptr.validate(pointer))
+            }
+            (IndexCheck::Below(below), Kept::Rows(rows)) => indices.try_for_each(|index| {
                 below.validate(index)?;
                 rows.index(index)
             }),
-            (Asked::Below(below), _) => indices.try_for_each(|index| below.validate(index)),
-            (Asked::Coords(coords), Kept::Cells(cells)) => {
+            (IndexCheck::Below(below), _) => indices.try_for_each(|index| below.validate(index)),
+            (IndexCheck::Coords(coords), Kept::Cells(cells)) => {
                 cells.reserve(indices.len())?;
                 indices.try_for_each(|index| {
                     coords.validate(index)?;
@@ -121,19 +125,19 @@ impl<D: Iterator<Item = u64> + Clone> Sparse<D> {
                     Ok(())
                 })
             }
-            (Asked::Coords(coords), _) => indices.try_for_each(|index| coords.validate(index)),
+            (IndexCheck::Coords(coords), _) => indices.try_for_each(|index| coords.validate(index)),
         }
     }
 
     /// Validates what can be checked only after the last index of the current component.
     pub(crate) fn finish(&mut self) -> Result<(), BadIndex> {
         match (&self.asked, &mut self.kept) {
-            (Asked::Indptr(indptr), kept) => {
+            (IndexCheck::Indptr(indptr), kept) => {
                 indptr.finish()?;
                 if let Kept::Rows(rows) = kept { rows.finish() } else { Ok(()) }
             }
-            (Asked::Below(_), Kept::Rows(rows)) => rows.finish(),
-            (Asked::Coords(_), Kept::Cells(cells)) => cells.finish(),
+            (IndexCheck::Below(_), Kept::Rows(rows)) => rows.finish(),
+            (IndexCheck::Coords(_), Kept::Cells(cells)) => cells.finish(),
             _ => Ok(()),
         }
     }

@@ -263,7 +263,8 @@ impl<S> BlobSink<S> {
     }
 }
 
-/// Returns the blob with this SHA-256 and number of decoded bytes, if there is one.
+/// Returns the blob with this SHA-256 and number of decoded bytes, if there is one. Blobs are compared by SHA-256 and not by
+/// the digest in the file, because anyone can construct two contents with the same XXH3.
 fn find(blobs: &Runs<Shared>, identity: Identity, decoded: u64) -> Option<StoredBlob> {
     blobs.find(|(key, _)| key.cmp(&(identity, decoded))).map(|(_, blob)| blob)
 }

@@ -87,9 +87,9 @@ pub fn var_builder<'a, P: AsRef<Path>>(
 }
 
 impl Weights {
-    /// Opens files of any format that [`zten::formats`] reads. Opens also their shards, which are in the same folder or in
-    /// its subfolder `blobs` (v2 §7.1), and the files that an index of safetensors files names. Does not read tensors, except the
-    /// shapes of some quantized ones.
+    /// Opens files of any format that [`zten::formats`] reads, with their shards, which are in the same folder or in
+    /// its subfolder `blobs` (v2 §7.1), and with the files that an index of safetensors files names. Does not read
+    /// tensors, except the shapes of some quantized ones.
     ///
     /// Tensors that a program has quantized and stored as several tensors, such as `X_blocks` and `X_scales`, are one tensor `X`, which
     /// [`load`](Self::load) dequantizes. A model that reads the codes itself opens the file with [`open_plain`](Self::open_plain).

@@ -2,23 +2,25 @@
 
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
-use std::io::{Seek, Write};
+use std::io::{self, Seek, Write};
 
 use zten::attributes::Attributes;
 use zten::formats::profile;
 use zten::formats::write::{
-    self, Array, ArrayList, ArraySource, ChunkFn, Failure as WriteFailure, Settings, WrittenFormat,
+    self, Array, ArrayList, ArraySource, ChunkFn, Failure as WriteFailure, OpaqueType, Settings,
+    WrittenFormat,
 };
 use zten::num::u64_from_usize;
+use zten::shards::Source;
 use zten::verify::Verifier;
 use zten::write::{Change as Copied, Copier, Encoded, IoSink, Sink, WriteOptions, Writer};
-use zten::{Component, Error, ErrorKind, Generation, Tensor};
+use zten::{Component, DType, Error, ErrorKind, Generation, Tensor};
 use zten_report::catalog::{PATCH_BASE, PATCH_RECORD, PATCH_RESULT};
 use zten_report::digests::{hex, kind};
 
 use crate::content::{Producer, Stopped};
 use crate::failure::{Failure, broken, broken_in, no_memory};
-use crate::model::Model;
+use crate::model::{Model, encoded};
 use crate::patch::Patch;
 use crate::{Change, Sha256};
 
@@ -174,6 +176,58 @@ impl<'c, 'a> Chain<'c, 'a> {
         writer.finish().map_err(Failure::of_writing)
     }
 
+    /// Returns whether the result differs from the base in nothing but elements: the names, types, shapes and attributes stay.
+    pub fn keeps_header(&self) -> bool {
+        let stays = |slot: &Slot<'_>| slot.origin.is_none() && slot.name == slot.tensor.name();
+        self.slots.len() == self.base.tensors.len()
+            && self.slots.iter().all(stays)
+            && self.patches.iter().all(|patch| patch.attributes.is_none())
+    }
+
+    /// Returns the tensors that have the content of the base.
+    pub fn unchanged(&self) -> impl Iterator<Item = Tensor<'a>> + '_ {
+        let is_unchanged = |slot: &&Slot<'_>| slot.origin.is_none() && slot.deltas.is_empty();
+        self.slots.iter().filter(is_unchanged).map(|slot| slot.tensor)
+    }
+
+    /// Completes a copy of the base's file, in which the caller has copied the header and all [unchanged](Self::unchanged) tensors to
+    /// their offsets. Passes the other tensors to `write`, with the offset of each piece, and reads the unchanged ones in the copy, from
+    /// `copy`, so that the digests are those of the bytes that it has.
+    ///
+    /// The result must [keep the header](Self::keeps_header), and the file of the base must hold the tensors as they are decoded: it is a
+    /// safetensors file.
+    ///
+    /// # Errors
+    /// The errors of [`write`](Self::write).
+    pub fn update<'s>(
+        &'s self,
+        copy: &'s dyn Source,
+        write: &mut dyn FnMut(u64, &[u8]) -> io::Result<()>,
+    ) -> Result<(), Failure>
+    where
+        'a: 's,
+    {
+        let in_copy = |slot: &'s Slot<'a>| Slot {
+            tensor: if slot.deltas.is_empty() { slot.tensor.read_from(copy) } else { slot.tensor },
+            ..slot.clone()
+        };
+        let slots = self.slots.iter().map(in_copy).collect();
+        let chain: Chain<'s, 's> = Chain { base: self.base, patches: self.patches, slots };
+        let (mut producer, mut verifiers) = (Producer::new(&chain), chain.verifiers());
+        for (number, slot) in chain.slots.iter().enumerate() {
+            let data = slot.tensor.components().next();
+            let mut offset = data.map_or(0, |data| data.extent().offset());
+            let mut take = |bytes: &[u8]| {
+                let begin = offset;
+                offset = offset.saturating_add(u64_from_usize(bytes.len()));
+                if slot.deltas.is_empty() { Ok(()) } else { write(begin, bytes) }
+            };
+            let read = chain.read(number, (&mut producer, &mut verifiers), &mut take);
+            read.map_err(Failure::of_writer)?;
+        }
+        producer.finish()
+    }
+
     /// Computes the result without writing it.
     ///
     /// # Errors
@@ -222,17 +276,6 @@ impl<'c, 'a> Chain<'c, 'a> {
             Stopped::Failed(failure) => WriteFailure::Source(failure),
         })
     }
-}
-
-/// Returns the attributes as they are written.
-fn encoded(attributes: &Attributes<'_>) -> Result<Encoded, Error> {
-    let mut out = zten::attributes::Encoder::default();
-    out.map(u64_from_usize(attributes.clone().count()))?;
-    for (key, item) in attributes.clone() {
-        out.text(key)?;
-        out.raw(item.as_bytes())?;
-    }
-    Ok(Encoded::from_cbor(out.into_bytes()))
 }
 
 impl<'a> Slot<'a> {
@@ -383,7 +426,17 @@ impl ArrayList for Arrays<'_, '_, '_> {
     }
 
     fn array(&self, at: usize) -> Result<Array, String> {
-        Array::of(&self.chain.slots.get(at).ok_or("no such tensor")?.tensor)
+        let tensor = self.chain.slots.get(at).ok_or("no such tensor")?.tensor;
+        match OpaqueType::of(&tensor) {
+            Some(_) if !tensor.has_attributes() => {
+                Ok(Array { shape: tensor.shape().to_vec(), dtype: DType::Unknown })
+            }
+            _ => Array::of(&tensor),
+        }
+    }
+
+    fn opaque(&self, at: usize) -> Option<OpaqueType<'_>> {
+        OpaqueType::of(&self.chain.slots.get(at)?.tensor)
     }
 
     fn attributes(&self) -> Attributes<'_> {

@@ -2,18 +2,20 @@
 
 use sha2::{Digest as _, Sha256 as Hasher};
 use zten::num::u64_from_usize;
-use zten::{Component, Error};
-use zten_report::catalog::{PATCH_BASE, PATCH_RESULT};
+use zten::{Component, DType, Error};
+use zten_report::catalog::{PATCH_BASE, PATCH_FRAME, PATCH_RESULT};
 use zten_report::digests::Entry;
 
 use crate::Sha256;
 use crate::chain::{Chain, Delta, Slot, other_result};
 use crate::elements::Elements;
-use crate::failure::{Failure, broken, broken_in, no_memory};
+use crate::failure::{Failure, broken_in, internal, no_memory};
 use crate::frame::{Cursor, Decoder, FRAME};
 use crate::identity::{entry, identity};
+use crate::model::Model;
 use crate::patch::Patch;
 use crate::streams::StreamReader;
+use crate::verify::check_base;
 
 /// The reason why a component was not produced to its end.
 pub(crate) enum Stopped<E> {
@@ -31,6 +33,7 @@ impl<E> From<Failure> for Stopped<E> {
 
 /// Changes the bytes of tensors as the patches of a chain say, and computes the digests of the result.
 pub(crate) struct Producer<'c, 'a> {
+    base: &'c Model<'a>,
     slots: &'c [Slot<'a>],
     patches: &'c [Patch<'a>],
     readers: Vec<StreamReader<'c, 'a>>,
@@ -48,6 +51,7 @@ struct Current {
     slot: usize,
     ordinal: usize,
     elements: Elements,
+    is_bool: bool,
     changes: Vec<(Delta, Cursor)>,
     bytes: u64,
     hasher: Hasher,
@@ -60,6 +64,7 @@ impl<'c, 'a> Producer<'c, 'a> {
     pub(crate) fn new(chain: &'c Chain<'_, 'a>) -> Self {
         let patches = chain.patches;
         Self {
+            base: chain.base,
             slots: &chain.slots,
             patches,
             readers: patches.iter().map(|patch| StreamReader::new(&patch.streams)).collect(),
@@ -147,7 +152,9 @@ impl<'c, 'a> Producer<'c, 'a> {
             }
         }
         self.frame.clear();
-        self.current = Some(Current { slot, ordinal, elements, changes, bytes: 0, hasher });
+        let is_bool = component.dtype() == DType::Bool;
+        self.current =
+            Some(Current { slot, ordinal, elements, is_bool, changes, bytes: 0, hasher });
         Ok(())
     }
 
@@ -159,6 +166,15 @@ impl<'c, 'a> Producer<'c, 'a> {
             let name = self.slots.get(current.slot).map(|slot| slot.name.to_owned());
             let read = self.decoder.frame(current.elements, streams, cursor, &mut self.frame);
             read.map_err(|error| Failure::Patch(delta.patch, error.about(name, None)))?;
+        }
+        // The other bytes of the base are valid bools, and so are those of the result.
+        if current.is_bool
+            && self.frame.iter().any(|byte| *byte > 1)
+            && let Some((delta, _)) = current.changes.last()
+        {
+            let name = self.slots.get(current.slot).map_or("", |slot| slot.name);
+            let error = broken_in(name, &PATCH_FRAME, "a bool becomes neither 0 nor 1");
+            return Err(Failure::Patch(delta.patch, error).into());
         }
         current.bytes = current.bytes.saturating_add(u64_from_usize(self.frame.len()));
         current.hasher.update(&self.frame);
@@ -188,7 +204,7 @@ impl<'c, 'a> Producer<'c, 'a> {
             }
         }
         let sums = self.sums.get_mut(current.slot);
-        let sums = sums.ok_or_else(|| Failure::Old(no_memory()))?;
+        let sums = sums.ok_or_else(|| Failure::Old(internal()))?;
         while sums.len() <= current.ordinal {
             sums.push(None);
         }
@@ -204,7 +220,7 @@ impl<'c, 'a> Producer<'c, 'a> {
         let change =
             |delta: &Delta| self.patches.get(delta.patch)?.record.changed.get(delta.change);
         let (Some((first, _)), Some((last, _))) = (changes.first(), changes.last()) else {
-            return Failure::Old(no_memory());
+            return Failure::Old(internal());
         };
         let damaged = |delta: &Delta| {
             let sentence = "the elements do not get the digest that the patch gives";
@@ -245,12 +261,9 @@ impl<'c, 'a> Producer<'c, 'a> {
         if found == patch.record.result {
             return Ok(());
         }
-        // Each changed tensor has the digest that the patch gives, so another tensor is not the one of the base.
-        if self.slots.iter().any(|slot| slot.origin.is_none()) {
-            let sentence =
-                "a tensor that the patch does not change is not the one that the patch was made of";
-            return Err(Failure::Old(broken(&PATCH_BASE, sentence)));
-        }
+        // Each changed component has the digest that the patch gives. So another tensor of the base is not the one that the patch was
+        // made of, or a whole tensor of the patch is damaged.
+        check_base(self.base, self.patches)?;
         Err(Failure::Patch(number, other_result(&patch.record.result, &found)))
     }
 }

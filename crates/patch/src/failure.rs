@@ -85,6 +85,12 @@ pub(crate) fn broken_in(name: &str, row: &'static Row, sentence: impl Into<Strin
     broken(row, sentence).about(Some(name.to_owned()), None)
 }
 
+/// Returns the error of an invariant that does not hold: this package has a defect, or bytes changed while they were read.
+pub(crate) fn internal() -> Error {
+    let sentence = "an invariant of patches does not hold: zten has a defect, or the file changed while it was read";
+    Error::of_format(ErrorKind::Internal, sentence.to_owned(), None)
+}
+
 /// Returns the error of memory that has run out.
 pub(crate) fn no_memory() -> Error {
     zten::error::OutOfMemory.into()

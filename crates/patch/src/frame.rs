@@ -19,9 +19,9 @@ const WHOLE: u8 = 255;
 const MORE: u8 = 255;
 /// The number of bytes [`MORE`] after which the rest of a gap is two bytes.
 const MOST: u8 = 3;
-/// A frame of which fewer than one element in so many changed is not compared with its whole values, which cannot be smaller unless
-/// they are as good as constant.
-const FEW: usize = 16;
+/// A frame of which at most one element in this many changed is stored as changes: its whole values are longer, unless they are all but
+/// constant.
+const FEW: usize = 4;
 
 /// Buffers to encode frames with, which are used again for each frame.
 #[derive(Default)]

@@ -5,18 +5,20 @@ use std::collections::{HashMap, VecDeque};
 
 use sha2::{Digest as _, Sha256 as Hasher};
 use zten::formats::profile;
+use zten::formats::write::Inexpressible;
+use zten::manifest::ElementType;
 use zten::num::u64_from_usize;
-use zten::write::{Change as Copied, Checksum, Copier, Level, Sink, WriteOptions, Writer};
+use zten::write::{Change as Copied, Checksum, Copier, Encoded, Level, Sink, WriteOptions, Writer};
 use zten::{Component, Error, ErrorKind, Generation, Layout, Tensor};
 use zten_report::digests::{self, Entry, kind};
 use zten_report::sums::{Of, sum};
 
 use crate::Sha256;
 use crate::elements::Elements;
-use crate::failure::{Failure, no_memory};
+use crate::failure::{Failure, internal, no_memory};
 use crate::frame::{Encoder, FRAME, Form, resize};
 use crate::identity::{entry, identity};
-use crate::model::{Model, are_equal};
+use crate::model::{Model, are_equal, encoded};
 use crate::record::{Change, Record};
 use crate::streams::{StreamWriter, WHOLE};
 
@@ -180,6 +182,17 @@ impl<'m, S: Sink> Maker<'m, S> {
 
     /// Writes `tensor` of the new model whole.
     fn whole(&mut self, tensor: &Tensor<'m>, new: &Model<'m>) -> Result<(), Failure> {
+        let is_known = |own: Component<'_>| {
+            matches!(own.element_type(), ElementType::Plain(_) | ElementType::Logical(_))
+        };
+        // The reader of a patch would not interpret these, and so not verify them.
+        let is_known = tensor.components().all(is_known)
+            && (tensor.layout() != Layout::Unknown
+                || profile(tensor).map_err(Failure::New)?.is_some());
+        if !is_known {
+            let sentence = "it is added or changes more than elements, and a patch cannot hold an unknown type or layout";
+            return Err(Failure::Inexpressible(Inexpressible::tensor(tensor.name(), sentence)));
+        }
         let name = format!("{WHOLE}{}", tensor.name());
         let hashers: Vec<_> = tensor.components().map(|_| (0_u64, Hasher::new())).collect();
         let hashers = RefCell::new(hashers);
@@ -252,7 +265,7 @@ impl<'m, S: Sink> Maker<'m, S> {
             }
             let [old_frame, new_frame] = &self.frames;
             if old_frame.len() != new_frame.len() {
-                return Err(Failure::New(no_memory()));
+                return Err(Failure::New(internal()));
             }
             if new_frame.is_empty() {
                 break;
@@ -317,8 +330,9 @@ impl<'m, S: Sink> Maker<'m, S> {
         } else {
             Some(encoded(&new.attributes).map_err(Failure::New)?)
         };
-        let encoded = record.write(attributes.as_deref()).map_err(Failure::of_writing)?;
-        self.writer.attributes_encoded(&encoded).map_err(Failure::of_writing)?;
+        let record_attributes = record.write(attributes.as_ref().map(Encoded::as_bytes));
+        let all = record_attributes.map_err(Failure::of_writing)?;
+        self.writer.attributes_encoded(&all).map_err(Failure::of_writing)?;
         let mut summary = Summary { base, result, ..self.summary };
         summary.removed = u64_from_usize(record.removed.len());
         summary.renamed = u64_from_usize(record.renamed.len());
@@ -378,9 +392,13 @@ fn order(record: &Record<'_>, old: &Model<'_>, new: &Model<'_>) -> Option<Vec<u3
             usual.insert(name, next);
         }
     }
-    for tensor in &new.tensors {
+    // Whole tensors that replace no other follow in the order that they have in a patch.
+    let mut added: Vec<_> = new.tensors.iter().map(|own| own.name()).collect();
+    added.retain(|name| !usual.contains_key(name));
+    added.sort_unstable_by_key(|name| (name.len(), *name));
+    for name in added {
         let next = u32::try_from(usual.len()).unwrap_or(u32::MAX);
-        usual.entry(tensor.name()).or_insert(next);
+        usual.insert(name, next);
     }
     let order = new.tensors.iter().filter_map(|own| usual.get(own.name()).copied());
     let order: Vec<_> = order.collect();
@@ -389,15 +407,4 @@ fn order(record: &Record<'_>, old: &Model<'_>, new: &Model<'_>) -> Option<Vec<u3
     } else {
         Some(order)
     }
-}
-
-/// Returns the CBOR of `attributes`.
-fn encoded(attributes: &zten::attributes::Attributes<'_>) -> Result<Vec<u8>, Error> {
-    let mut out = zten::attributes::Encoder::default();
-    out.map(u64_from_usize(attributes.clone().count()))?;
-    for (key, item) in attributes.clone() {
-        out.text(key)?;
-        out.raw(item.as_bytes())?;
-    }
-    Ok(out.into_bytes())
 }

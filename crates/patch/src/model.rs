@@ -1,9 +1,11 @@
 //! The models that patches are made of and applied to.
 
-use zten::attributes::{Attributes, Item};
+use zten::attributes::{Attributes, Encoder};
 use zten::manifest::Manifest;
+use zten::num::u64_from_usize;
 use zten::shards::Source;
 use zten::verify::Verifier;
+use zten::write::Encoded;
 use zten::{Error, Tensor};
 
 use crate::failure::no_memory;
@@ -54,12 +56,24 @@ impl<'a> Model<'a> {
 
 /// Returns whether two maps of attributes have the same entries, in any order.
 pub(crate) fn are_equal(one: &Attributes<'_>, other: &Attributes<'_>) -> bool {
-    let sorted = |attributes: &Attributes<'_>| -> Vec<(String, Vec<u8>)> {
-        let bytes = |item: Item<'_>| item.as_bytes().to_vec();
-        let entries = attributes.clone().map(|(key, item)| (key.to_owned(), bytes(item)));
-        let mut entries: Vec<_> = entries.collect();
-        entries.sort_unstable();
-        entries
-    };
     sorted(one) == sorted(other)
+}
+
+/// Returns the keys and the CBOR of attributes, sorted.
+fn sorted<'m>(attributes: &Attributes<'m>) -> Vec<(&'m str, &'m [u8])> {
+    let entries = attributes.clone().map(|(key, item)| (key, item.as_bytes()));
+    let mut entries: Vec<_> = entries.collect();
+    entries.sort_unstable();
+    entries
+}
+
+/// Returns the CBOR of `attributes`.
+pub(crate) fn encoded(attributes: &Attributes<'_>) -> Result<Encoded, Error> {
+    let mut out = Encoder::default();
+    out.map(u64_from_usize(attributes.clone().count()))?;
+    for (key, item) in attributes.clone() {
+        out.text(key)?;
+        out.raw(item.as_bytes())?;
+    }
+    Ok(Encoded::from_cbor(out.into_bytes()))
 }

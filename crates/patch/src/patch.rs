@@ -72,6 +72,7 @@ impl<'a> Patch<'a> {
         for ((ordinal, number), tensor) in keys {
             streams.add(tensor, ordinal, number)?;
         }
+        whole.sort_unstable_by_key(|(name, _)| (name.len(), *name));
         check_names(&record, &whole)?;
         let cursors = cursors(&record.changed, &streams)?;
         Ok(Self { record, cursors, whole, streams, attributes, model })

@@ -5,7 +5,7 @@ use zten::write::{Level, NewObject, Sink, Writer};
 use zten::{Component, DType, Error, Layout, Tensor};
 use zten_report::catalog::{PATCH_FRAME, PATCH_STREAM};
 
-use crate::failure::{broken, no_memory};
+use crate::failure::{broken, internal, no_memory};
 
 /// The number of streams.
 pub(crate) const STREAMS: usize = 18;
@@ -90,7 +90,7 @@ impl StreamWriter {
     /// Returns the bytes of `stream` that are not written yet, with room for `more` bytes, which the caller appends.
     pub(crate) fn room(&mut self, stream: Stream, more: usize) -> Result<&mut Vec<u8>, Error> {
         let ordinal = stream.ordinal();
-        let pending = self.pending.get_mut(ordinal).ok_or_else(no_memory)?;
+        let pending = self.pending.get_mut(ordinal).ok_or_else(internal)?;
         pending.try_reserve(more).map_err(|_| no_memory())?;
         Ok(pending)
     }

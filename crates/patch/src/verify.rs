@@ -29,27 +29,29 @@ pub struct Verified {
 /// # Errors
 /// The errors of [`Chain::new`] and [`Chain::write`], but those of the output.
 pub fn verify<'a>(base: &Model<'a>, patches: &[Patch<'a>]) -> Result<Verified, Failure> {
-    let found = base_identity(base)?;
-    if let Some(first) = patches.first()
-        && found != first.base()
-    {
-        let expected = hex(&first.base());
-        let sentence = if patches.last().is_some_and(|last| found == last.result()) {
-            format!(
-                "the tensors are the result of the patch, not those that it was made of, which have the identity {expected}"
-            )
-        } else {
-            format!(
-                "the tensors have the identity {}, and the patch was made of {expected}",
-                hex(&found)
-            )
-        };
-        return Err(Failure::Old(broken(&PATCH_BASE, sentence)));
-    }
+    let found = check_base(base, patches)?;
     let chain = Chain::new(base, patches)?;
     chain.dry_run()?;
     let result = chain.result().unwrap_or(found);
     Ok(Verified { base: found, result, tensors: chain.len() })
+}
+
+/// Checks that `base` has the identity that the first of `patches` was made of, and returns it.
+pub(crate) fn check_base(base: &Model<'_>, patches: &[Patch<'_>]) -> Result<Sha256, Failure> {
+    let found = base_identity(base)?;
+    let Some(first) = patches.first().filter(|first| found != first.base()) else {
+        return Ok(found);
+    };
+    let expected = hex(&first.base());
+    let sentence = if patches.last().is_some_and(|last| found == last.result()) {
+        format!(
+            "the tensors are those of the result, so the patch was applied already: it was made of {expected}"
+        )
+    } else {
+        let found = hex(&found);
+        format!("the tensors have the identity {found}, and the patch was made of {expected}")
+    };
+    Err(Failure::Old(broken(&PATCH_BASE, sentence)))
 }
 
 /// Computes the identity of the tensors of `model`.

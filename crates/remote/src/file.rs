@@ -51,12 +51,12 @@ struct Ahead {
     held: VecDeque<Block>,
     /// The first [`HEAD`] bytes of the file. Empty until one of them is read.
     head: Vec<u8>,
-    run: Run,
+    run: SequentialRun,
 }
 
 /// A sequential read that no plan announced.
 #[derive(Debug, Default)]
-struct Run {
+struct SequentialRun {
     /// The offset in the file at which the run ends. A read that begins there extends the run.
     end: u64,
     /// The number of bytes that were read in the run.
@@ -262,7 +262,7 @@ impl Ahead {
             }
             self.fetch(at..end, from);
         }
-        self.run = Run { end, bytes: run.saturating_add(end.saturating_sub(at)) };
+        self.run = SequentialRun { end, bytes: run.saturating_add(end.saturating_sub(at)) };
     }
 
     /// Drops all blocks in memory and in flight. Blocks of which the caller has read nothing are fetched again when they

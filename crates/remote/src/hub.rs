@@ -119,9 +119,9 @@ impl HubAccess {
 /// The commit to which all requests for a file and its sibling files are pinned, so that all of them see one state of the
 /// repository. It is the commit in the file's name, or else the commit of the hub's first answer.
 #[derive(Debug, Default)]
-pub(crate) struct Pin(OnceLock<String>);
+pub(crate) struct CommitPin(OnceLock<String>);
 
-impl Pin {
+impl CommitPin {
     /// Creates the pin of the file `name`. It is set at once if the revision in the name is a commit.
     pub(crate) fn of(name: &HubName) -> Self {
         Self(name.commit().map(|commit| OnceLock::from(commit.to_owned())).unwrap_or_default())

@@ -12,10 +12,10 @@ use zten::{Archive, InMemory, OpenOptions};
 use crate::error::RemoteError;
 use crate::name::RemoteName;
 use crate::options::RemoteOptions;
-use crate::reading::{Coming, Reading};
-use crate::response::{Asked, Known};
+use crate::reading::{Reading, ResponseBody};
+use crate::response::{KnownFile, RequestedBytes};
 use crate::retries::{Retries, Times};
-use crate::transport::{Ask, Transport};
+use crate::transport::{ByteRequest, Transport};
 
 /// Bytes at the end of a file that are fetched when the file is opened. Most manifests are shorter.
 pub(crate) const TAIL: u64 = 64 << 10;
@@ -24,7 +24,7 @@ pub(crate) const TAIL: u64 = 64 << 10;
 #[derive(Debug)]
 pub(crate) struct Shared {
     pub(crate) transport: Transport,
-    pub(crate) known: Known,
+    pub(crate) known: KnownFile,
     pub(crate) times: Times,
     tail: Bytes,
 }
@@ -142,9 +142,9 @@ impl RemoteObject {
 
 /// Fetches the last bytes of the file that `transport` requests, at most [`TAIL`]. Returns the length and version of the
 /// file, and the bytes.
-async fn last(transport: &Transport, times: Times) -> Result<(Known, Bytes), RemoteError> {
-    let ask = Ask { asked: &Asked::Last(TAIL), known: None };
-    let (answer, mut coming) = Coming::ask(transport, ask, times).await?;
+async fn last(transport: &Transport, times: Times) -> Result<(KnownFile, Bytes), RemoteError> {
+    let ask = ByteRequest { asked: &RequestedBytes::Last(TAIL), known: None };
+    let (answer, mut coming) = ResponseBody::ask(transport, ask, times).await?;
     let mut tail = BytesMut::new();
     while let Some(bytes) = coming.next().await? {
         tail.extend_from_slice(&bytes);

@@ -13,9 +13,9 @@ use zten::num::u64_from_usize;
 use crate::connector::failure;
 use crate::error::RemoteError;
 use crate::object::Shared;
-use crate::response::{Answer, Asked};
+use crate::response::{Answer, RequestedBytes};
 use crate::retries::{Retries, Times};
-use crate::transport::{Ask, Transport};
+use crate::transport::{ByteRequest, Transport};
 
 /// The instant by which a request must end.
 #[derive(Clone, Copy, Debug)]
@@ -44,7 +44,7 @@ impl Deadline {
 
 /// A response whose body is being received.
 #[derive(Debug)]
-pub(crate) struct Coming {
+pub(crate) struct ResponseBody {
     body: Incoming,
     deadline: Deadline,
     /// The number of bytes that were requested.
@@ -53,17 +53,17 @@ pub(crate) struct Coming {
     left: u64,
 }
 
-impl Coming {
+impl ResponseBody {
     /// Sends the request `ask`, and checks the head of the response against the request.
     pub(crate) async fn ask(
         transport: &Transport,
-        ask: Ask<'_>,
+        ask: ByteRequest<'_>,
         times: Times,
     ) -> Result<(Answer, Self), RemoteError> {
-        let Ask { asked, known } = ask;
+        let ByteRequest { asked, known } = ask;
         let bytes = match asked {
-            Asked::Last(bytes) => *bytes,
-            Asked::Range(range) => range.end.saturating_sub(range.start),
+            RequestedBytes::Last(bytes) => *bytes,
+            RequestedBytes::Range(range) => range.end.saturating_sub(range.start),
         };
         let deadline = Deadline::new(times, bytes);
         let (head, body) = deadline.limit(transport.get(ask)).await?.into_parts();
@@ -120,7 +120,7 @@ pub struct Reading {
     shared: Arc<Shared>,
     at: u64,
     end: u64,
-    coming: Option<Coming>,
+    coming: Option<ResponseBody>,
     retries: Retries,
 }
 
@@ -164,9 +164,9 @@ impl Reading {
         let mut coming = if let Some(coming) = self.coming.take() {
             coming
         } else {
-            let asked = Asked::Range(self.at..end);
-            let ask = Ask { asked: &asked, known: Some(known) };
-            Coming::ask(transport, ask, *times).await?.1
+            let asked = RequestedBytes::Range(self.at..end);
+            let ask = ByteRequest { asked: &asked, known: Some(known) };
+            ResponseBody::ask(transport, ask, *times).await?.1
         };
         let bytes = coming.next().await?.ok_or(RemoteError::OtherRange)?;
         self.coming = Some(coming);

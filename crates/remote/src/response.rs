@@ -10,14 +10,14 @@ use crate::error::RemoteError;
 
 /// The bytes of a file that a request asks for.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Asked {
+pub(crate) enum RequestedBytes {
     /// The last bytes of the file: all of the file if it is not longer than this number.
     Last(u64),
     /// A non-empty range of a file whose length is known.
     Range(Range<u64>),
 }
 
-impl Asked {
+impl RequestedBytes {
     /// Returns the value of the header `Range` for these bytes.
     pub(crate) fn header(&self) -> Option<HeaderValue> {
         let value = match self {
@@ -97,7 +97,7 @@ fn is_date(text: &str) -> bool {
 
 /// The length and version of a file, from the first response.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Known {
+pub(crate) struct KnownFile {
     pub(crate) length: u64,
     pub(crate) version: Version,
 }
@@ -105,7 +105,7 @@ pub(crate) struct Known {
 /// A response whose head matches the request.
 #[derive(Debug)]
 pub(crate) struct Answer {
-    pub(crate) known: Known,
+    pub(crate) known: KnownFile,
     /// The range of the file that the body holds.
     pub(crate) range: Range<u64>,
 }
@@ -115,8 +115,8 @@ impl Answer {
     /// response.
     pub(crate) fn read(
         head: &Parts,
-        asked: &Asked,
-        known: Option<&Known>,
+        asked: &RequestedBytes,
+        known: Option<&KnownFile>,
     ) -> Result<Self, RemoteError> {
         let headers = &head.headers;
         match head.status {
@@ -150,8 +150,8 @@ impl Answer {
             return Err(RemoteError::ChangedLength { opened: known.length, now: length });
         }
         let wanted = match asked {
-            Asked::Last(most) => length.saturating_sub(*most)..length,
-            Asked::Range(range) => range.clone(),
+            RequestedBytes::Last(most) => length.saturating_sub(*most)..length,
+            RequestedBytes::Range(range) => range.clone(),
         };
         if range != wanted {
             return Err(RemoteError::OtherRange);
@@ -163,21 +163,22 @@ impl Answer {
                 return Err(RemoteError::OtherLength { asked, said });
             }
         }
-        Ok(Self { known: Known { length, version }, range })
+        Ok(Self { known: KnownFile { length, version }, range })
     }
 }
 
 /// Interprets a response with status 416. For the first request it means that the file is empty; for a later request, that the
 /// file has become shorter.
-fn unsatisfiable(headers: &HeaderMap, known: Option<&Known>) -> Result<Answer, RemoteError> {
+fn unsatisfiable(headers: &HeaderMap, known: Option<&KnownFile>) -> Result<Answer, RemoteError> {
     let length = content_range(headers)?.and_then(|text| number(text.strip_prefix("bytes */")?));
     match (length, known) {
         (Some(now), Some(known)) if now != known.length => {
             Err(RemoteError::ChangedLength { opened: known.length, now })
         }
-        (Some(0), None) => {
-            Ok(Answer { known: Known { length: 0, version: Version::read(headers)? }, range: 0..0 })
-        }
+        (Some(0), None) => Ok(Answer {
+            known: KnownFile { length: 0, version: Version::read(headers)? },
+            range: 0..0,
+        }),
         _ => Err(RemoteError::Status(StatusCode::RANGE_NOT_SATISFIABLE.as_u16())),
     }
 }
@@ -268,7 +269,7 @@ mod tests {
             ("etag", "\"1\""),
             ("last-modified", "Sun, 06 Nov 1994 08:49:37 GMT"),
         ];
-        let asked = Asked::Last(9);
+        let asked = RequestedBytes::Last(9);
         for (name, value) in honest {
             let with = |other| [&honest[..], &[(name, other)]].concat();
             assert!(Answer::read(&head(206, &with(value)), &asked, None).is_ok(), "{name}");
@@ -286,10 +287,10 @@ mod tests {
     #[test]
     fn status_416_to_the_first_request_means_an_empty_file() {
         let empty = head(416, &[("content-range", "bytes */0")]);
-        let answer = Answer::read(&empty, &Asked::Last(9), None).unwrap();
+        let answer = Answer::read(&empty, &RequestedBytes::Last(9), None).unwrap();
         assert_eq!((answer.known.length, answer.range), (0, 0..0));
         let other = head(416, &[("content-range", "bytes */7")]);
-        let error = Answer::read(&other, &Asked::Last(9), None).unwrap_err();
+        let error = Answer::read(&other, &RequestedBytes::Last(9), None).unwrap_err();
         assert!(matches!(error, RemoteError::Status(416)));
     }
 }

@@ -14,10 +14,10 @@ use url::{Host, Url};
 use crate::address::{Policy, is_public};
 use crate::connector::{HttpClient, client, failure};
 use crate::error::RemoteError;
-use crate::hub::{HubAccess, Pin, linked_length};
+use crate::hub::{CommitPin, HubAccess, linked_length};
 use crate::name::{Location, RemoteName, has_tls, is_read_otherwise};
 use crate::options::{Redirects, RemoteOptions};
-use crate::response::{Asked, Known, single};
+use crate::response::{KnownFile, RequestedBytes, single};
 use crate::s3::S3Access;
 
 /// The largest number of redirects that are followed for one request.
@@ -25,9 +25,9 @@ const MOST: u32 = 5;
 
 /// A request for the bytes `asked`. If the version of the file is `known`, the server must answer with the same version.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Ask<'a> {
-    pub(crate) asked: &'a Asked,
-    pub(crate) known: Option<&'a Known>,
+pub(crate) struct ByteRequest<'a> {
+    pub(crate) asked: &'a RequestedBytes,
+    pub(crate) known: Option<&'a KnownFile>,
 }
 
 /// Sends the requests for one file, with its credentials, and follows redirects.
@@ -36,7 +36,7 @@ pub(crate) struct Transport {
     s3: S3Access,
     hub: HubAccess,
     /// The commit to which requests are pinned, if the file is on the hub. Sibling files share it.
-    pin: Arc<Pin>,
+    pin: Arc<CommitPin>,
     redirects: Redirects,
     /// The client for the server in the file's name. It connects only to the addresses of the first look-up.
     named: HttpClient,
@@ -77,8 +77,8 @@ impl Transport {
             Redirects::Any => Policy::Any,
         };
         let pin = match &name.0 {
-            Location::Hub(name) => Pin::of(name),
-            Location::Http(_) | Location::S3 { .. } => Pin::default(),
+            Location::Hub(name) => CommitPin::of(name),
+            Location::Http(_) | Location::S3 { .. } => CommitPin::default(),
         };
         Ok(Self {
             name,
@@ -119,7 +119,10 @@ impl Transport {
     }
 
     /// Sends the request `ask`, follows redirects, and returns the response.
-    pub(crate) async fn get(&self, ask: Ask<'_>) -> Result<Response<Incoming>, RemoteError> {
+    pub(crate) async fn get(
+        &self,
+        ask: ByteRequest<'_>,
+    ) -> Result<Response<Incoming>, RemoteError> {
         let first = match &self.name.0 {
             Location::S3 { bucket, key } => {
                 let url = self.s3.url(bucket, key)?;
@@ -173,7 +176,7 @@ impl Transport {
         &self,
         first: &Url,
         mut target: Target,
-        ask: Ask<'_>,
+        ask: ByteRequest<'_>,
     ) -> Result<Reached, RemoteError> {
         let mut headers = Headers::of(ask);
         for _ in 0..=MOST {
@@ -201,10 +204,11 @@ impl Transport {
                 self.pin.check()?;
                 // Not every storage server answers a request for the last bytes of a file (`bytes=-N`), so the range is
                 // computed from the length that the hub declared.
-                if let (Asked::Last(most), Some(length)) =
+                if let (RequestedBytes::Last(most), Some(length)) =
                     (ask.asked, linked_length(response.headers())?)
                 {
-                    headers.range = Asked::Range(length.saturating_sub(*most)..length).header();
+                    headers.range =
+                        RequestedBytes::Range(length.saturating_sub(*most)..length).header();
                 }
             }
             target = Target { url: next, is_own };
@@ -271,7 +275,7 @@ struct Headers {
 }
 
 impl Headers {
-    fn of(Ask { asked, known }: Ask<'_>) -> Self {
+    fn of(ByteRequest { asked, known }: ByteRequest<'_>) -> Self {
         let condition = known.and_then(|known| known.version.condition());
         Self { range: asked.header(), condition, has_condition: true, authorization: None }
     }

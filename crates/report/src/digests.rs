@@ -253,7 +253,7 @@ impl Difference {
 /// The error for a component that differs from a list which the caller requires.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mismatch {
-    /// The difference.
+    /// How the component differs from the list.
     pub difference: Difference,
     /// The name of the tensor.
     pub name: String,

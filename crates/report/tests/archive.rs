@@ -35,7 +35,7 @@ fn objects_are_written_as_they_are_listed() {
     let file = file();
     let written = Cell::new(0);
     let listed = Cell::new(0);
-    // What was written when an object was asked for.
+    // The number of bytes that had been written when an object was requested.
     let before = Cell::new(0);
     let objects = || {
         file.tensors().inspect(|_| {

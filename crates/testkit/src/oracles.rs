@@ -17,6 +17,8 @@
 //! | [`builder`] | the calls of a format's parser | the archive has exactly the pushed tensors, and lies within the file; after an error no archive opens; memory is proportional to the pushed bytes |
 //! | [`conventions`] | choices of a convention, and the sizes and content of its tensors | the quantized tensor has as many values as its shape says; reading from memory and reading at offsets give the same values; memory is proportional to the file |
 //! | [`digests`] | a list of digests | memory is proportional to the length; a written list parses to the same list, and each difference is found |
+//! | [`patch_roundtrip`] | two files | the patch between them, applied to the first, gives the content of the second, and it does not fit the second |
+//! | [`patch_apply`] | a patch, or what its streams hold | an error has a rule; memory does not follow what the patch claims |
 //! | [`grammar`] | choices of a grammar | generated files of generation 2 are valid; a damaged file keeps the promises of the first two oracles |
 
 /// Calls the macro `$run` with all Rust types as which elements can be read.
@@ -48,6 +50,7 @@ mod lies;
 mod meaning;
 mod model;
 mod open;
+mod patches;
 mod pieces;
 mod recognize;
 mod shard_lies;
@@ -71,6 +74,7 @@ pub use liar::{Lie, Plan};
 pub use lies::{Lied, lies};
 pub use model::{Model, Outcome, model, written};
 pub use open::open;
+pub use patches::{HandChange, HandPatch, patch_apply, patch_roundtrip};
 pub use recognize::recognize;
 pub use steps::{steps, steps_on_disk};
 

@@ -427,7 +427,12 @@ fn type_of(value: &Value<'_>) -> Result<u32, Unfit> {
         Value::Uint(_) => value::U64,
         Value::Negative(below) if *below < 1 << 31 => value::I32,
         Value::Negative(below) if i64::try_from(*below).is_ok() => value::I64,
-        _ => return Err(Unfit::Value(format!("holds {}, which GGUF has not", shown(value)))),
+        _ => {
+            return Err(Unfit::Value(format!(
+                "holds {}, which GGUF does not support",
+                shown(value)
+            )));
+        }
     })
 }
 

@@ -116,7 +116,7 @@ fn duplicate_key(key: &str) -> FormatError {
     )
 }
 
-/// The file of each tensor.
+/// The map `weight_map` of an index: which file contains each tensor.
 #[derive(Debug, Default)]
 pub(super) struct Weights {
     /// A [`Record`] for each tensor: its name, and the number of its file.

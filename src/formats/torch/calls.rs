@@ -481,8 +481,9 @@ impl Machine<'_> {
         if text(kind) == Some(b"module") && count == 4 && matches!(class, Value::Foreign(_)) {
             return self.push(class);
         }
-        let place = text(device).and_then(globals::device);
-        if place.is_some_and(|(kind, _)| kind == b"meta") {
+        let parsed_device = text(device).and_then(globals::device);
+        // PyTorch would load a tensor without elements, but other readers would see the bytes of the member.
+        if parsed_device.is_some_and(|(kind, _)| kind == b"meta") {
             let sentence = "a storage is on the device meta, which stores nothing";
             return Err(self.violation(Rule::TorchPersistentId, sentence));
         }
@@ -495,7 +496,7 @@ impl Machine<'_> {
         };
         let is_storage = is_whole
             && text(kind) == Some(b"storage")
-            && place.is_some()
+            && parsed_device.is_some()
             && text(key).is_some()
             && matches!(class, Value::Global(Global::Storage(_) | Global::Untyped))
             && matches!(length, Value::Int(_));

@@ -214,7 +214,8 @@ impl Tensors<'_, '_, '_, '_> {
     }
 
     /// Adds the sparse tensor `node`. zten reads coordinates and compressed rows whose parts are dense and whole; other sparse
-    /// tensors are left unread.
+    /// tensors are left unread. The mark that a tensor is coalesced is ignored: entries may have any order, and several
+    /// entries of one cell add up.
     fn add_sparse(&mut self, node: u32, name: &str) -> Result<(), FormatError> {
         let [layout, first, second, values, shape] = self.pickle.first(node);
         let (Value::Layout(layout), Value::Tuple(shape)) = (layout, shape) else {

@@ -11,7 +11,7 @@ use crate::cbor::Attributes;
 use crate::element::DType;
 use crate::escape;
 use crate::index::Layout;
-use crate::manifest::Tensor;
+use crate::manifest::{ElementType, Tensor};
 
 /// The number of columns to which a name in a message is cut.
 const NAME: usize = 60;
@@ -33,6 +33,17 @@ pub struct OpaqueType<'a> {
     pub name: &'a str,
     /// The size of an element in bytes.
     pub size: u64,
+}
+
+impl<'a> OpaqueType<'a> {
+    /// Returns the opaque type of the elements of `tensor`, if it is a dense array of such elements.
+    pub fn of(tensor: &Tensor<'a>) -> Option<Self> {
+        let data = tensor.component("data").filter(|_| tensor.layout() == Layout::Dense)?;
+        match data.element_type() {
+            ElementType::Opaque(name, size) => Some(Self { name, size }),
+            _ => None,
+        }
+    }
 }
 
 impl Array {

@@ -108,7 +108,7 @@ pub(crate) struct Entry<'d> {
 }
 
 /// A member that has been located in the file.
-pub(crate) struct Found {
+pub(crate) struct LocatedMember {
     pub(crate) member: Member,
     /// The offset at which the local header begins.
     pub(crate) start: u64,
@@ -137,7 +137,7 @@ impl<'d> Entry<'d> {
         let about = |error: FormatError| error.about_bytes(name);
         let extra = Extra::parse(cursor.bytes(header.extra.into())?, writer).map_err(about)?;
         if comment != 0 || disk != 0 {
-            let sentence = "has a comment, or lies in another part of the archive";
+            let sentence = "has a comment, or is in another part of the archive";
             return Err(about(FormatError::predicate(Rule::ZipDirectory, sentence)));
         }
         // All readers take a member for a folder if its name ends in a slash, whatever its attributes are.
@@ -182,7 +182,11 @@ impl<'d> Entry<'d> {
 
     /// Locates the member, which must end at or before offset `end`, and checks its local header and data descriptor against
     /// the directory.
-    pub(crate) fn find(&self, window: &mut Window<'_>, end: u64) -> Result<Found, FormatError> {
+    pub(crate) fn find(
+        &self,
+        window: &mut Window<'_>,
+        end: u64,
+    ) -> Result<LocatedMember, FormatError> {
         let differs = || {
             FormatError::predicate(
                 Rule::ZipHeader,
@@ -247,7 +251,7 @@ impl<'d> Entry<'d> {
         let Self { packed, size, .. } = *self;
         let is_deflated = own.method == DEFLATED;
         let member = Member { start: first, packed, size, crc: Some(own.crc), is_deflated };
-        Ok(Found { member, start, end: behind.saturating_add(descriptor) })
+        Ok(LocatedMember { member, start, end: behind.saturating_add(descriptor) })
     }
 
     /// Returns the size and packed size in a local header that PyTorch wrote, or `None` if the header contradicts itself.

@@ -21,6 +21,10 @@ Exit status:
   2  wrong usage, or a file could not be read or written, or cannot hold the result
   3  a file needs what is not supported";
 
+/// The largest number of patches of one call: with the file that they are applied to, a worker receives them in one packet, which has
+/// room for 32 descriptors.
+const MOST: usize = 31;
+
 /// `zten patch`
 #[derive(Debug, clap::Args, Serialize, Deserialize)]
 pub(crate) struct Patch {
@@ -76,8 +80,8 @@ pub(crate) struct PatchApply {
     #[arg(value_name = "OLD")]
     #[serde(with = "os_path")]
     pub(crate) old: PathBuf,
-    /// Apply these patches, the first one first
-    #[arg(value_name = "PATCH", required = true)]
+    /// Apply these patches, up to 31, the first one first
+    #[arg(value_name = "PATCH", required = true, num_args = 1..=MOST)]
     #[serde(with = "os_path::list")]
     pub(crate) patches: Vec<PathBuf>,
     /// Write this file, whose suffix gives its format; OLD itself may be named, and is replaced
@@ -101,8 +105,8 @@ pub(crate) struct PatchVerify {
     #[arg(value_name = "OLD")]
     #[serde(with = "os_path")]
     pub(crate) old: PathBuf,
-    /// Check these patches, the first one first
-    #[arg(value_name = "PATCH", required = true)]
+    /// Check these patches, up to 31, the first one first
+    #[arg(value_name = "PATCH", required = true, num_args = 1..=MOST)]
     #[serde(with = "os_path::list")]
     pub(crate) patches: Vec<PathBuf>,
     /// Print nothing if the patches fit

@@ -136,8 +136,8 @@ fn measure(
     };
     let is_local = sides.iter().all(|side| side.archive.source().is_local());
     if is_local && threads::count() > 1 {
-        objects.par_iter_mut().filter(|object| object.has_elements(how)).try_for_each(one)
+        objects.par_iter_mut().filter(|object| object.has_elements(tolerance)).try_for_each(one)
     } else {
-        objects.iter_mut().filter(|object| object.has_elements(how)).try_for_each(one)
+        objects.iter_mut().filter(|object| object.has_elements(tolerance)).try_for_each(one)
     }
 }

@@ -165,8 +165,8 @@ impl Edition {
     }
 }
 
-/// Appends the bytes in `range` of `old` to `new`. The kernel copies them or shares their blocks if it can.
-fn copy(old: &Handle, mut range: Range<u64>, mut new: &File) -> Result<(), Error> {
+/// Writes the bytes in `range` of `old` at the position of `new`. The kernel copies them or shares their blocks if it can.
+pub(crate) fn copy(old: &Handle, mut range: Range<u64>, mut new: &File) -> Result<(), Error> {
     #[cfg(target_os = "linux")]
     if let Handle::Local(old, _) = old {
         while range.start < range.end {

@@ -2,19 +2,21 @@
 
 mod show;
 
-use std::io::{self, Write as _};
+use std::fs::File;
+use std::io::{self, Seek as _, SeekFrom, Write as _};
 use std::path::Path;
 
 use zten::formats::write::WrittenFormat;
 use zten::num::u64_from_usize;
 use zten::write::{IoSink, Level, WriteOptions};
-use zten::{Error, Generation, OpenOptions};
+use zten::{Error, ErrorKind, Generation, OpenOptions};
 use zten_patch::{Chain, Failure, Model, Patch, Settings, make, verify};
 use zten_report::digests::hex;
 
 use crate::args::{Patch as Args, PatchAction, PatchApply, PatchMake};
 use crate::commands::Create;
 use crate::commands::convert::{Counted, problem as failed};
+use crate::commands::edit::copy;
 use crate::escape;
 use crate::input::file::{FileWithShards, Opened, counted, stored};
 use crate::input::sources::Sources;
@@ -22,6 +24,7 @@ use crate::output::app::App;
 use crate::output::progress::Progress;
 use crate::output::report::Problem;
 use crate::size::human;
+use crate::source::handle::Handle;
 
 /// Runs one of the commands on its files: OLD and NEW, OLD and patches, or a patch.
 pub(crate) fn run(
@@ -200,22 +203,76 @@ fn applied(
     let wrong = |failure| files.failed(failure, &args.output);
     let chain = Chain::new(base, &patches).map_err(wrong)?;
     let not_written = |error: &io::Error| Box::new(Problem::io(&args.output, error));
-    let mut out = Counted::new(create.create(0, 0).map_err(|error| not_written(&error))?);
+    let out = create.create(0, 0).map_err(|error| not_written(&error))?;
+    let length = match files.archives.first() {
+        Some(archive) if format == WrittenFormat::Safetensors && shares_header(archive, &chain) => {
+            copy_unchanged(archive, &chain, &out).map_err(|error| match error.kind() {
+                ErrorKind::Write => not_written(&error.into()),
+                _ => files.problem(0, &error),
+            })?;
+            let mut write = |offset: u64, bytes: &[u8]| {
+                (&out).seek(SeekFrom::Start(offset))?;
+                (&out).write_all(bytes)
+            };
+            chain.update(&out, &mut write).map_err(wrong)?;
+            archive.file_len()
+        }
+        _ => {
+            let mut out = Counted::new(out);
+            let options = options(args, files, &patches);
+            chain.write(format, &mut out, &options).map_err(wrong)?;
+            out.flush().map_err(|error| not_written(&error))?;
+            out.length
+        }
+    };
+    create.publish()?;
+    let tensors = counted(u64_from_usize(chain.len()), "tensor");
+    let identity = chain.result().map(|result| hex(&result)).unwrap_or_default();
+    let (path, size) = (escape::path(&args.output), human(length));
+    Ok((format!("{path}: written ({size}, {tensors}, identity {identity})"), args.quiet))
+}
+
+/// Returns the settings of a zTensor file: its generation is that of the file that the last patch was made for, or of OLD.
+fn options(args: &PatchApply, files: &Files<'_>, patches: &[Patch<'_>]) -> WriteOptions {
     let own = files.archives.first().and_then(|archive| archive.generation());
-    let wanted = patches.last().and_then(Patch::generation).or(own);
-    let generation = match wanted {
+    let generation = match patches.last().and_then(Patch::generation).or(own) {
         Some(Generation::V2) => Generation::V2,
         _ => Generation::V1_2,
     };
     let limits = *args.strictness.options().limit();
-    let options = WriteOptions::default().generation(generation).limits(limits);
-    chain.write(format, &mut out, &options).map_err(wrong)?;
-    out.flush().map_err(|error| not_written(&error))?;
-    create.publish()?;
-    let tensors = counted(u64_from_usize(chain.len()), "tensor");
-    let identity = chain.result().map(|result| hex(&result)).unwrap_or_default();
-    let (path, size) = (escape::path(&args.output), human(out.length));
-    Ok((format!("{path}: written ({size}, {tensors}, identity {identity})"), args.quiet))
+    WriteOptions::default().generation(generation).limits(limits)
+}
+
+/// Returns whether the result is a copy of `archive`, a local safetensors file, in which only elements of tensors change.
+fn shares_header(archive: &FileWithShards, chain: &Chain<'_, '_>) -> bool {
+    let is_in_file = |own: zten::Component<'_>| own.shard().is_none();
+    archive.manifest().file_format() == "safetensors"
+        && matches!(archive.source(), Handle::Local(..))
+        && archive.tensors().flat_map(|own| own.components()).all(is_in_file)
+        && chain.keeps_header()
+}
+
+/// Copies the header and the unchanged tensors of `archive` to their offsets in `new`. The kernel copies neighbors at once, or shares
+/// their blocks.
+fn copy_unchanged(
+    archive: &FileWithShards,
+    chain: &Chain<'_, '_>,
+    mut new: &File,
+) -> Result<(), Error> {
+    let extents = chain.unchanged().flat_map(|own| own.components()).map(|own| own.extent());
+    let header = 0..archive.manifest().extent().end;
+    let mut ranges: Vec<_> = extents.map(|own| own.offset()..own.end()).collect();
+    ranges.push(header);
+    ranges.sort_unstable_by_key(|range| (range.start, range.end));
+    let mut ranges = ranges.into_iter().peekable();
+    while let Some(mut range) = ranges.next() {
+        while let Some(next) = ranges.next_if(|next| next.start == range.end) {
+            range.end = next.end;
+        }
+        new.seek(SeekFrom::Start(range.start)).map_err(Error::from_write)?;
+        copy(archive.source(), range, new)?;
+    }
+    Ok(())
 }
 
 /// Checks patches, and returns the line about them.

@@ -83,7 +83,7 @@ pub(crate) fn run(app: &mut App, args: &Stat, archive: &FileWithShards) -> io::R
     if !args.fail_on.is_empty() && !first.is_empty() {
         first.extend(skipped.next().map(|_| "…".to_owned()));
         let sentence =
-            format!("--fail-on says nothing of tensors without statistics: {}", first.join(", "));
+            format!("--fail-on cannot test tensors without statistics: {}", first.join(", "));
         app.problem(&Problem::found(&archive.path, Finding::new(Verdict::Unsupported, sentence)))?;
     }
     Ok(())

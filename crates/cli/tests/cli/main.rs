@@ -43,6 +43,7 @@ mod opaque;
 mod options;
 mod other;
 mod pages;
+mod patch;
 mod policy;
 mod profiles;
 mod remote;

@@ -4,7 +4,7 @@ use std::fs;
 
 use crate::{ended, failed, in_corpus, succeeded_text, zten};
 
-pub(crate) const COMMANDS: [&str; 12] = [
+pub(crate) const COMMANDS: [&str; 13] = [
     "check",
     "ls",
     "stat",
@@ -13,6 +13,7 @@ pub(crate) const COMMANDS: [&str; 12] = [
     "diff",
     "convert",
     "edit",
+    "patch",
     "explain",
     "sandbox",
     "completions",
@@ -63,6 +64,8 @@ fn manual_pages() {
     pages.sort_by_key(fs::DirEntry::file_name);
     let names: Vec<_> = pages.iter().map(|page| page.file_name().into_string().unwrap()).collect();
     let mut wanted: Vec<_> = COMMANDS.iter().map(|name| format!("zten-{name}.1")).collect();
+    let patch = ["apply", "make", "show", "verify"].map(|name| format!("zten-patch-{name}.1"));
+    wanted.extend(patch);
     wanted.push("zten.1".to_owned());
     wanted.sort();
     assert_eq!(names, wanted);

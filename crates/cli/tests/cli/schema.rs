@@ -159,6 +159,7 @@ fn documents_keep_the_schema() {
     let of = |command, paths: &[PathBuf]| {
         printed(command, &paths.iter().map(PathBuf::as_path).collect::<Vec<_>>())
     };
+    let folder = tempfile::tempdir().unwrap();
     let mut documents: Vec<(&str, Value)> = Vec::new();
     let mut add = |command, printed: Vec<Value>| {
         documents.extend(printed.into_iter().map(|document| (command, document)));
@@ -184,6 +185,20 @@ fn documents_keep_the_schema() {
     }
     for two in accepted.windows(2).step_by(9) {
         add("diff", printed("diff", &[&two[0], &two[1]]));
+        let patch = folder.path().join("schema.zt");
+        let made = zten([
+            "patch".as_ref(),
+            "make".as_ref(),
+            "--force".as_ref(),
+            "-o".as_ref(),
+            patch.as_os_str(),
+            two[0].as_os_str(),
+            two[1].as_os_str(),
+        ]);
+        if made.status.success() {
+            let show = ["patch".as_ref(), "show".as_ref(), "--json".as_ref(), patch.as_os_str()];
+            add("patch", json_lines(&zten(show).stdout));
+        }
     }
     if cfg!(target_os = "linux") {
         add("sandbox", printed("sandbox", &[]));
@@ -202,7 +217,7 @@ fn documents_keep_the_schema() {
         other["other"] = json!(1);
         assert!(!schema.allows(command, &other));
     }
-    for command in ["check", "ls", "stat", "hash", "hash-check", "cat", "diff"] {
+    for command in ["check", "ls", "stat", "hash", "hash-check", "patch", "cat", "diff"] {
         let count = documents.iter().filter(|(of, _)| *of == command).count();
         assert!(count > 5, "{command}: {count}");
     }

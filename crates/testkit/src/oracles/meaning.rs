@@ -67,7 +67,7 @@ impl Meaning {
         }
     }
 
-    /// Returns whether `predicate` is true of the item or of any part of it.
+    /// Returns whether `is` returns true for the item or for any item inside it.
     pub(crate) fn any(&self, is: &impl Fn(&Self) -> bool) -> bool {
         is(self)
             || match self {

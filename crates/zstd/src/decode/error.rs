@@ -75,13 +75,15 @@ impl fmt::Display for DecodeError {
         match self.flaw {
             Flaw::Magic => write!(f, "{found} bytes are left where a frame should begin"),
             Flaw::Truncated => f.write_str("a frame runs past the end"),
-            Flaw::Skippable => f.write_str("a frame is a skippable one"),
+            Flaw::Skippable => f.write_str("a frame is skippable"),
             Flaw::Dictionary => write!(f, "a frame requires dictionary {found}"),
             Flaw::Reserved => f.write_str("a reserved bit or block type is used"),
             Flaw::Block => {
                 write!(f, "a block of {found} bytes is larger than the window or 128 KiB")
             }
-            Flaw::ContentSize => write!(f, "a frame does not hold the {found} bytes that it gives"),
+            Flaw::ContentSize => {
+                write!(f, "a frame does not hold the {found} bytes that its header gives")
+            }
             Flaw::Checksum => f.write_str("a frame does not match its checksum"),
             Flaw::Corrupt => f.write_str("a block cannot be decoded"),
             Flaw::Window => {
@@ -91,7 +93,7 @@ impl fmt::Display for DecodeError {
                 write!(f, "the frames decode to {found} bytes or more, which exceeds the bound")
             }
             Flaw::Declared => {
-                write!(f, "the frames decode to {found} bytes, not as many as were declared")
+                write!(f, "the frames decode to {found} bytes, which is not the declared size")
             }
             Flaw::Memory => f.write_str("an allocation failed"),
         }?;

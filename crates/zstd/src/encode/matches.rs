@@ -39,7 +39,8 @@ pub(super) struct Effort {
     pub(super) log: u32,
     /// The number of positions that each search tries; a power of two.
     pub(super) places: usize,
-    /// The number of positions at the end of a match that are remembered.
+    /// The number of positions at the end of a match that are added to the memory of the [`Finder`]. The positions before
+    /// them in the match are skipped.
     pub(super) passed: usize,
     /// Whether the next position is tried before a match is taken.
     pub(super) lazy: bool,
@@ -62,7 +63,7 @@ pub(super) struct Finder {
     effort: Effort,
     /// The largest distance of a match.
     window: u32,
-    /// The position of the first byte of the data that is passed.
+    /// The position of the first byte of the data that the caller passes to the methods.
     origin: u32,
     /// The distance of the last match.
     last: u32,

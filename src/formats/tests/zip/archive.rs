@@ -12,8 +12,8 @@ use crate::formats::tests::npy;
 #[derive(Clone)]
 pub(super) struct Member {
     pub(super) packed: Vec<u8>,
-    pub(super) local: Said,
-    pub(super) central: Said,
+    pub(super) local: SharedFields,
+    pub(super) central: SharedFields,
     /// Bytes between the member and the next one: a data descriptor, or garbage.
     pub(super) behind: Vec<u8>,
     pub(super) comment: Vec<u8>,
@@ -24,7 +24,7 @@ pub(super) struct Member {
 
 /// The fields that the directory and the member's local header both have.
 #[derive(Clone)]
-pub(super) struct Said {
+pub(super) struct SharedFields {
     pub(super) version: u16,
     pub(super) flags: u16,
     pub(super) method: u16,
@@ -36,7 +36,7 @@ pub(super) struct Said {
     pub(super) extra: Vec<u8>,
 }
 
-impl Said {
+impl SharedFields {
     fn write(&self, out: &mut Vec<u8>) {
         for number in [self.version, self.flags, self.method] {
             out.extend(number.to_le_bytes());
@@ -79,7 +79,7 @@ impl Member {
             }
             _ => content,
         };
-        let said = Said {
+        let said = SharedFields {
             version: 20,
             flags: 0,
             method,
