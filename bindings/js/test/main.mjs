@@ -37,7 +37,8 @@ const reports = json('check', '--json', ...copies.map(copy => copy.path))
 const isAsReported = (found, at, name) => assert.deepEqual(found, reports[at], name)
 
 await test('smoke: sizes, and what is packed', () => {
-  for (const [name, limit] of [['zten.wasm', 185_000], ['formats.wasm', 193_000], ['full.wasm', 450_000], ['write.wasm', 242_000]]) {
+  // Tensors that are stored as several, their conventions and their values are 30 kB of full.wasm.
+  for (const [name, limit] of [['zten.wasm', 185_000], ['formats.wasm', 193_000], ['full.wasm', 474_000], ['write.wasm', 242_000]]) {
     const wasm = join(project, 'node_modules/zten/dist', name)
     // By the command: what is built into Node packs a little less, and differs between processors.
     const size = execFileSync('gzip', ['-9nc', wasm]).length
@@ -499,7 +500,7 @@ await test('tensors that are stored as several', async () => {
     const bytes = new Uint8Array(readFileSync(folder + name))
     const wanted = [...new Uint32Array(buffer(readFileSync(folder + name.replace('.safetensors', '.f32'))))]
     for (const source of [slow(bytes), bytes]) {
-      using file = await open(source)
+      const file = await open(source)
       const [object] = file.list()
       assert.deepEqual([file.size, object.state, object.layout.slice(0, 6)], [1, 'readable', 'quant.'], name)
       const { data, shape, dtype } = await file.dequantize(object.name)
@@ -507,13 +508,13 @@ await test('tensors that are stored as several', async () => {
       assert.deepEqual([...new Uint32Array(data.buffer)], wanted, name)
       for (const { role, length } of object.components) assert.equal((await file.bytes(object.name, role)).length, length, `${name} ${role}`)
       assert.deepEqual(await file.check(), await check(bytes, { conventions: false }), name)
-      using plain = await open(source, { conventions: false })
+      const plain = await open(source, { conventions: false })
       assert.equal(plain.size, object.components.length, name)
       assert.ok(plain.list().every(({ layout }) => layout === 'dense'), name)
     }
   }
   const mxfp4 = new Uint8Array(readFileSync(`${folder}mxfp4.safetensors`))
-  using file = await open(mxfp4)
+  const file = await open(mxfp4)
   const [{ name, layout, shape, bits, group_size, components }] = file.list()
   assert.deepEqual({ name, layout, shape, bits, group_size }, { name: 'experts.proj', layout: 'quant.mxfp4', shape: [2, 3, 64], bits: 4, group_size: 32 })
   assert.deepEqual(components.map(({ role, dtype }) => [role, dtype]), [['blocks', 'u8'], ['scales', 'u8']])

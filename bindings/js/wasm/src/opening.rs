@@ -9,7 +9,7 @@ use zten::{Error, OpenOptions, ReadAt};
 
 use crate::border::{Answer, answer, input, read_at};
 use crate::name;
-use crate::session::{File, Needs, Session};
+use crate::session::{File, Needs, Session, note_failed_read};
 
 /// A source that asks the host for the bytes of the file with this number.
 #[derive(Clone, Copy, Debug)]
@@ -17,7 +17,11 @@ struct Source(u32);
 
 impl ReadAt for Source {
     fn read_at(&self, offset: u64, buffer: &mut [u8]) -> Result<(), Error> {
-        if read_at(self.0, offset, buffer) { Ok(()) } else { Err(Error::reading()) }
+        if read_at(self.0, offset, buffer) {
+            return Ok(());
+        }
+        note_failed_read();
+        Err(Error::reading())
     }
 }
 

@@ -4,6 +4,8 @@ use std::collections::VecDeque;
 use std::io::{self, Write};
 use std::mem;
 use std::ops::Range;
+#[cfg(feature = "groups")]
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use zten::finding::{Finding, ZTENSOR};
 use zten::formats::START;
@@ -128,6 +130,17 @@ impl Progress {
     }
 }
 
+/// Whether a read has failed since the last call of [`Session::bind`] began. Tensors whose shape cannot be read stay as they are, but a
+/// host may fetch the bytes that were missing, and call again.
+#[cfg(feature = "groups")]
+static READ_FAILED: AtomicBool = AtomicBool::new(false);
+
+/// Notes that the host could not supply bytes that were read.
+pub fn note_failed_read() {
+    #[cfg(feature = "groups")]
+    READ_FAILED.store(true, Ordering::Relaxed);
+}
+
 /// Whether the host has sibling files. The code for them would make the modules for single formats larger.
 const HAS_SIBLINGS: bool = cfg!(feature = "siblings");
 
@@ -226,8 +239,12 @@ impl Session {
     pub fn bind(&mut self, sources: &Sources<'_>, out: &mut impl Write) -> io::Result<()> {
         #[cfg(feature = "groups")]
         if let Self::Grouping(file) = self {
+            READ_FAILED.store(false, Ordering::Relaxed);
             return match file.find_groups(Some(&**file)) {
                 Err(error) => problem::reading(file, &error, out),
+                Ok(_) if READ_FAILED.load(Ordering::Relaxed) => {
+                    problem::reading(file, &Error::reading(), out)
+                }
                 Ok(groups) => {
                     let Self::Grouping(file) = mem::take(self) else { return misused(out) };
                     self.keep(file.with_groups(groups));

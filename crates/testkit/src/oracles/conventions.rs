@@ -162,8 +162,8 @@ impl ReadAt for Positions<'_> {
 }
 
 /// Generates a file with a group of tensors, and reads its values. Their number must be that of the shape, they must be the
-/// same from memory and from a source, and memory must be within a few times the length of the file. Returns whether a
-/// group was found.
+/// same from memory and from a source, as a whole and in parts, and memory must be within a few times the length of the file. Returns
+/// whether a group was found.
 ///
 /// # Panics
 /// Panics if a promise does not hold.
@@ -188,6 +188,7 @@ pub fn conventions(input: &[u8]) -> bool {
         has_group = true;
         let (peak, values) = heap::peak(|| values(&tensor));
         let values = values.expect("the values of a group");
+        parts_are_those_of_the_whole(&again, &values);
         let again = self::values(&again).expect("the values of a group");
         assert_eq!(u64::try_from(values.len()).ok(), tensor.element_count());
         assert!(values.iter().zip(&again).all(|(one, other)| one.to_bits() == other.to_bits()));
@@ -195,6 +196,18 @@ pub fn conventions(input: &[u8]) -> bool {
         assert!(peak <= most, "{peak} bytes of heap for a file of {length}");
     }
     has_group
+}
+
+/// Computes parts at the beginning, in the middle and at the end of `tensor`.
+fn parts_are_those_of_the_whole(tensor: &zten::Tensor<'_>, values: &[f32]) {
+    let all = values.len();
+    for (start, end) in [(0, all.min(1)), (all / 3, all / 2), (all - all.min(5), all)] {
+        let mut part = vec![0.0; end - start];
+        let range = u64::try_from(start).unwrap()..u64::try_from(end).unwrap();
+        tensor.dequantize_range(range, &mut part).expect("a part of a group");
+        let whole = values[start..end].iter().map(|value| value.to_bits());
+        assert!(part.iter().map(|value| value.to_bits()).eq(whole), "{start}..{end}");
+    }
 }
 
 fn values(tensor: &zten::Tensor<'_>) -> std::result::Result<Vec<f32>, Error> {
