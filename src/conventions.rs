@@ -6,10 +6,12 @@
 
 #[cfg(feature = "dequantize")]
 mod codes;
+#[cfg(all(feature = "dequantize", feature = "write"))]
+mod composite;
 #[cfg(feature = "dequantize")]
 mod dequantizer;
 #[cfg(feature = "dequantize")]
-mod find;
+pub(crate) mod find;
 #[cfg(feature = "dequantize")]
 mod groups;
 #[cfg(feature = "dequantize")]
@@ -17,6 +19,8 @@ mod plan;
 
 use core::fmt;
 
+#[cfg(all(feature = "dequantize", feature = "write"))]
+pub use composite::{Composites, Original, PlainGroups};
 #[cfg(feature = "dequantize")]
 pub use dequantizer::Dequantizer;
 #[cfg(feature = "dequantize")]

@@ -6,14 +6,13 @@ use alloc::vec::Vec;
 use serde::Deserialize;
 
 use super::{Convention, NestedScales, QuantizedForm};
-use crate::archive::Archive;
 use crate::element::DType;
 use crate::error::{Error, OutOfMemory};
 use crate::index::Layout;
 use crate::layout::State;
-use crate::manifest::{Component, Tensor};
+use crate::manifest::{Component, ManifestRef, Tensor};
 use crate::num::{divide_exactly, sort_by, u64_from_usize, usize_from_u32};
-use crate::read_at::{ReadAt, Source};
+use crate::read_at::Source;
 
 /// Tensors of a file that are one quantized tensor.
 #[derive(Debug)]
@@ -38,7 +37,7 @@ const FP8: [DType; 4] = [DType::F8E4M3Fn, DType::F8E5M2, DType::F8E4M3Fnuz, DTyp
 /// The sizes of square blocks of FP8, the usual one first.
 const FP8_BLOCKS: [u64; 6] = [128, 64, 256, 32, 512, 16];
 /// The largest content that is read to find the shape of a tensor, in bytes.
-const MOST_STATE: u64 = 4096;
+pub(super) const MOST_STATE: u64 = 4096;
 
 /// Returns whether a group that is found by the tensor called `name` has its shape in the content of a tensor.
 pub(super) fn needs_content(name: &str) -> bool {
@@ -65,20 +64,32 @@ impl QuantState {
 }
 
 /// Finds the groups in `archive`. No tensor is in two groups, and no two groups have one name.
-pub(super) fn find<S: ReadAt>(
-    archive: &Archive<S>,
+pub(super) fn find(
+    manifest: ManifestRef<'_>,
     source: Option<&dyn Source>,
 ) -> Result<Vec<Group>, Error> {
-    let mut finder = Finder { archive, source, name: String::new() };
+    find_with(manifest, source, |_, _, _| Ok(()))
+}
+
+/// Finds the groups as [`find`] does, and calls `other` with each anchor that has no group, its tensor, and the contradiction between
+/// the tensors, if they contradict each other.
+pub(super) fn find_with<'a>(
+    manifest: ManifestRef<'a>,
+    source: Option<&dyn Source>,
+    mut other: impl FnMut(Anchor, &Tensor<'a>, Option<Contradiction>) -> Result<(), Error>,
+) -> Result<Vec<Group>, Error> {
+    let mut finder = Finder::new(manifest, source, None);
     let (mut groups, mut taken) = (Vec::<Group>::new(), Vec::new());
-    for tensor in archive.tensors() {
-        let anchor =
-            |(end, anchor): (&str, Anchor)| Some((tensor.name().strip_suffix(end)?, anchor));
-        let Some((stem, anchor)) = ANCHORS.into_iter().find_map(anchor) else { continue };
-        let Some(group) = finder.group_of(anchor, stem, &tensor)? else { continue };
+    for tensor in manifest.tensors() {
+        let Some((stem, anchor)) = Anchor::of(tensor.name()) else { continue };
+        let Some(group) = finder.group_of(anchor, stem, &tensor)? else {
+            other(anchor, &tensor, finder.contradiction.take())?;
+            continue;
+        };
         if taken.is_empty() {
-            taken.try_reserve_exact(archive.len()).map_err(|_| OutOfMemory)?;
-            taken.resize(archive.len(), false);
+            let count = usize_from_u32(manifest.len());
+            taken.try_reserve_exact(count).map_err(|_| OutOfMemory)?;
+            taken.resize(count, false);
         }
         let members = || group.members.iter().map(|(_, ordinal)| usize_from_u32(*ordinal));
         if members().any(|ordinal| taken.get(ordinal).copied().unwrap_or(true)) {
@@ -96,9 +107,19 @@ pub(super) fn find<S: ReadAt>(
     Ok(groups)
 }
 
+/// Tensors that have the names and the dtypes of a convention, and other shapes or another content than they can have together.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Contradiction {
+    pub(super) convention: Convention,
+    /// The ordinal of the tensor that contradicts the others.
+    pub(super) ordinal: u32,
+    /// What is wrong, as a sentence about this tensor.
+    pub(super) what: &'static str,
+}
+
 /// The kind of tensor by which a group is found. Each group has one such tensor.
-#[derive(Clone, Copy)]
-enum Anchor {
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Anchor {
     Blocks,
     ScaleInv,
     Packed,
@@ -123,9 +144,22 @@ const ANCHORS: [(&str, Anchor); 9] = [
     (".biases", Anchor::Biases),
 ];
 
-struct Finder<'a, S> {
-    archive: &'a Archive<S>,
-    source: Option<&'a dyn Source>,
+impl Anchor {
+    /// Returns the anchor that a tensor called `name` is, and `name` without the end of the anchor.
+    pub(super) fn of(name: &str) -> Option<(&str, Self)> {
+        let stem = |(end, anchor): (&str, Self)| Some((name.strip_suffix(end)?, anchor));
+        ANCHORS.into_iter().find_map(stem)
+    }
+}
+
+/// A search for the group of a tensor.
+pub(super) struct Finder<'a, 's> {
+    manifest: ManifestRef<'a>,
+    source: Option<&'s dyn Source>,
+    /// The content of the tensor with this ordinal, which has been read already.
+    given: Option<(u32, &'s [u8])>,
+    /// Why the last group was not found, if its tensors contradict each other.
+    pub(super) contradiction: Option<Contradiction>,
     /// The memory of the name that is looked up.
     name: String,
 }
@@ -140,6 +174,12 @@ fn is_plain(tensor: &Tensor<'_>, dtypes: &[DType]) -> bool {
         && tensor.only_component().is_some_and(is_in_rows)
 }
 
+/// Returns whether `scale` has fewer elements than `data` has groups of 16 codes, of which each byte of `data` holds two.
+fn too_few(scale: &Tensor<'_>, data: &Tensor<'_>) -> bool {
+    let both = scale.element_count().zip(data.element_count());
+    both.is_some_and(|(scales, bytes)| scales < bytes >> 3)
+}
+
 /// Splits a shape into all dimensions but the last two, and the last two.
 fn matrix(shape: &[u64]) -> Option<(&[u64], u64, u64)> {
     let (last, rest) = shape.split_last()?;
@@ -147,10 +187,30 @@ fn matrix(shape: &[u64]) -> Option<(&[u64], u64, u64)> {
     Some((outer, *rows, *last))
 }
 
-impl<'a, S: ReadAt> Finder<'a, S> {
+impl<'a, 's> Finder<'a, 's> {
+    /// Creates a search in `manifest`. Content is read from `source`, but for the tensor whose ordinal and content are `given`.
+    pub(super) fn new(
+        manifest: ManifestRef<'a>,
+        source: Option<&'s dyn Source>,
+        given: Option<(u32, &'s [u8])>,
+    ) -> Self {
+        Self { manifest, source, given, contradiction: None, name: String::new() }
+    }
+
+    /// Notes that `tensor` contradicts the others of its group: `what` says how. Returns `None`, as there is no group then.
+    fn contradicts(
+        &mut self,
+        convention: Convention,
+        tensor: &Tensor<'_>,
+        what: &'static str,
+    ) -> Option<Group> {
+        self.contradiction = Some(Contradiction { convention, ordinal: tensor.ordinal(), what });
+        None
+    }
+
     /// Returns the group of `tensor`, whose name is `stem` followed by the end that `anchor` has. Returns `None` if other tensors are
     /// missing, or have other dtypes or shapes than the convention says.
-    fn group_of(
+    pub(super) fn group_of(
         &mut self,
         anchor: Anchor,
         stem: &str,
@@ -187,7 +247,7 @@ impl<'a, S: ReadAt> Finder<'a, S> {
         self.name.try_reserve(length).map_err(|_| OutOfMemory)?;
         self.name.push_str(stem);
         self.name.push_str(suffix);
-        Ok(self.archive.get(&self.name))
+        Ok(self.manifest.get(&self.name))
     }
 
     /// Makes a group called `stem` followed by `suffix`, whose shape is `outer` followed by `inner`. Returns `None` if a tensor that is
@@ -207,7 +267,7 @@ impl<'a, S: ReadAt> Finder<'a, S> {
             return Ok(None);
         }
         let rank = outer.len().saturating_add(inner.len());
-        let limits = self.archive.limits();
+        let limits = self.manifest.options().limit();
         // A limit on the content of a file must not keep the file itself from opening.
         let exceeds = |count: usize, limit: u32| u64_from_usize(count) > limit.into();
         if exceeds(rank, limits.rank()) || exceeds(members.len(), limits.keys()) {
@@ -236,9 +296,11 @@ impl<'a, S: ReadAt> Finder<'a, S> {
             return Ok(None);
         };
         let Some((last, outer)) = groups.split_last() else { return Ok(None) };
-        let Some(columns) = last.checked_mul(32).filter(|_| groups == scales.shape()) else {
-            return Ok(None);
-        };
+        if groups != scales.shape() {
+            let what = "it has another shape than the blocks without their last dimension";
+            return Ok(self.contradicts(Convention::Mxfp4, &scales, what));
+        }
+        let Some(columns) = last.checked_mul(32) else { return Ok(None) };
         let form = QuantizedForm::new(Convention::Mxfp4, 4, 32);
         let members = [Some(("blocks", blocks)), Some(("scales", &scales))];
         self.group((stem, ""), (outer, &[columns]), form, &members)
@@ -268,6 +330,11 @@ impl<'a, S: ReadAt> Finder<'a, S> {
             Some(columns) if outer == other && second.element_count() == Some(1) => {
                 let form = QuantizedForm::new(Convention::Nvfp4, 4, 16);
                 self.group((stem, ""), (outer, &[columns]), form, &members.map(Some))
+            }
+            // Programs may pad scales for a processor, but none has fewer of them than groups.
+            _ if too_few(scale, data) => {
+                let what = "it has fewer scales than there are groups of 16 codes";
+                Ok(self.contradicts(Convention::Nvfp4, scale, what))
             }
             _ => Ok(None),
         }
@@ -310,7 +377,20 @@ impl<'a, S: ReadAt> Finder<'a, S> {
             let size = FP8_BLOCKS.into_iter().find(is_block).filter(|_| is_fp8)?;
             Some((Convention::Fp8Block, size))
         };
-        let Some((convention, size)) = group(scale.shape()) else { return Ok(None) };
+        let Some((convention, size)) = group(scale.shape()) else {
+            // Stacks of matrices have scales in many shapes, and blocks may have other sizes than those above.
+            let is_number_of_blocks = |size: u64, count: u64| {
+                let block = size.checked_div(count).map(|_| size.div_ceil(count.max(1)).max(1));
+                block.is_some_and(|block| size.div_ceil(block) == count)
+            };
+            let &[high, wide] = scale.shape() else { return Ok(None) };
+            let has_blocks = is_number_of_blocks(rows, high) && is_number_of_blocks(columns, wide);
+            if !outer.is_empty() || has_blocks {
+                return Ok(None);
+            }
+            let what = "it has another number of scales than there can be blocks";
+            return Ok(self.contradicts(own, scale, what));
+        };
         let form = QuantizedForm::new(convention, 8, size);
         let zero = zero.as_ref().map(|zero| ("zero_point", zero));
         let members = [Some(("data", &data)), Some((role, scale)), zero];
@@ -338,6 +418,7 @@ impl<'a, S: ReadAt> Finder<'a, S> {
         let index = self.get(stem, "_g_idx", &[DType::I32])?;
         let zero = self.get(stem, "_zero_point", &[DType::I32])?;
         let Some([rows, columns]) = self.stored_shape(&shape)? else { return Ok(None) };
+        let wrong = "its content is not the shape of the codes and scales";
         let (&[high, words], &[scale_rows, groups]) = (packed.shape(), scale.shape()) else {
             return Ok(None);
         };
@@ -351,7 +432,7 @@ impl<'a, S: ReadAt> Finder<'a, S> {
         let bits = [4, 8, 2, 3, 5, 6, 7, 1].into_iter().find(dense);
         let bits = bits.or_else(|| [3, 5, 6].into_iter().find(whole));
         let (Some(bits), Some(size)) = (bits, divide_exactly(columns, groups)) else {
-            return Ok(None);
+            return Ok(self.contradicts(Convention::Packed, &shape, wrong));
         };
         let zero_words = rows.checked_mul(bits).map(|all| all.div_ceil(32));
         let zeros_fit =
@@ -362,7 +443,7 @@ impl<'a, S: ReadAt> Finder<'a, S> {
             || !zero.as_ref().is_none_or(zeros_fit)
             || !index.as_ref().is_none_or(index_fits)
         {
-            return Ok(None);
+            return Ok(self.contradicts(Convention::Packed, &shape, wrong));
         }
         let form = QuantizedForm::new(Convention::Packed, bits, if groups == 1 { 0 } else { size });
         let zero = zero.as_ref().map(|zero| ("zero_point", zero));
@@ -388,13 +469,19 @@ impl<'a, S: ReadAt> Finder<'a, S> {
     /// Reads the whole content of a small tensor. Returns `None` without a source, or if the content has more than [`MOST_STATE`] bytes or
     /// cannot be read.
     fn content(&self, tensor: &Tensor<'_>) -> Result<Option<Vec<u8>>, Error> {
+        let mut bytes = Vec::new();
+        if let Some((_, given)) = self.given.filter(|(ordinal, _)| *ordinal == tensor.ordinal()) {
+            bytes.try_reserve_exact(given.len()).map_err(|_| OutOfMemory)?;
+            bytes.extend_from_slice(given);
+            return Ok(Some(bytes));
+        }
         let Some(source) = self.source else { return Ok(None) };
         let tensor = tensor.read_from(source);
         let Some(data) = tensor.component("data") else { return Ok(None) };
         if data.decoded_length().is_none_or(|length| length > MOST_STATE) {
             return Ok(None);
         }
-        let (Ok(mut reader), mut bytes) = (data.reader(), Vec::new()) else { return Ok(None) };
+        let Ok(mut reader) = data.reader() else { return Ok(None) };
         loop {
             match reader.next_chunk() {
                 Ok(Some(chunk)) => {
@@ -432,7 +519,15 @@ impl<'a, S: ReadAt> Finder<'a, S> {
                 wide.checked_mul(8) == Some(outputs) && zero_words == wide && index.is_none();
             is_awq.then_some((Convention::Awq, 4, high))
         };
-        let Some((convention, bits, inputs)) = found else { return Ok(None) };
+        // The version `gemv` of AutoAWQ has codes and scales for each output, and is no convention of these.
+        if found.is_none() && high == groups {
+            return Ok(None);
+        }
+        let what =
+            "it does not fit the shapes of the zero points, the scales and the order of the rows";
+        let Some((convention, bits, inputs)) = found else {
+            return Ok(self.contradicts(Convention::Gptq, words, what));
+        };
         let size = if groups == 0 { 0 } else { inputs.div_ceil(groups) };
         let fits = matches!(bits, 2 | 3 | 4 | 8)
             && zero_rows == groups
@@ -440,7 +535,7 @@ impl<'a, S: ReadAt> Finder<'a, S> {
             && inputs.div_ceil(size) == groups
             && index.as_ref().is_none_or(|index| index.shape() == [inputs]);
         if !fits {
-            return Ok(None);
+            return Ok(self.contradicts(convention, words, what));
         }
         let form = QuantizedForm::new(convention, bits, size);
         let index = index.as_ref().map(|index| ("g_idx", index));
@@ -465,10 +560,15 @@ impl<'a, S: ReadAt> Finder<'a, S> {
         if !is_plain(state, &[DType::U8]) {
             return Ok(None);
         }
-        let quant = self.content(state)?.and_then(|bytes| QuantState::read(&bytes));
-        let Some(quant) = quant else { return Ok(None) };
+        let Some(bytes) = self.content(state)? else { return Ok(None) };
+        let what = "its block size and shape are not those of the codes and scales";
+        let Some(quant) = QuantState::read(&bytes) else {
+            return Ok(self.contradicts(convention, state, what));
+        };
         let elements = quant.shape.iter().try_fold(1_u64, |all, next| all.checked_mul(*next));
-        let Some(elements) = elements else { return Ok(None) };
+        let Some(elements) = elements else {
+            return Ok(self.contradicts(convention, state, what));
+        };
         let blocks = elements.div_ceil(quant.blocksize.max(1));
         let nested_fits = nested.as_ref().is_none_or(|nested| {
             let count = blocks.checked_div(quant.nested_blocksize);
@@ -486,7 +586,7 @@ impl<'a, S: ReadAt> Finder<'a, S> {
             && (absmax.dtype() == DType::U8) == nested.is_some()
             && nested.is_some() == nested_map.is_some();
         if !fits {
-            return Ok(None);
+            return Ok(self.contradicts(convention, state, what));
         }
         let form = QuantizedForm::new(convention, 4, quant.blocksize);
         let members = [
@@ -507,8 +607,16 @@ impl<'a, S: ReadAt> Finder<'a, S> {
         let Some(data) = self.get(stem, ".weight", &[DType::I8])? else { return Ok(None) };
         let format = self.get(stem, ".weight_format", &[DType::U8])?;
         let is_one_a_row = matches!(data.shape(), &[rows, _] if scales.shape() == [rows]);
-        if !is_one_a_row || !is_plain(scales, &[DType::F32]) {
+        if !is_plain(scales, &[DType::F32]) || data.shape().len() != 2 {
             return Ok(None);
+        }
+        let rows = data.shape().first().copied();
+        if !is_one_a_row && scales.element_count() == rows {
+            return Ok(None);
+        }
+        if !is_one_a_row {
+            let what = "it has another number of scales than the tensor has rows";
+            return Ok(self.contradicts(Convention::Bnb8, scales, what));
         }
         let form = QuantizedForm::new(Convention::Bnb8, 8, 0);
         let format = format.as_ref().map(|format| ("weight_format", format));
@@ -521,12 +629,16 @@ impl<'a, S: ReadAt> Finder<'a, S> {
         let Some((data, scales)) = data.zip(self.get(stem, ".scales", &FLOATS)?) else {
             return Ok(None);
         };
-        let fits = is_plain(biases, &[scales.dtype()]) && biases.shape() == scales.shape();
+        if !is_plain(biases, &[scales.dtype()]) {
+            return Ok(None);
+        }
+        let fits = biases.shape() == scales.shape();
         let both = data.shape().split_last().zip(scales.shape().split_last());
         let Some(((words, outer), (groups, _))) =
             both.filter(|((_, one), (_, other))| fits && one == other)
         else {
-            return Ok(None);
+            let what = "it has another shape than the scales, or other rows than the codes";
+            return Ok(self.contradicts(Convention::Mlx, biases, what));
         };
         // A group has bits × group size / 32 words. Several pairs of bits and group size have the same product, so the usual group sizes
         // are tried first.

@@ -72,7 +72,7 @@ impl<S: ReadAt> Archive<S> {
         if self.generation().is_some() {
             return Ok(None);
         }
-        let groups = find(self, source)?;
+        let groups = find(self.manifest().parts(), source)?;
         if groups.is_empty() {
             return Ok(None);
         }

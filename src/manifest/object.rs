@@ -234,6 +234,12 @@ impl<'a> Tensor<'a> {
         Tensor { parts: self.parts.read_from(source), ordinal: self.ordinal, record: self.record }
     }
 
+    /// Returns the tensor with the ordinal `ordinal` in the same manifest, whose content is read from the same source.
+    #[cfg(all(feature = "dequantize", feature = "write"))]
+    pub(crate) fn sibling(&self, ordinal: u32) -> Option<Tensor<'a>> {
+        self.parts.object(ordinal)
+    }
+
     #[inline]
     fn records(&self) -> &'a [ComponentRecord] {
         self.parts.index().components_of(self.record)

@@ -16,12 +16,16 @@
 
 use alloc::string::String;
 use alloc::vec::Vec;
+#[cfg(feature = "dequantize")]
+use core::cell::RefCell;
 use core::num::NonZeroU64;
 
 use super::collect;
 use super::compress::Level;
 use super::declare::{Identity, NewComponent, NewObject};
 use super::encoded::Encoded;
+#[cfg(feature = "dequantize")]
+use super::joined::{JoinedObject, JoinedObjects};
 use super::settings::{Target, WriteOptions};
 use super::shard::ShardWriter;
 use super::sink::Sink;
@@ -60,6 +64,8 @@ pub struct Copier<'c> {
     layouts: Option<Layouts>,
     attributes: Option<&'c Encoded>,
     changes: Option<Changes<'c>>,
+    #[cfg(feature = "dequantize")]
+    joined: Option<&'c JoinedObjects>,
 }
 
 /// Returns the layout that the copy of an object of another format has, and the attributes of that layout; `None` if
@@ -104,8 +110,15 @@ impl core::fmt::Debug for Changes<'_> {
 impl<'c> Copier<'c> {
     /// Creates a copier for the objects of a file, with the limits that the file was opened with.
     pub fn new<B: AsRef<[u8]>>(manifest: &Manifest<B>) -> Self {
-        let (level, layouts, attributes, changes) = (None, None, None, None);
-        Self { verifier: Verifier::new(manifest), level, layouts, attributes, changes }
+        Self {
+            verifier: Verifier::new(manifest),
+            level: None,
+            layouts: None,
+            attributes: None,
+            changes: None,
+            #[cfg(feature = "dequantize")]
+            joined: None,
+        }
     }
 
     /// Adds the `bytes` of all shards to the size of the file, as [`Verifier::with_shard_bytes`] does.
@@ -135,6 +148,15 @@ impl<'c> Copier<'c> {
     #[must_use]
     pub fn changes(mut self, changes: &'c dyn Fn(&Tensor<'_>) -> Option<Change<'c>>) -> Self {
         self.changes = Some(Changes(changes));
+        self
+    }
+
+    /// Sets the objects that the copy has in the place of several objects, for the generation of the copy and the new names of these
+    /// objects. The elements of these objects are not [converted](Self::changes).
+    #[cfg(feature = "dequantize")]
+    #[must_use]
+    pub fn joined(mut self, joined: &'c JoinedObjects) -> Self {
+        self.joined = Some(joined);
         self
     }
 
@@ -178,8 +200,13 @@ impl<'c> Copier<'c> {
         }
         let mut order = collect((0..usize_from_u32(manifest.len())).map(len_u32))?;
         if target.canonical {
-            let changed =
-                |ordinal| self.change(&manifest.object(ordinal)?)?.name.map(str::as_bytes);
+            let changed = |ordinal| {
+                #[cfg(feature = "dequantize")]
+                if let Some(joined) = self.joined.and_then(|all| all.of(ordinal)) {
+                    return Some(joined.name.as_bytes());
+                }
+                self.change(&manifest.object(ordinal)?)?.name.map(str::as_bytes)
+            };
             let name = |ordinal| changed(ordinal).unwrap_or(manifest.name(ordinal));
             order.sort_unstable_by(|a, b| target.order(name(*a), name(*b)));
         }
@@ -213,6 +240,11 @@ impl<'c> Copier<'c> {
     ) -> Result<(), Error> {
         let Some(new) = self.change(object) else { return Ok(()) };
         let target = writer.file.target;
+        #[cfg(feature = "dequantize")]
+        if let Some(joined) = self.joined.and_then(|all| all.of(object.ordinal())) {
+            let is_first = joined.first == object.ordinal();
+            return if is_first { self.join(joined, object, (writer, shard)) } else { Ok(()) };
+        }
         // The reader has accepted the object, so an error of the writer means that the target cannot have it.
         let rejected = |error: Error| error.inexpressible_in(target.writing.generation);
         if object.dialect().is_none_or(|dialect| dialect.writing.is_none()) {
@@ -277,6 +309,60 @@ impl<'c> Copier<'c> {
             self.verifier.component(part, &mut sparse, Order::Rows, take)?;
         }
         out.finish().map_err(own)
+    }
+
+    /// Writes `joined` in the place of `first`, the first of the objects that it is made of.
+    #[cfg(feature = "dequantize")]
+    fn join<S: Sink>(
+        &mut self,
+        joined: &JoinedObject,
+        first: &Tensor<'_>,
+        (writer, shard): (&mut Writer<S>, Option<(&str, &mut ShardWriter<S>)>),
+    ) -> Result<(), Error> {
+        let target = writer.file.target;
+        let mut parts = Vec::new();
+        parts.try_reserve_exact(joined.parts.len()).map_err(|_| BareError::from(OutOfMemory))?;
+        for part in &joined.parts {
+            let source = first.sibling(part.ordinal).and_then(|tensor| tensor.component("data"));
+            let source = source.ok_or_else(BareError::internal)?;
+            let digest = || {
+                let convert = RefCell::new(part.converter(&source));
+                sha256(&source, |chunk, take| match convert.try_borrow_mut() {
+                    Ok(mut convert) => convert.chunk(chunk, take),
+                    Err(_) => Err(BareError::internal().into()),
+                })
+            };
+            parts.push((part, source, target.sharing.then(digest).transpose()?));
+        }
+        if target.canonical {
+            parts.sort_unstable_by(|(a, ..), (b, ..)| {
+                target.order(a.role.as_bytes(), b.role.as_bytes())
+            });
+        }
+        let components = collect(parts.iter().map(|(part, _, identity)| {
+            let mut new = NewComponent::of_bytes(part.role, part.dtype, part.bytes);
+            new.level = self.level;
+            match identity {
+                Some(sha256) => new.with_known_sha256(sha256),
+                None => new,
+            }
+        }))?;
+        let JoinedObject { name, shape, layout, attributes, .. } = joined;
+        let object = NewObject::custom(name, shape, layout, &components).attributes(attributes);
+        let rejected =
+            |error: Error| error.inexpressible_in(target.writing.generation).at(first.location());
+        let mut out = match shard {
+            Some((name, shard)) => writer.object_in(name, shard, &object),
+            None => writer.object(&object),
+        }
+        .map_err(rejected)?;
+        for (part, source, _) in &parts {
+            let (mut convert, mut sparse) = (part.converter(source), Verifier::sparse(first)?);
+            let mut write = |bytes: &[u8]| out.write_part(part.role, bytes).map_err(rejected);
+            let take = |chunk: &[u8]| convert.chunk(chunk, &mut write);
+            self.verifier.component(source, &mut sparse, Order::Rows, take)?;
+        }
+        out.finish().map_err(rejected)
     }
 
     /// Returns the component to write, and its sha256 if that must be known before writing.

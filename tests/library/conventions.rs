@@ -95,6 +95,21 @@ fn two_groups_do_not_have_one_name() {
     assert_eq!(archive.len(), 4);
 }
 
+/// The scales of NVFP4 have the type of elements of FP8, and are in one group only, even if they have scales of their own.
+#[test]
+fn a_tensor_is_in_one_group() {
+    let tensors: [(&str, &str, usize, &[usize]); 4] = [
+        ("p", "U8", 1, &[1, 8]),
+        ("p_scale", "F8_E4M3", 1, &[1, 1]),
+        ("p_scale_2", "F32", 4, &[]),
+        ("p_scale_scale", "F32", 4, &[1, 1]),
+    ];
+    let names = |file: Vec<u8>| open(file).names().map(str::to_owned).collect::<Vec<_>>();
+    assert_eq!(names(zeros(&tensors, None)), ["p", "p_scale_scale"]);
+    assert_eq!(names(zeros(&tensors[..3], None)), ["p"]);
+    assert_eq!(names(zeros(&[tensors[1], tensors[3]], None)), ["p_scale"]);
+}
+
 /// Limits that a group would exceed, and a file does not, leave its tensors as they are.
 #[test]
 fn limits_do_not_reject_files_with_groups() {
@@ -102,6 +117,9 @@ fn limits_do_not_reject_files_with_groups() {
     let file = zeros(&GPTQ, None);
     let archive = options.from_bytes(&*file).unwrap().with_conventions().unwrap();
     assert_eq!(archive.len(), 3);
+    let options = OpenOptions::default().limits(Limits::default().with_keys(3));
+    let archive = options.from_bytes(&*file).unwrap().with_conventions().unwrap();
+    assert_eq!(archive.len(), 1);
     // The rank of a tensor of bitsandbytes is in the content of a tensor.
     let file = |rank: usize| {
         let shape = vec![1; rank];
@@ -153,6 +171,23 @@ fn checksums_of_all_tensors_are_verified() {
     assert_eq!(archive.len(), 1);
     archive.tensor("p.weight").unwrap().to_f32().unwrap();
     for content in [&b"\nWW"[..], b"\nSSSS", b"\nF"] {
+        let mut damaged = file.clone();
+        let at = damaged.windows(content.len()).position(|bytes| bytes == content).unwrap();
+        damaged[at + 1] ^= 1;
+        let error = open(damaged).tensor("p.weight").unwrap().to_f32().unwrap_err();
+        assert_eq!(error.rule(), Some("zip-crc"), "{content:?}");
+    }
+    // GPTQ: the codes, scales, zero points and the order of the rows, all of which are in the one group that exists.
+    let arrays = [
+        ("p.qweight.npy", array("<i4", "(4, 8)", &[b'W'; 128])),
+        ("p.qzeros.npy", array("<i4", "(1, 1)", b"ZZZZ")),
+        ("p.scales.npy", array("<f2", "(1, 8)", &[b'S'; 16])),
+        ("p.g_idx.npy", array("<i4", "(32,)", &[0; 128])),
+    ];
+    let members: Vec<_> = arrays.iter().map(|(name, data)| Member::stored(name, data)).collect();
+    let file = Zip::new(&members).bytes();
+    open(file.clone()).tensor("p.weight").unwrap().to_f32().unwrap();
+    for content in [&b"\nWWWW"[..], b"\nZZZZ", b"\nSSSS", b"\n\0\0\0\0"] {
         let mut damaged = file.clone();
         let at = damaged.windows(content.len()).position(|bytes| bytes == content).unwrap();
         damaged[at + 1] ^= 1;

@@ -15,6 +15,14 @@ mod canonical;
 #[cfg(all(feature = "std", feature = "zstd"))]
 mod check;
 mod clauses;
+#[cfg(all(
+    feature = "dequantize",
+    feature = "safetensors",
+    feature = "write",
+    feature = "zstd",
+    not(miri)
+))]
+mod composites;
 mod content;
 #[cfg(all(feature = "dequantize", feature = "safetensors"))]
 mod conventions;

@@ -2,6 +2,7 @@
 //! file.
 
 mod cast;
+mod composites;
 mod dequantized;
 mod export;
 mod failure;

@@ -155,3 +155,77 @@ fn another_quantization_is_said() {
     let text = String::from_utf8(compared.stdout).unwrap();
     assert!(text.contains("layout GPTQ 4 bits [32] -> GPTQ 8 bits [32]"), "{text}");
 }
+
+/// A quantized tensor becomes one object of a zTensor file, and `convert` back restores the file, byte by byte. `--plain` keeps the
+/// tensors, and a tensor that has no form keeps them with a note.
+#[test]
+fn quantized_tensors_are_written_as_objects_and_restored() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    let (zt, back) = (path("x.zt"), path("x.safetensors"));
+    for (name, to, layout) in [
+        ("gptq-4", "1.2", "quantized_group"),
+        ("awq", "1.2", "quantized_group"),
+        ("mxfp4", "2", "zt.mx/1"),
+        ("gptq-8", "2", "zt.quant_group/1"),
+        ("packed-4-zero-point", "2", "zt.quant_group/1"),
+        ("int8-zero-point", "2", "zt.quant_group/1"),
+        ("gptq-4-g-idx", "2", "its groups are in another order (g_idx)"),
+        ("mxfp4", "1.2", "1.2 has no scales that are exponents"),
+        ("nf4", "2", "a group has no table of values"),
+    ] {
+        for (mode, option) in [(&[][..], None), (&["--no-sandbox"], None), (&[], Some("--plain"))] {
+            let file = case(name);
+            let convert = ["convert", "--force", "--to", to, &file, &zt];
+            let option: Vec<_> = option.into_iter().collect();
+            let text = succeeded_text(zten([&convert[..], &option, mode].concat()));
+            assert_eq!(text.contains(layout), option.is_empty(), "{name}: {text}");
+            let has_object = option.is_empty() && !layout.contains(' ');
+            assert_eq!(text.contains(", 1 tensor,"), has_object, "{name}: {text}");
+            succeeded_text(zten(["check", &zt]));
+            let restored = [&["convert", "--force", &zt, &back], mode].concat();
+            succeeded_text(zten(restored));
+            assert!(fs::read(&back).unwrap() == fs::read(&file).unwrap(), "{name} {to}");
+        }
+    }
+}
+
+/// Objects are written in the canonical form and in shards, their tensors can be renamed, and two objects are not restored to tensors of
+/// one name.
+#[test]
+fn objects_are_written_with_other_options() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    let (zt, back, file) = (path("x.zt"), path("x.safetensors"), case("packed-4"));
+    let convert = |options: &[&str]| {
+        let plain = ["convert", "--force", "--to", "2", &file, &zt];
+        succeeded_text(zten([&plain[..], options].concat()));
+        succeeded_text(zten(["check", &zt]));
+        succeeded_text(zten(["convert", "--force", &zt, &back]));
+        fs::read(&back).unwrap() == fs::read(&file).unwrap()
+    };
+    assert!(convert(&["--canonical"]));
+    assert!(convert(&["--zstd"]));
+    assert!(convert(&["--digest", "sha256"]));
+    assert!(convert(&["--shard-size", "1KB"]));
+    assert!(!convert(&["--rename", "s/^layer/block/"]));
+    let listed = succeeded_text(zten(["ls", "--plain", &back]));
+    assert!(listed.contains("block.proj.weight_packed"), "{listed}");
+    // A pattern that leaves out one of the tensors keeps the others as they are.
+    let text = succeeded_text(zten([
+        "convert", "--force", "--to", "2", "--except", "*_scale", &file, &zt,
+    ]));
+    assert!(text.contains("not all of its tensors are written"), "{text}");
+    assert!(!convert(&["--except", "*_scale"]));
+    // A new name of the object is the new name of its tensors.
+    let rename = ["--rename", "layer.proj.weight=y"];
+    succeeded_text(zten(["convert", "--force", "--to", "2", &file, &zt]));
+    succeeded_text(zten([&["convert", "--force", &zt, &back][..], &rename].concat()));
+    let listed = succeeded_text(zten(["ls", "--plain", &back]));
+    assert!(listed.contains("y_packed") && listed.contains("y_shape"), "{listed}");
+    // Casting applies to tensors, so they stay.
+    let text = succeeded_text(zten(["convert", "--force", "--dtype", "f16", &case("gptq-4"), &zt]));
+    assert!(text.contains(", 3 tensors,"), "{text}");
+    let contradiction = zten(["convert", "--plain", "--dequantize", &file, &zt]);
+    assert!(failed(contradiction, 2).contains("cannot be used with"));
+}

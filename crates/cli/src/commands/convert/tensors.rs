@@ -3,7 +3,7 @@
 use std::cell::Cell;
 use std::io::{self, Write};
 
-use zten::conventions::Convention;
+use zten::conventions::{Composites, Convention};
 use zten::formats::{find_without_profile, profile};
 use zten::verify::Verifier;
 use zten::write::{
@@ -15,6 +15,7 @@ use zten_report::values::is_quantized;
 
 use super::Written;
 use super::cast::{Cast, overflow};
+use super::composites;
 use super::dequantized::Dequantized;
 use super::plan::{Plan, Selected};
 use super::select::Selection;
@@ -111,11 +112,16 @@ pub(super) fn convert_sharded(
 ) -> Result<Written, Box<Problem>> {
     with_copier(args, archive, plan, |copier, job| {
         let written = |at| archive.manifest().tensor_at(job.selection.ordinal(at));
-        let objects: Vec<_> = (0..job.selection.len(archive)).filter_map(written).collect();
-        let groups = groups(
-            objects.iter().map(|own| decoded(own, args.dtype)),
-            plan.shard_size.unwrap_or(u64::MAX),
-        );
+        let objects = (0..job.selection.len(archive)).filter_map(written);
+        let objects: Vec<_> =
+            objects.filter(|object| !job.composites.objects().follows(object.ordinal())).collect();
+        let length = |own: &Tensor<'_>| {
+            job.composites
+                .objects()
+                .bytes(own.ordinal())
+                .unwrap_or_else(|| decoded(own, args.dtype))
+        };
+        let groups = groups(objects.iter().map(length), plan.shard_size.unwrap_or(u64::MAX));
         let other = |why| Error::from_write(io::Error::other(why));
         let shards = check_count(args, groups.len()).map_err(other)?;
         let source = &job.files.all();
@@ -146,6 +152,7 @@ fn decoded(object: &Tensor<'_>, to: Option<Float>) -> u64 {
 struct Job<'j> {
     options: WriteOptions,
     selection: &'j Selection,
+    composites: &'j Composites,
     attributes: Option<&'j Encoded>,
     files: &'j Sources<'j>,
 }
@@ -169,8 +176,10 @@ fn with_copier(
     {
         return Err(Box::new(Problem::found(&args.input, finding)));
     }
-    let progress = Progress::new(stored(manifest));
     let failed = |error| Box::new(Problem::reading(&args.input, archive, &error));
+    let composites =
+        composites::find(args, archive, plan.generation, &selection).map_err(failed)?;
+    let progress = Progress::new(stored(manifest));
     let mut files = Sources::bind(archive, &progress).map_err(failed)?;
     files.require().map_err(failed)?;
     let beyond = Cell::new(None);
@@ -192,6 +201,7 @@ fn with_copier(
         })
     };
     let copier = Copier::new(manifest).with_shard_bytes(archive.shard_bytes()).changes(&changes);
+    let copier = copier.joined(composites.objects());
     let copier = match plan.level {
         Some(level) => copier.compressed(level),
         None => copier,
@@ -206,8 +216,13 @@ fn with_copier(
     };
     let is_shared = plan.stores_once() && !shared.ties.is_empty();
     let options = if is_shared { plan.options.sharing() } else { plan.options };
-    let job =
-        Job { options, selection: &selection, attributes: attributes.as_ref(), files: &files };
+    let job = Job {
+        options,
+        selection: &selection,
+        composites: &composites,
+        attributes: attributes.as_ref(),
+        files: &files,
+    };
     copy(copier, &job).map_err(|error| match (error.kind(), beyond.get().zip(args.dtype)) {
         (_, Some((value, to))) => {
             let object = error.location().object().and_then(|at| manifest.tensor_at(at));
@@ -219,11 +234,10 @@ fn with_copier(
         (ErrorKind::Write, _) => Box::new(Problem::io(&args.output, &error.into())),
         _ => failed(files.settle(error)),
     })?;
-    Ok(Written {
-        objects: selection.len(archive),
-        notes: shared.note(plan.stores_once()).into_iter().collect(),
-        left_out,
-    })
+    let merged = composites.objects().members().saturating_sub(composites.forms().len());
+    let mut notes = composites::notes(&composites);
+    notes.extend(shared.note(plan.stores_once()));
+    Ok(Written { objects: selection.len(archive).saturating_sub(merged), notes, left_out })
 }
 
 /// A function that takes converted bytes.

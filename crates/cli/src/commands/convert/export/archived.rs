@@ -3,7 +3,8 @@
 use std::cell::Cell;
 
 use zten::attributes::Attributes;
-use zten::conventions::Convention;
+use zten::conventions::{Convention, Original};
+use zten::error::OutOfMemory;
 use zten::formats::write::{Array, ArrayList, ArraySource, ChunkFn, Inexpressible, OpaqueType};
 use zten::verify::Verifier;
 use zten::view::Normalization;
@@ -33,6 +34,9 @@ pub(super) struct Archived<'a> {
     args: &'a Convert,
     archive: &'a FileWithShards,
     selection: Selection,
+    /// The tensors that are written, if a composite object is written as the tensors that it was made of. Otherwise each selected object
+    /// is written.
+    restored: Option<Restored<'a>>,
     /// The note on how often shared storage is written, if any is shared.
     pub(super) shared: Option<String>,
     /// The tensors that are left out.
@@ -67,10 +71,12 @@ impl<'a> Archived<'a> {
         let mut files = Sources::bind(archive, progress).map_err(failed)?;
         files.require().map_err(failed)?;
         let verifier = archive.verifier();
+        let restored = Restored::find(args, archive, &selection)?;
         Ok(Self {
             args,
             archive,
             selection,
+            restored,
             shared: shared.note(false),
             left_out,
             attributes,
@@ -82,8 +88,25 @@ impl<'a> Archived<'a> {
         })
     }
 
+    /// Returns the object that is written as array `at`. Returns `None` if that array is restored from an object.
     fn object(&self, at: usize) -> Option<Tensor<'a>> {
-        self.archive.manifest().tensor_at(self.selection.ordinal(at))
+        self.archive.manifest().tensor_at(self.ordinal(at)?)
+    }
+
+    /// Returns the ordinal of the object that is written as array `at`.
+    fn ordinal(&self, at: usize) -> Option<u32> {
+        match &self.restored {
+            None => Some(self.selection.ordinal(at)),
+            Some(restored) => match restored.arrays.get(at)? {
+                Item::Object(ordinal) => Some(*ordinal),
+                Item::Original(_) => None,
+            },
+        }
+    }
+
+    /// Returns the tensor that is restored as array `at`.
+    fn original(&self, at: usize) -> Option<&Original<'a>> {
+        self.restored.as_ref()?.original(at)
     }
 
     /// Returns the type to which the values of `object` are dequantized, or `None` if the object is not quantized or
@@ -98,21 +121,108 @@ impl<'a> Archived<'a> {
     }
 }
 
+/// The arrays of an archive with composite objects that are written as the tensors that they were made of.
+struct Restored<'a> {
+    arrays: Vec<Item>,
+    originals: Vec<Original<'a>>,
+}
+
+/// An array that is written.
+enum Item {
+    /// The object with this ordinal.
+    Object(u32),
+    /// The tensor with this index among those that are restored.
+    Original(usize),
+}
+
+impl<'a> Restored<'a> {
+    /// Finds the tensors that the selected objects of `archive` were made of. Returns `None` if each selected object is written as it is.
+    fn find(
+        args: &Convert,
+        archive: &'a FileWithShards,
+        selection: &Selection,
+    ) -> Result<Option<Self>, Failure> {
+        let is_composite = |object: &Tensor<'_>| object.layout() != Layout::Dense;
+        if args.dequantize.is_some() || !archive.tensors().any(|object| is_composite(&object)) {
+            return Ok(None);
+        }
+        let failed = |error: OutOfMemory| failure(args, archive, &error.into());
+        let (mut arrays, mut originals) = (Vec::new(), Vec::new());
+        for ordinal in (0..selection.len(archive)).map(|at| selection.ordinal(at)) {
+            let object = archive.manifest().tensor_at(ordinal);
+            let composite = object.filter(is_composite).map(|object| {
+                object.originals(selection.new_name(ordinal).unwrap_or(object.name()))
+            });
+            match composite.transpose().map_err(failed)?.flatten() {
+                None => arrays.push(Item::Object(ordinal)),
+                Some(own) => {
+                    let first = originals.len();
+                    originals.extend(own);
+                    arrays.extend((first..originals.len()).map(Item::Original));
+                }
+            }
+        }
+        let restored = Self { arrays, originals };
+        if restored.originals.is_empty() {
+            return Ok(None);
+        }
+        restored.check_unique(archive, selection)?;
+        Ok(Some(restored))
+    }
+
+    /// Returns the tensor that is restored as array `at`.
+    fn original(&self, at: usize) -> Option<&Original<'a>> {
+        match self.arrays.get(at)? {
+            Item::Original(index) => self.originals.get(*index),
+            Item::Object(_) => None,
+        }
+    }
+
+    /// Checks that no two arrays have the same name: the names of restored tensors follow from those of objects.
+    fn check_unique(&self, archive: &FileWithShards, selection: &Selection) -> Result<(), Failure> {
+        let name = |(at, array): (usize, &Item)| match array {
+            Item::Object(ordinal) => {
+                let own = archive.manifest().tensor_at(*ordinal).map(|own| own.name());
+                selection.new_name(*ordinal).or(own).unwrap_or_default().to_owned()
+            }
+            Item::Original(_) => self.original(at).map_or("", Original::name).to_owned(),
+        };
+        let mut names: Vec<_> = self.arrays.iter().enumerate().map(name).collect();
+        names.sort_unstable();
+        match names.windows(2).find(|two| matches!(two, [one, other] if one == other)) {
+            Some([name, _]) => {
+                let sentence = "another quantized tensor is restored to a tensor of this name";
+                Err(Inexpressible::tensor(name, sentence).into())
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
 fn failure(args: &Convert, archive: &FileWithShards, error: &Error) -> Failure {
     Failure::Source(Box::new(Problem::reading(&args.input, archive, error)))
 }
 
 impl ArrayList for Archived<'_> {
     fn count(&self) -> usize {
-        self.selection.len(self.archive)
+        match &self.restored {
+            None => self.selection.len(self.archive),
+            Some(restored) => restored.arrays.len(),
+        }
     }
 
     fn name(&self, at: usize) -> &str {
-        let new = self.selection.new_name(self.selection.ordinal(at));
+        if let Some(original) = self.original(at) {
+            return original.name();
+        }
+        let new = self.ordinal(at).and_then(|ordinal| self.selection.new_name(ordinal));
         new.or_else(|| Some(self.object(at)?.name())).unwrap_or_default()
     }
 
     fn array(&self, at: usize) -> Result<Array, String> {
+        if let Some(original) = self.original(at) {
+            return Ok(Array { shape: original.shape().to_vec(), dtype: original.dtype() });
+        }
         let object = self.object(at).ok_or("no such object")?;
         if let Some(dtype) = self.dequantizes(&object) {
             return Ok(Array { shape: object.shape().to_vec(), dtype: dtype.dtype() });
@@ -156,6 +266,23 @@ impl ArraySource for Archived<'_> {
     type Error = Box<Problem>;
 
     fn read(&mut self, at: usize, take: &mut ChunkFn<'_>) -> Result<(), Failure> {
+        if let Some(original) = self.restored.as_ref().and_then(|all| all.original(at)) {
+            let (mut stopped, progress) = (None, self.progress);
+            let read = original.read(&self.files.all(), &mut self.verifier, &mut |bytes| {
+                if stopped.is_none() {
+                    stopped = take(bytes).err();
+                    if stopped.is_some() {
+                        progress.stop();
+                    }
+                }
+                Ok(())
+            });
+            if let Some(error) = stopped {
+                return Err(Failure::Output(error));
+            }
+            return read
+                .map_err(|error| failure(self.args, self.archive, &self.files.settle(error)));
+        }
         let Some(object) = self.object(at) else { return Ok(()) };
         let (mut stopped, cast) = (None, self.cast(&object));
         let files = self.files.all();

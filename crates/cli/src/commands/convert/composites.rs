@@ -1,0 +1,48 @@
+//! Quantized tensors that are stored as several tensors in the input, and as one object in a zTensor file.
+
+use std::collections::BTreeMap;
+
+use zten::conventions::Composites;
+use zten::{Error, Generation};
+
+use super::select::Selection;
+use crate::args::Convert;
+use crate::input::file::{FileWithShards, counted};
+use crate::input::sources::Sources;
+use crate::output::progress::Progress;
+
+/// Finds the groups of tensors of `archive` that a file of `generation` has as composite objects. Finds none if the tensors are written
+/// as they are, or converted.
+pub(super) fn find(
+    args: &Convert,
+    archive: &FileWithShards,
+    generation: Generation,
+    selection: &Selection,
+) -> Result<Composites, Error> {
+    if args.plain || args.dequantize.is_some() || args.dtype.is_some() {
+        return Ok(Composites::default());
+    }
+    let progress = Progress::new(0).quiet_on_terminal();
+    let files = Sources::bind(archive, &progress)?;
+    Composites::find(archive, &files.all(), generation, &|ordinal| {
+        let own = archive.manifest().tensor_at(ordinal).filter(|_| selection.holds(ordinal))?;
+        Some(selection.new_name(ordinal).unwrap_or(own.name()))
+    })
+}
+
+/// Returns the notes for the user: how many quantized tensors became objects of which layout, and how many stay plain tensors, and why.
+pub(super) fn notes(composites: &Composites) -> Vec<String> {
+    let mut counts = BTreeMap::<_, u64>::new();
+    for (convention, layout) in composites.forms() {
+        let count = counts.entry((convention.title(), layout)).or_default();
+        *count = count.saturating_add(1);
+    }
+    let written = counts.into_iter().map(|((title, layout), count)| {
+        format!("{} written as {layout}", counted(count, &format!("{title} tensor")))
+    });
+    let plain = composites.plain().iter().map(|plain| {
+        let noun = format!("{} tensor", plain.convention.title());
+        format!("{} written as plain tensors: {}", counted(plain.count, &noun), plain.reason)
+    });
+    written.chain(plain).collect()
+}
