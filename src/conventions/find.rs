@@ -1,9 +1,13 @@
 //! Finding the groups of tensors that follow a convention, by their names, dtypes and shapes.
 
+mod gate;
+
 use alloc::string::String;
 use alloc::vec::Vec;
 
 use serde::Deserialize;
+
+pub(crate) use gate::{Gate, Notes};
 
 use super::{Convention, NestedScales, QuantizedForm};
 use crate::element::DType;
