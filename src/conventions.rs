@@ -11,18 +11,14 @@ mod composite;
 #[cfg(feature = "dequantize")]
 mod dequantizer;
 #[cfg(feature = "dequantize")]
-mod find;
+pub(crate) mod find;
 #[cfg(feature = "dequantize")]
 mod groups;
 #[cfg(feature = "dequantize")]
 mod plan;
-#[cfg(all(feature = "dequantize", feature = "write"))]
-mod recode;
 
 use core::fmt;
 
-#[cfg(all(feature = "dequantize", feature = "write"))]
-pub(crate) use composite::Composite;
 #[cfg(all(feature = "dequantize", feature = "write"))]
 pub use composite::{Composites, Original, PlainGroups};
 #[cfg(feature = "dequantize")]
