@@ -12,7 +12,7 @@ mod composite;
 #[cfg(feature = "dequantize")]
 mod dequantizer;
 #[cfg(feature = "dequantize")]
-mod find;
+pub(crate) mod find;
 #[cfg(feature = "dequantize")]
 mod groups;
 #[cfg(feature = "dequantize")]
@@ -21,8 +21,6 @@ mod matrix;
 mod pieces;
 #[cfg(feature = "dequantize")]
 mod plan;
-#[cfg(all(feature = "dequantize", feature = "write"))]
-mod recode;
 #[cfg(feature = "dequantize")]
 mod rows;
 #[cfg(feature = "dequantize")]
@@ -31,18 +29,18 @@ mod sizes;
 use core::fmt;
 
 #[cfg(all(feature = "dequantize", feature = "write"))]
-pub(crate) use composite::Composite;
-#[cfg(all(feature = "dequantize", feature = "write"))]
 pub use composite::{Composites, Original, PlainGroups};
 #[cfg(feature = "dequantize")]
 pub use dequantizer::Dequantizer;
 #[cfg(feature = "dequantize")]
 pub use groups::Groups;
 
+use crate::archive::Archive;
 use crate::cbor::Value;
 use crate::index::Layout;
 use crate::manifest::Tensor;
 use crate::num::enum_all;
+use crate::read_at::ReadAt;
 
 enum_all! {
 /// A convention: how a quantized tensor is stored as several tensors.
@@ -118,6 +116,13 @@ impl Convention {
             && tensor.components().all(|component| component.generation().is_none());
         let name = Some(tensor.layout_name()).filter(|_| is_group)?;
         Self::LIST.into_iter().find(|convention| convention.layout() == name)
+    }
+}
+
+impl<S: ReadAt> Archive<S> {
+    /// Returns whether a tensor has a name by which a [`Convention`] finds groups. If none has, the archive has no groups.
+    pub fn may_have_groups(&self) -> bool {
+        self.generation().is_none() && self.names().any(|name| anchors::Anchor::of(name).is_some())
     }
 }
 

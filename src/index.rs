@@ -25,7 +25,10 @@ pub use finding::Finding;
 pub(crate) use header::Rejection;
 pub use header::{Builder, Parsed};
 pub(crate) use layouts::{Candidate, FaultAt, ObjectFault, Part};
-pub use raw::{FileFormat, PickleRules, RawComponent, RawElements, RawObject, RecordField, Rules};
+pub use raw::{
+    FileFormat, PickleRules, QuantizedRules, RawComponent, RawElements, RawObject, RecordField,
+    Rules,
+};
 pub use record::Extent;
 pub(crate) use record::{
     Arrangement, ComponentFault, ComponentRecord, Details, ElementOrder, Logical, ObjectRecord,

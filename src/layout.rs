@@ -8,6 +8,8 @@ mod groups;
 mod index;
 mod normal;
 mod quantized;
+#[cfg(all(feature = "dequantize", feature = "write"))]
+mod recode;
 mod slice;
 mod sparse;
 mod state;
@@ -24,6 +26,8 @@ pub(crate) use groups::{CodeConverter, CodeStart};
 pub(crate) use index::{BadIndex, Below, Coords, Indptr};
 pub use normal::Normalization;
 pub use quantized::{Packing, Quantization, Quantized};
+#[cfg(all(feature = "dequantize", feature = "write"))]
+pub(crate) use recode::{Form, Recode, Recoder};
 pub use slice::{Cut, Ranges, Slice, SliceRanges};
 pub use sparse::{ByRow, Coo, Coordinate, Csr, Row};
 pub use state::State;

@@ -7,6 +7,8 @@ mod check;
 mod copies;
 mod sparse;
 mod subject;
+#[cfg(not(feature = "dequantize"))]
+mod ungated;
 
 use crate::codec::{Deferred, Reader};
 use crate::element::StorageType;

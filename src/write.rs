@@ -17,6 +17,8 @@ mod encoded;
 mod entry;
 #[cfg(feature = "files")]
 mod files;
+#[cfg(feature = "dequantize")]
+mod joined;
 mod object;
 mod settings;
 mod shard;
@@ -38,6 +40,10 @@ pub use elements::Part;
 pub use encoded::Encoded;
 #[cfg(feature = "files")]
 pub use files::FileSink;
+#[cfg(feature = "dequantize")]
+pub use joined::JoinedObjects;
+#[cfg(feature = "dequantize")]
+pub(crate) use joined::{JoinedObject, JoinedPart, lossy};
 pub use object::TensorWriter;
 pub use settings::{Checksum, WriteOptions};
 pub use shard::ShardWriter;

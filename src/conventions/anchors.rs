@@ -1,8 +1,5 @@
 //! The names by which groups of tensors are found.
 
-use crate::archive::Archive;
-use crate::read_at::ReadAt;
-
 /// The kind of tensor by which a group is found. Each group has one such tensor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Anchor {
@@ -35,12 +32,5 @@ impl Anchor {
     pub(super) fn of(name: &str) -> Option<(&str, Self)> {
         let stem = |(end, anchor): (&str, Self)| Some((name.strip_suffix(end)?, anchor));
         ANCHORS.into_iter().find_map(stem)
-    }
-}
-
-impl<S: ReadAt> Archive<S> {
-    /// Returns whether a tensor has a name by which a [`Convention`](super::Convention) finds groups. If none has, the archive has no groups.
-    pub fn may_have_groups(&self) -> bool {
-        self.generation().is_none() && self.names().any(|name| Anchor::of(name).is_some())
     }
 }

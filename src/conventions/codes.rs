@@ -3,7 +3,7 @@
 use super::plan::{ColumnPacking, Order};
 
 /// The position in a word of AWQ of each of eight successive codes.
-pub(super) const AWQ: [u32; 8] = [0, 4, 1, 5, 2, 6, 3, 7];
+const AWQ: [u32; 8] = [0, 4, 1, 5, 2, 6, 3, 7];
 
 /// Fills `row` with the codes in `bytes`, which hold one row of codes of `bits` bits in little-endian words of 32 bits. Codes that
 /// the bytes do not hold stay as they are.

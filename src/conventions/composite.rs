@@ -6,20 +6,20 @@ use alloc::string::String;
 use alloc::vec::Vec;
 
 use super::find::{Group, find};
-use super::recode::{Form, Recode, Recoder};
 use super::{Convention, uint};
 use crate::archive::Archive;
 use crate::cbor::{Attributes, Encoder, Item, Value};
 use crate::element::DType;
-use crate::error::{BareError, Error, Misuse, OutOfMemory};
+use crate::error::{BareError, Error, OutOfMemory};
 use crate::index::Layout;
+use crate::layout::{Form, Recode, Recoder};
 use crate::limits::Limits;
 use crate::manifest::{Component, Tensor};
 use crate::num::{sort_by, u64_from_usize, usize_from_u32};
 use crate::read_at::{ReadAt, Source};
 use crate::rules::Generation;
 use crate::verify::Verifier;
-use crate::write::Encoded;
+use crate::write::{Encoded, JoinedObject, JoinedObjects, JoinedPart, lossy};
 
 /// The attribute of a composite object that names the convention of the tensors that it was made of.
 const CONVENTION: &str = "zten.convention";
@@ -30,9 +30,9 @@ const TENSORS: &str = "zten.tensors";
 /// The groups of tensors of a file that a new file has as composite objects, and the groups that stay plain tensors.
 #[derive(Debug, Default)]
 pub struct Composites {
-    list: Vec<Composite>,
-    /// The ordinal of each tensor that belongs to a composite object, in ascending order, and the index of this object in `list`.
-    members: Vec<(u32, usize)>,
+    objects: JoinedObjects,
+    /// The convention of each of `objects`.
+    conventions: Vec<Convention>,
     plain: Vec<PlainGroups>,
 }
 
@@ -45,50 +45,6 @@ pub struct PlainGroups {
     pub reason: &'static str,
     /// The number of groups.
     pub count: u64,
-}
-
-/// A composite object that is made of the tensors of a group.
-#[derive(Debug)]
-pub(crate) struct Composite {
-    pub(crate) name: String,
-    pub(crate) shape: Vec<u64>,
-    pub(crate) layout: &'static str,
-    pub(crate) attributes: Encoded,
-    pub(crate) parts: Vec<CompositePart>,
-    /// The smallest ordinal of the tensors. The object has the place of this tensor.
-    pub(crate) first: u32,
-    convention: Convention,
-}
-
-/// A component of a composite object.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct CompositePart {
-    pub(crate) role: &'static str,
-    pub(crate) dtype: DType,
-    /// The length of the component in bytes.
-    pub(crate) bytes: u64,
-    /// The ordinal of the tensor that holds the content.
-    pub(crate) ordinal: u32,
-    recode: Option<Recode>,
-}
-
-impl CompositePart {
-    /// Returns a converter of the content of `source`, the component of a tensor, to the content of this component. The converter takes
-    /// the content chunk by chunk, and passes the results to its second argument.
-    pub(crate) fn converter<'c>(
-        &self,
-        source: &Component<'c>,
-    ) -> impl FnMut(&[u8], &mut dyn FnMut(&[u8]) -> Result<(), Error>) -> Result<(), Error> + use<'c>
-    {
-        let (mut recoder, source) = (Recoder::new(self.recode), *source);
-        move |chunk, take| recoder.chunk(chunk, take, &|| lossy(&source))
-    }
-}
-
-/// Returns the error of `component`, whose content cannot be stored in another form.
-#[cold]
-fn lossy(component: &Component<'_>) -> Error {
-    BareError::misuse(Misuse::Quantization).at(component.location()).into()
 }
 
 impl Composites {
@@ -111,32 +67,29 @@ impl Composites {
             return Ok(found);
         }
         for group in find(archive.manifest().parts(), Some(source))? {
+            if group.members.iter().all(|(_, ordinal)| name(*ordinal).is_none()) {
+                continue;
+            }
             let mut tensors = Vec::new();
             tensors.try_reserve_exact(group.members.len()).map_err(|_| OutOfMemory)?;
             for (role, ordinal) in &group.members {
                 let tensor = archive.manifest().tensor_at(*ordinal);
                 tensors.extend(tensor.map(|tensor| (*role, tensor.read_from(source))));
             }
-            if group.members.iter().all(|(_, ordinal)| name(*ordinal).is_none()) {
-                continue;
-            }
             let whole = Whole { group: &group, tensors: &tensors, limits: archive.limits() };
+            let convention = group.form.convention;
             match whole.composite(generation, name)? {
-                Ok(composite) => found.add(composite, &group)?,
-                Err(reason) => found.add_plain(group.form.convention, reason)?,
+                Ok(object) => {
+                    let members = group.members.iter().map(|(_, ordinal)| *ordinal);
+                    found.objects.add(object, members)?;
+                    found.conventions.try_reserve(1).map_err(|_| OutOfMemory)?;
+                    found.conventions.push(convention);
+                }
+                Err(reason) => found.add_plain(convention, reason)?,
             }
         }
-        sort_by(&mut found.members, |(one, _), (other, _)| one.cmp(other));
+        found.objects.sort();
         Ok(found)
-    }
-
-    fn add(&mut self, composite: Composite, group: &Group) -> Result<(), OutOfMemory> {
-        let index = self.list.len();
-        self.list.try_reserve(1).map_err(|_| OutOfMemory)?;
-        self.list.push(composite);
-        self.members.try_reserve(group.members.len()).map_err(|_| OutOfMemory)?;
-        self.members.extend(group.members.iter().map(|(_, ordinal)| (*ordinal, index)));
-        Ok(())
     }
 
     fn add_plain(
@@ -155,33 +108,14 @@ impl Composites {
         Ok(())
     }
 
-    /// Returns the composite object to which the tensor `ordinal` belongs.
-    pub(crate) fn of(&self, ordinal: u32) -> Option<&Composite> {
-        let at = self.members.binary_search_by_key(&ordinal, |(own, _)| *own).ok()?;
-        let (_, index) = self.members.get(at)?;
-        self.list.get(*index)
+    /// Returns the objects, for [`Copier::joined`](crate::write::Copier::joined).
+    pub fn objects(&self) -> &JoinedObjects {
+        &self.objects
     }
 
-    /// Returns whether the tensor `ordinal` is written as a part of a composite object that has the place of another tensor.
-    pub fn follows(&self, ordinal: u32) -> bool {
-        self.of(ordinal).is_some_and(|composite| composite.first != ordinal)
-    }
-
-    /// Returns the length in bytes of the components of the composite object that has the place of the tensor `ordinal`, or `None` if
-    /// there is none.
-    pub fn bytes(&self, ordinal: u32) -> Option<u64> {
-        let composite = self.of(ordinal).filter(|composite| composite.first == ordinal)?;
-        Some(composite.parts.iter().fold(0, |sum, part| sum.saturating_add(part.bytes)))
-    }
-
-    /// Returns the number of tensors of the file that belong to composite objects.
-    pub fn members(&self) -> usize {
-        self.members.len()
-    }
-
-    /// Returns the convention and the layout of each composite object.
+    /// Returns the convention and the layout of each object.
     pub fn forms(&self) -> impl ExactSizeIterator<Item = (Convention, &'static str)> {
-        self.list.iter().map(|composite| (composite.convention, composite.layout))
+        self.conventions.iter().copied().zip(self.objects.layouts())
     }
 
     /// Returns the groups that stay plain tensors, by convention and reason.
@@ -437,7 +371,7 @@ impl Whole<'_> {
         &self,
         generation: Generation,
         name: &dyn Fn(u32) -> Option<&'n str>,
-    ) -> Result<Result<Composite, &'static str>, Error> {
+    ) -> Result<Result<JoinedObject, &'static str>, Error> {
         const TOO_LARGE: &str = "a row exceeds the limit on decoded bytes";
         let Group { form, shape, .. } = self.group;
         let columns = shape.last().copied().unwrap_or(1).max(1);
@@ -485,8 +419,7 @@ impl Whole<'_> {
                     if role == "scales" {
                         scales = dtype;
                     }
-                    let part =
-                        CompositePart { role, dtype, bytes, ordinal: tensor.ordinal(), recode };
+                    let part = JoinedPart { role, dtype, bytes, ordinal: tensor.ordinal(), recode };
                     if facts.convention == Convention::Packed
                         && role == "zeros"
                         && !holds(&part, &source)?
@@ -520,14 +453,13 @@ impl Whole<'_> {
         let mut own = Vec::new();
         own.try_reserve_exact(shape.len()).map_err(|_| OutOfMemory)?;
         own.extend_from_slice(shape);
-        Ok(Ok(Composite {
+        Ok(Ok(JoinedObject {
             name,
             shape: own,
             layout: facts.layout(),
             attributes: Encoded::from_cbor(attributes.into_bytes()),
             parts,
             first: self.group.first,
-            convention: facts.convention,
         }))
     }
 
@@ -596,9 +528,9 @@ fn read(
 }
 
 /// Returns whether `part` can hold the content of `source`.
-fn holds(part: &CompositePart, source: &Component<'_>) -> Result<bool, Error> {
+fn holds(part: &JoinedPart, source: &Component<'_>) -> Result<bool, Error> {
     let mut convert = part.converter(source);
-    let checked = read(source, |chunk| convert(chunk, &mut |_| Ok(())));
+    let checked = read(source, |chunk| convert.chunk(chunk, &mut |_| Ok(())));
     match checked {
         Err(error) if error.kind() == lossy(source).kind() => Ok(false),
         checked => checked.map(|()| true),
@@ -808,7 +740,7 @@ impl Original<'_> {
     /// Reads the content of the tensor from `source`, and passes it to `take` chunk by chunk. Components are verified by `verifier`.
     ///
     /// # Errors
-    /// The errors of [`Verifier::object`] and of `take`; [`Misuse::Quantization`] if a zero point is no number that the tensor can hold.
+    /// The errors of [`Verifier::object`] and of `take`; [`Misuse::Quantization`](crate::error::Misuse::Quantization) if a zero point is no number that the tensor can hold.
     pub fn read(
         &self,
         source: &dyn Source,
@@ -848,7 +780,9 @@ impl Original<'_> {
             Content::Shape(shape) => {
                 let mut out = Vec::new();
                 out.try_reserve_exact(16).map_err(|_| OutOfMemory)?;
-                shape.iter().for_each(|dimension| number(&mut out, *dimension));
+                for dimension in shape {
+                    number(&mut out, *dimension);
+                }
                 take(&out)
             }
         }

@@ -1,9 +1,13 @@
 //! Finding the groups of tensors that follow a convention, by their names, dtypes and shapes.
 
+mod gate;
+
 use alloc::string::String;
 use alloc::vec::Vec;
 
 use serde::Deserialize;
+
+pub(crate) use gate::{Gate, Notes};
 
 use super::anchors::Anchor;
 use super::{Convention, NestedScales, QuantizedForm};
@@ -163,15 +167,15 @@ impl<'a, 's> Finder<'a, 's> {
         Self { manifest, source, given, contradiction: None, name: String::new() }
     }
 
-    /// Notes that `tensor` contradicts the others of its group: `what` says how. There is no group then.
+    /// Notes that `tensor` contradicts the others of its group: `what` says how. Returns `None`, as there is no group then.
     fn contradicts(
         &mut self,
         convention: Convention,
         tensor: &Tensor<'_>,
         what: &'static str,
-    ) -> Result<Option<Group>, Error> {
+    ) -> Option<Group> {
         self.contradiction = Some(Contradiction { convention, ordinal: tensor.ordinal(), what });
-        Ok(None)
+        None
     }
 
     /// Returns the group of `tensor`, whose name is `stem` followed by the end that `anchor` has. Returns `None` if other tensors are
@@ -264,7 +268,7 @@ impl<'a, 's> Finder<'a, 's> {
         let Some((last, outer)) = groups.split_last() else { return Ok(None) };
         if groups != scales.shape() {
             let what = "it has another shape than the blocks without their last dimension";
-            return self.contradicts(Convention::Mxfp4, &scales, what);
+            return Ok(self.contradicts(Convention::Mxfp4, &scales, what));
         }
         let Some(columns) = last.checked_mul(32) else { return Ok(None) };
         let form = QuantizedForm::new(Convention::Mxfp4, 4, 32);
@@ -300,7 +304,7 @@ impl<'a, 's> Finder<'a, 's> {
             // Programs may pad scales for a processor, but none has fewer of them than groups.
             _ if too_few(scale, data) => {
                 let what = "it has fewer scales than there are groups of 16 codes";
-                self.contradicts(Convention::Nvfp4, scale, what)
+                Ok(self.contradicts(Convention::Nvfp4, scale, what))
             }
             _ => Ok(None),
         }
@@ -355,7 +359,7 @@ impl<'a, 's> Finder<'a, 's> {
                 return Ok(None);
             }
             let what = "it has another number of scales than there can be blocks";
-            return self.contradicts(own, scale, what);
+            return Ok(self.contradicts(own, scale, what));
         };
         let form = QuantizedForm::new(convention, 8, size);
         let zero = zero.as_ref().map(|zero| ("zero_point", zero));
@@ -398,7 +402,7 @@ impl<'a, 's> Finder<'a, 's> {
         let bits = [4, 8, 2, 3, 5, 6, 7, 1].into_iter().find(dense);
         let bits = bits.or_else(|| [3, 5, 6].into_iter().find(whole));
         let (Some(bits), Some(size)) = (bits, divide_exactly(columns, groups)) else {
-            return self.contradicts(Convention::Packed, &shape, wrong);
+            return Ok(self.contradicts(Convention::Packed, &shape, wrong));
         };
         let zero_words = rows.checked_mul(bits).map(|all| all.div_ceil(32));
         let zeros_fit =
@@ -409,7 +413,7 @@ impl<'a, 's> Finder<'a, 's> {
             || !zero.as_ref().is_none_or(zeros_fit)
             || !index.as_ref().is_none_or(index_fits)
         {
-            return self.contradicts(Convention::Packed, &shape, wrong);
+            return Ok(self.contradicts(Convention::Packed, &shape, wrong));
         }
         let form = QuantizedForm::new(Convention::Packed, bits, if groups == 1 { 0 } else { size });
         let zero = zero.as_ref().map(|zero| ("zero_point", zero));
@@ -492,7 +496,7 @@ impl<'a, 's> Finder<'a, 's> {
         let what =
             "it does not fit the shapes of the zero points, the scales and the order of the rows";
         let Some((convention, bits, inputs)) = found else {
-            return self.contradicts(Convention::Gptq, words, what);
+            return Ok(self.contradicts(Convention::Gptq, words, what));
         };
         let size = if groups == 0 { 0 } else { inputs.div_ceil(groups) };
         let fits = matches!(bits, 2 | 3 | 4 | 8)
@@ -501,7 +505,7 @@ impl<'a, 's> Finder<'a, 's> {
             && inputs.div_ceil(size) == groups
             && index.as_ref().is_none_or(|index| index.shape() == [inputs]);
         if !fits {
-            return self.contradicts(convention, words, what);
+            return Ok(self.contradicts(convention, words, what));
         }
         let form = QuantizedForm::new(convention, bits, size);
         let index = index.as_ref().map(|index| ("g_idx", index));
@@ -529,11 +533,11 @@ impl<'a, 's> Finder<'a, 's> {
         let Some(bytes) = self.content(state)? else { return Ok(None) };
         let what = "its block size and shape are not those of the codes and scales";
         let Some(quant) = QuantState::read(&bytes) else {
-            return self.contradicts(convention, state, what);
+            return Ok(self.contradicts(convention, state, what));
         };
         let elements = quant.shape.iter().try_fold(1_u64, |all, next| all.checked_mul(*next));
         let Some(elements) = elements else {
-            return self.contradicts(convention, state, what);
+            return Ok(self.contradicts(convention, state, what));
         };
         let blocks = elements.div_ceil(quant.blocksize.max(1));
         let nested_fits = nested.as_ref().is_none_or(|nested| {
@@ -552,7 +556,7 @@ impl<'a, 's> Finder<'a, 's> {
             && (absmax.dtype() == DType::U8) == nested.is_some()
             && nested.is_some() == nested_map.is_some();
         if !fits {
-            return self.contradicts(convention, state, what);
+            return Ok(self.contradicts(convention, state, what));
         }
         let form = QuantizedForm::new(convention, 4, quant.blocksize);
         let members = [
@@ -582,7 +586,7 @@ impl<'a, 's> Finder<'a, 's> {
         }
         if !is_one_a_row {
             let what = "it has another number of scales than the tensor has rows";
-            return self.contradicts(Convention::Bnb8, scales, what);
+            return Ok(self.contradicts(Convention::Bnb8, scales, what));
         }
         let form = QuantizedForm::new(Convention::Bnb8, 8, 0);
         let format = format.as_ref().map(|format| ("weight_format", format));
@@ -604,7 +608,7 @@ impl<'a, 's> Finder<'a, 's> {
             both.filter(|((_, one), (_, other))| fits && one == other)
         else {
             let what = "it has another shape than the scales, or other rows than the codes";
-            return self.contradicts(Convention::Mlx, biases, what);
+            return Ok(self.contradicts(Convention::Mlx, biases, what));
         };
         // A group has bits × group size / 32 words. Several pairs of bits and group size have the same product, so the usual group sizes
         // are tried first.

@@ -54,6 +54,7 @@ static GGUF: FileFormat = FileFormat::new(
         bool_value: None,
         stream: None,
         pickles: None,
+        quantized: Some(&super::rules::QUANTIZED),
     },
 );
 

@@ -54,6 +54,7 @@ static NPY: FileFormat = FileFormat::new(
         bool_value: Some(Rule::TensorBoolValue.row()),
         stream: None,
         pickles: PICKLES,
+        quantized: Some(&super::rules::QUANTIZED),
     },
 );
 

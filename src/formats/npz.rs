@@ -45,6 +45,7 @@ static NPZ: FileFormat = FileFormat::new(
             checksum: Rule::ZipCrc.row(),
         }),
         pickles: PICKLES,
+        quantized: Some(&super::rules::QUANTIZED),
     },
 );
 

@@ -4,6 +4,7 @@
 //! contains a file for each rule that breaks it.
 
 use crate::error::ErrorKind;
+use crate::index::QuantizedRules;
 use crate::rules::{Class, Row, Scope, Source, Texts};
 
 macro_rules! catalog {
@@ -95,6 +96,8 @@ const OVERLAY: &str =
     "Which of the two is loaded depends on the program. Ask for files that hold each tensor once.";
 const LOADER: &str =
     "Programs that trust the value have crashed. Write the file again with a newer converter.";
+const PARTS: &str = "zten shows these as plain tensors. If they are parts of one, programs that read the convention fail or compute other values: write the file again.";
+const DAMAGED_VALUES: &str = "The tensor was quantized from such values, or the file was damaged. Compare it with the model that it was made from.";
 const TYPE: &str =
     "The file may be valid for another reader; this one does not support the tensor.";
 const FEATURE: &str = "The file may be valid for another reader. Write it again with the options of zip that all readers know.";
@@ -423,6 +426,19 @@ catalog! {
         "values are left out, because zten has no form for them",
         "The tensors are complete. Load the file with the program that wrote it if you need the other values.";
 
+    // Quantized tensors that are stored as several tensors. A check finds them by the conventions of `docs/quantized.md`.
+    QuantParts "quant-parts", Note, Policy("its tensors have a meaning without the convention, too"), ANY,
+        "Tensors with the names and dtypes of a quantized tensor have the shapes of its convention.",
+        "tensors are named as the parts of a quantized tensor, and contradict each other", PARTS;
+    QuantScale "quant-scale", Note, Policy("all values with this scale are NaN or infinite"), ANY,
+        "Each scale of a quantized tensor is finite.", "a scale is NaN or infinite", DAMAGED_VALUES;
+    QuantIndex "quant-index", Invalid, Fault("GPTQModel #2949"), ANY,
+        "Each number in `g_idx` of a GPTQ tensor is that of a group with a scale; a negative number counts from the end.",
+        "a row is in a group that has no scale", LOADER;
+    QuantState "quant-state", Invalid, Policy("bitsandbytes fails to load it"), ANY,
+        "`quant_state.bitsandbytes__nf4` and `quant_state.bitsandbytes__fp4` of a tensor of bitsandbytes are JSON objects.",
+        "the state of a quantized tensor is no JSON object", WRITER;
+
     // Of several formats.
     TensorBoolValue "tensor-bool-value", Invalid, Policy("readers differ on what another byte is"), ANY,
         "A bool is 0 or 1.", "a bool is {}: expected 0 or 1", WRITER;
@@ -513,6 +529,14 @@ catalog! {
     FormatJsonError "format-json-error", Unsupported, Policy("the file is somewhere else"), NONE,
         "The file is not an error in JSON.", "this is an error message of a server in JSON, not the file", PAGE;
 }
+
+/// The rules on groups of tensors that are one quantized tensor, in every format.
+pub(crate) static QUANTIZED: QuantizedRules = QuantizedRules {
+    parts: Rule::QuantParts.row(),
+    scale: Rule::QuantScale.row(),
+    index: Rule::QuantIndex.row(),
+    state: Rule::QuantState.row(),
+};
 
 /// Returns the rows of all rules in this catalog.
 pub fn rows() -> impl Iterator<Item = &'static Row> {

@@ -43,6 +43,7 @@ pub(crate) const RULES: Rules = Rules {
     bool_value: Some(Rule::TensorBoolValue.row()),
     stream: None,
     pickles: None,
+    quantized: Some(&super::rules::QUANTIZED),
 };
 
 /// The format's name and rules for the index of an archive.

@@ -52,6 +52,7 @@ pub(super) const RULES: Rules = Rules {
         checksum: Rule::ZipCrc.row(),
     }),
     pickles: None,
+    quantized: Some(&super::rules::QUANTIZED),
 };
 /// The format's name and rules for the index of an archive.
 static TORCH: FileFormat = FileFormat::new("PyTorch", Blobs::Any, RULES);

@@ -1,6 +1,6 @@
 //! The differences between formats and generations that code needs after a header has been parsed.
 
-use super::{Layout, PickleRules};
+use super::{Layout, PickleRules, QuantizedRules};
 use crate::digest::Digest;
 use crate::element::StorageType;
 use crate::error::ErrorKind;
@@ -22,6 +22,8 @@ pub(crate) struct FormatFacts {
     pub(crate) stream: Option<&'static StreamRules>,
     /// The check of unread components that are pickles; `None` if the format has no pickles or the program cannot check them.
     pub(crate) pickles: Option<&'static PickleRules>,
+    /// The rules on groups of tensors that are one quantized tensor; `None` in zTensor, which has layouts for them.
+    pub(crate) quantized: Option<&'static QuantizedRules>,
     /// Returns the name of a layout, for layouts that have the same name in every file of the format.
     pub(crate) layout_names: fn(Layout) -> &'static str,
     /// Reads a digest, or returns `None` if the digest is malformed.

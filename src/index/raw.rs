@@ -24,6 +24,21 @@ pub struct Rules {
     pub stream: Option<&'static StreamRules>,
     /// The check of unread components that are pickles; `None` if the format has no pickles or the program cannot check them.
     pub pickles: Option<&'static PickleRules>,
+    /// The rules on groups of tensors that are one quantized tensor; `None` to look for no such groups.
+    pub quantized: Option<&'static QuantizedRules>,
+}
+
+/// The rules on groups of tensors that programs read as one quantized tensor.
+#[derive(Debug)]
+pub struct QuantizedRules {
+    /// The note on tensors that contradict each other.
+    pub parts: &'static Row,
+    /// The note on scales that are not finite.
+    pub scale: &'static Row,
+    /// The rule that a row in a group without a scale breaks.
+    pub index: &'static Row,
+    /// The rule that a state which no program reads breaks.
+    pub state: &'static Row,
 }
 
 /// The check of components that are not read because they are pickles. Validating the content of a file checks them all the
@@ -58,6 +73,7 @@ impl FileFormat {
             bool_value,
             stream: rules.stream,
             pickles: rules.pickles,
+            quantized: rules.quantized,
             layout_names: Layout::name,
             read_digest: |_| None,
             digests_decoded: false,

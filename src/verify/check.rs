@@ -5,7 +5,11 @@ use core::ops::ControlFlow;
 #[cfg(feature = "std")]
 use std::sync::OnceLock;
 
+#[cfg(not(feature = "dequantize"))]
+use super::ungated::{Gate, Notes};
 use super::{Order, Subject, Summary, Verifier};
+#[cfg(feature = "dequantize")]
+use crate::conventions::find::{Gate, Notes};
 use crate::error::{BareError, Error, ErrorKind, OutOfMemory, Rank};
 use crate::finding::{self, Verdict};
 use crate::manifest::{Component, Finding, Manifest, ManifestRef, Tensor};
@@ -88,18 +92,20 @@ pub fn check_on<'a>(
     let mut check = Check::new(subject, observer);
     if !check.has_ended && !observer.takes_content() {
         let shared = &*observer;
+        let gate = &check.gate;
         let validate = |verifier: &mut Verifier, object: &Tensor<'_>| {
-            if shared.includes(object) { verifier.check(object).map(|()| true) } else { Ok(false) }
+            if !shared.includes(object) {
+                return Ok(None);
+            }
+            gate.read(verifier, (object, Order::Stored), |_, _| ()).map(Some)
         };
         let ends = |error: &Error| is_last(shared, error);
         let subject = check.subject;
         if let Some(results) = subject.in_parallel(threads, &validate, &ends) {
             let results = results.into_iter().filter_map(OnceLock::into_inner);
             for (object, result) in subject.manifest.tensors().zip(results) {
-                if matches!(result, Ok(false)) {
-                    continue;
-                }
-                if check.note(&object, result.map(drop), observer).is_break() {
+                let Some(result) = result.transpose() else { continue };
+                if check.note(&object, result, observer).is_break() {
                     break;
                 }
             }
@@ -146,6 +152,7 @@ pub struct Check<'a> {
     shards: Option<Error>,
     report: Report<'a>,
     has_ended: bool,
+    gate: GateOf<'a>,
     /// Whether tensors that are in two files of an index have been compared.
     has_compared: bool,
 }
@@ -161,8 +168,13 @@ impl<'a> Check<'a> {
         // Any error without a rule, such as a lack of memory, leaves shards unverified, so their components could not
         // be read.
         let has_ended = shards.as_ref().is_some_and(|error| error.rule().is_none());
-        let report = Report::new(subject.manifest.findings(), observer);
+        let mut report = Report::new(subject.manifest.findings(), observer);
+        let gate = Gate::new(subject.manifest, &mut report.notes).unwrap_or_else(|error| {
+            report.add(None, error, observer);
+            Gate::default()
+        });
         Self {
+            gate: GateOf { gate, manifest: subject.manifest },
             subject,
             verifier: subject.verifier(),
             shards,
@@ -186,7 +198,7 @@ impl<'a> Check<'a> {
         }
         let takes_content = observer.takes_content();
         let order = if takes_content { Order::Rows } else { Order::Stored };
-        let result = self.verifier.read(&object, order, |component, chunk| {
+        let result = self.gate.read(&mut self.verifier, (&object, order), |component, chunk| {
             if takes_content {
                 observer.chunk(component, chunk);
             }
@@ -256,12 +268,17 @@ impl<'a> Check<'a> {
     fn note(
         &mut self,
         object: &Tensor<'_>,
-        result: Result<(), Error>,
+        result: Result<Option<Error>, Error>,
         observer: &mut dyn Observer,
     ) -> ControlFlow<()> {
         let heard = observer.checked(object, result.as_ref().err());
         match result {
-            Ok(()) => self.report.summary.count(object),
+            Ok(note) => {
+                self.report.summary.count(object);
+                if let Some(note) = note {
+                    self.report.add_note(note, observer);
+                }
+            }
             Err(error) => {
                 self.has_ended |= is_last(observer, &error);
                 self.report.add(Some(object.ordinal()), error, observer);
@@ -273,6 +290,36 @@ impl<'a> Check<'a> {
         }
         self.has_ended |= self.report.unlisted.is_some();
         if self.has_ended { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    }
+}
+
+/// What a check looks for in groups of tensors that follow a convention of quantization, in the file with a manifest.
+struct GateOf<'a> {
+    gate: Gate,
+    manifest: ManifestRef<'a>,
+}
+
+impl GateOf<'_> {
+    /// Reads and validates `object` in an order, passes its chunks to `tap`, and looks at them. Returns the note on the object, if
+    /// there is one.
+    fn read(
+        &self,
+        verifier: &mut Verifier,
+        (object, order): (&Tensor<'_>, Order),
+        mut tap: impl FnMut(&Component<'_>, &[u8]),
+    ) -> Result<Option<Error>, Error> {
+        let Some(mut look) = self.gate.look(object.ordinal()) else {
+            return verifier.read(object, order, tap).map(|()| None);
+        };
+        let mut looked = Ok(());
+        verifier.read(object, order, |component, chunk| {
+            tap(component, chunk);
+            if looked.is_ok() {
+                looked = look.chunk(chunk);
+            }
+        })?;
+        looked?;
+        look.finish(object, self.manifest)
     }
 }
 
@@ -302,6 +349,8 @@ pub struct Report<'a> {
     opening: Option<(Rank, &'a Finding)>,
     /// The finding that a tensor differs between two files of an index, with its rank.
     copies: Option<(Rank, Finding)>,
+    /// The notes on the content, and on tensors that contradict each other.
+    notes: Notes,
     summary: Summary,
 }
 
@@ -343,12 +392,40 @@ impl<'a> Report<'a> {
         });
         let opening = decisive(found, |(rank, _)| *rank);
         let (copies, summary) = Default::default();
-        Self { errors: Vec::new(), unlisted: None, opening, copies, summary }
+        Self {
+            errors: Vec::new(),
+            unlisted: None,
+            opening,
+            copies,
+            notes: Notes::default(),
+            summary,
+        }
     }
 
     /// Creates the report on a file with `manifest` whose content is not read: only the findings from opening.
     pub fn of_opening(manifest: &'a Manifest<impl AsRef<[u8]>>, observer: &dyn Observer) -> Self {
         Self::new(manifest.findings(), observer)
+    }
+
+    /// Adds a note on the content of an object.
+    fn add_note(&mut self, note: Error, observer: &dyn Observer) {
+        if let Err(error) = self.notes.add(note) {
+            self.add(None, error.into(), observer);
+        }
+    }
+
+    /// Returns all notes on the file, whose manifest is `manifest`: those from opening it, and those of the check.
+    pub fn all_notes(&self, manifest: &Manifest<impl AsRef<[u8]>>) -> Vec<finding::Finding> {
+        let found = finding::Finding::of_open(manifest);
+        let (_, mut notes) = finding::Finding::split(found);
+        notes.extend(self.notes().iter().map(|found| finding::Finding::opening(manifest, found)));
+        notes
+    }
+
+    /// Returns the notes that the check has made, one for each rule: on scales that are not finite, and on tensors that contradict
+    /// each other. The notes from opening the file are those of its manifest.
+    pub fn notes(&self) -> &[Finding] {
+        self.notes.all()
     }
 
     /// Adds `error` of the object with the ordinal `object`, or of the file as a whole.

@@ -24,13 +24,13 @@ use super::collect;
 use super::compress::Level;
 use super::declare::{Identity, NewComponent, NewObject};
 use super::encoded::Encoded;
+#[cfg(feature = "dequantize")]
+use super::joined::{JoinedObject, JoinedObjects};
 use super::settings::{Target, WriteOptions};
 use super::shard::ShardWriter;
 use super::sink::Sink;
 use super::writer::Writer;
 use crate::cbor::Encoder;
-#[cfg(feature = "dequantize")]
-use crate::conventions::{Composite, Composites};
 use crate::element::{DType, LogicalType, StorageType};
 use crate::error::{BareError, Error, Location, OutOfMemory};
 use crate::formats::ztensor::v1;
@@ -65,7 +65,7 @@ pub struct Copier<'c> {
     attributes: Option<&'c Encoded>,
     changes: Option<Changes<'c>>,
     #[cfg(feature = "dequantize")]
-    composites: Option<&'c Composites>,
+    joined: Option<&'c JoinedObjects>,
 }
 
 /// Returns the layout that the copy of an object of another format has, and the attributes of that layout; `None` if
@@ -136,7 +136,7 @@ impl<'c> Copier<'c> {
             attributes: None,
             changes: None,
             #[cfg(feature = "dequantize")]
-            composites: None,
+            joined: None,
         }
     }
 
@@ -170,12 +170,12 @@ impl<'c> Copier<'c> {
         self
     }
 
-    /// Sets the composite objects that the copy has in the place of groups of tensors, which have been found in the file for the generation
-    /// of the copy and the new names of its tensors. The elements of these tensors are not [converted](Self::changes).
+    /// Sets the objects that the copy has in the place of several objects, for the generation of the copy and the new names of these
+    /// objects. The elements of these objects are not [converted](Self::changes).
     #[cfg(feature = "dequantize")]
     #[must_use]
-    pub fn composites(mut self, composites: &'c Composites) -> Self {
-        self.composites = Some(composites);
+    pub fn joined(mut self, joined: &'c JoinedObjects) -> Self {
+        self.joined = Some(joined);
         self
     }
 
@@ -221,8 +221,8 @@ impl<'c> Copier<'c> {
         if target.canonical {
             let changed = |ordinal| {
                 #[cfg(feature = "dequantize")]
-                if let Some(composite) = self.composites.and_then(|all| all.of(ordinal)) {
-                    return Some(composite.name.as_bytes());
+                if let Some(joined) = self.joined.and_then(|all| all.of(ordinal)) {
+                    return Some(joined.name.as_bytes());
                 }
                 self.change(&manifest.object(ordinal)?)?.name.map(str::as_bytes)
             };
@@ -260,13 +260,9 @@ impl<'c> Copier<'c> {
         let Some(new) = self.change(object) else { return Ok(()) };
         let target = writer.file.target;
         #[cfg(feature = "dequantize")]
-        if let Some(composite) = self.composites.and_then(|all| all.of(object.ordinal())) {
-            let is_first = composite.first == object.ordinal();
-            return if is_first {
-                self.composite(composite, object, (writer, shard))
-            } else {
-                Ok(())
-            };
+        if let Some(joined) = self.joined.and_then(|all| all.of(object.ordinal())) {
+            let is_first = joined.first == object.ordinal();
+            return if is_first { self.join(joined, object, (writer, shard)) } else { Ok(()) };
         }
         // The reader has accepted the object, so an error of the writer means that the target cannot have it.
         let rejected = |error: Error| error.inexpressible_in(target.writing.generation);
@@ -340,24 +336,24 @@ impl<'c> Copier<'c> {
         out.finish().map_err(own)
     }
 
-    /// Writes `composite` in the place of `first`, the first of the tensors that it is made of.
+    /// Writes `joined` in the place of `first`, the first of the objects that it is made of.
     #[cfg(feature = "dequantize")]
-    fn composite<S: Sink>(
+    fn join<S: Sink>(
         &mut self,
-        composite: &Composite,
+        joined: &JoinedObject,
         first: &Tensor<'_>,
         (writer, shard): (&mut Writer<S>, Option<(&str, &mut ShardWriter<S>)>),
     ) -> Result<(), Error> {
         let target = writer.file.target;
         let mut parts = Vec::new();
-        parts.try_reserve_exact(composite.parts.len()).map_err(|_| BareError::from(OutOfMemory))?;
-        for part in &composite.parts {
+        parts.try_reserve_exact(joined.parts.len()).map_err(|_| BareError::from(OutOfMemory))?;
+        for part in &joined.parts {
             let source = first.sibling(part.ordinal).and_then(|tensor| tensor.component("data"));
             let source = source.ok_or_else(BareError::internal)?;
             let digest = || {
                 let convert = RefCell::new(part.converter(&source));
                 sha256(&source, |chunk, take| match convert.try_borrow_mut() {
-                    Ok(mut convert) => convert(chunk, take),
+                    Ok(mut convert) => convert.chunk(chunk, take),
                     Err(_) => Err(BareError::internal().into()),
                 })
             };
@@ -376,7 +372,7 @@ impl<'c> Copier<'c> {
                 None => new,
             }
         }))?;
-        let Composite { name, shape, layout, attributes, .. } = composite;
+        let JoinedObject { name, shape, layout, attributes, .. } = joined;
         let object = NewObject::custom(name, shape, layout, &components).attributes(attributes);
         let rejected =
             |error: Error| error.inexpressible_in(target.writing.generation).at(first.location());
@@ -388,7 +384,7 @@ impl<'c> Copier<'c> {
         for (part, source, _) in &parts {
             let (mut convert, mut sparse) = (part.converter(source), Verifier::sparse(first)?);
             let mut write = |bytes: &[u8]| out.write_part(part.role, bytes).map_err(rejected);
-            let take = |chunk: &[u8]| convert(chunk, &mut write);
+            let take = |chunk: &[u8]| convert.chunk(chunk, &mut write);
             self.verifier.component(source, &mut sparse, Order::Rows, take)?;
         }
         out.finish().map_err(rejected)

@@ -34,8 +34,13 @@ static LENGTH: Row = Row::new("test-length", Class::Invalid, &TEXTS);
 static CRC: Row = Row::new("test-crc", Class::Invalid, &TEXTS);
 static STREAM: StreamRules = StreamRules { compression: &DEFLATE, length: &LENGTH, checksum: &CRC };
 
-const RULES: Rules =
-    Rules { duplicate_name: &TWICE, bool_value: Some(&BOOL), stream: Some(&STREAM), pickles: None };
+const RULES: Rules = Rules {
+    duplicate_name: &TWICE,
+    bool_value: Some(&BOOL),
+    stream: Some(&STREAM),
+    pickles: None,
+    quantized: None,
+};
 static DISJOINT: FileFormat = FileFormat::new("test", Blobs::Disjoint, RULES);
 static IDENTICAL: FileFormat = FileFormat::new("test", Blobs::Identical, RULES);
 static ANY: FileFormat = FileFormat::new("test", Blobs::Any, RULES);

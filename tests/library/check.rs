@@ -334,7 +334,13 @@ static BOOL: Row = row("test-bool", Class::Invalid);
 static FORMAT: FileFormat = FileFormat::new(
     "test",
     Blobs::Disjoint,
-    Rules { duplicate_name: &INVALID, bool_value: Some(&BOOL), stream: None, pickles: None },
+    Rules {
+        duplicate_name: &INVALID,
+        bool_value: Some(&BOOL),
+        stream: None,
+        pickles: None,
+        quantized: None,
+    },
 );
 
 /// Opens a file of a bool `value`, about which opening finds `rows`.

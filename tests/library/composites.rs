@@ -27,7 +27,7 @@ fn cases() -> BTreeMap<String, Vec<u8>> {
 fn copy(archive: &Held, options: &WriteOptions, to: Generation) -> (Held, Vec<&'static str>) {
     let name = |ordinal| Some(archive.manifest().tensor_at(ordinal)?.name());
     let composites = Composites::find(archive, archive, to, &name).unwrap();
-    let copier = Copier::new(archive.manifest()).composites(&composites);
+    let copier = Copier::new(archive.manifest()).joined(composites.objects());
     let bytes = copier.file(archive.manifest(), archive, Vec::new(), options).unwrap();
     let reasons = composites.plain().iter().map(|plain| plain.reason).collect();
     let copy = Archive::from_bytes(bytes).unwrap();

@@ -8,15 +8,14 @@ fn names(cell: &str) -> BTreeSet<&str> {
 }
 
 /// Returns the module whose row of the table in ARCHITECTURE.md covers `path`: `formats::ztensor` for paths in that module, or
-/// the first segment of any other path. The parser of zTensor files has a row of its own, because the rest of `formats` may use
-/// modules that use the parser.
+/// the first segment of any other path. The parser of zTensor files and the search for groups of quantized tensors have rows of their
+/// own, because modules that the rest of `formats` and of `conventions` may use, use them.
 fn row_of(path: &str) -> &str {
-    const PARSER: &str = "formats::ztensor";
-    match path.strip_prefix(PARSER) {
-        Some("") => PARSER,
-        Some(rest) if rest.starts_with("::") => PARSER,
-        _ => path.split("::").next().unwrap(),
-    }
+    const OWN: [&str; 2] = ["formats::ztensor", "conventions::find"];
+    let is_within = |own: &&str| {
+        path.strip_prefix(*own).is_some_and(|rest| rest.is_empty() || rest.starts_with("::"))
+    };
+    OWN.into_iter().find(is_within).unwrap_or_else(|| path.split("::").next().unwrap())
 }
 
 #[test]

@@ -64,7 +64,7 @@ static ROW: Row = Row::new(
 static FRONT: FileFormat = FileFormat::new(
     "test",
     Blobs::Any,
-    Rules { duplicate_name: &ROW, bool_value: None, stream: None, pickles: None },
+    Rules { duplicate_name: &ROW, bool_value: None, stream: None, pickles: None, quantized: None },
 );
 
 /// Opens a file through the builder of the index, as parsers of other formats do.

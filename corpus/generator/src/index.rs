@@ -90,6 +90,8 @@ impl Opened {
     fn new(path: &Path) -> Self {
         let Ok(archive) = zten::open(path) else { return Self::default() };
         let findings = archive.findings().iter().map(zten::Finding::error);
+        let report = zten::verify::check(&archive, &mut ());
+        let findings = findings.chain(report.notes().iter().map(zten::Finding::error));
         let notes = findings.filter(|error| matches!(error.kind(), ErrorKind::Note(_)));
         let mut opened =
             Self { notes: notes.filter_map(zten::Error::rule).collect(), ..Self::default() };

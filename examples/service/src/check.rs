@@ -90,13 +90,13 @@ fn check_archive(archive: &Archive, length: u64, policy: Option<&Policy>) -> Out
         let found = violations.finding;
         return Err(Box::new(Rejected { found, more, notes: Vec::new() }));
     }
-    let (_, notes) = Finding::split(Finding::of_open(manifest));
     let mut criteria = Criteria { policy };
     let report = if manifest.is_data_shard() {
         Report::of_opening(manifest, &criteria)
     } else {
         verify::check(archive, &mut criteria)
     };
+    let notes = report.all_notes(manifest);
     if let Some(fault) = report.fault() {
         let blamed = fault.object().filter(|_| !fault.is_of_opening());
         let others = |blamed| report.objects().filter(|(ordinal, _)| *ordinal != blamed).count();

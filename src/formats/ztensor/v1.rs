@@ -92,6 +92,7 @@ pub(super) const FORMAT: FormatFacts = FormatFacts {
     bool_value: Some(ErrorKind::Invalid(Rule::BoolValue.row())),
     stream: None,
     pickles: None,
+    quantized: None,
     layout_names: Layout::name,
     read_digest: |text| Digest::read_v1(text),
     digests_decoded: false,

@@ -94,7 +94,8 @@ fn accepted() {
         let expected: Vec<_> = others.chain(of_torch.into_iter().flatten()).collect();
         noted.extend(expected.iter().copied());
         let archive = open(&path).unwrap();
-        let findings = archive.manifest().findings().iter();
+        let report = check(&archive, &mut ());
+        let findings = archive.manifest().findings().iter().chain(report.notes());
         let rules: Vec<_> = findings.map(|found| found.error().rule().unwrap()).collect();
         assert_eq!(rules, expected, "{}", path.display());
     }
@@ -122,7 +123,7 @@ fn an_index_of_checkpoints_reads_strides_signs_and_streams() {
 }
 
 /// The end of the path of each valid file for which zten reports a note, and the id of the rule that makes the note.
-const NOTED: [(&str, &str); 17] = [
+const NOTED: [(&str, &str); 27] = [
     ("index/accept/copy.index.json", "index-copy"),
     ("index/accept/unnamed.index.json", "index-unnamed"),
     ("index/accept/torch-copy.index.json", "index-copy"),
@@ -138,6 +139,16 @@ const NOTED: [(&str, &str); 17] = [
     ("gguf/accept/name-65.gguf", "gguf-limits"),
     ("gguf/accept/name-255.gguf", "gguf-limits"),
     ("safetensors/accept/unaligned.safetensors", "safetensors-alignment"),
+    ("safetensors/accept/quant-scale-255.safetensors", "quant-scale"),
+    ("safetensors/accept/quant-scale-nan.safetensors", "quant-scale"),
+    ("safetensors/accept/quant-scale-infinite.safetensors", "quant-scale"),
+    ("safetensors/accept/quant-scale-state.safetensors", "quant-scale"),
+    ("safetensors/accept/quant-parts-blocks.safetensors", "quant-parts"),
+    ("safetensors/accept/quant-parts-zeros.safetensors", "quant-parts"),
+    ("safetensors/accept/quant-parts-state.safetensors", "quant-parts"),
+    ("safetensors/accept/quant-parts-no-shape.safetensors", "quant-parts"),
+    ("safetensors/accept/quant-parts-packed.safetensors", "quant-parts"),
+    ("safetensors/accept/quant-parts-rows.safetensors", "quant-parts"),
     ("torch/accept/no-checksums.pt", "torch-no-checksums"),
     ("torch/accept/big-untyped.pt", "torch-byte-order"),
 ];

@@ -6,6 +6,7 @@ mod index;
 mod named;
 mod npy;
 mod npz;
+mod quantized;
 mod safetensors;
 mod torch;
 mod torch_forms;
@@ -17,6 +18,7 @@ use super::Case;
 pub(crate) fn all() -> Vec<Case> {
     let mut cases = Cases::default();
     safetensors::all(&mut cases);
+    quantized::all(&mut cases);
     index::all(&mut cases);
     gguf::all(&mut cases);
     gguf_model::all(&mut cases);

@@ -49,6 +49,7 @@ const RULES: Rules = Rules {
     bool_value: Some(&BOOL),
     stream: Some(&STREAM),
     pickles: None,
+    quantized: None,
 };
 const NO_BOOLS: Rules = Rules { bool_value: None, ..RULES };
 

@@ -3,8 +3,10 @@
 use std::fmt::Write as _;
 
 use arbitrary::{Result, Unstructured};
-use zten::conventions::Convention;
-use zten::{Error, ReadAt};
+use zten::conventions::{Composites, Convention};
+use zten::verify::{Verifier, check};
+use zten::write::{Copier, WriteOptions};
+use zten::{Archive, Error, ErrorKind, Generation, ReadAt};
 use zten_corpus::other::safetensors;
 
 use super::{heap, options};
@@ -174,6 +176,7 @@ pub fn conventions(input: &[u8]) -> bool {
     let Ok(bytes) = file(&mut u, &parts) else { return false };
     let length = u64::try_from(bytes.len()).unwrap();
     let Ok(archive) = options().from_bytes(&bytes[..]) else { return false };
+    check_and_copy(&archive);
     let archive = archive.with_conventions().expect("groups in a valid file");
     let opened = options().open_source(Positions(&bytes), length).expect("a valid file");
     let opened = opened.with_conventions().expect("groups in a valid file");
@@ -207,6 +210,42 @@ fn parts_are_those_of_the_whole(tensor: &zten::Tensor<'_>, values: &[f32]) {
         tensor.dequantize_range(range, &mut part).expect("a part of a group");
         let whole = values[start..end].iter().map(|value| value.to_bits());
         assert!(part.iter().map(|value| value.to_bits()).eq(whole), "{start}..{end}");
+    }
+}
+
+/// Checks `archive`, and copies it with composite objects, from which the same tensors are restored.
+fn check_and_copy<S: ReadAt>(archive: &Archive<S>) {
+    let report = check(archive, &mut ());
+    let notes = report.notes().iter();
+    assert!(notes.map(|note| note.error().kind()).all(|kind| matches!(kind, ErrorKind::Note(_))));
+    let name = |ordinal| Some(archive.manifest().tensor_at(ordinal)?.name());
+    for generation in [Generation::V1_2, Generation::V2] {
+        let composites = Composites::find(archive, archive, generation, &name).expect("groups");
+        let copier = Copier::new(archive.manifest()).joined(composites.objects());
+        let options = WriteOptions::default().generation(generation);
+        let copy = copier.file(archive.manifest(), archive, Vec::new(), &options);
+        let copy = Archive::from_bytes(copy.expect("a copy")).expect("a valid copy");
+        copy.verify().expect("valid content");
+        let mut count = 0;
+        for object in copy.tensors() {
+            let Some(originals) = object.originals(object.name()).expect("memory") else {
+                continue;
+            };
+            for original in originals {
+                let (mut verifier, mut bytes) = (Verifier::new(copy.manifest()), Vec::new());
+                let read = original.read(&copy, &mut verifier, &mut |chunk| {
+                    bytes.extend_from_slice(chunk);
+                    Ok(())
+                });
+                read.expect("the content of a tensor");
+                let tensor = archive.tensor(original.name()).expect("the tensor that it was");
+                assert_eq!((original.dtype(), original.shape()), (tensor.dtype(), tensor.shape()));
+                let own = tensor.component("data").expect("its data").read().expect("its bytes");
+                assert!(own[..] == bytes, "{} is not restored", original.name());
+                count += 1;
+            }
+        }
+        assert_eq!(count, composites.objects().members());
     }
 }
 

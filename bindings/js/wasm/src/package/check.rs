@@ -8,7 +8,7 @@ use crate::opening::check_name;
 use crate::problem;
 use crate::session::File;
 use zten::ErrorKind;
-use zten::finding::{Finding, format_name};
+use zten::finding::format_name;
 use zten::json;
 use zten::verify::{Check, Subject};
 use zten_report::check::{Report, Scope, Valid, summary, with_notes};
@@ -75,7 +75,7 @@ pub(crate) fn end(file: &'static File, out: &mut Answer) -> io::Result<()> {
 /// Finishes `check`, and writes the report on `file` to `out`.
 fn report(file: &'static File, check: Check<'static>, out: &mut Answer) -> io::Result<()> {
     let report = check.finish(&());
-    let notes = || Finding::split(Finding::of_open(file.manifest())).1;
+    let notes = || report.all_notes(file.manifest());
     match report.fault() {
         Some(fault) if fault.error().kind() == ErrorKind::Read => {
             problem::reading(file, fault.error(), out)

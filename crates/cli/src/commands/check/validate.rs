@@ -134,17 +134,13 @@ fn validate_content(
 ) -> Outcome {
     let manifest = archive.manifest();
     let (scope, policy) = (args.scope(), args.policy.as_deref());
-    let (_, notes) = Finding::split(Finding::of_open(manifest));
     policy.map_or(Ok(()), |policy| policy::check(policy, path, archive))?;
     let mut criteria = Criteria::new(archive, (origin, args));
-    let checked = if scope == Part::All && !manifest.is_data_shard() {
+    let notes = if scope == Part::All && !manifest.is_data_shard() {
         check_content(path, archive, &mut criteria)
     } else {
         to_outcome(path, archive, (&Report::of_opening(manifest, &criteria), &criteria))
-    };
-    if let Err(problem) = checked {
-        return Err(Box::new(problem.with_notes(notes)));
-    }
+    }?;
     let (verdict, summary) = summary(manifest, scope, args.canonical, archive.file_len());
     let summary = with_notes(summary, notes.len());
     Ok(Valid { verdict, summary, format: format_name(manifest), notes })
@@ -196,14 +192,17 @@ impl Observer for Criteria<'_> {
     }
 }
 
-/// Verifies all content, on several threads if the file is large and local.
+/// Verifies all content, on several threads if the file is large and local. Returns the notes.
 fn check_content(
     path: &Path,
     archive: &FileWithShards,
     criteria: &mut Criteria<'_>,
-) -> Result<(), Box<Problem>> {
+) -> Result<Vec<Finding>, Box<Problem>> {
     let progress = Progress::new(stored(archive.manifest()));
-    let failed = |failure: &Error| Box::new(Problem::reading(path, archive, failure));
+    let failed = |failure: &Error| {
+        let (_, notes) = Finding::split(Finding::of_open(archive.manifest()));
+        Box::new(Problem::reading(path, archive, failure).with_notes(notes))
+    };
     let mut files = Sources::bind(archive, &progress).map_err(|error| failed(&error))?;
     match files.verify() {
         // An error with a rule is in the report. An error without a rule says why a shard could not be verified.
@@ -223,27 +222,42 @@ fn check_content(
     to_outcome(path, archive, (&report, criteria))
 }
 
-/// Returns the problem that decides the verdict of `report`, with the names of the other objects that have errors.
+/// Returns the notes of `report`, or the problem that decides its verdict, with the notes and the names of the other objects that have
+/// errors.
 fn to_outcome(
     path: &Path,
     archive: &FileWithShards,
     (report, criteria): (&Report<'_>, &Criteria<'_>),
-) -> Result<(), Box<Problem>> {
-    let Some(fault) = report.fault() else { return Ok(()) };
+) -> Result<Vec<Finding>, Box<Problem>> {
+    let notes = report.all_notes(archive.manifest());
+    match fault(path, archive, (report, criteria)) {
+        Some(problem) => Err(Box::new(problem.with_notes(notes))),
+        None => Ok(notes),
+    }
+}
+
+/// Returns the problem that decides the verdict of `report`, with the names of the other objects that have errors, or `None` if the file
+/// is valid.
+fn fault(
+    path: &Path,
+    archive: &FileWithShards,
+    (report, criteria): (&Report<'_>, &Criteria<'_>),
+) -> Option<Problem> {
+    let fault = report.fault()?;
     if fault.is_of_opening() {
-        let problem = Box::new(Problem::found(path, fault.finding(archive.manifest())));
+        let problem = Problem::found(path, fault.finding(archive.manifest()));
         let is_tolerated = fault.verdict() == Verdict::Tolerated;
-        return Err(if is_tolerated { Box::new(problem.tolerated()) } else { problem });
+        return Some(if is_tolerated { problem.tolerated() } else { problem });
     }
     let problem = Problem::reading(path, archive, fault.error());
-    let Some(blamed) = fault.object() else { return Err(Box::new(problem)) };
+    let Some(blamed) = fault.object() else { return Some(problem) };
     let mut more = More::default();
     for (ordinal, error) in report.objects().filter(|(ordinal, _)| *ordinal != blamed) {
         let object = archive.manifest().tensor_at(ordinal);
         let name = object.map_or("", |object| object.name());
         more.add(name, criteria.rank(error.kind()).into());
     }
-    Err(Box::new(problem.and_more(more)))
+    Some(problem.and_more(more))
 }
 
 impl From<Rank> for Flaw {

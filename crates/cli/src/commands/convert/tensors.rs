@@ -97,9 +97,12 @@ pub(super) fn convert_sharded(
         let written = |at| archive.manifest().tensor_at(job.selection.ordinal(at));
         let objects = (0..job.selection.len(archive)).filter_map(written);
         let objects: Vec<_> =
-            objects.filter(|object| !job.composites.follows(object.ordinal())).collect();
+            objects.filter(|object| !job.composites.objects().follows(object.ordinal())).collect();
         let length = |own: &Tensor<'_>| {
-            job.composites.bytes(own.ordinal()).unwrap_or_else(|| decoded(own, args.dtype))
+            job.composites
+                .objects()
+                .bytes(own.ordinal())
+                .unwrap_or_else(|| decoded(own, args.dtype))
         };
         let groups = groups(objects.iter().map(length), plan.shard_size.unwrap_or(u64::MAX));
         let other = |why| Error::from_write(io::Error::other(why));
@@ -182,7 +185,7 @@ fn with_copier(
         })
     };
     let copier = Copier::new(manifest).with_shard_bytes(archive.shard_bytes()).changes(&changes);
-    let copier = copier.composites(&composites);
+    let copier = copier.joined(composites.objects());
     let copier = match plan.level {
         Some(level) => copier.compressed(level),
         None => copier,
@@ -215,7 +218,7 @@ fn with_copier(
         (ErrorKind::Write, _) => Box::new(Problem::io(&args.output, &error.into())),
         _ => failed(files.settle(error)),
     })?;
-    let merged = composites.members().saturating_sub(composites.forms().len());
+    let merged = composites.objects().members().saturating_sub(composites.forms().len());
     let mut notes = composites::notes(&composites);
     notes.extend(shared.note(plan.stores_once()));
     Ok(Written { objects: selection.len(archive).saturating_sub(merged), notes, left_out })

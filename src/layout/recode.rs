@@ -5,16 +5,18 @@ use alloc::vec::Vec;
 
 use half::f16;
 
-use super::codes::AWQ;
 use crate::error::{Error, OutOfMemory};
 use crate::num::u64_from_usize;
 
 /// The number of codes that are converted at a time, unless a row has more.
 const PIECE: u64 = 1 << 13;
 
+/// The position in a word of AWQ of each of eight successive codes, in bits.
+const AWQ: [u32; 8] = [0, 16, 4, 20, 8, 24, 12, 28];
+
 /// How a matrix of numbers from 0 to 255 is stored, row by row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Form {
+pub(crate) enum Form {
     /// One unsigned byte for each number.
     Unsigned,
     /// One signed byte for each number, which is the number − 128.
@@ -41,7 +43,7 @@ pub(super) enum Form {
 
 /// The error of bytes that the other form cannot hold: a number that is too large, or bits that are set beside the codes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Lossy;
+pub(crate) struct Lossy;
 
 impl Form {
     /// Returns the number of rows that are stored together: the codes of a word.
@@ -53,7 +55,7 @@ impl Form {
     }
 
     /// Returns the number of bytes of `rows` rows of `columns` numbers. Returns `None` if the number exceeds 64 bits.
-    pub(super) fn bytes(self, rows: u64, columns: u64) -> Option<u64> {
+    pub(crate) fn bytes(self, rows: u64, columns: u64) -> Option<u64> {
         match self {
             Self::Unsigned | Self::Signed => rows.checked_mul(columns),
             Self::Halves { .. } => rows.checked_mul(columns)?.checked_mul(2),
@@ -101,7 +103,7 @@ impl Form {
                     let (words, _) = bytes.as_chunks::<4>();
                     for (slots, word) in row.chunks_mut(AWQ.len()).zip(words) {
                         for (slot, position) in slots.iter_mut().zip(AWQ) {
-                            let [low, ..] = shifted(*word, position << 2).to_le_bytes();
+                            let [low, ..] = shifted(*word, position).to_le_bytes();
                             *slot = low & mask(4);
                         }
                     }
@@ -191,8 +193,7 @@ impl Form {
                 for (row, bytes) in rows.zip(bytes.chunks_mut(bytes_of_row(4, columns))) {
                     let (words, _) = bytes.as_chunks_mut::<4>();
                     for (codes, word) in row.chunks(AWQ.len()).zip(words) {
-                        let own =
-                            |(code, position): (&u8, u32)| u32::from(*code) << (position << 2);
+                        let own = |(code, position): (&u8, u32)| u32::from(*code) << position;
                         let all = codes.iter().zip(AWQ).map(own);
                         *word = all.fold(0, |all, own| all | own).to_le_bytes();
                     }
@@ -241,21 +242,21 @@ fn whole(half: f16, add: u8) -> Option<u8> {
 
 /// A conversion of a matrix of numbers from one storage form to another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Recode {
-    pub(super) from: Form,
-    pub(super) to: Form,
+pub(crate) struct Recode {
+    pub(crate) from: Form,
+    pub(crate) to: Form,
     /// The number of rows and of columns.
-    pub(super) shape: [u64; 2],
+    pub(crate) shape: [u64; 2],
 }
 
 impl Recode {
     /// Returns the conversion in the other direction.
-    pub(super) fn inverse(self) -> Self {
+    pub(crate) fn inverse(self) -> Self {
         Self { from: self.to, to: self.from, ..self }
     }
 
     /// Returns the number of bytes before the conversion, and after it. Returns `None` if a number exceeds 64 bits.
-    pub(super) fn lengths(self) -> Option<[u64; 2]> {
+    pub(crate) fn lengths(self) -> Option<[u64; 2]> {
         let [rows, columns] = self.shape;
         Some([self.from.bytes(rows, columns)?, self.to.bytes(rows, columns)?])
     }
@@ -269,7 +270,7 @@ impl Recode {
     }
 
     /// Returns the memory that the conversion takes, in bytes.
-    pub(super) fn memory(self) -> u64 {
+    pub(crate) fn memory(self) -> u64 {
         let [rows, columns] = self.shape;
         let unit = self.unit().min(rows);
         let bytes = |form: Form| form.bytes(unit, columns).unwrap_or(u64::MAX);
@@ -280,7 +281,7 @@ impl Recode {
 
 /// A conversion in progress. Without a [`Recode`], the bytes stay as they are.
 #[derive(Debug)]
-pub(super) struct Recoder {
+pub(crate) struct Recoder {
     recode: Option<Recode>,
     /// The number of rows that have not been converted.
     left: u64,
@@ -300,7 +301,7 @@ fn resize(buffer: &mut Vec<u8>, length: u64) -> Result<(), OutOfMemory> {
 }
 
 impl Recoder {
-    pub(super) fn new(recode: Option<Recode>) -> Self {
+    pub(crate) fn new(recode: Option<Recode>) -> Self {
         let left = recode.map_or(0, |recode| {
             let [rows, _] = recode.shape;
             rows
@@ -313,7 +314,7 @@ impl Recoder {
     ///
     /// # Errors
     /// The error of `take`; `lossy()` if the other form cannot hold the numbers; out of memory.
-    pub(super) fn chunk(
+    pub(crate) fn chunk(
         &mut self,
         mut chunk: &[u8],
         take: &mut dyn FnMut(&[u8]) -> Result<(), Error>,

@@ -1,0 +1,343 @@
+//! What a check of a file finds in groups of tensors that follow a convention: tensors that contradict each other, and numbers with which
+//! programs fail or compute nothing.
+
+use alloc::string::String;
+use alloc::vec::Vec;
+
+use serde::de::IgnoredAny;
+
+use super::super::Convention;
+use super::super::plan::Number;
+use super::{Anchor, Contradiction, Finder, MOST_STATE, find_with};
+use crate::element::{ByteOrder, DType};
+use crate::error::{Error, OutOfMemory, text};
+use crate::escape::Short;
+use crate::index::{Finding, QuantizedRules};
+use crate::manifest::{ManifestRef, Tensor};
+use crate::num::{sort_by, u64_from_usize};
+use crate::rules::Row;
+
+/// The tensors of a file whose content is looked at while a check reads it.
+#[derive(Debug, Default)]
+pub(crate) struct Gate {
+    /// The ordinal of each such tensor, in ascending order.
+    probes: Vec<(u32, Probe)>,
+}
+
+/// What is looked for in the content of a tensor.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Probe {
+    /// Numbers that are no groups: `g_idx` of GPTQ.
+    Index { groups: u64 },
+    /// Scales that are NaN or infinite.
+    Scales(Number),
+    /// A state that is no JSON, or contradicts other tensors.
+    State(Anchor),
+}
+
+/// The notes of a check: the first by each rule, and the number of further ones.
+#[derive(Debug, Default)]
+pub(crate) struct Notes(Vec<Finding>);
+
+impl Notes {
+    /// Adds the note `error`.
+    pub(crate) fn add(&mut self, error: Error) -> Result<(), OutOfMemory> {
+        let same = |note: &&mut Finding| note.error.kind() == error.kind();
+        if let Some(note) = self.0.iter_mut().find(same) {
+            note.more = note.more.saturating_add(1);
+            return Ok(());
+        }
+        self.0.try_reserve(1).map_err(|_| OutOfMemory)?;
+        self.0.push(Finding { error, more: 0, names: Vec::new() });
+        Ok(())
+    }
+
+    pub(crate) fn all(&self) -> &[Finding] {
+        &self.0
+    }
+}
+
+/// Returns the type of the scales `tensor` of a group of `convention`, if not every number of the type is finite.
+fn number(convention: Convention, tensor: &Tensor<'_>) -> Option<Number> {
+    match (convention, tensor.dtype()) {
+        (Convention::Mxfp4, _) => Some(Number::E8M0),
+        (_, DType::F32) => Some(Number::F32),
+        (_, DType::F16) => Some(Number::F16),
+        (_, DType::BF16) => Some(Number::Bf16),
+        (_, DType::F8E4M3Fn) => Some(Number::E4M3),
+        _ => None,
+    }
+}
+
+/// Returns whether `tensor` can hold the shape of a matrix.
+fn is_shape(tensor: &Tensor<'_>) -> bool {
+    tensor.shape() == [2] && matches!(tensor.dtype(), DType::I64 | DType::I32)
+}
+
+/// Returns the roles of the tensors of a group that hold scales.
+fn scales(convention: Convention) -> &'static [&'static str] {
+    match convention {
+        Convention::Mxfp4 | Convention::Gptq | Convention::Awq => &["scales"],
+        Convention::Mlx => &["scales", "biases"],
+        Convention::Nvfp4 => &["scale", "scale_2", "global_scale"],
+        Convention::Nf4 | Convention::Fp4 => &["absmax", "nested_absmax"],
+        Convention::Bnb8 => &["SCB"],
+        _ => &["scale", "scale_inv"],
+    }
+}
+
+impl Gate {
+    /// Finds the groups in the file with `manifest`, and adds the notes on tensors that contradict each other to `notes`. No content is
+    /// read.
+    pub(crate) fn new(manifest: ManifestRef<'_>, notes: &mut Notes) -> Result<Self, Error> {
+        let mut gate = Self::default();
+        let Some(rules) = manifest.facts().quantized else { return Ok(gate) };
+        let groups = find_with(manifest, None, |anchor, tensor, contradiction| {
+            if let Some(contradiction) = contradiction {
+                let note = contradiction.note(manifest, rules)?;
+                return Ok(note.map_or(Ok(()), |note| notes.add(note))?);
+            }
+            // The shapes of these groups are the content of a tensor, and are compared when that has been read.
+            let state = match anchor {
+                Anchor::Nf4 | Anchor::Fp4 => Some(*tensor),
+                Anchor::Packed => beside(manifest, tensor, PACKED)?.filter(is_shape),
+                _ => None,
+            };
+            let Some(state) = state else { return Ok(()) };
+            gate.add(&state, Probe::State(anchor))?;
+            // Their scales are known by their names.
+            let from =
+                tensor.name().get(Anchor::of(tensor.name()).map_or(0, |(stem, _)| stem.len())..);
+            let ends: &[&str] = match anchor {
+                Anchor::Packed => &["_scale"],
+                _ => &[".absmax", ".nested_absmax"],
+            };
+            for end in ends {
+                let found = beside(manifest, tensor, [from.unwrap_or_default(), end])?;
+                let found =
+                    found.and_then(|found| Some((found, number(Convention::Packed, &found)?)));
+                found.map_or(Ok(()), |(found, number)| gate.add(&found, Probe::Scales(number)))?;
+            }
+            Ok(())
+        })?;
+        for group in groups {
+            let tensor = |ordinal: u32| manifest.object(ordinal);
+            let size = group.form.group_size.max(1);
+            for (role, ordinal) in &group.members {
+                let Some(tensor) = tensor(*ordinal) else { continue };
+                if *role == "g_idx" && group.form.convention == Convention::Gptq {
+                    let inputs = group.shape.first().copied().unwrap_or_default();
+                    gate.add(&tensor, Probe::Index { groups: inputs.div_ceil(size) })?;
+                }
+                if !scales(group.form.convention).contains(role) {
+                    continue;
+                }
+                if let Some(number) = number(group.form.convention, &tensor) {
+                    gate.add(&tensor, Probe::Scales(number))?;
+                }
+            }
+        }
+        sort_by(&mut gate.probes, |(one, _), (other, _)| one.cmp(other));
+        Ok(gate)
+    }
+
+    /// Adds a probe of `tensor`, unless its numbers are big-endian: they come in the order of bytes in which they are stored.
+    fn add(&mut self, tensor: &Tensor<'_>, probe: Probe) -> Result<(), Error> {
+        let is_little = |tensor: &Tensor<'_>| {
+            tensor.components().all(|own| own.byte_order() == ByteOrder::Little)
+        };
+        if is_little(tensor) {
+            self.probes.try_reserve(1).map_err(|_| OutOfMemory)?;
+            self.probes.push((tensor.ordinal(), probe));
+        }
+        Ok(())
+    }
+
+    /// Returns a look at the content of the tensor `ordinal`, or `None` if nothing is looked for in it.
+    pub(crate) fn look(&self, ordinal: u32) -> Option<Look> {
+        let at = self.probes.binary_search_by_key(&ordinal, |(own, _)| *own).ok()?;
+        let (_, probe) = *self.probes.get(at)?;
+        Some(Look { probe, passed: 0, wrong: None, held: Vec::new(), numbers: Vec::new() })
+    }
+}
+
+/// Returns the tensor whose name is that of `tensor` with the end `to` in the place of the end `from`.
+fn beside<'a>(
+    manifest: ManifestRef<'a>,
+    tensor: &Tensor<'_>,
+    [from, to]: [&str; 2],
+) -> Result<Option<Tensor<'a>>, OutOfMemory> {
+    let Some(stem) = tensor.name().strip_suffix(from) else { return Ok(None) };
+    let mut name = String::new();
+    name.try_reserve_exact(stem.len().saturating_add(to.len())).map_err(|_| OutOfMemory)?;
+    name.push_str(stem);
+    name.push_str(to);
+    Ok(manifest.get(&name))
+}
+
+/// The ends of the names of the codes of compressed-tensors, and of the tensor whose content is their shape.
+const PACKED: [&str; 2] = ["_packed", "_shape"];
+
+impl Contradiction {
+    /// Returns the note on the contradiction.
+    fn note(
+        self,
+        manifest: ManifestRef<'_>,
+        rules: &QuantizedRules,
+    ) -> Result<Option<Error>, OutOfMemory> {
+        let Some(tensor) = manifest.object(self.ordinal) else { return Ok(None) };
+        let sentence = text(format_args!(
+            "{} is named as a part of a tensor of {}, and contradicts the other parts: {}",
+            Short(tensor.name()),
+            self.convention.title(),
+            self.what
+        ))?;
+        let component = tensor.components().next();
+        let offset = component.map(|component| component.extent().offset());
+        let file = component.and_then(|component| component.shard());
+        let owned = |name: &str| text(format_args!("{name}"));
+        let note = Error::of_format(rules.parts.into(), sentence, offset);
+        let note = note.about(Some(owned(tensor.name())?), file.map(owned).transpose()?);
+        Ok(Some(note.naming_its_tensor()))
+    }
+}
+
+/// A look at the content of one tensor, while the content is read.
+#[derive(Debug)]
+pub(crate) struct Look {
+    probe: Probe,
+    /// The number of bytes that have passed.
+    passed: u64,
+    /// The offset of the first wrong number in the content, and the number.
+    wrong: Option<(u64, f64)>,
+    /// The content of a state.
+    held: Vec<u8>,
+    /// The numbers of a chunk.
+    numbers: Vec<f32>,
+}
+
+impl Look {
+    /// Looks at the next bytes `chunk`, which are whole elements.
+    pub(crate) fn chunk(&mut self, chunk: &[u8]) -> Result<(), OutOfMemory> {
+        let first = self.passed;
+        self.passed = first.saturating_add(u64_from_usize(chunk.len()));
+        if self.wrong.is_some() {
+            return Ok(());
+        }
+        let at = |index: usize, width: u64| {
+            first.saturating_add(u64_from_usize(index).saturating_mul(width))
+        };
+        match self.probe {
+            Probe::Index { groups } => {
+                let (numbers, _) = chunk.as_chunks::<4>();
+                // A negative number counts from the end, as in PyTorch.
+                let is_wrong = |bytes: &[u8; 4]| {
+                    let number = i32::from_le_bytes(*bytes);
+                    let from_end = number.is_negative().then(|| number.unsigned_abs());
+                    let is_group = match from_end {
+                        Some(back) => u64::from(back) <= groups,
+                        None => u64::from(number.unsigned_abs()) < groups,
+                    };
+                    !is_group
+                };
+                let wrong = numbers.iter().enumerate().find(|(_, bytes)| is_wrong(bytes));
+                self.wrong =
+                    wrong.map(|(index, bytes)| (at(index, 4), i32::from_le_bytes(*bytes).into()));
+            }
+            Probe::Scales(number) => {
+                self.numbers.clear();
+                number.widen(chunk, &mut self.numbers)?;
+                let wrong = self.numbers.iter().enumerate().find(|(_, value)| !value.is_finite());
+                self.wrong =
+                    wrong.map(|(index, value)| (at(index, number.width()), (*value).into()));
+            }
+            Probe::State(_) => {
+                if self.passed <= MOST_STATE {
+                    self.held.try_reserve(chunk.len()).map_err(|_| OutOfMemory)?;
+                    self.held.extend_from_slice(chunk);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns the note on the content of `tensor`, which has passed, or `None` if nothing was found.
+    ///
+    /// # Errors
+    /// `quant-index`, `quant-state`; out of memory.
+    pub(crate) fn finish(
+        self,
+        tensor: &Tensor<'_>,
+        manifest: ManifestRef<'_>,
+    ) -> Result<Option<Error>, Error> {
+        let Some(component) = tensor.components().next() else { return Ok(None) };
+        let offset = |within: u64| {
+            let offset = component.extent().offset();
+            Some(if component.is_raw() { offset.saturating_add(within) } else { offset })
+        };
+        let Some(rules) = manifest.facts().quantized else { return Ok(None) };
+        let error = |rule: &'static Row, sentence: core::fmt::Arguments<'_>, at: u64| {
+            let error = Error::of_format(rule.into(), text(sentence)?, offset(at));
+            Ok::<_, OutOfMemory>(tensor.named(error.at(component.location())))
+        };
+        match (self.probe, self.wrong) {
+            (Probe::Index { groups }, Some((at, number))) => {
+                let row = at >> 2;
+                let sentence =
+                    format_args!("row {row} is in group {number}, and there are {groups} groups");
+                Err(error(rules.index, sentence, at)?)
+            }
+            (Probe::Scales(_), Some((at, number))) => {
+                let sentence = format_args!("a scale is {number}, expected a finite number");
+                Ok(Some(error(rules.scale, sentence, at)?))
+            }
+            (Probe::State(anchor), _) if self.passed <= MOST_STATE => {
+                let is_json = anchor == Anchor::Packed || is_object(&self.held);
+                if !is_json {
+                    let sentence =
+                        format_args!("the state of a quantized tensor is no JSON object");
+                    return if is_loaded(tensor, manifest)? {
+                        Err(error(rules.state, sentence, 0)?)
+                    } else {
+                        Ok(None)
+                    };
+                }
+                let given = Some((tensor.ordinal(), &*self.held));
+                let mut finder = Finder::new(manifest, None, given);
+                let found = match anchor {
+                    Anchor::Packed => {
+                        let [codes, shape] = PACKED;
+                        beside(manifest, tensor, [shape, codes])?
+                    }
+                    _ => Some(*tensor),
+                };
+                let Some(found) = found else { return Ok(None) };
+                let Some((stem, anchor)) = Anchor::of(found.name()) else { return Ok(None) };
+                finder.group_of(anchor, stem, &found)?;
+                let note = finder.contradiction.take().map(|found| found.note(manifest, rules));
+                Ok(note.transpose()?.flatten())
+            }
+            _ => Ok(None),
+        }
+    }
+}
+
+/// Returns whether `bytes` are a JSON object.
+fn is_object(bytes: &[u8]) -> bool {
+    let first = bytes.iter().find(|byte| !byte.is_ascii_whitespace());
+    first == Some(&b'{') && serde_json::from_slice::<IgnoredAny>(bytes).is_ok()
+}
+
+/// Returns whether `state`, a tensor that is named as the state of bitsandbytes, is beside the tensors with which bitsandbytes loads it.
+fn is_loaded(state: &Tensor<'_>, manifest: ManifestRef<'_>) -> Result<bool, OutOfMemory> {
+    let Some((stem, _)) = Anchor::of(state.name()) else { return Ok(false) };
+    let own = state.name().get(stem.len()..).unwrap_or_default();
+    let is_there = |end: &str, dtypes: &[DType]| {
+        let found = beside(manifest, state, [own, end])?;
+        Ok::<_, OutOfMemory>(found.is_some_and(|found| dtypes.contains(&found.dtype())))
+    };
+    Ok(state.dtype() == DType::U8
+        && is_there("", &[DType::U8])?
+        && is_there(".absmax", &[DType::F32, DType::U8])?
+        && is_there(".quant_map", &[DType::F32])?)
+}
