@@ -495,7 +495,7 @@ fn a_check_in_the_order_of_the_file_has_the_same_report() {
         let mut wanted = listener();
         check(&archive, &mut wanted);
         assert_eq!(heard, wanted.heard);
-        let offsets = offsets.into_inner().unwrap();
+        let offsets = std::mem::take(&mut *offsets.lock().unwrap());
         assert!(offsets.is_sorted(), "{offsets:?}");
         turned += usize::from(is_turned && offsets.len() > 4);
     }
