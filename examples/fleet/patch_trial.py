@@ -141,6 +141,8 @@ def main() -> None:
     parser.add_argument("--steps", type=int, default=5)
     steps = parser.parse_args().steps
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
+    # The server of the store prints each request otherwise.
+    logging.getLogger("werkzeug").setLevel(logging.ERROR)
     server = ThreadedMotoServer("127.0.0.1", port=0, verbose=False)
     server.start()
     host, port = server.get_host_and_port()
