@@ -166,7 +166,7 @@ mod tests {
                 for _ in 0..random.u32(0..8) {
                     let start = random.u64(0..LENGTH);
                     let length = random.u64(0..=(LENGTH - start).min(300_000));
-                    let at = |offset| usize::try_from(offset).unwrap();
+                    let at = |offset: u64| usize::try_from(offset).unwrap();
                     let mut buffer = vec![0; at(length)];
                     file.read_at(start, &mut buffer).unwrap();
                     assert_eq!(buffer, file.source.0[at(start)..][..at(length)]);
