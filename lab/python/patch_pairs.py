@@ -65,9 +65,15 @@ def train(steps: int, rate: float, keep: set[int]) -> dict[int, dict[str, torch.
     return kept
 
 
-def compressed(data: bytes, *options: str) -> int:
+def compressed(data: bytes) -> int:
     """Returns the length of `data` after `zstd -1`."""
-    return len(subprocess.run(["zstd", "-1", "-q", "-c", *options], input=data, stdout=subprocess.PIPE, check=True).stdout)
+    return len(subprocess.run(["zstd", "-1", "-q", "-c"], input=data, stdout=subprocess.PIPE, check=True).stdout)
+
+
+def patched(old: Path, new: Path) -> int:
+    """Returns the length of what `zstd -1 --patch-from` makes of two files."""
+    command = ["zstd", "-1", "-q", "-c", "--long=30", f"--patch-from={old}", str(new)]
+    return len(subprocess.run(command, stdout=subprocess.PIPE, check=True).stdout)
 
 
 def joined(tensors: dict[str, torch.Tensor]) -> Any:
@@ -99,7 +105,7 @@ def measure(folder: Path, old: dict[str, torch.Tensor], new: dict[str, torch.Ten
     changed = np.flatnonzero(before != after)
     xor = compressed((before ^ after).tobytes())
     pairs = changed.astype(np.uint32).tobytes() + after[changed].tobytes()
-    by_zstd = compressed(paths["new"].read_bytes(), "--long=30", f"--patch-from={paths['old']}")
+    by_zstd = patched(paths["old"], paths["new"])
     whole = paths["new"].stat().st_size
     parts = [sizes[2], sizes[5], xor, len(pairs), compressed(pairs), by_zstd]
     texts = [f"{100 * part / whole:.2f} %" for part in parts]
