@@ -11,7 +11,6 @@ section at the end of the file is replaced.
 from __future__ import annotations
 
 import argparse
-import os
 import subprocess
 import tempfile
 from pathlib import Path
@@ -65,9 +64,15 @@ def train(steps: int, rate: float, keep: set[int]) -> dict[int, dict[str, torch.
     return kept
 
 
-def compressed(data: bytes, *options: str) -> int:
+def compressed(data: bytes) -> int:
     """Returns the length of `data` after `zstd -1`."""
-    return len(subprocess.run(["zstd", "-1", "-q", "-c", *options], input=data, stdout=subprocess.PIPE, check=True).stdout)
+    return len(subprocess.run(["zstd", "-1", "-q", "-c"], input=data, stdout=subprocess.PIPE, check=True).stdout)
+
+
+def patched(old: Path, new: Path) -> int:
+    """Returns the length of what `zstd -1 --patch-from` makes of two files."""
+    command = ["zstd", "-1", "-q", "-c", "--long=30", f"--patch-from={old}", str(new)]
+    return len(subprocess.run(command, stdout=subprocess.PIPE, check=True).stdout)
 
 
 def joined(tensors: dict[str, torch.Tensor]) -> Any:
@@ -99,7 +104,7 @@ def measure(folder: Path, old: dict[str, torch.Tensor], new: dict[str, torch.Ten
     changed = np.flatnonzero(before != after)
     xor = compressed((before ^ after).tobytes())
     pairs = changed.astype(np.uint32).tobytes() + after[changed].tobytes()
-    by_zstd = compressed(paths["new"].read_bytes(), "--long=30", f"--patch-from={paths['old']}")
+    by_zstd = patched(paths["old"], paths["new"])
     whole = paths["new"].stat().st_size
     parts = [sizes[2], sizes[5], xor, len(pairs), compressed(pairs), by_zstd]
     texts = [f"{100 * part / whole:.2f} %" for part in parts]
@@ -142,7 +147,8 @@ def main() -> None:
     parser.add_argument("--steps", type=int, default=200)
     parser.add_argument("--write", type=Path, help="replace the section of this file, or append it")
     arguments = parser.parse_args()
-    torch.set_num_threads(min(2, os.cpu_count() or 1))
+    # Sums in one thread are the same in each run.
+    torch.set_num_threads(1)
     text = section(arguments.steps)
     if arguments.write is None:
         print(text)

@@ -256,6 +256,11 @@ impl Blamed<'_> {
                     None => Failure::from(error).at(py, None),
                 }
             }
+            // A patch may give a bool another value than 0 and 1. The file is to blame, and not the caller.
+            PatchFailure::Output(error) if error.kind() == io::ErrorKind::InvalidData => {
+                let why = write::Inexpressible::file(error.to_string());
+                arrays::raised(py, write::Failure::Inexpressible(why), self.target)
+            }
             PatchFailure::Output(error) => {
                 arrays::raised(py, write::Failure::Output(error), self.target)
             }

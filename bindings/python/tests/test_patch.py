@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import importlib.util
 import random
 import threading
@@ -226,6 +227,29 @@ def test_cut_and_damaged_patches(tmp_path: Path) -> None:
     with pytest.raises(zten.Invalid) as raised:
         zten.patch.show(zten.numpy.save(old, generation="2"))
     assert raised.value.rule == "patch-file"
+
+
+@pytest.mark.parametrize("suffix", SUFFIXES)
+def test_a_patch_that_makes_invalid_bools(suffix: str, tmp_path: Path) -> None:
+    """All digests of the patch are right, and only the result is no array of bools."""
+    bits = np.arange(8, dtype=np.uint8) % 2
+    old, new = {"w": bits.astype(np.bool_)}, bits * 2
+    zten.patch.make({"w": bits}, {"w": new}, tmp_path / "p.zt")
+    with zten.open(tmp_path / "p.zt") as file:
+        attributes, chunks = file.attributes, {name: tensor.numpy() for name, tensor in file.items()}
+    record = attributes["zten.patch"]
+    record["changed"][0]["kind"] = "bool[8]"
+    for side, content in ("base", bits), ("result", new):
+        digest = hashlib.sha256(content.tobytes()).hexdigest()
+        line = f"# zten digests 1\n{digest}  8  bool[8]  w/data\n"
+        record[side] = hashlib.sha256(line.encode()).digest()
+    hostile = zten.numpy.save(chunks, attributes=attributes, generation="2")
+    with pytest.raises(zten.Error):
+        zten.patch.apply(old, hostile, tmp_path / f"new.{suffix}")
+    assert not (tmp_path / f"new.{suffix}").exists()
+    with pytest.raises(zten.Error, match="bool"):
+        zten.patch.update(old, hostile)
+    assert old["w"].view(np.uint8).tolist() == bits.tolist()
 
 
 def test_arrays_that_need_a_copy(tmp_path: Path) -> None:

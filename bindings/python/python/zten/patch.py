@@ -141,7 +141,8 @@ def make(
     limits: Limits | None = None,
     tolerate: Iterable[str] = (),
 ) -> Summary:
-    """Writes the patch that makes ``new`` of ``old``. Both are read once, without the lock of the interpreter.
+    """Writes the patch that makes ``new`` of ``old``. Both are read once, without the lock of the interpreter; tensors that may have
+    been renamed are read twice.
 
     Arrays have no attributes of a file, so a patch from a file to arrays keeps those of the file.
 
