@@ -168,7 +168,7 @@ fn content((tensor, sums): &Summed<'_>) -> [u8; 32] {
 
 /// Finds the differences of the tensors of two files by their sums. The attributes of the files are compared only if
 /// `with_attributes` is true. The elements are not compared: see [`Object::measure`].
-pub fn compare<'a>([old, new]: [Side<'a>; 2], with_attributes: bool) -> Found<'a> {
+pub fn compare([old, new]: [Side<'_>; 2], with_attributes: bool) -> Found<'_> {
     let compared = old.has_attributes() && new.has_attributes();
     let attributes =
         |old, new| if compared { attribute::attributes(&old, &new) } else { Vec::new() };
