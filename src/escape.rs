@@ -82,6 +82,32 @@ impl fmt::Display for Escaped<'_> {
     }
 }
 
+/// Parses `u{202e}`, a backslash before which was removed, at the beginning of `text`: the escape of a character by its code of one to
+/// six hexadecimal digits. Returns the character and the text that follows.
+pub fn code(text: &str) -> Option<(char, &str)> {
+    let (digits, rest) = text.strip_prefix("u{")?.split_once('}')?;
+    let is_short = digits.len() <= 6 && digits.bytes().all(|byte| byte.is_ascii_hexdigit());
+    let code = u32::from_str_radix(digits, 16).ok().filter(|_| is_short)?;
+    Some((char::from_u32(code)?, rest))
+}
+
+/// Returns the name that is written `escaped`, as [`Escaped`] writes it: each `\u{202e}` becomes its character, and all other text
+/// stays as it is.
+pub fn unescaped(escaped: &str) -> String {
+    let mut pieces = escaped.split('\\');
+    let mut name = String::from(pieces.next().unwrap_or_default());
+    for piece in pieces {
+        if let Some((own, rest)) = code(piece) {
+            name.push(own);
+            name.push_str(rest);
+        } else {
+            name.push('\\');
+            name.push_str(piece);
+        }
+    }
+    name
+}
+
 /// A complete name, displayed between quotes.
 #[derive(Clone, Copy, Debug)]
 pub struct Quoted<'a>(pub &'a str);
@@ -239,6 +265,16 @@ fn printable(line: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn printed_names_are_read_back() {
+        for name in ["", "w", "a\nb", r"a\b", r"\u{61}", "\u{202e}x\"", "重み", "\0\u{10ffff}"] {
+            assert_eq!(unescaped(&escape_all(name)), name);
+        }
+        for plain in [r"\n", r"a\", r"\u{}", r"\u{110000}", r"\u{0000061}", r"\u61"] {
+            assert_eq!(unescaped(plain), plain);
+        }
+    }
 
     #[test]
     fn nothing_hidden_gets_through() {

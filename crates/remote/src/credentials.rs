@@ -5,6 +5,9 @@ use std::fs::File;
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 
+use zten::escape;
+use zten::num::u64_from_usize;
+
 /// The largest number of bytes that are read of a profile or token file.
 const LONGEST: u64 = 1 << 20;
 
@@ -32,7 +35,10 @@ pub(crate) fn profile(variable: &impl Fn(&str) -> Option<String>) -> io::Result<
     Ok(found)
 }
 
-/// Reads the text of the file at `path`. Only the first 1 MiB of a longer file is read. Returns `None` if the file does not exist.
+/// Reads the text of the file at `path`. Returns `None` if the file does not exist.
+///
+/// # Errors
+/// The file cannot be read, is not UTF-8, or is longer than 1 MiB, and so is not the file of a token or of credentials.
 pub(crate) fn read(path: &Path) -> io::Result<Option<String>> {
     let file = match File::open(path) {
         Ok(file) => file,
@@ -40,7 +46,11 @@ pub(crate) fn read(path: &Path) -> io::Result<Option<String>> {
         Err(error) => return Err(error),
     };
     let mut text = String::new();
-    file.take(LONGEST).read_to_string(&mut text)?;
+    file.take(LONGEST.saturating_add(1)).read_to_string(&mut text)?;
+    if u64_from_usize(text.len()) > LONGEST {
+        let sentence = format!("{} is longer than {LONGEST} bytes", escape::path(path));
+        return Err(io::Error::new(io::ErrorKind::InvalidData, sentence));
+    }
     Ok(Some(text))
 }
 

@@ -228,6 +228,25 @@ mod tests {
     }
 
     #[test]
+    fn a_long_file_is_no_file_of_a_token() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("token").to_str().unwrap().to_owned();
+        for (length, is_accepted) in
+            [((1 << 20) - 1, true), (1 << 20, true), ((1 << 20) + 1, false)]
+        {
+            // White space around a token is dropped, so the beginning of a file of any length would be a valid token.
+            std::fs::write(&path, format!("secret{}", " ".repeat(length - 6))).unwrap();
+            match access(&[("HF_TOKEN_PATH", &path)]) {
+                Ok(_) => assert!(is_accepted, "{length}"),
+                Err(error) => {
+                    let text = error.to_string();
+                    assert!(!is_accepted && text.contains("HF_TOKEN_PATH"), "{text}");
+                }
+            }
+        }
+    }
+
+    #[test]
     fn the_first_named_token_counts() {
         let folder = tempfile::tempdir().unwrap();
         let at = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();

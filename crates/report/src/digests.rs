@@ -11,7 +11,7 @@ use zten::manifest::ElementType;
 use zten::rules::{Class, Row, Scope, Source, Texts};
 use zten::{Component, Tensor};
 
-use zten::escape::{Name, Quoted, is_hidden};
+use zten::escape::{Name, Quoted, code, is_hidden};
 use zten::finding::{Finding, Verdict};
 
 /// The first line of a list.
@@ -520,10 +520,8 @@ fn name(text: &str) -> Option<(String, &str)> {
     let mut pieces = escaped.split('\\');
     let mut name = pieces.next()?.to_owned();
     for piece in pieces {
-        let (digits, text) = piece.strip_prefix("u{")?.split_once('}')?;
-        let is_short = digits.len() <= 6 && digits.bytes().all(|byte| byte.is_ascii_hexdigit());
-        let code = u32::from_str_radix(digits, 16).ok().filter(|_| is_short)?;
-        name.push(char::from_u32(code)?);
+        let (code, text) = code(piece)?;
+        name.push(code);
         name.push_str(text);
     }
     Some((name, rest))

@@ -1,9 +1,12 @@
 //! Shell patterns that select names.
 
+use zten::escape;
+
 /// A pattern of names. `*` matches any characters, including dots and slashes; `?` matches one character; `[a-z]` matches one
 /// character of a set, and `[!a-z]` one character outside of the set. `{a,b}` matches what one of its patterns matches, and `{0..3}`
 /// a number from 0 to 3 without leading zeros; both can be combined, as in `{0..3,7}`. A character after a backslash matches itself, as
-/// does a bracket or brace that is never closed, and a brace around neither a comma nor two numbers.
+/// does a bracket or brace that is never closed, and a brace around neither a comma nor two numbers. `\u{202e}` is the character with
+/// this code in hexadecimal, as names with hidden characters are printed.
 ///
 /// ```
 /// let glob = zten_report::glob::Glob::new("layers.{0..3,31}.*.weight");
@@ -170,6 +173,19 @@ impl Active {
     }
 }
 
+/// Returns the pattern that matches only `name`, as text without hidden characters.
+pub fn literal(name: &str) -> String {
+    let mut pattern = String::new();
+    for own in name.chars() {
+        match own {
+            '*' | '?' | '[' | '{' => pattern.extend(['\\', own]),
+            // A backslash, a quote and a hidden character are written with their codes.
+            own => pattern.push_str(&escape::escape_all(own.encode_utf8(&mut [0; 4]))),
+        }
+    }
+    pattern
+}
+
 impl Glob {
     /// Parses a pattern. Every text is a valid pattern.
     pub fn new(pattern: &str) -> Self {
@@ -183,7 +199,14 @@ impl Glob {
                 '*' if tokens.last() == Some(&Token::Star) => continue,
                 '*' => Token::Star,
                 '?' => Token::Any,
-                '\\' => Token::Char(chars.next().unwrap_or('\\')),
+                '\\' => {
+                    if let Some((code, rest)) = escape::code(chars.as_str()) {
+                        chars = rest.chars();
+                        Token::Char(code)
+                    } else {
+                        Token::Char(chars.next().unwrap_or('\\'))
+                    }
+                }
                 '[' if closes => {
                     if let Some((set, rest)) = Token::set(chars.as_str()) {
                         chars = rest.chars();
@@ -277,6 +300,32 @@ mod tests {
     use super::Glob;
 
     #[test]
+    fn literal_patterns_match_their_name_only() {
+        let names = [
+            "",
+            "w",
+            "w[0]",
+            "a{0..3}",
+            "a{b,c}",
+            "*",
+            "?",
+            r"a\",
+            r"\u{61}",
+            "\n\u{202e}",
+            "\"",
+            "]},-!^",
+            "重み…",
+        ];
+        for name in names {
+            let pattern = super::literal(name);
+            for other in names {
+                assert_eq!(Glob::new(&pattern).matches(other), name == other, "{pattern} {other}");
+            }
+            assert!(!pattern.contains(['\n', '\u{202e}']), "{pattern:?}");
+        }
+    }
+
+    #[test]
     fn patterns_match_all_of_a_name() {
         for (pattern, name, matches) in [
             ("", "", true),
@@ -316,6 +365,15 @@ mod tests {
             (r"\*", "a", false),
             (r"a\", r"a\", true),
             (r"\[a]", "[a]", true),
+            (r"a\u{a}b", "a\nb", true),
+            (r"\u{202E}*", "\u{202e}x", true),
+            (r"\u{2a}", "*", true),
+            (r"\u{2a}", "a", false),
+            (r"\u{7b}a,b}", "{a,b}", true),
+            (r"\u{7b}a,b}", "a", false),
+            (r"\u{}", "u{}", true),
+            (r"\u{d800}", "u{d800}", true),
+            (r"\ua", "ua", true),
             ("a.{b,c}.*", "a.c.d", true),
             ("a.{b,c}.*", "a.d.d", false),
             ("{a,}b", "b", true),

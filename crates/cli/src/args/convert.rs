@@ -204,19 +204,22 @@ pub(crate) enum To {
     V2,
 }
 
-/// Returns the arguments of the command, with `--zstd 3` rewritten as `--zstd=3`. The level is optional, so clap takes it only
-/// after `=`, and the next argument is a level only if it is a number.
+/// Returns the arguments of the command, with `--zstd 3` rewritten as `--zstd=3`, and `--dequantize f16` as `--dequantize=f16`. These
+/// values are optional, so clap takes them only after `=`, and the next argument is a value only if it is a level or a type.
 pub(crate) fn arguments() -> impl Iterator<Item = OsString> {
     let mut given = std::env::args_os().peekable();
     std::iter::from_fn(move || {
         let argument = given.next()?;
-        let is_level =
-            |next: &OsString| next.to_str().is_some_and(|next| next.parse::<u8>().is_ok());
-        match given.next_if(|next| argument == "--zstd" && is_level(next)) {
-            Some(level) => {
+        let is_value = |next: &str| match argument.to_str() {
+            Some("--zstd") => next.parse::<u8>().is_ok(),
+            Some("--dequantize") => float(next).is_ok(),
+            _ => false,
+        };
+        match given.next_if(|next| next.to_str().is_some_and(is_value)) {
+            Some(value) => {
                 let mut joined = argument;
                 joined.push("=");
-                joined.push(level);
+                joined.push(value);
                 Some(joined)
             }
             None => Some(argument),

@@ -1,5 +1,7 @@
 //! Messages about names that do not exist, with the name that the user may have meant.
 
+use zten_report::glob::literal;
+
 use crate::escape;
 
 /// The largest number of names that are compared with a missing name to suggest a similar one, and the largest length in bytes
@@ -11,7 +13,8 @@ const LONG: usize = 128;
 pub(crate) fn no_match<'n>(pattern: &str, names: impl Iterator<Item = &'n str>) -> String {
     let bare = pattern.replace(['*', '?', '\\'], "");
     let near = nearest(&bare, names, 0.6);
-    let near = near.map(|near| format!("; did you mean {}?", escape::quoted(near)));
+    // The suggestion is a pattern, too: in a name such as `w[0]`, the bracket needs a backslash.
+    let near = near.map(|near| format!("; did you mean \"{}\"?", literal(near)));
     let (pattern, near) = (escape::quoted(pattern), near.unwrap_or_default());
     format!("no tensor matches the pattern {pattern}{near}")
 }

@@ -72,7 +72,12 @@ fn find<'a>(archive: &'a FileWithShards, args: &Cat) -> Result<Component<'a>, St
             .ok_or_else(|| format!("no tensor {index}: the file has {}", archive.len())),
         (None, name) => {
             let name = name.as_deref().unwrap_or_default();
-            archive.tensor(name).map_err(|error| error.to_string())
+            // A name with hidden characters is given as `ls` prints it, unless another tensor has exactly this text as its name.
+            let printed = || archive.get(&escape::unescaped(name));
+            match archive.get(name).or_else(printed) {
+                Some(object) => Ok(object),
+                None => archive.tensor(name).map_err(|error| error.to_string()),
+            }
         }
     };
     let object = object.map_err(Stop::Usage)?;

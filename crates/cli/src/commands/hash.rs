@@ -91,11 +91,12 @@ fn read_list(file: &Opened, of: &Path, most: u64) -> Result<Digests, Box<Problem
         LIST.get_or_init(|| DigestLists::new(text))
     };
     let shown = escape::path(&remote::shown(of));
-    // A file is named as on the command line with which the list was made, or from the folder of the list.
+    // A file is named as on the command line with which the list was made, with or without `./`, or from the folder of the list.
+    let bare = of.strip_prefix(".").unwrap_or(of);
     let from_list = file.path.parent().and_then(|folder| of.strip_prefix(folder).ok());
-    let from_list =
-        from_list.map(escape::path).filter(|path| !lists.has(&shown) && lists.has(path));
-    lists.of(&from_list.unwrap_or(shown)).map_err(unusable)
+    let spellings = [bare, &Path::new(".").join(bare), from_list.unwrap_or(of)].map(escape::path);
+    let other = spellings.into_iter().find(|path| lists.has(path));
+    lists.of(&other.filter(|_| !lists.has(&shown)).unwrap_or(shown)).map_err(unusable)
 }
 
 /// Returns the files that the list of `zten hash --check LIST` names, in the folder of the list. Only the lines with the paths are

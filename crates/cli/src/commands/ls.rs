@@ -26,6 +26,13 @@ use crate::output::table::{self, Column, Table};
 use crate::size::human;
 use crate::source::remote::shown;
 
+/// Returns whether `pattern` looks like the name of a file: it has a slash, or the suffix of a format.
+fn is_like_file(pattern: &str) -> bool {
+    const SUFFIXES: [&str; 9] =
+        [".zt", ".safetensors", ".gguf", ".npy", ".npz", ".pt", ".pth", ".bin", ".json"];
+    pattern.contains('/') || SUFFIXES.iter().any(|suffix| pattern.ends_with(suffix))
+}
+
 /// Lists `archive`, which is file `number` (from 0) of the listed files.
 pub(crate) fn run(
     app: &mut App,
@@ -46,10 +53,11 @@ pub(crate) fn run(
     let patterns = &args.select.patterns;
     let selection = match Selection::new(archive, patterns, args.sort.or(default)) {
         Ok(selection) => selection,
-        // Other commands take several files, so the user may have meant the pattern as a file name.
-        Err(message) => {
+        // Other commands take several files, so the user may have meant a pattern as a file name.
+        Err(message) if patterns.iter().any(|pattern| is_like_file(pattern)) => {
             return app.usage(format!("{message}; --also FILE lists another file, too"));
         }
+        Err(message) => return app.usage(message),
     };
     if args.json {
         let document = describe(Some(&archive.path), archive.manifest(), || selection.objects());

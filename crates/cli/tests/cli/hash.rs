@@ -346,6 +346,15 @@ fn files_of_a_list_are_found_from_its_folder() {
         // A named file is looked up from the folder of the list, too.
         let one = of(".", &[&["hash", "-c", "models/list", "models/a.zt"], mode].concat());
         assert_eq!(succeeded_text(one), "models/a.zt: 4 of 4 components match\n");
+        // `./` does not count, in the list or on the command line.
+        let one = of("models", &[&["hash", "-c", "list", "./a.zt"], mode].concat());
+        assert_eq!(succeeded_text(one), "./a.zt: 4 of 4 components match\n");
+        let dotted = succeeded(of("models", &["hash", "./a.zt", "./sub dir/b.zt"]));
+        fs::write(folder.path().join("models/dotted"), dotted).unwrap();
+        let one = of("models", &[&["hash", "-c", "dotted", "a.zt"], mode].concat());
+        assert_eq!(succeeded_text(one), "a.zt: 4 of 4 components match\n");
+        let other = of("models", &[&["hash", "-c", "dotted", "sub dir/b.zt"], mode].concat());
+        assert!(succeeded_text(other).ends_with(" components match\n"));
     }
     fs::remove_file(folder.path().join("models/a.zt")).unwrap();
     let output = of(".", &["hash", "-c", "models/list"]);

@@ -449,6 +449,10 @@ fn patterns_select() {
         (65, &json!(65))
     );
     let also = "; --also FILE lists another file, too";
+    for other in ["other.zt", "models/other", "x.safetensors"] {
+        let complaint = failed(zten(["ls", path.to_str().unwrap(), other]), 2);
+        assert!(complaint.trim_end().ends_with(also), "{complaint}");
+    }
     for (pattern, near) in [
         ("model.embed_token.weight", "model.embed_tokens.weight"),
         ("lm_heat.*", "lm_head.weight"),
@@ -456,15 +460,56 @@ fn patterns_select() {
     ] {
         let complaint = failed(zten(["ls", path.to_str().unwrap(), "model.*", pattern]), 2);
         let wanted =
-            format!(": no tensor matches the pattern {pattern:?}; did you mean {near:?}?{also}\n");
+            format!(": no tensor matches the pattern {pattern:?}; did you mean {near:?}?\n");
         assert!(complaint.ends_with(&wanted), "{complaint}");
     }
     let output = zten(["ls", path.to_str().unwrap(), "\u{1b}zzz"]);
     assert!(
-        ended(&output)
-            .2
-            .ends_with(&format!(": no tensor matches the pattern \"\\u{{1b}}zzz\"{also}\n")),
+        ended(&output).2.ends_with(&format!(": no tensor matches the pattern \"\\u{{1b}}zzz\"\n")),
         "{output:?}"
+    );
+}
+
+#[test]
+fn a_name_is_selected_as_it_is_printed() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("odd.zt");
+    let names =
+        ["w[0]", "a\nb", "back\\slash", "\u{202e}gnp", "x{1,2}", "q\"uote", "star*", "plain"];
+    let mut writer = zten::Writer::create(&path).unwrap();
+    for (value, name) in (0_u8..).zip(names) {
+        writer.add(name, &[1], &[value]).unwrap();
+    }
+    writer.finish().unwrap();
+    let path = path.to_str().unwrap();
+    for (value, name) in (0_u8..).zip(names) {
+        let printed = zten::escape::escape_all(name);
+        // cat takes a name, exactly or as it is printed.
+        for given in [name, &printed] {
+            let bytes = succeeded_text(zten(["cat", path, given]));
+            assert_eq!(bytes, format!("[{value}]\n"), "{given}");
+        }
+        // ls takes a pattern, in which a bracket, a brace and a star have a meaning.
+        let document = |pattern: &str| -> Value {
+            serde_json::from_str(&succeeded_text(zten(["ls", "--json", path, pattern]))).unwrap()
+        };
+        let pattern = zten_report::glob::literal(name);
+        assert!(!pattern.contains(|c: char| c.is_control() || c == '\u{202e}'), "{pattern}");
+        for pattern in [&pattern, if name.contains(['[', '{', '*']) { &pattern } else { &printed }]
+        {
+            let objects = &document(pattern)["objects"];
+            assert_eq!(
+                (objects.as_array().unwrap().len(), &objects[0]["name"]),
+                (1, &json!(name)),
+                "{pattern}"
+            );
+        }
+    }
+    // The suggestion is a pattern that matches, and never what was given.
+    let complaint = failed(zten(["ls", path, "w[0]"]), 2);
+    assert!(
+        complaint.ends_with(": no tensor matches the pattern \"w[0]\"; did you mean \"w\\[0]\"?\n"),
+        "{complaint}"
     );
 }
 

@@ -115,6 +115,19 @@ fn names_that_collide_or_are_not_there_are_told() {
         (&["--only=idz"], r#"the pattern "idz"; did you mean "ids"?"#),
         (&["--rename=idz=x"], "did you mean \"ids\"?"),
         (
+            &["--except=idz"],
+            r#"--except: no tensor matches the pattern "idz"; did you mean "ids"?"#,
+        ),
+        (&["--except=ids", "--except=x*"], r#"--except: no tensor matches the pattern "x*""#),
+        (
+            &["--rename=s/^modle/m/"],
+            r#"--rename: no selected tensor has a name that "^modle" matches"#,
+        ),
+        (
+            &["--only=ids", "--rename=s/^i/j/", "--rename=s/^model/m/"],
+            r#"--rename: no selected tensor has a name that "^model" matches"#,
+        ),
+        (
             &["--rename=ids=x", "--except=ids"],
             r#"the tensor "ids", which --rename names, is not selected"#,
         ),
@@ -125,6 +138,12 @@ fn names_that_collide_or_are_not_there_are_told() {
             assert!(!path(to).exists());
         }
     }
+    // A pattern of a tensor that --only leaves out matches, too.
+    convert(&path("1.zt"), &path("out.zt"), &["--only=ids", "--except=model.*"]);
+    assert_eq!(names(&path("out.zt")), ["ids"]);
+    // A file without tensors has nothing that could match.
+    fs::copy(corpus_folder().join("accept/1.2.3/empty.zt"), path("empty.zt")).unwrap();
+    convert(&path("empty.zt"), &path("out.zt"), &["--except=x", "--rename=s/x/y/"]);
     // Two names may be exchanged.
     convert(&path("1.zt"), &path("out.zt"), &["--rename=s/^half$/x/", "--rename=ids=half"]);
     assert_eq!(content(&path("out.zt"))[0].1, DType::I64);
@@ -190,6 +209,10 @@ fn dtypes_and_sizes_are_written_as_elsewhere() {
     }
     let blocks = corpus_folder().join("other/gguf/accept/blocks.gguf");
     convert(&blocks, &path("halves.zt"), &["--dequantize=FP16"]);
+    let halves = fs::read(path("halves.zt")).unwrap();
+    // The type may be the next argument, as the level of --zstd may.
+    convert(&blocks, &path("halves.zt"), &["--dequantize", "FP16"]);
+    assert!(fs::read(path("halves.zt")).unwrap() == halves);
     assert!(content(&path("halves.zt")).iter().all(|(_, dtype, _)| *dtype == DType::F16));
     for (option, wanted) in [
         ("--dtype=f8_e5m2", "expected f16, bf16, f32 or f64"),

@@ -32,6 +32,26 @@ fn these_are_the_commands() {
     assert_eq!(names, [&COMMANDS[..], &["help"]].concat());
 }
 
+/// The page of the command names each option of each command that reads files.
+#[test]
+fn the_page_names_every_option() {
+    let page = fs::read_to_string(crate::corpus_folder().join("../docs/command.md")).unwrap();
+    let mut options = 0;
+    for command in &COMMANDS[..9] {
+        let help = succeeded_text(zten([*command, "--help"]));
+        for word in help.split_whitespace().filter_map(|word| word.strip_prefix("--")) {
+            let end =
+                word.find(|c: char| !c.is_ascii_lowercase() && c != '-').unwrap_or(word.len());
+            let option = &word[..end];
+            if !["", "help", "color"].contains(&option) {
+                assert!(page.contains(&format!("--{option}")), "{command} --{option}");
+                options += 1;
+            }
+        }
+    }
+    assert!(options > 100, "{options}");
+}
+
 #[test]
 fn completions_name_every_command() {
     for shell in ["bash", "zsh", "fish", "powershell", "elvish"] {

@@ -88,6 +88,22 @@ fn as_computed_from_what_is_printed() {
 }
 
 #[test]
+fn one_of_a_kind_is_singular() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("one.zt");
+    for (value, wanted) in [
+        (f32::INFINITY, "\n1 tensor, 1 element, 0 NaN, 1 infinity\n"),
+        (1.0, "\n1 tensor, 1 element, 0 NaN, 0 infinities\n"),
+    ] {
+        let mut writer = zten::Writer::create(&path).unwrap();
+        writer.add("w", &[1], &[value]).unwrap();
+        writer.finish().unwrap();
+        let text = succeeded_text(zten(["stat", path.to_str().unwrap()]));
+        assert!(text.ends_with(wanted), "{text}");
+    }
+}
+
+#[test]
 fn a_line_for_each_tensor() {
     let text = succeeded_text(in_corpus(&["stat", "accept/1.2.3/csr_raw.zt", "csr_f32", "nnz0"]));
     let wanted = "\

@@ -34,10 +34,11 @@ impl Selection {
         let globs = |patterns: &[String]| -> Vec<_> {
             patterns.iter().map(|pattern| Glob::new(pattern)).collect()
         };
-        let (only_globs, except) = (globs(only), globs(except));
+        let (only_globs, except_globs) = (globs(only), globs(except));
         let rename: Vec<_> =
             rename.iter().map(|text| Rename::parse(text)).collect::<Result<_, _>>()?;
         let (mut used, mut renamed) = (vec![false; only.len()], vec![false; rename.len()]);
+        let mut excepted = vec![false; except.len()];
         let (mut picks, mut bytes) = (Vec::new(), 0_u64);
         let mut work = Work::new();
         let most = archive.manifest().limits().manifest();
@@ -47,7 +48,12 @@ impl Selection {
                 let matches = only.matches(object.name());
                 (wanted, *used) = (wanted | matches, *used | matches);
             }
-            if !wanted || except.iter().any(|except| except.matches(object.name())) {
+            let mut is_excepted = false;
+            for (except, used) in except_globs.iter().zip(&mut excepted) {
+                let matches = except.matches(object.name());
+                (is_excepted, *used) = (is_excepted | matches, *used | matches);
+            }
+            if !wanted || is_excepted {
                 continue;
             }
             let mut name = Cow::Borrowed(object.name());
@@ -69,15 +75,29 @@ impl Selection {
             picks.try_reserve(1).map_err(|_| NO_MEMORY.to_owned())?;
             picks.push(Pick { ordinal: object.ordinal(), name });
         }
-        if let Some((unused, _)) = only.iter().zip(&used).find(|(_, used)| !**used) {
-            let names = archive.tensors().map(|object| object.name());
-            return Err(format!("--only: {}", no_match(unused, names)));
+        // A pattern that matches nothing is a typing error: without this, `--except` would write the tensor that it was to leave out.
+        // A file without tensors has nothing to leave out.
+        let excepted: &[bool] = if archive.is_empty() { &[] } else { &*excepted };
+        for (option, patterns, used) in [("--only", only, &*used), ("--except", except, excepted)] {
+            if let Some((unused, _)) = patterns.iter().zip(used).find(|(_, used)| !**used) {
+                let names = archive.tensors().map(|object| object.name());
+                return Err(format!("{option}: {}", no_match(unused, names)));
+            }
         }
         for (rename, _) in rename.iter().zip(&renamed).filter(|(_, renamed)| !**renamed) {
-            if let Rename::Exact(old, _) = rename {
-                archive.tensor(old).map_err(|error| error.to_string())?;
-                let old = escape::quoted(old);
-                return Err(format!("the tensor {old}, which --rename names, is not selected"));
+            match rename {
+                Rename::Exact(old, _) => {
+                    archive.tensor(old).map_err(|error| error.to_string())?;
+                    let old = escape::quoted(old);
+                    return Err(format!("the tensor {old}, which --rename names, is not selected"));
+                }
+                Rename::Pattern { .. } if picks.is_empty() => {}
+                Rename::Pattern { regex, .. } => {
+                    let regex = escape::quoted(regex.as_str());
+                    return Err(format!(
+                        "--rename: no selected tensor has a name that {regex} matches"
+                    ));
+                }
             }
         }
         let selection = Self(Some(picks));

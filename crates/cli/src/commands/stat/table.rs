@@ -78,9 +78,12 @@ pub(super) fn print(out: &mut dyn Write, found: &[(Tensor<'_>, Found)]) -> io::R
     by_dtype(out, found, &all)?;
     let mut words = vec![
         counted(u64_from_usize(found.len()), "tensor").to_string(),
-        format!("{} elements", grouped(all.count)),
+        format!("{} element{}", grouped(all.count), if all.count == 1 { "" } else { "s" }),
         format!("{} NaN", grouped(all.nan)),
-        format!("{} infinities", grouped(all.infinities)),
+        match all.infinities {
+            1 => "1 infinity".to_owned(),
+            infinities => format!("{} infinities", grouped(infinities)),
+        },
     ];
     words.extend(skipped.iter().map(|(why, count)| format!("{count} skipped: {why}")));
     table::list(out, words)

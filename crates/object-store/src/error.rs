@@ -1,0 +1,78 @@
+//! The errors of this package.
+
+use std::error;
+use std::fmt;
+
+use zten::escape::Quoted;
+
+/// An error of opening or reading a file in an object store.
+#[derive(Debug)]
+pub enum Error {
+    /// The store failed.
+    Store(object_store::Error),
+    /// The file breaks a rule, is not supported, exceeds a limit, or has no such tensor.
+    File(zten::Error),
+    /// The store answered a request for a range with other bytes: more, fewer, or of another range.
+    Answer {
+        /// The location of the object.
+        location: String,
+        /// What is wrong with the answer.
+        what: String,
+    },
+    /// A tensor is stored in more bytes than the limit `decoded`, so none of them was fetched.
+    TooLarge {
+        /// The name of the tensor.
+        name: String,
+        /// The number of stored bytes.
+        stored: u64,
+        /// The limit.
+        most: u64,
+    },
+    /// Memory for the fetched bytes could not be reserved.
+    OutOfMemory,
+    /// A file asked for bytes of a file that was not opened, or again and again for others. This is a defect of this package.
+    Unread,
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Store(error) => write!(f, "{error}"),
+            Self::File(error) => write!(f, "{error}"),
+            Self::Answer { location, what } => {
+                write!(f, "the answer of the object store is {what}, in {}", Quoted(location))
+            }
+            Self::TooLarge { name, stored, most } => write!(
+                f,
+                "stored size of {stored} bytes exceeds the limit decoded of {most} bytes, in {}",
+                Quoted(name)
+            ),
+            Self::OutOfMemory => f.write_str("out of memory"),
+            Self::Unread => {
+                f.write_str("internal error: bytes are missing that were not asked for")
+            }
+        }
+    }
+}
+
+impl error::Error for Error {
+    fn source(&self) -> Option<&(dyn error::Error + 'static)> {
+        match self {
+            Self::Store(error) => Some(error),
+            Self::File(error) => Some(error),
+            Self::Answer { .. } | Self::TooLarge { .. } | Self::OutOfMemory | Self::Unread => None,
+        }
+    }
+}
+
+impl From<object_store::Error> for Error {
+    fn from(error: object_store::Error) -> Self {
+        Self::Store(error)
+    }
+}
+
+impl From<zten::Error> for Error {
+    fn from(error: zten::Error) -> Self {
+        Self::File(error)
+    }
+}

@@ -1,0 +1,312 @@
+#![doc = include_str!("../README.md")]
+#![forbid(unsafe_code)]
+#![cfg_attr(
+    not(test),
+    deny(
+        clippy::arithmetic_side_effects,
+        clippy::as_conversions,
+        clippy::expect_used,
+        clippy::get_unwrap,
+        clippy::indexing_slicing,
+        clippy::panic,
+        clippy::string_slice,
+        clippy::unreachable,
+        clippy::unwrap_used
+    )
+)]
+
+mod error;
+mod pieces;
+mod request;
+
+use std::collections::{HashMap, HashSet};
+use std::ops::Range;
+use std::sync::Arc;
+
+use futures_util::{StreamExt as _, TryStreamExt as _, stream};
+use object_store::path::Path;
+use object_store::{ObjectStore, ObjectStoreExt as _};
+use zten::open::{Opening, Step, Wanted};
+use zten::shards::{
+    BoundShard, Candidate, Files, Find, Shard, ShardPath, Shards, Sibling, Want, stem, wanted,
+};
+use zten::{Archive, Component, Manifest, OpenOptions, Tensor};
+
+pub use error::Error;
+use pieces::Pieces;
+use request::Object;
+
+/// The number of sibling files that are looked for, and of ranges that are fetched, at once.
+const PARALLEL: usize = 8;
+
+/// The largest number of times that the frames of shards are read again because bytes of them are missing. Reading a frame takes
+/// two reads.
+const PASSES: usize = 8;
+
+/// An open tensor file in an object store: its validated header. Its tensors are fetched when they are read.
+#[derive(Debug)]
+pub struct TensorObject {
+    store: Arc<dyn ObjectStore>,
+    object: Object,
+    /// The header. Its own source of bytes is empty.
+    archive: Archive<zten::InMemory<[u8; 0]>>,
+    /// The files that hold tensors of this file, by their names in it.
+    siblings: HashMap<String, Object>,
+}
+
+impl TensorObject {
+    /// Opens the file of any format at `location` of `store`. Fetches its header, and the headers of the files that an index or a
+    /// split GGUF model names.
+    ///
+    /// # Errors
+    /// [`Error::Store`] if the store fails; [`Error::File`] if the header breaks a rule, is not supported or exceeds a limit.
+    pub async fn open(store: Arc<dyn ObjectStore>, location: Path) -> Result<Self, Error> {
+        Self::open_with(store, location, &OpenOptions::default()).await
+    }
+
+    /// Opens a file as [`open`](Self::open) does, with the limits and tolerances of `options`.
+    ///
+    /// # Errors
+    /// The errors of [`open`](Self::open).
+    pub async fn open_with(
+        store: Arc<dyn ObjectStore>,
+        location: Path,
+        options: &OpenOptions,
+    ) -> Result<Self, Error> {
+        let object = Object::of_meta(store.head(&location).await?);
+        let name = location.filename().unwrap_or_default().to_owned();
+        let mut opening = Opening::new(name.as_str(), object.length(), options);
+        let mut siblings = HashMap::new();
+        let archive = loop {
+            match opening.step()? {
+                Step::Read(wanted) => {
+                    let fetch = |wanted: Wanted| fetch_wanted(&store, &object, &siblings, wanted);
+                    let requests: Vec<_> = wanted.into_iter().map(fetch).collect();
+                    let mut answers = stream::iter(requests).buffered(PARALLEL);
+                    while let Some((wanted, bytes)) = answers.try_next().await? {
+                        opening.supply(&wanted, bytes)?;
+                    }
+                }
+                Step::Open(names) => {
+                    let look = |name: String| async {
+                        // A name that leads out of the folder is no sibling file.
+                        let found = match Sibling::new(&name).map(Want::Sibling) {
+                            Some(want) => find(&store, &location, &want).await?,
+                            None => None,
+                        };
+                        Ok::<_, Error>((name, found))
+                    };
+                    let requests: Vec<_> = names.into_iter().map(look).collect();
+                    let found: Vec<_> =
+                        stream::iter(requests).buffered(PARALLEL).try_collect().await?;
+                    for (name, found) in found {
+                        opening.opened(name.clone(), found.as_ref().map(Object::length));
+                        siblings.extend(found.map(|object| (name, object)));
+                    }
+                }
+                Step::Done(archive) => break *archive,
+            }
+        };
+        let beside = (&store, &location);
+        let look = |want: Want| async move {
+            let found = find(beside.0, beside.1, &want).await?;
+            Ok::<_, Error>(found.map(|object| (want.name().to_owned(), object)))
+        };
+        let wants = wanted(archive.manifest()).into_iter().map(Want::Shard);
+        let requests: Vec<_> = wants.map(look).collect();
+        let found: Vec<_> = stream::iter(requests).buffered(PARALLEL).try_collect().await?;
+        siblings.extend(found.into_iter().flatten());
+        Ok(Self { store, object, archive, siblings })
+    }
+
+    /// Returns the validated header: the names, shapes, dtypes and attributes of all tensors. Their content is not in it.
+    pub fn manifest(&self) -> &Manifest<impl AsRef<[u8]>> {
+        self.archive.manifest()
+    }
+
+    /// Returns the name of the format, as in JSON output of the command.
+    pub fn format(&self) -> &'static str {
+        self.archive.format()
+    }
+
+    /// Fetches the tensor `name`, and returns what `read` makes of it: `|tensor| tensor.to_f32()`.
+    ///
+    /// # Errors
+    /// The errors of [`fetch`](Self::fetch) and of `read`.
+    pub async fn read<T>(
+        &self,
+        name: &str,
+        read: impl FnOnce(Tensor<'_>) -> Result<T, zten::Error>,
+    ) -> Result<T, Error> {
+        Ok(self.fetch([name]).await?.read(name, read)?)
+    }
+
+    /// Fetches the stored bytes of the tensors `names`, in few requests: ranges that are close to each other are one request. A shard
+    /// is fetched as a whole if only its own digest covers one of the tensors.
+    ///
+    /// # Errors
+    /// [`Error::File`] if the file has no such tensor, or a shard differs from its digest; [`Error::TooLarge`] if a tensor is stored in more
+    /// bytes than the limit `decoded`; [`Error::Store`].
+    pub async fn fetch(
+        &self,
+        names: impl IntoIterator<Item: AsRef<str>>,
+    ) -> Result<Fetched<'_>, Error> {
+        let mut components = Vec::new();
+        for name in names {
+            let tensor = self.archive.tensor(name.as_ref())?;
+            let ranges = tensor.components().map(|component| component.read_range());
+            let stored = ranges.map(|range| range.end.saturating_sub(range.start));
+            let stored = stored.fold(0, u64::saturating_add);
+            let most = self.archive.limits().decoded();
+            if stored > most {
+                return Err(Error::TooLarge { name: tensor.name().to_owned(), stored, most });
+            }
+            components.extend(tensor.components());
+        }
+        let mut wanted: HashMap<Option<&str>, Vec<Range<u64>>> =
+            HashMap::from([(None, Vec::new())]);
+        // The shards with a digest, which covers their components without one.
+        let verified = self.manifest().shards().filter(|shard| shard.digest().is_some());
+        let verified: HashSet<_> = verified.map(|shard| shard.name()).collect();
+        for component in &components {
+            let ranges = wanted.entry(component.shard()).or_default();
+            ranges.push(component.read_range());
+            let own = component.shard().and_then(|name| self.siblings.get(name));
+            let is_whole = component.digest().is_none()
+                && component.shard().is_some_and(|name| verified.contains(name));
+            ranges.extend(own.filter(|_| is_whole).map(|object| 0..object.length()));
+        }
+        let fetch = |(name, ranges): (Option<_>, Vec<Range<u64>>)| async move {
+            let object = name.map_or(Some(&self.object), |name: &str| self.siblings.get(name));
+            let pieces = match object {
+                Some(object) => Some(object.pieces(&*self.store, ranges).await?),
+                // The error about a missing shard comes from reading the tensor.
+                None => None,
+            };
+            Ok::<_, Error>((name, pieces))
+        };
+        let requests: Vec<_> = wanted.into_iter().map(fetch).collect();
+        let found: Vec<_> = stream::iter(requests).buffered(PARALLEL).try_collect().await?;
+        let mut found: HashMap<_, _> =
+            found.into_iter().filter_map(|(name, pieces)| Some((name, pieces?))).collect();
+        let root = found.remove(&None).unwrap_or_default();
+        let shards =
+            found.into_iter().filter_map(|(name, pieces)| Some((name?.to_owned(), pieces)));
+        let mut shards: HashMap<String, Pieces> = shards.collect();
+        for _ in 0..PASSES {
+            let bound = self.bind(&shards, &components);
+            let mut is_complete = true;
+            for (name, pieces) in &mut shards {
+                let missing = pieces.take_missing();
+                let Some(object) = self.siblings.get(name).filter(|_| !missing.is_empty()) else {
+                    continue;
+                };
+                is_complete = false;
+                pieces.add(object.pieces(&*self.store, missing).await?);
+            }
+            if is_complete {
+                return Ok(Fetched { file: self, root, shards: bound? });
+            }
+        }
+        Err(Error::Unread)
+    }
+
+    /// Binds the shards of which `found` has bytes, and compares the digests of the shards that have `components` without a digest of
+    /// their own.
+    fn bind(
+        &self,
+        found: &HashMap<String, Pieces>,
+        components: &[Component<'_>],
+    ) -> Result<Shards<'_, Pieces>, zten::Error> {
+        if found.is_empty() {
+            return Ok(Shards::default());
+        }
+        let mut shards = self.manifest().bind_shards(&FetchedShards { file: self, found })?;
+        shards.verify_for(components.iter().copied())?;
+        Ok(shards)
+    }
+}
+
+/// Fetches the bytes of `wanted`, a range of `object` or of one of its `siblings`.
+async fn fetch_wanted(
+    store: &Arc<dyn ObjectStore>,
+    object: &Object,
+    siblings: &HashMap<String, Object>,
+    wanted: Wanted,
+) -> Result<(Wanted, Vec<u8>), Error> {
+    let own = wanted.file.as_ref().map_or(Some(object), |name| siblings.get(name));
+    let bytes = own.ok_or(Error::Unread)?.fetch(&**store, wanted.range.clone()).await?;
+    Ok((wanted, bytes.into()))
+}
+
+/// Looks for the file `want` beside `location`. Returns `None` if no such object exists.
+async fn find(
+    store: &Arc<dyn ObjectStore>,
+    location: &Path,
+    want: &Want,
+) -> Result<Option<Object>, Error> {
+    let folder = location.parent().unwrap_or_default();
+    for place in want.places() {
+        let path = match place {
+            ShardPath::Sibling(end) => {
+                let stem = stem(location.filename().unwrap_or_default());
+                folder.clone().join(format!("{stem}{end}"))
+            }
+            ShardPath::Below(steps) => steps.into_iter().fold(folder.clone(), Path::join),
+        };
+        match store.head(&path).await {
+            Ok(meta) => return Ok(Some(Object::of_meta(meta))),
+            Err(object_store::Error::NotFound { .. }) => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+    Ok(None)
+}
+
+/// The shards of a file of which bytes were fetched.
+struct FetchedShards<'a> {
+    file: &'a TensorObject,
+    /// The bytes by the names of the shards.
+    found: &'a HashMap<String, Pieces>,
+}
+
+impl Find for FetchedShards<'_> {
+    type Source = Pieces;
+
+    fn find(&self, shard: &Shard<'_>) -> Result<Option<Candidate<Pieces>>, zten::Error> {
+        let both = self.found.get(shard.name()).zip(self.file.siblings.get(shard.name()));
+        Ok(both
+            .map(|(pieces, object)| Candidate { source: pieces.clone(), length: object.length() }))
+    }
+}
+
+/// Tensors whose stored bytes were fetched.
+#[derive(Debug)]
+pub struct Fetched<'a> {
+    file: &'a TensorObject,
+    root: Pieces,
+    shards: Shards<'a, Pieces>,
+}
+
+impl Fetched<'_> {
+    /// Returns what `read` makes of the tensor `name`, from memory. The tensor is decoded and verified by the methods that `read`
+    /// calls, as in a file on disk.
+    ///
+    /// # Errors
+    /// The errors of `read`; the error that the file has no such tensor, or that the tensor was not fetched.
+    pub fn read<T>(
+        &self,
+        name: &str,
+        read: impl FnOnce(Tensor<'_>) -> Result<T, zten::Error>,
+    ) -> Result<T, zten::Error> {
+        let files = Files { root: &self.root, shards: &self.shards };
+        read(self.file.archive.tensor(name)?.read_from(&files))
+    }
+
+    /// Returns the number of bytes that were fetched for the file itself and its shards, those between two close ranges included.
+    pub fn bytes(&self) -> u64 {
+        let shards = self.shards.bound().iter().map(BoundShard::source);
+        let all = std::iter::once(&self.root).chain(shards);
+        all.map(Pieces::bytes).fold(0, u64::saturating_add)
+    }
+}

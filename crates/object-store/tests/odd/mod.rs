@@ -1,0 +1,124 @@
+//! A store that counts what is fetched, and may answer wrongly.
+
+use std::fmt;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use async_trait::async_trait;
+use futures_util::stream::{self, BoxStream, StreamExt as _};
+use object_store::memory::InMemory;
+use object_store::path::Path;
+use object_store::{
+    CopyOptions, GetOptions, GetResult, GetResultPayload, ListResult, MultipartUpload, ObjectMeta,
+    ObjectStore, PutMultipartOptions, PutOptions, PutPayload, PutResult, Result,
+};
+
+/// What is wrong with an answer.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Fault {
+    #[default]
+    None,
+    /// One byte more than asked for.
+    Longer,
+    /// One byte less.
+    Shorter,
+    /// No bytes.
+    Empty,
+    /// The range that begins one byte later.
+    OtherRange,
+    /// The right answer, a thousand bytes at a time.
+    Pieces,
+}
+
+/// A store in memory.
+#[derive(Debug, Default)]
+pub(crate) struct Odd {
+    inner: InMemory,
+    fault: Mutex<Fault>,
+    /// The number of bytes that were fetched.
+    pub(crate) fetched: AtomicU64,
+    /// The number of requests for bytes.
+    pub(crate) requests: AtomicU64,
+}
+
+impl Odd {
+    /// Makes all further answers wrong in the way `fault`.
+    pub(crate) fn set(&self, fault: Fault) {
+        *self.fault.lock().unwrap() = fault;
+    }
+}
+
+impl fmt::Display for Odd {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("odd")
+    }
+}
+
+#[async_trait]
+impl ObjectStore for Odd {
+    async fn put_opts(
+        &self,
+        location: &Path,
+        payload: PutPayload,
+        options: PutOptions,
+    ) -> Result<PutResult> {
+        self.inner.put_opts(location, payload, options).await
+    }
+
+    async fn put_multipart_opts(
+        &self,
+        location: &Path,
+        options: PutMultipartOptions,
+    ) -> Result<Box<dyn MultipartUpload>> {
+        self.inner.put_multipart_opts(location, options).await
+    }
+
+    async fn get_opts(&self, location: &Path, options: GetOptions) -> Result<GetResult> {
+        let is_head = options.head;
+        let mut answer = self.inner.get_opts(location, options).await?;
+        if is_head {
+            return Ok(answer);
+        }
+        self.requests.fetch_add(1, Ordering::Relaxed);
+        self.fetched.fetch_add(answer.range.end - answer.range.start, Ordering::Relaxed);
+        let fault = *self.fault.lock().unwrap();
+        if fault == Fault::OtherRange {
+            answer.range = answer.range.start + 1..answer.range.end + 1;
+        }
+        let (meta, range, attributes, extensions) = (
+            answer.meta.clone(),
+            answer.range.clone(),
+            answer.attributes.clone(),
+            answer.extensions.clone(),
+        );
+        let bytes = answer.bytes().await?;
+        let pieces = match fault {
+            Fault::None | Fault::OtherRange => vec![bytes],
+            Fault::Longer => vec![bytes, "x".into()],
+            Fault::Shorter => vec![bytes.slice(1..)],
+            Fault::Empty => Vec::new(),
+            Fault::Pieces => bytes.chunks(1000).map(|piece| bytes.slice_ref(piece)).collect(),
+        };
+        let payload = GetResultPayload::Stream(stream::iter(pieces).map(Ok).boxed());
+        Ok(GetResult { payload, meta, range, attributes, extensions })
+    }
+
+    fn delete_stream(
+        &self,
+        locations: BoxStream<'static, Result<Path>>,
+    ) -> BoxStream<'static, Result<Path>> {
+        self.inner.delete_stream(locations)
+    }
+
+    fn list(&self, prefix: Option<&Path>) -> BoxStream<'static, Result<ObjectMeta>> {
+        self.inner.list(prefix)
+    }
+
+    async fn list_with_delimiter(&self, prefix: Option<&Path>) -> Result<ListResult> {
+        self.inner.list_with_delimiter(prefix).await
+    }
+
+    async fn copy_opts(&self, from: &Path, to: &Path, options: CopyOptions) -> Result<()> {
+        self.inner.copy_opts(from, to, options).await
+    }
+}
