@@ -101,7 +101,7 @@ fn values_and_tensors_survive() {
             assert!(values == wanted, "{case} {to:?}: other values");
             assert_eq!(restored(&own).unwrap().unwrap(), plain(&archive), "{case} {to:?}");
             // The attributes of a canonical file are in another order.
-            let canonical = options.clone().canonical();
+            let canonical = options.canonical();
             let (other, _) = copy(&archive, &canonical, to);
             assert_eq!(restored(&other).unwrap().unwrap(), plain(&archive), "{case} {to:?}");
             zten::OpenOptions::default().canonical().from_bytes(other.bytes()).unwrap();
@@ -178,7 +178,7 @@ fn the_usual_order_is_restored() {
 #[test]
 fn content_that_would_be_lost_stays_plain() {
     let packed = |rows: usize, columns: usize, zeros: u8, words_of_row: usize| {
-        let (high, wide) = (rows as i64, columns as i64);
+        let (high, wide) = (i64::try_from(rows).unwrap(), i64::try_from(columns).unwrap());
         let shape = [high.to_le_bytes(), wide.to_le_bytes()].concat();
         file(&[
             ("p_packed", "I32", vec![rows, words_of_row], vec![0x5a; rows * words_of_row * 4]),

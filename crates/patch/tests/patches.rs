@@ -158,11 +158,11 @@ fn arbitrary(random: &mut fastrand::Rng) -> Vec<Tensor> {
 /// Makes the successor of a model: some tensors change, some go, come, are renamed, or get another type or place.
 fn successor(old: &[Tensor], random: &mut fastrand::Rng) -> Vec<Tensor> {
     let mut tensors = old.to_vec();
-    for at in 0..tensors.len() {
+    for (at, tensor) in tensors.iter_mut().enumerate() {
         match random.usize(..8) {
-            0..4 => change(&mut tensors[at], random),
-            4 => tensors[at].name = format!("renamed {at} {}", random.u8(..)),
-            5 => tensors[at].shape.push(1),
+            0..4 => change(tensor, random),
+            4 => tensor.name = format!("renamed {at} {}", random.u8(..)),
+            5 => tensor.shape.push(1),
             _ => {}
         }
     }
@@ -300,7 +300,9 @@ fn damaged_patches_give_the_result_or_an_error() {
         new[0].bytes[at] ^= 1;
         new[1].bytes[at] = random.u8(..);
     }
-    new.iter_mut().for_each(|tensor| tensor.bytes[7] ^= 1);
+    for tensor in &mut new {
+        tensor.bytes[7] ^= 1;
+    }
     let [before, after] = [&old, &new].map(|own| file(own, Generation::V2, &[]));
     let good = patch(&before, &after);
     let expected = content(&after);

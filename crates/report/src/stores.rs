@@ -291,7 +291,7 @@ mod tests {
         let root = tempfile::tempdir().unwrap();
         let folder = |path: &str| {
             let path = root.path().join(path);
-            std::fs::create_dir_all(&path).unwrap();
+            fs::create_dir_all(&path).unwrap();
             Folder::of(&path)
         };
         assert_eq!(folder("hub/models--a--b/blobs"), Some(Folder::HubBlobs));

@@ -131,6 +131,7 @@ fn print(
     let progress = Progress::new(component.extent().length()).quiet_on_terminal();
     let object = component.tensor();
     let is_dequantized = dequantized::is_requested(&object, args);
+    let read = components_to_read(&component, is_dequantized);
     // The components of a quantized tensor may be in several shards.
     let files = if is_dequantized && object.components().len() > 1 {
         Sources::bind(archive, &progress)
@@ -138,11 +139,6 @@ fn print(
         Sources::bind_for(archive, &progress, &component)
     };
     let mut files = files.map_err(rejected)?;
-    // The components that are read from the file or shard of `component`: itself, or with scales if values are dequantized.
-    let candidates = object.components().filter(|part| part.shard() == component.shard());
-    let read: Vec<_> = candidates
-        .filter(|part| is_dequantized || part.location() == component.location())
-        .collect();
     files.verify_for(&read).map_err(rejected)?;
     let files = files.all();
     let component = &component.read_from(&files);
@@ -233,6 +229,15 @@ fn print(
         Some(part) => Err(unsupported(&part, "unsupported-digest")),
         None => Ok(()),
     }
+}
+
+/// Returns the components that are read from the file or shard of `component`: itself, or with scales if values are dequantized.
+fn components_to_read<'a>(component: &Component<'a>, is_dequantized: bool) -> Vec<Component<'a>> {
+    let beside = component.tensor().components();
+    beside
+        .filter(|other| other.shard() == component.shard())
+        .filter(|other| is_dequantized || other.location() == component.location())
+        .collect()
 }
 
 /// Returns the type as which the elements of `component` are printed, or `None` if they cannot be printed. `packed` is the number

@@ -465,7 +465,7 @@ fn patterns_select() {
     }
     let output = zten(["ls", path.to_str().unwrap(), "\u{1b}zzz"]);
     assert!(
-        ended(&output).2.ends_with(&format!(": no tensor matches the pattern \"\\u{{1b}}zzz\"\n")),
+        ended(&output).2.ends_with(": no tensor matches the pattern \"\\u{1b}zzz\"\n"),
         "{output:?}"
     );
 }

@@ -8,14 +8,11 @@ use serde_json::{Value, json};
 use sha1::Sha1;
 use sha2::{Digest as _, Sha256};
 use tempfile::TempDir;
+use zten_testkit::hex;
 
 use crate::schema::Schema;
 use crate::walk::each_way;
 use crate::{corpus_folder, ended, failed, json_lines, succeeded_text, zten};
-
-fn hex(sum: &[u8]) -> String {
-    sum.iter().map(|byte| format!("{byte:02x}")).collect()
-}
 
 /// The name of a large file in a cache of the hub.
 fn sha256(content: &[u8]) -> String {
