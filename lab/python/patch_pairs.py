@@ -140,8 +140,8 @@ of fine-tuning and reinforcement learning, here also from the start. Sizes are p
 
 {lines}
 
-In f32 a step of Adam changes nearly every element, most of them by far more than a unit in the last place, so the low bytes of the
-differences are noise in every form. Rounded to bf16, a small step leaves most elements as they are and moves others by one unit.
+In f32 a step of Adam changes nearly every element, and no form of the changes is small. Rounded to bf16, a small step leaves most
+elements as they are.
 """
 
 
