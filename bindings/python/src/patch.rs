@@ -47,6 +47,7 @@ enum Side<'py> {
 }
 
 impl<'py> Side<'py> {
+    /// Opens the file, or describes the arrays.
     fn new(py: Python<'py>, given: GivenModel<'py>, opening: &Opening) -> PyResult<Self> {
         let (entries, fetch) = match given {
             GivenModel::File(file) => {
@@ -66,7 +67,7 @@ impl<'py> Side<'py> {
         Ok(Self::Arrays { list, held, fetch })
     }
 
-    /// Returns the number of bytes that are read.
+    /// Returns the effort of reading the model, as the number of bytes that [`interrupt::run`] takes.
     fn effort(&self) -> u64 {
         match self {
             Self::File(open, _) => open.effort(stored(open.manifest())),
@@ -142,6 +143,7 @@ impl Detached<'_> {
         }
     }
 
+    /// Returns whether the model is arrays in memory.
     fn is_arrays(&self) -> bool {
         matches!(self, Self::Arrays(..))
     }
@@ -198,6 +200,7 @@ impl<R: ReadArray> ReadArray for WatchedArrays<'_, R> {
 struct Patches(Vec<(Open, Option<PathBuf>)>);
 
 impl Patches {
+    /// Opens the files `given`, in their order.
     fn new(py: Python<'_>, given: &[Bound<'_, PyAny>], opening: &Opening) -> PyResult<Self> {
         let open = given.iter().map(|file| {
             let given = Given::from_python(file)?;
@@ -207,6 +210,7 @@ impl Patches {
         Ok(Self(open.collect::<PyResult<_>>()?))
     }
 
+    /// Returns the effort of reading all patches, as the number of bytes that [`interrupt::run`] takes.
     fn effort(&self) -> u64 {
         let efforts = self.0.iter().map(|(open, _)| open.effort(stored(open.manifest())));
         efforts.fold(0, u64::saturating_add)
@@ -420,8 +424,8 @@ pub(crate) fn patch_verify<'py>(
     Ok((hex(&verified.base), hex(&verified.result), verified.tensors))
 }
 
-/// The content of a patch: the identities of base and result, and the format; name, role, type, digests before and after, and bytes of each
-/// changed component; name and type of each whole tensor; removed names; old and new names; attributes.
+/// The content of a patch: the identities of base and result, and the format; name, role, type, digests before and after, and bytes
+/// of each changed component; name and type of each whole tensor; removed names; old and new names; attributes.
 type Shown<'py> = (
     (String, String, String),
     Vec<(String, String, String, String, String, u64)>,
@@ -450,6 +454,7 @@ pub(crate) fn patch_show<'py>(
     shown?.ok_or_else(|| PyValueError::new_err("no patch"))
 }
 
+/// Returns the description of `patch` as Python gets it.
 fn described<'py>(py: Python<'py>, patch: &Patch<'_>) -> PyResult<Shown<'py>> {
     let changed = patch.changed().iter().map(|own| {
         let [name, role, kind] = [own.name, own.role, own.kind].map(str::to_owned);
@@ -479,6 +484,7 @@ type Place = (String, String, Vec<u64>, usize);
 
 /// Memory that is changed in place.
 struct Writable<'a> {
+    /// The number of the memory of each array.
     places: Vec<usize>,
     memory: Vec<Mutex<&'a mut [u8]>>,
 }
