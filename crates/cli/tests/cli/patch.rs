@@ -106,7 +106,7 @@ fn patches_lead_from_any_format_to_any_format() {
 }
 
 /// Changes the data of a file.
-type Change = dyn Fn(&mut Vec<u8>);
+type Change<'c> = dyn Fn(&mut Vec<u8>) + 'c;
 
 /// A header stays as it is, whatever the order of its tensors and its spaces, if nothing but elements changes.
 #[test]
@@ -115,7 +115,7 @@ fn headers_are_kept() {
     let at = |name: &str| folder.path().join(name);
     let header = r#"{ "z":{"dtype":"F16","shape":[40000],"data_offsets":[0,80000]}, "empty":{"dtype":"F32","shape":[0],"data_offsets":[80000,80000]},
         "b":{"dtype":"BOOL","shape":[3],"data_offsets":[80000,80003]},"a":{"dtype":"U8","shape":[70000],"data_offsets":[80003,150003]} }   "#;
-    let file = |name: &str, change: &Change| {
+    let file = |name: &str, change: &Change<'_>| {
         let mut data: Vec<u8> =
             (0..150_003_u32).map(|at| u8::try_from(at % 251).unwrap()).collect();
         data[80_000..80_003].copy_from_slice(&[0, 1, 1]);
@@ -124,7 +124,7 @@ fn headers_are_kept() {
         at(name)
     };
     let old = file("old.safetensors", &|_| ());
-    let changes: [&Change; 4] =
+    let changes: [&Change<'_>; 4] =
         [&|_| (), &|data| data[7] ^= 1, &|data| data[80_001] = 0, &|data| data[80_003..].reverse()];
     for options in MODES {
         for change in changes {
