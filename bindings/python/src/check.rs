@@ -160,7 +160,7 @@ impl Plan {
         let manifest = open.manifest();
         let (_, mut notes) = Finding::split(Finding::of_open(manifest));
         // An error of opening is the finding only if no error of the content is more important.
-        let outcome = |report: verify::Report<'_>| {
+        let mut outcome = |report: verify::Report<'_>| {
             notes = report.all_notes(manifest);
             let fault = report.fault().filter(verify::Fault::is_of_opening);
             match fault.map(|fault| fault.finding(manifest)) {

@@ -509,7 +509,7 @@ impl Reader {
 
     /// Returns whether the tensors of the file include groups that are one quantized tensor each.
     fn has_groups(&self, py: Python<'_>) -> PyResult<bool> {
-        let groups = self.work(py, 0, |open, cancel| open.groups(cancel))?;
+        let groups = self.work(py, 0, Open::groups)?;
         Ok(!groups.is_empty())
     }
 
