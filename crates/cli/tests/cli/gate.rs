@@ -208,11 +208,12 @@ fn a_file_named_as_an_argument_must_be_a_tensor_file() {
     });
 }
 
-/// Some model stores, like that of Ollama, name each file by its digest, so only the content of a file says its format.
+/// Some model stores name each file by its digest, so only the content of a file says its format. The folder is no store whose digests
+/// zten compares.
 #[test]
 fn files_of_a_blob_store_are_recognized_by_their_content() {
     let folder = tempfile::tempdir().unwrap();
-    let blob = |digit: &str| format!("blobs/sha256-{}", digit.repeat(64));
+    let blob = |digit: &str| format!("files/sha256-{}", digit.repeat(64));
     let (model, license, parameters, evil) = (blob("1"), blob("2"), blob("3"), blob("4"));
     write(
         folder.path(),

@@ -30,10 +30,13 @@ fn one_file_by_hand() {
     let sum = hex(&bytes[64..72]);
     let text = succeeded_text(in_corpus(&["hash", "accept/1.2.3/attributes.zt"]));
     assert_eq!(text, format!("{HEADER}{sum}  8  f32[2]  t/data\n"));
+    let identity = hex(text.as_bytes());
     let text = succeeded_text(in_corpus(&["hash", "--json", "accept/1.2.3/attributes.zt"]));
-    let wanted = ",\"file\":\"accept/1.2.3/attributes.zt\",\"content\":null,\"objects\":[{\"name\":\"t\",\
-        \"components\":[{\"role\":\"data\",\"type\":\"f32[2]\",\"bytes\":8,\"sha256\":\"";
-    assert!(text.ends_with(&format!("{wanted}{sum}\"}}]}}]}}\n")), "{text}");
+    let wanted = format!(
+        ",\"file\":\"accept/1.2.3/attributes.zt\",\"identity\":\"{identity}\",\"content\":null,\"objects\":[{{\"name\":\"t\",\
+        \"components\":[{{\"role\":\"data\",\"type\":\"f32[2]\",\"bytes\":8,\"sha256\":\"{sum}\"}}]}}]}}\n"
+    );
+    assert!(text.ends_with(&wanted), "{text}");
 }
 
 /// Real files, whose sums were taken from what their writers had been given.

@@ -52,7 +52,7 @@ fn of_library(path: &Path) -> Value {
         match report.fault() {
             None => {
                 let (verdict, message) = summary(manifest, Scope::All, false, archive.file_len());
-                let (_, notes) = Finding::split(Finding::of_open(manifest));
+                let notes = report.all_notes(manifest);
                 let message = with_notes(message, notes.len());
                 Ok((verdict, message, format_name(manifest), notes))
             }
