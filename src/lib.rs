@@ -223,6 +223,8 @@ pub use codec::Reader;
 pub use digest::Digest;
 pub use element::{DType, Element};
 pub use error::{Error, ErrorKind, Result};
+#[cfg(feature = "files")]
+pub use formats::write::save;
 pub use half;
 pub use index::{Encoding, Layout};
 pub use layout::State;

@@ -20,6 +20,8 @@ mod metadata;
 mod npy;
 mod npz;
 pub mod safetensors;
+#[cfg(feature = "files")]
+mod save;
 mod tensors;
 mod ties;
 
@@ -32,6 +34,8 @@ pub use declared::DeclaredArrays;
 pub use draft::Draft;
 pub use format::{WrittenFormat, written_generation};
 pub use metadata::json_texts;
+#[cfg(feature = "files")]
+pub use save::{NamedTensor, save};
 pub use tensors::Tensors;
 pub use ties::{has_ties, is_tied};
 

@@ -50,7 +50,13 @@ impl<'a> Part<'a> {
         Self { dtype, elements: count, bytes }
     }
 
-    fn bytes(&self) -> Result<&[u8], OutOfMemory> {
+    /// Returns the type of the elements.
+    pub(crate) fn dtype(&self) -> DType {
+        self.dtype
+    }
+
+    /// Returns the little-endian bytes of the elements.
+    pub(crate) fn bytes(&self) -> Result<&[u8], OutOfMemory> {
         self.bytes.as_deref().ok_or(OutOfMemory)
     }
 }

@@ -71,6 +71,8 @@ mod ndarray;
 #[cfg(all(feature = "write", feature = "zstd"))]
 mod oracles;
 mod quantized;
+#[cfg(all(feature = "files", feature = "numpy", feature = "safetensors", feature = "ztensor"))]
+mod saving;
 #[cfg(feature = "digest")]
 mod shards;
 mod shown_names;

@@ -194,6 +194,26 @@ impl fmt::Display for Inexpressible {
 
 impl std::error::Error for Inexpressible {}
 
+impl<E: fmt::Display> fmt::Display for Failure<E> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Source(error) => error.fmt(f),
+            Self::Output(error) => error.fmt(f),
+            Self::Inexpressible(error) => error.fmt(f),
+        }
+    }
+}
+
+impl<E: std::error::Error + 'static> std::error::Error for Failure<E> {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            Self::Source(error) => Some(error),
+            Self::Output(error) => Some(error),
+            Self::Inexpressible(error) => Some(error),
+        }
+    }
+}
+
 impl<E> From<io::Error> for Failure<E> {
     fn from(error: io::Error) -> Self {
         Self::Output(error)
