@@ -34,8 +34,8 @@ const LARGE: u64 = 4 << 20;
 /// Threads that are started for one list of objects and end with it.
 pub(crate) struct Scoped(usize);
 
-/// Returns threads on which several tensors of `open` are read at once, or `None` if one after another is as fast: the file is
-/// small, or is read through Python or over the network, in one order.
+/// Returns threads that read several tensors of `open` at once. Returns `None` if threads would not help: the file is small, it is
+/// read through Python or over the network, where one read follows another, or the machine has one processor.
 pub(crate) fn threads_for(open: &Open) -> Option<Scoped> {
     let is_large = stored(open.manifest()) >= LARGE;
     let count = thread::available_parallelism().map_or(1, NonZero::get);

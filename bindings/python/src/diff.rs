@@ -147,7 +147,7 @@ fn measure(
     first.map_or(Ok(()), |(_, failure)| Err(failure))
 }
 
-/// Opens the shards of `components`, which will be read next in this order.
+/// Opens the shards of `components`, and announces that the components will be read next, in the order of the list.
 fn bind<'a>(
     open: &'a Open,
     components: Vec<Component<'_>>,

@@ -32,7 +32,8 @@ use crate::write::level;
 /// An array as Python passes it: its name, dtype and shape, and its bytes, or `None` if they are fetched when they are read.
 type Entry<'py> = (String, String, Vec<u64>, Option<PyReadonlyArray1<'py, u8>>);
 
-/// A model as Python passes it: arrays, and a function that fetches the bytes of the array of a number; or a file.
+/// A model as Python passes it: either a list of arrays with a function that returns the bytes of the array of a given number, or a
+/// file.
 #[derive(FromPyObject)]
 pub(crate) enum GivenModel<'py> {
     Arrays(Vec<Entry<'py>>, Py<PyAny>),
@@ -67,7 +68,7 @@ impl<'py> Side<'py> {
         Ok(Self::Arrays { list, held, fetch })
     }
 
-    /// Returns the effort of reading the model, as the number of bytes that [`interrupt::run`] takes.
+    /// Returns how long reading the model takes, as a number of bytes for [`interrupt::run`].
     fn effort(&self) -> u64 {
         match self {
             Self::File(open, _) => open.effort(stored(open.manifest())),
@@ -75,7 +76,7 @@ impl<'py> Side<'py> {
         }
     }
 
-    /// Returns what the work without the interpreter's lock needs.
+    /// Returns a view of the model that can be read without the interpreter's lock.
     fn detached(&self, py: Python<'_>) -> PyResult<Detached<'_>> {
         Ok(match self {
             Self::File(open, _) => Detached::File(open),
@@ -118,8 +119,8 @@ enum Detached<'a> {
 }
 
 impl Detached<'_> {
-    /// Calls `work` with the model. Reading its file fails after `cancel` was set. `blame` makes the failure of an error in the
-    /// model.
+    /// Calls `work` with the model. Reading the model fails after `cancel` was set. `blame` converts an error of opening the model
+    /// into a failure.
     fn with<T>(
         &self,
         cancel: &Cancel,
@@ -149,7 +150,8 @@ impl Detached<'_> {
     }
 }
 
-/// The bytes of arrays, and a Python function that fetches arrays that are on a device, or need a copy in the form of a file.
+/// The bytes of the arrays of a model. An array that is on a device or is not contiguous and little-endian has `None` in `slices`,
+/// and the Python function `fetch` returns its bytes.
 struct Memory<'a> {
     slices: Vec<Option<&'a [u8]>>,
     fetch: Py<PyAny>,
@@ -210,7 +212,7 @@ impl Patches {
         Ok(Self(open.collect::<PyResult<_>>()?))
     }
 
-    /// Returns the effort of reading all patches, as the number of bytes that [`interrupt::run`] takes.
+    /// Returns how long reading all patches takes, as a number of bytes for [`interrupt::run`].
     fn effort(&self) -> u64 {
         let efforts = self.0.iter().map(|(open, _)| open.effort(stored(open.manifest())));
         efforts.fold(0, u64::saturating_add)
@@ -233,7 +235,7 @@ impl Patches {
     }
 }
 
-/// What a failure may be about.
+/// The inputs and the output of a call, one of which a failure is about.
 #[derive(Clone, Copy)]
 struct Blamed<'b> {
     old: Option<&'b Side<'b>>,
@@ -302,11 +304,12 @@ impl NewFile<'_> {
     }
 }
 
-/// The numbers of tensors unchanged, changed, whole, removed and renamed, of elements, and of decoded bytes.
+/// The counts of a patch: the numbers of tensors that are unchanged, changed, held whole, removed and renamed, then the number of
+/// changed elements and the number of decoded bytes of the new model.
 type Counts = (u64, u64, u64, u64, u64, u64, u64);
 
-/// Writes the patch that makes `new` of `old` at the path in `target`, and returns what it holds, and the identities of the old and
-/// new tensors.
+/// Writes the patch that changes `old` into `new` to the path in `target`. Returns the counts of the patch, and the identities of
+/// the old and of the new tensors.
 #[pyfunction]
 #[pyo3(signature = (old, new, target, strictness, zstd))]
 pub(crate) fn patch_make<'py>(
@@ -479,12 +482,13 @@ fn described<'py>(py: Python<'py>, patch: &Patch<'_>) -> PyResult<Shown<'py>> {
     ))
 }
 
-/// An array that is changed in place: its name, dtype and shape, and the number of its memory in the list of all memory.
+/// An array that is changed in place: its name, dtype and shape, and the index of its memory in the list that Python passes. Arrays
+/// that share their memory have the same index.
 type Place = (String, String, Vec<u64>, usize);
 
 /// Memory that is changed in place.
 struct Writable<'a> {
-    /// The number of the memory of each array.
+    /// For each array, the index of its memory in `memory`.
     places: Vec<usize>,
     memory: Vec<Mutex<&'a mut [u8]>>,
 }
@@ -513,8 +517,8 @@ impl ReadArray for Writable<'_> {
     }
 }
 
-/// Applies `patches` to arrays in place, after everything was checked. Returns the identity of the result, and the numbers of the
-/// memory that changed.
+/// Checks `patches`, and then applies them to arrays in place. Returns the identity of the result, and the indices of the entries
+/// of `memory` that changed.
 #[pyfunction]
 #[pyo3(signature = (places, memory, patches, strictness))]
 pub(crate) fn patch_update<'py>(

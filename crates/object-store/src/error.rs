@@ -30,7 +30,8 @@ pub enum Error {
     },
     /// Memory for the fetched bytes could not be reserved.
     OutOfMemory,
-    /// A file asked for bytes of a file that was not opened, or again and again for others. This is a defect of this package.
+    /// Reading needs bytes of a file that was not opened, or still needs further bytes after the largest number of rounds of
+    /// requests. This is a defect of this package.
     Unread,
 }
 

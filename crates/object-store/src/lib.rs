@@ -39,8 +39,8 @@ use request::Object;
 /// The number of sibling files that are looked for, and of ranges that are fetched, at once.
 const PARALLEL: usize = 8;
 
-/// The largest number of times that the frames of shards are read again because bytes of them are missing. Reading a frame takes
-/// two reads.
+/// The largest number of rounds in which the frames of shards are read and the bytes that turned out to be missing are fetched.
+/// Reading a frame takes two reads.
 const PASSES: usize = 8;
 
 /// An open tensor file in an object store: its validated header. Its tensors are fetched when they are read.
@@ -211,8 +211,8 @@ impl TensorObject {
         Err(Error::Unread)
     }
 
-    /// Binds the shards of which `found` has bytes, and compares the digests of the shards that have `components` without a digest of
-    /// their own.
+    /// Opens the shards whose bytes are in `found`. If one of `components` has no digest of its own, verifies the digest of the
+    /// whole shard that holds the component.
     fn bind(
         &self,
         found: &HashMap<String, Pieces>,

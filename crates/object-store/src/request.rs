@@ -89,7 +89,7 @@ impl Object {
         Ok(if rest.is_empty() { first } else { rest.into() })
     }
 
-    /// Returns the error that an answer is `what`.
+    /// Returns the error about an answer of the store, where `what` says what is wrong with the answer.
     fn wrong(&self, what: String) -> Error {
         Error::Answer { location: self.0.location.to_string(), what }
     }

@@ -1,9 +1,10 @@
 //! Writes two models of which a share of the elements differ, to measure patches with.
 //!
-//! `changes DTYPE SHARE KIND MIB FOLDER` writes `old.safetensors` and `new.safetensors` of MIB MiB: weights of `bf16` or `f32` with a
-//! normal distribution, of which SHARE (such as 0.01) change by one unit in the last place (`ulp`) or by a normal distribution
-//! (`gaussian`) with a hundredth of the deviation of the weights. Beside them, it writes what other forms of patches compress:
-//! `xor`, the bytes of both, and `pairs`, the index (4 bytes) and the value of each element that differs.
+//! `changes DTYPE SHARE KIND MIB FOLDER` writes `old.safetensors` and `new.safetensors` of MIB MiB: weights of `bf16` or `f32` with
+//! a normal distribution, of which SHARE (such as 0.01) change by one unit in the last place (`ulp`) or by a normal distribution
+//! (`gaussian`) with a hundredth of the deviation of the weights. To compare patches with simpler forms, which are compressed
+//! afterwards, it also writes `xor`, the exclusive or of the bytes of both models, and `pairs`, the index (4 bytes) and the new
+//! value of each element that differs.
 
 use std::error::Error;
 use std::f64::consts::TAU;

@@ -107,7 +107,8 @@ impl<R: ReadArray> ArrayFile<R> {
 /// Elements that take the place of those of an array while the header is made. Zero is a valid element of every dtype.
 static ZEROS: [u8; 1 << 16] = [0; 1 << 16];
 
-/// A sink that keeps what is written but the bytes of arrays.
+/// A sink that records the layout of the written file. Of the bytes of arrays, the sink notes only the lengths; all other bytes are
+/// kept.
 struct Outline<'l> {
     /// The number of the array that is written, and the number of its bytes that are still to come.
     left: &'l Cell<(usize, u64)>,

@@ -39,7 +39,7 @@ pub struct Chain<'c, 'a> {
 #[derive(Clone, Debug)]
 pub(crate) struct Slot<'a> {
     pub(crate) name: &'a str,
-    /// The tensor in the base, or in the patch of this number that holds it whole.
+    /// The tensor that supplies the bytes. It is a tensor of the base, or a tensor that patch number `origin` holds whole.
     pub(crate) tensor: Tensor<'a>,
     pub(crate) origin: Option<usize>,
     /// The changes of its components, in the order in which they are applied.
@@ -57,8 +57,9 @@ impl<'c, 'a> Chain<'c, 'a> {
     /// Prepares to apply `patches` to `base`, the first patch first.
     ///
     /// # Errors
-    /// A patch does not follow the one before it, or the base lacks a tensor that a patch changes, or has another type or shape:
-    /// `patch-base`; `patch-record`.
+    /// `patch-base` if a patch does not follow the patch before it, or does not fit the tensors that it is applied to: a tensor is
+    /// missing or has another type or shape, or a new name is in use already. `patch-record` if the order in a patch does not list
+    /// each tensor once.
     pub fn new(base: &'c Model<'a>, patches: &'c [Patch<'a>]) -> Result<Self, Failure> {
         let mut plan = Plan::new(base).map_err(Failure::Old)?;
         let mut result = None;
@@ -278,7 +279,7 @@ impl<'c, 'a> Chain<'c, 'a> {
 }
 
 impl Slot<'_> {
-    /// Returns the failure of the file that holds the tensor.
+    /// Returns `error` as the failure of the file that holds this tensor: the base or a patch.
     pub(crate) fn failed(&self, error: Error) -> Failure {
         match self.origin {
             None => Failure::Old(error),
@@ -308,7 +309,8 @@ impl<'a> Plan<'a> {
         Ok(Self { slots, names })
     }
 
-    /// Applies the names of the patch, and notes its changes.
+    /// Applies patch `number` to the list of tensors: removes and renames tensors, notes the changes of components, adds whole
+    /// tensors, and puts the tensors in order.
     fn apply(&mut self, number: usize, patch: &Patch<'a>) -> Result<(), Failure> {
         self.rename(patch).map_err(|error| failure(number, error))?;
         for (change, own) in patch.record.changed.iter().enumerate() {
@@ -381,7 +383,8 @@ impl<'a> Plan<'a> {
     }
 }
 
-/// Returns the failure of patch `number`, or of the base if it is the first patch, which is applied to the base itself.
+/// Converts an `error` of applying patch `number` into a failure. The first patch is applied to the base itself, so its failure is
+/// about the base.
 fn failure(number: usize, error: Error) -> Failure {
     if number == 0 { Failure::Old(error) } else { Failure::Patch(number, error) }
 }

@@ -38,15 +38,16 @@ pub(crate) struct Producer<'c, 'a> {
     patches: &'c [Patch<'a>],
     readers: Vec<StreamReader<'c, 'a>>,
     decoder: Decoder,
-    /// The component whose bytes come now.
+    /// The component whose bytes are being processed; `None` between two components.
     current: Option<Current>,
     /// The bytes of a frame that is not complete.
     frame: Vec<u8>,
-    /// The number of the tensor and the role of each component, with its length and digest.
+    /// The length in bytes and the SHA-256 of each component of the result, by the number of its tensor and the ordinal of the
+    /// component. `None` for a component that has not ended.
     sums: Vec<Vec<Option<(u64, Sha256)>>>,
 }
 
-/// The state of a component whose bytes come.
+/// The state of the component whose bytes are being processed.
 struct Current {
     slot: usize,
     ordinal: usize,
@@ -75,7 +76,8 @@ impl<'c, 'a> Producer<'c, 'a> {
         }
     }
 
-    /// Takes the next bytes of `component` of tensor `slot`, or `None` at its end, and passes those of the result on.
+    /// Processes `chunk`, the next bytes of `component` of tensor `slot`: applies the changes of the patches, and passes the bytes
+    /// of the result to `take`. A `chunk` of `None` ends the component.
     pub(crate) fn chunk<E>(
         &mut self,
         slot: usize,
@@ -114,7 +116,7 @@ impl<'c, 'a> Producer<'c, 'a> {
         Ok(())
     }
 
-    /// Ends tensor `slot`, all bytes of which have come.
+    /// Ends tensor `slot` after all of its bytes were passed to [`chunk`](Self::chunk).
     pub(crate) fn end<E>(&mut self, slot: usize, take: &mut Take<'_, E>) -> Result<(), Stopped<E>> {
         self.end_component(take)?;
         let Some(tensor) = self.slots.get(slot).map(|slot| slot.tensor) else { return Ok(()) };
@@ -158,7 +160,7 @@ impl<'c, 'a> Producer<'c, 'a> {
         Ok(())
     }
 
-    /// Changes the frame, and passes it on.
+    /// Applies the changes of all patches to the current frame, and passes the bytes of the frame to `take`.
     fn change<E>(&mut self, take: &mut Take<'_, E>) -> Result<(), Stopped<E>> {
         let Some(current) = &mut self.current else { return Ok(()) };
         let mut is_changed = false;

@@ -17,7 +17,8 @@ pub(crate) struct Elements {
 }
 
 impl Elements {
-    /// Returns the form of the elements of `component`. Elements that share bytes, and blocks, are single bytes.
+    /// Returns the form of the elements of `component`. If elements share bytes or are grouped in blocks, each byte counts as one
+    /// element.
     pub(crate) fn of(component: &Component<'_>) -> Self {
         let dtype = component.dtype();
         let bytes_of_floats = matches!(
@@ -78,8 +79,8 @@ impl Elements {
         zigzag.cast_unsigned().wrapping_sub(1)
     }
 
-    /// Returns the element that differs from `old` by the number `difference`, or `None` if the number stands for no difference of
-    /// such elements.
+    /// Returns the element that differs from `old` by `difference`, a number that [`difference`](Self::difference) returns. Returns
+    /// `None` if the number is too large for elements of this width.
     #[inline]
     pub(crate) fn apply(self, old: u64, difference: u64) -> Option<u64> {
         let mask = self.mask();

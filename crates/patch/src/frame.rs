@@ -11,16 +11,17 @@ use crate::streams::{Positions, STREAMS, Stream, StreamReader, StreamWriter};
 /// The number of elements of each frame but the last of a component.
 pub(crate) const FRAME: usize = 1 << 16;
 
-/// The byte of a frame without changes, before which a byte of 1 to 8 is the width of differences.
+/// The form byte of a frame without changes. A form byte from 1 to 8 is that of a frame that is stored as changes: the width of the
+/// differences in bytes.
 const UNCHANGED: u8 = 0;
-/// The byte of a frame that is stored whole.
+/// The form byte of a frame that is stored whole, as the new values of all elements.
 const WHOLE: u8 = 255;
-/// The byte of a gap that stands for so many elements, and for more of the gap.
+/// The byte of a gap that stands for 255 elements, and says that the gap goes on in the next byte.
 const MORE: u8 = 255;
-/// The number of bytes [`MORE`] after which the rest of a gap is two bytes.
+/// The number of bytes [`MORE`] in a gap after which the rest of the gap is a number of two bytes.
 const MOST: u8 = 3;
-/// A frame of which at most one element in this many changed is stored as changes: its whole values are longer, unless they are all but
-/// constant.
+/// A frame in which at most one of this many elements changed is stored as changes, without an estimate of which form is shorter.
+/// Storing the whole elements would take more bytes, unless they are nearly constant.
 const FEW: usize = 4;
 
 /// Buffers to encode frames with, which are used again for each frame.
@@ -40,7 +41,7 @@ pub(crate) enum Form {
 }
 
 impl Encoder {
-    /// Appends the frame that makes `new` of `old`, which have the same length, to the streams.
+    /// Appends the frame that changes the bytes `old` into `new` to the streams `out`. `old` and `new` have the same length.
     pub(crate) fn frame(
         &mut self,
         elements: Elements,
@@ -87,7 +88,7 @@ impl Encoder {
         Ok(Form::Sparse(changed))
     }
 
-    /// Notes the gap before each changed element, and its difference.
+    /// Appends the gap before each changed element to `gaps`, and the difference of the element to `differences`.
     fn compare<const W: usize>(&mut self, elements: Elements, old: &[u8], new: &[u8]) {
         /// Bytes that are compared at once.
         const BLOCK: usize = 64;
@@ -125,7 +126,7 @@ fn whole_cost(elements: Elements, new: &[u8]) -> f64 {
     (0..elements.width).map(plane).sum()
 }
 
-/// Returns the bits that `bytes` take if each byte takes as many as its frequency allows.
+/// Estimates the length of `bytes` after entropy coding, in bits: each byte takes as many bits as its frequency allows.
 fn entropy(bytes: impl Iterator<Item = u8>) -> f64 {
     let mut counts = [0_u32; 256];
     let mut total = 0_u32;
@@ -150,8 +151,9 @@ fn bytes_of(largest: u64) -> u8 {
     u8::try_from(bits.div_ceil(8)).unwrap_or(8)
 }
 
-/// Appends a gap of `gap` elements: the number itself below 255; or 255, and what is left; and after three of those, two bytes. Gaps
-/// between elements that change at random have this form in the fewest bits, since each step of 255 is as likely as the last.
+/// Appends a gap of `gap` elements. A gap below 255 is one byte. A longer gap has one byte 255 for each 255 elements, and then a
+/// byte with the rest; after three bytes 255, the rest is two bytes. For elements that change at random, no form takes fewer bits,
+/// since each step of 255 is as likely as the last.
 fn push_gap(mut gap: usize, gaps: &mut Vec<u8>) {
     for _ in 0..MOST {
         match u8::try_from(gap) {
@@ -190,7 +192,8 @@ pub(crate) struct Decoder {
 }
 
 impl Decoder {
-    /// Reads the next frame at `cursor`, changes the `bytes` of its elements, and returns whether it changes any. After an error, the elements may have any value.
+    /// Reads the next frame at `cursor`, and changes the elements in `bytes` as the frame says. Returns whether the frame changes
+    /// any element. After an error, the elements may have any value.
     pub(crate) fn frame(
         &mut self,
         elements: Elements,
@@ -239,7 +242,7 @@ impl Decoder {
         }
     }
 
-    /// Reads `length` bytes of `stream` into the plane.
+    /// Reads the next `length` bytes of `stream` into `self.plane`.
     fn plane(
         &mut self,
         streams: &mut StreamReader<'_, '_>,
@@ -272,7 +275,8 @@ impl Decoder {
         read_gaps(streams, cursor, changed, &mut self.gaps)
     }
 
-    /// Changes the elements in `bytes` that the gaps lead to.
+    /// Changes the elements in `bytes`: each gap is the number of elements that stay before the next changed one, and the
+    /// difference with the same index says how that element changes.
     fn change<const W: usize>(&self, elements: Elements, bytes: &mut [u8]) -> Result<(), Error> {
         let (all, _) = bytes.as_chunks_mut::<W>();
         let mut rest = all.iter_mut();
@@ -359,7 +363,8 @@ fn read(
     Ok(())
 }
 
-/// Returns the bytes of `stream` at the cursor: at least one, and none of another component.
+/// Returns bytes of `stream` from the cursor on: at least one byte, and no bytes that belong to the next component. Fails if the
+/// component has no bytes left.
 fn next_bytes<'s>(
     streams: &'s mut StreamReader<'_, '_>,
     cursor: &Cursor,

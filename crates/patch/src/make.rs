@@ -37,7 +37,7 @@ pub struct Summary {
     pub unchanged: u64,
     /// The number of tensors of which elements change.
     pub changed: u64,
-    /// The number of elements that change, as far as they were stored one by one.
+    /// The number of changed elements in frames that store each change. Frames that are stored whole are not counted.
     pub elements: u64,
     /// The number of tensors that are added, or whose type, shape or attributes change.
     pub whole: u64,
@@ -53,8 +53,9 @@ pub struct Summary {
     pub result: Sha256,
 }
 
-/// Writes the patch that makes `new` of `old` to `sink`, and returns what the sink returns. Both models are read once, except new
-/// tensors while old ones are missing, which may have been renamed.
+/// Writes the patch that changes `old` into `new` to `sink`. Returns the output of the sink and a summary of the patch. Each model
+/// is read once, with one exception: if `new` lacks tensors of `old`, they may have been renamed, so a tensor that only `new` has
+/// is compared with them by its digest first, and is read again if it has to be stored whole.
 ///
 /// # Errors
 /// A model cannot be read or is not valid, the sink fails, or generation 2 of zTensor cannot hold a tensor that is added.
@@ -93,11 +94,13 @@ struct Maker<'m, S: Sink> {
     record: Record<'m>,
     summary: Summary,
     level: Level,
-    /// The type and shape of each change of the record, which the record borrows only when it is written.
+    /// The type and shape of each change in the record. [`finish`](Self::finish) puts them into the record, which only borrows
+    /// text.
     kinds: Vec<String>,
 }
 
-/// The digests of the components of a tensor that may have been renamed, in a form that is equal for equal tensors.
+/// Returns a digest of the roles, types, shapes and digests (`sums`) of the components of `tensor`. Tensors of equal content have
+/// the same digest whatever their names are, so that renamed tensors are found.
 fn content(tensor: &Tensor<'_>, sums: &[(u64, Sha256)]) -> Sha256 {
     let mut all: Vec<_> = tensor.components().zip(sums).collect();
     all.sort_unstable_by_key(|(component, _)| component.role());
@@ -407,7 +410,8 @@ fn is_same_kind(old: &Tensor<'_>, new: &Tensor<'_>) -> bool {
         && are_equal(&old.attributes(), &new.attributes())
 }
 
-/// Returns the order of the tensors of `new`, unless it is the order that the result has anyway.
+/// Returns the order of the tensors of `new` as positions in the order that a result has without this list, or `None` if both
+/// orders are the same.
 fn order(record: &Record<'_>, old: &Model<'_>, new: &Model<'_>) -> Option<Vec<u32>> {
     let renamed: HashMap<_, _> = record.renamed.iter().map(|[old, new]| (*old, *new)).collect();
     let kept: HashMap<_, _> = new.tensors.iter().map(|own| (own.name(), false)).collect();

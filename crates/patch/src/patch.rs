@@ -15,8 +15,8 @@ use crate::record::{ATTRIBUTES, Change, KEY, Record};
 use crate::streams::{Part, Positions, Streams, part};
 use crate::{Sha256, frame::Cursor};
 
-/// An open patch. Its description has been checked, and that its streams have as many bytes as the changes need. Their content is
-/// checked when it is applied.
+/// An open patch. Its description has been checked, and its streams have as many bytes as the changes need. The content of the
+/// streams is checked when the patch is applied.
 #[derive(Clone, Debug)]
 pub struct Patch<'a> {
     pub(crate) record: Record<'a>,

@@ -51,7 +51,8 @@ pub(crate) struct Record<'a> {
     pub(crate) removed: Vec<&'a str>,
     /// The old and the new name of each tensor that is renamed.
     pub(crate) renamed: Vec<[&'a str; 2]>,
-    /// The order of the tensors of the result, if it is not the usual one: the positions that they have in the usual one.
+    /// The order of the tensors of the result: for each tensor, its position in the order that the other changes of the patch lead
+    /// to. `None` if both orders are the same.
     pub(crate) order: Option<Vec<u32>>,
 }
 
@@ -106,7 +107,8 @@ impl<'a> Record<'a> {
         Ok(record)
     }
 
-    /// Checks that no tensor is named twice on the same side.
+    /// Checks that no component is changed twice, that no tensor is removed or renamed twice, and that no two tensors get the same
+    /// new name.
     fn check(&self) -> Result<(), Error> {
         let twice = |name: &str| wrong(&format!("names {} twice", zten::escape::quoted(name)));
         let mut seen = HashSet::new();

@@ -15,19 +15,19 @@ pub(crate) const STREAMS: usize = 18;
 pub(crate) const CHUNK: usize = 1 << CHUNK_BITS;
 const CHUNK_BITS: u32 = 20;
 
-/// The number of bytes of each stream that a component has, or at which they begin.
+/// A number of bytes for each stream: either the length of a component in the stream, or a position in the stream.
 pub(crate) type Positions = [u64; STREAMS];
 
-/// A stream of a patch. Bytes of one kind are in one stream, because zstd then finds how often each of them comes.
+/// A stream of a patch. Each stream holds bytes of one kind, so that zstd can fit its codes to the frequencies of these bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Stream {
     /// The form of each frame, and the number of its changes.
     Frames,
-    /// The unchanged elements before each changed one.
+    /// The number of unchanged elements before each changed element.
     Gaps,
-    /// The byte of this significance of each difference.
+    /// The byte with this index of each difference. The least significant byte has the index 0.
     Differences(u8),
-    /// The byte of this significance of each element of a frame that is stored whole.
+    /// The byte with this index of each element of the frames that are stored whole. The least significant byte has the index 0.
     Values(u8),
 }
 
@@ -43,7 +43,7 @@ impl Stream {
     }
 }
 
-/// The name of the stream at `ordinal`, which its chunks begin with.
+/// The names of the streams, by their ordinals. The name of a chunk is the name of its stream, a slash and the number of the chunk.
 pub(crate) const NAMES: [&str; STREAMS] = [
     "frames",
     "gaps",
@@ -65,7 +65,7 @@ pub(crate) const NAMES: [&str; STREAMS] = [
     "values.7",
 ];
 
-/// The name of a tensor that a patch holds whole is this, followed by the name of the tensor.
+/// The prefix of the name of a tensor that a patch holds whole. The name that the tensor has in the result follows.
 pub(crate) const WHOLE: &str = "tensor/";
 
 /// The streams of a patch that is being written.
@@ -103,7 +103,8 @@ impl StreamWriter {
         Ok(())
     }
 
-    /// Counts what was appended, and writes the chunks that are complete, or all if the streams end.
+    /// Writes all complete chunks to `writer`, and updates the lengths of the streams. If `ends` is true, also writes the last,
+    /// incomplete chunk of each stream.
     pub(crate) fn flush<S: Sink>(
         &mut self,
         writer: &mut Writer<S>,
@@ -144,7 +145,8 @@ pub(crate) enum Part<'a> {
     Whole(&'a str),
 }
 
-/// Returns what a tensor of a patch is by its `name`, or `None` if a patch has no such tensor.
+/// Returns whether the tensor `name` of a patch is a chunk of a stream or a whole tensor, or `None` if a patch has no tensor of
+/// this name.
 pub(crate) fn part(name: &str) -> Option<Part<'_>> {
     if let Some(name) = name.strip_prefix(WHOLE) {
         return Some(Part::Whole(name));

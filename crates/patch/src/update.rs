@@ -14,14 +14,14 @@ use crate::failure::{Failure, broken_in, no_memory};
 /// A function that takes changed elements: the name of the tensor, an offset in it, and the bytes from this offset on.
 pub type WriteFn<'w> = dyn FnMut(&str, u64, &[u8]) -> io::Result<()> + 'w;
 
-/// The change of a base in place: of arrays in memory, of which only elements change.
+/// An update in place: it applies patches to a base that is arrays in memory. Only the elements of arrays can change.
 ///
-/// Writing cannot be undone, so call [`check`](Self::check) first: [`write`](Self::write) then fails only if something has changed
-/// or cannot be read meanwhile.
+/// Writing cannot be undone, so call [`check`](Self::check) first: [`write`](Self::write) then fails only if the base or a patch
+/// has changed since, or cannot be read.
 #[derive(Debug)]
 pub struct ArrayUpdate<'u, 'c, 'a> {
     chain: &'u Chain<'c, 'a>,
-    /// The names of tensors whose memory is changed with that of another.
+    /// The names of tensors that share their memory with another tensor. The memory is changed once, as that of the other tensor.
     twins: HashSet<&'u str>,
 }
 
@@ -70,7 +70,7 @@ impl<'u, 'c, 'a> ArrayUpdate<'u, 'c, 'a> {
     /// Computes the result without writing it, and compares all digests. The base is read once.
     ///
     /// # Errors
-    /// The errors of [`Chain::dry_run`]; `patch-result` if a patch makes a bool of another value than 0 and 1, which the writer of a
+    /// The errors of [`Chain::dry_run`]; `patch-result` if a patch gives a bool a value other than 0 and 1, which the writer of a
     /// file would reject.
     pub fn check(&self) -> Result<(), Failure> {
         let (mut producer, mut verifiers) = (Producer::new(self.chain), self.chain.verifiers());
@@ -93,9 +93,9 @@ impl<'u, 'c, 'a> ArrayUpdate<'u, 'c, 'a> {
         producer.finish()
     }
 
-    /// Passes the elements of each tensor that changes to `write`: the name of the tensor, an offset, and the bytes
-    /// from this offset on, which come in their order. `write` may change the base: what it gets has been computed of bytes of the
-    /// base that are not read again.
+    /// Computes the elements of each tensor that changes, and passes them to `write`: the name of the tensor, an offset, and the
+    /// bytes from this offset on. The offsets of a tensor come in ascending order. `write` may change the base, because the bytes
+    /// that an element was computed from are not read again.
     ///
     /// # Errors
     /// The base or a patch has changed since [`check`](Self::check), or cannot be read, and the errors of `write`. Some tensors are
@@ -120,7 +120,7 @@ impl<'u, 'c, 'a> ArrayUpdate<'u, 'c, 'a> {
 }
 
 impl Chain<'_, '_> {
-    /// Returns whether two tensors get the same elements by each patch.
+    /// Returns whether each patch gives the tensors `one` and `other` the same elements, as the digests in the patch say.
     fn are_alike(&self, one: &Slot<'_>, other: &Slot<'_>) -> bool {
         let steps = |slot: &Slot<'_>| -> Vec<_> {
             let steps = slot.deltas.iter().map(|delta| {

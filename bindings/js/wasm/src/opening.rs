@@ -87,8 +87,8 @@ pub fn tolerate(length: usize) -> u32 {
     })
 }
 
-/// Makes each group of tensors that are one quantized tensor one tensor of the file that [`begin`] has begun. Returns the status of the
-/// call.
+/// Requests that each group of tensors that store one quantized tensor is combined into one tensor in the file that [`begin`] has
+/// begun to open. Returns the status of the call.
 #[cfg(feature = "groups")]
 #[wasm_bindgen]
 pub fn conventions() -> u32 {

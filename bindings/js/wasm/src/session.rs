@@ -26,7 +26,8 @@ pub enum Session {
     Opening(Box<Progress>),
     /// A file whose header is valid, and whose sibling files are not connected to it yet.
     Binding(Box<Bound>),
-    /// A file of which tensors that are stored as several are to become one, and whose shapes are the content of small tensors.
+    /// A file in which groups of tensors are still to be combined into one tensor each. The shapes of some groups are stored in
+    /// small tensors, which [`Session::bind`] reads.
     #[cfg(feature = "groups")]
     Grouping(Box<File>),
     /// An open file. It is leaked, so that a reader can borrow it from call to call.
@@ -52,7 +53,7 @@ pub struct Progress {
     /// The ranges that the host has to supply, in this order.
     wanted: VecDeque<Wanted>,
     siblings: Siblings,
-    /// Whether tensors that are stored as several become one.
+    /// Whether each group of tensors that store one quantized tensor is combined into one tensor.
     has_groups: bool,
 }
 
@@ -130,8 +131,9 @@ impl Progress {
     }
 }
 
-/// Whether a read has failed since the last call of [`Session::bind`] began. Tensors whose shape cannot be read stay as they are, but a
-/// host may fetch the bytes that were missing, and call again.
+/// Whether a read has failed since the last call of [`Session::bind`] began. A group whose shape cannot be read is not combined,
+/// and that alone is no error; this flag makes [`Session::bind`] report the failed read, so that the host can fetch the missing
+/// bytes and call again.
 #[cfg(feature = "groups")]
 static READ_FAILED: AtomicBool = AtomicBool::new(false);
 
@@ -153,7 +155,8 @@ impl Session {
         *self = Self::Opening(Box::new(Progress::new(name, length, options)));
     }
 
-    /// Makes each group of tensors that are one quantized tensor one tensor, once the file that was begun is open.
+    /// Requests that each group of tensors that store one quantized tensor is combined into one tensor when the file is open. Does
+    /// nothing unless a file is being opened.
     #[cfg(feature = "groups")]
     pub fn group(&mut self) {
         if let Self::Opening(progress) = self {
@@ -231,8 +234,9 @@ impl Session {
         }
     }
 
-    /// Connects the file with its sibling files, which are read from `sources`, or reads the shapes of quantized tensors. Writes the
-    /// finding to `out` if one of them breaks a rule, or could not be read: the host may call again then.
+    /// Connects the file with its sibling files, which are read from `sources`. If the file is connected already and waits for the
+    /// shapes of its groups, reads these shapes and combines the groups. Writes the finding to `out` if a sibling file or a shape
+    /// breaks a rule or cannot be read; after a failed read, the host may call again.
     ///
     /// # Errors
     /// The errors of `out`.
@@ -290,7 +294,9 @@ impl Session {
         Ok(())
     }
 
-    /// Opens `file`. If `has_groups`, tensors that are stored as several become one. Writes the finding to `out` if that fails.
+    /// Makes `file` the open file of the session. If `has_groups` is true, first combines each group of tensors that store one
+    /// quantized tensor into one tensor, or waits for a call of [`bind`](Self::bind) if shapes of groups have to be read. Writes
+    /// the finding to `out` if the groups are not valid.
     #[cfg(feature = "groups")]
     fn open(&mut self, file: File, has_groups: bool, out: &mut impl Write) -> io::Result<()> {
         if has_groups && file.needs_content_for_groups() {

@@ -231,7 +231,8 @@ fn print(
     }
 }
 
-/// Returns the components that are read from the file or shard of `component`: itself, or with scales if values are dequantized.
+/// Returns the components that `zten cat` reads from the file or shard that holds `component`: only `component`, or all components
+/// of its tensor (such as scales) if values are dequantized.
 fn components_to_read<'a>(component: &Component<'a>, is_dequantized: bool) -> Vec<Component<'a>> {
     let beside = component.tensor().components();
     beside

@@ -92,7 +92,7 @@ struct Files<'a> {
     sources: Vec<&'a dyn zten::shards::Source>,
 }
 
-/// Binds the shards of all files, verifies those that have to be verified first, and calls `run`.
+/// Opens the shards of all files, verifies that all shards were found and match their digests, and calls `run`.
 fn with_files<T>(
     archives: &[FileWithShards],
     progress: &Progress,
@@ -152,7 +152,7 @@ impl<'a> Files<'a> {
     }
 }
 
-/// Makes a patch, and returns the line about it, and whether the line is not printed.
+/// Makes a patch. Returns the line to print about the patch, and whether the user asked not to print the line.
 fn written_patch(
     args: &PatchMake,
     files: &Files<'_>,
@@ -187,7 +187,8 @@ fn written_patch(
     Ok((format!("{path}: written ({size}{share}; {counts})"), args.quiet))
 }
 
-/// Returns the part of `bytes` that `length` is, as a text after the length.
+/// Returns `length` as a share of `bytes`, as text to print after the length: `, 1.25 % of the tensors that are compared`. Returns
+/// empty text if `bytes` is 0.
 fn share(length: u64, bytes: u64) -> String {
     let hundredths = u128::from(length).saturating_mul(10_000).checked_div(bytes.into());
     hundredths.map_or_else(String::new, |own| {
@@ -195,7 +196,7 @@ fn share(length: u64, bytes: u64) -> String {
     })
 }
 
-/// Applies patches, and returns the line about the result, and whether the line is not printed.
+/// Applies patches. Returns the line to print about the result, and whether the user asked not to print the line.
 fn applied(
     args: &PatchApply,
     files: &Files<'_>,
@@ -278,7 +279,7 @@ fn copy_unchanged(
     Ok(())
 }
 
-/// Checks patches, and returns the line about them.
+/// Checks patches against the file `old`. Returns the line to print about them.
 fn checked(old: &Path, files: &Files<'_>) -> Result<String, Box<Problem>> {
     let Some(base) = files.models.first() else { return Ok(String::new()) };
     let patches = files.patches(1)?;

@@ -1,8 +1,9 @@
 //! Comparison of attributes by their values instead of their CBOR encoding.
 //!
-//! The lengths of heads and floats, the chunks of strings and the order of a map's entries are encoding. `1` and `1.0` are two
-//! values, and so are floats whose bits differ as doubles. Each value is hashed in a normal form, in which the entries of a map
-//! are sorted by the hashes of their keys, so that memory does not grow with the size or depth of attributes.
+//! Two encodings of one value may differ in the lengths of heads and floats, in the chunks of strings, and in the order of the
+//! entries of a map. `1` and `1.0` are different values, and so are two floats that differ in any bit as doubles. Each value is
+//! hashed in a normal form, in which the entries of a map are sorted by the hashes of their keys, so that memory does not grow with
+//! the size or depth of attributes.
 
 use std::fmt;
 use std::io::{self, Write};
@@ -30,8 +31,8 @@ const BREAK: u8 = 0xff;
 /// The head of a double.
 const DOUBLE: u8 = 0xfb;
 
-/// The largest number of entries that are sorted, of a map and all maps around it, which bounds memory. In a larger map the
-/// order of entries counts, so that equal maps may be reported as different.
+/// The largest number of map entries that are sorted at one time, which bounds memory: those of a map and of all maps that contain
+/// it. The entries of a larger map are compared in their order, so that equal maps may be reported as different.
 const ENTRIES: usize = 1 << 19;
 
 type Sum = [u8; 32];

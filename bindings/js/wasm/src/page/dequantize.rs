@@ -44,7 +44,7 @@ fn has_parts(tensor: &Tensor<'_>) -> bool {
         })
 }
 
-/// Computes the elements at `places`; neighboring ones at once.
+/// Computes the elements of `tensor` at the positions `places`, in this order. Neighboring elements are computed by one call.
 fn of_parts(tensor: &Tensor<'_>, places: &[u64]) -> Result<Vec<f32>, Error> {
     let mut found = vec![0.0; places.len()];
     let mut rest = found.as_mut_slice();

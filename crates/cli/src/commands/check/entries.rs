@@ -34,7 +34,7 @@ pub(crate) struct Entry {
     /// The other paths in a hub's cache that lead to the same file.
     pub(crate) also: Vec<PathBuf>,
     pub(crate) origin: Origin,
-    /// The part that the file has in a store.
+    /// The role of the file in a store of downloaded models, such as a blob or a manifest.
     pub(crate) role: Role,
     /// The folder of the store's blobs, for a manifest.
     blobs: Option<Folder>,
@@ -64,8 +64,9 @@ impl Entry {
         Self { path, also, origin, role, blobs, follows: false, found, takes_folders }
     }
 
-    /// Finds the part that a named file has in a store: the real path of the file says it, so that the link in a snapshot leads to
-    /// its blob. What a store keeps for itself is checked as any file if the user names it.
+    /// Finds the role that a file that the user named has in a store of downloaded models. The real path of the file decides, so
+    /// that a link in a snapshot gets the role of the blob that it leads to. A file that is neither a blob nor a manifest is
+    /// checked like any other file if the user names it.
     fn in_store(self, follows: bool) -> Self {
         if is_remote(&self.path) || self.path.as_os_str() == "-" {
             return self;

@@ -58,8 +58,9 @@ pub(super) fn apply(policy: &Policy, path: &Path, outcome: Outcome) -> Outcome {
     }
 }
 
-/// Applies the requirement of `policy` on stores to `outcome`: the file at `path`, which has the part `role` in a store, fails unless it
-/// was compared. A file that is invalid or could not be read stays so.
+/// Applies the requirement of `policy` that files in stores are compared with their digests: the file at `path`, whose role in its
+/// store is `role`, fails if it was not compared. If `outcome` says that the file is invalid or could not be read, the outcome
+/// stays the same.
 pub(super) fn check_store(
     policy: &Policy,
     (path, role): (&Path, &Role),

@@ -23,7 +23,8 @@ use crate::output::kind::{Outcome, Valid};
 use crate::output::progress::Progress;
 use crate::output::report::{Flaw, More, Problem};
 
-/// Validates a file, compares it with its name in a store, and applies the policy to the outcome.
+/// Validates a file, and applies the policy to the outcome. A blob of a store is also compared with the digest in its name, and a
+/// manifest with the blobs that it lists.
 pub(super) fn validate(path: &Path, file: Opened, args: &Check) -> Outcome {
     let role = match file.role {
         // A digest is one of all bytes.

@@ -11,8 +11,8 @@ use crate::input::file::{FileWithShards, counted};
 use crate::input::sources::Sources;
 use crate::output::progress::Progress;
 
-/// Finds the groups of tensors of `archive` that a file of `generation` has as composite objects. Finds none if the tensors are written
-/// as they are, or converted.
+/// Finds the groups of tensors of `archive` that become composite objects in a zTensor file of `generation`. Finds no groups if the
+/// user wants tensors to be written as they are, dequantized or with another dtype.
 pub(super) fn find(
     args: &Convert,
     archive: &FileWithShards,

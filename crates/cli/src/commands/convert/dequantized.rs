@@ -9,7 +9,8 @@ use zten::{Error, Tensor};
 
 use crate::args::Float;
 
-/// The type of the floats to write, and whether numbers beyond the largest one become the largest.
+/// How to convert dequantized values: the type of the floats to write, and whether a value that is too large for this type becomes
+/// its largest float.
 #[derive(Clone, Copy)]
 pub(super) struct Dequantized {
     pub(super) to: Float,
@@ -17,8 +18,8 @@ pub(super) struct Dequantized {
 }
 
 impl Dequantized {
-    /// Passes the values of `object` to `take` as floats, until `take` fails. `verifier` verifies the components. The inner error is that
-    /// of `take`, or of a number beyond the largest, which is stored in `overflow`.
+    /// Passes the values of `object` to `take` as floats of the type `to`, until `take` fails. `verifier` verifies the components.
+    /// The inner error is the error of `take`, or says that a value is too large for the type; `overflow` then holds the value.
     pub(super) fn read(
         self,
         verifier: &mut Verifier,

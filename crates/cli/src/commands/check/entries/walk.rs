@@ -83,10 +83,10 @@ struct Level {
     rest: Vec<(OsString, Step)>,
 }
 
-/// The place of a folder in a store.
+/// What a folder is: a store of downloaded models, a folder inside a store, or another folder.
 #[derive(Clone)]
 enum Place {
-    /// Not in a store.
+    /// The folder is not a store, and not in a store.
     Elsewhere,
     /// A hub's cache, which has a folder for each repository.
     Cache,
@@ -104,7 +104,7 @@ enum Place {
 }
 
 impl Place {
-    /// Returns the place of the folder called `name` in a folder at this place.
+    /// Returns what the subfolder `name` of `folder` is. `self` says what `folder` is.
     fn below(&self, name: &OsStr, folder: &Folder) -> Self {
         match self {
             Self::Repository(hub) if name == BLOBS => Self::Blobs(Rc::clone(hub)),
@@ -132,7 +132,7 @@ impl Place {
         }
     }
 
-    /// Returns the part that the file called `name` in a folder at this place has in the store.
+    /// Returns the role in the store of the file called `name` in a folder of this kind.
     fn role(&self, name: &OsStr) -> Role {
         match self {
             Self::Blobs(_) => stores::Folder::HubBlobs.role(name),
@@ -141,7 +141,8 @@ impl Place {
         }
     }
 
-    /// Returns the place of a folder outside of repositories, which may be a store itself, by its `entries`.
+    /// Returns what a folder with these `entries` is. A folder that is in no store may be a store itself, which the names of its
+    /// entries tell; for any other folder, returns `self`.
     fn of_entries(self, entries: &[(OsString, EntryType)]) -> Self {
         let has = |wanted: &str| {
             entries.iter().any(|(name, kind)| *kind == EntryType::Folder && name == wanted)
@@ -170,7 +171,7 @@ pub(super) struct WalkedFile {
     /// The folder and the name of the file that a link of a hub's cache leads to.
     pub(super) blob: Option<(Folder, OsString)>,
     pub(super) follow: bool,
-    /// The part that the file has in a store.
+    /// The role of the file in a store of downloaded models.
     pub(super) role: Role,
     /// The folder of blobs, for a manifest.
     pub(super) blobs: Option<Folder>,

@@ -33,8 +33,8 @@ pub(super) struct Archived<'a> {
     args: &'a Convert,
     archive: &'a FileWithShards,
     selection: Selection,
-    /// The tensors that are written, if a composite object is written as the tensors that it was made of. Otherwise each selected object
-    /// is written.
+    /// The arrays that are written if composite objects are written as the tensors that they were made of. `None` if each selected
+    /// object is written as one array.
     restored: Option<Restored<'a>>,
     /// The note on how often shared storage is written, if any is shared.
     pub(super) shared: Option<String>,
