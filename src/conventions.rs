@@ -120,7 +120,8 @@ impl Convention {
 }
 
 impl<S: ReadAt> Archive<S> {
-    /// Returns whether a tensor has a name by which a [`Convention`] finds groups. If none has, the archive has no groups.
+    /// Returns whether any tensor has a name by which a [`Convention`] finds groups. If no tensor has such a name, the archive has
+    /// no groups.
     pub fn may_have_groups(&self) -> bool {
         self.generation().is_none() && self.names().any(|name| anchors::Anchor::of(name).is_some())
     }

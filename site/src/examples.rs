@@ -31,7 +31,8 @@ pub(crate) struct Example {
     pub written: Option<(&'static str, &'static str)>,
     /// The command about the file that breaks the rule, and what the command prints.
     pub broken: Session,
-    /// The same for a valid file that differs little, if there is one.
+    /// The command about a valid file that differs little from the broken one, and what the command prints. `None` if there is no
+    /// such file.
     pub valid: Option<Session>,
     /// The files of the corpus in both commands, in the repository.
     pub files: Vec<String>,
@@ -46,13 +47,14 @@ pub(crate) struct Session {
     pub printed: String,
 }
 
-/// A rule that no single file of the corpus can break: what has to be written, and the arguments of both commands.
+/// The example of a rule that no single file of the corpus can break: a text file to write first, and the arguments of the command
+/// that breaks the rule and of the command that does not.
 struct Asked {
     rule: &'static str,
     /// The name and content of a text file.
     written: (&'static str, &'static str),
     broken: &'static str,
-    /// None where a valid file needs more than one command.
+    /// The arguments of a command that does not break the rule. `None` if a valid file needs more than one command.
     valid: Option<&'static str>,
 }
 

@@ -115,7 +115,8 @@ pub(crate) fn rewritten(
     Ok(out)
 }
 
-/// Returns the number of brackets that are open after `text`, if `open` were open before. A paragraph ends them all.
+/// Returns the number of brackets that are open after `text`, if `open` brackets were open before. A blank line closes all
+/// brackets, because it ends the paragraph.
 fn open_brackets(text: &str, open: usize) -> usize {
     let (open, last) = match text.rsplit_once("\n\n") {
         Some((_, last)) => (0, last),

@@ -14,7 +14,7 @@ use crate::writers::writers;
 /// The rule that depends on how zten was built, and on no file.
 const OF_THE_BUILD: &str = "unsupported-feature";
 
-/// Rules of one format, or about one thing.
+/// A group of rules that share a page: the rules of one format, or the rules about one topic.
 struct Group {
     /// The name of the page in the folder `rules`.
     file: &'static str,

@@ -1,5 +1,5 @@
 //! Writes what mdBook builds: its configuration, the pages that `docs/SUMMARY.md` lists with the files that they link to, and the
-//! pages about rules. Each page lies where it lies in the repository, so its links lead to the same files in both.
+//! pages about rules. Each page has the same path as in the repository, so that a relative link leads to the same file in both.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -149,7 +149,7 @@ fn built(path: &str) -> String {
     }
 }
 
-/// Returns the way from the folder of the page `path` to the root.
+/// Returns the relative path from the folder of the page `path` to the root: `../` for each folder in `path`.
 fn to_root(path: &str) -> String {
     "../".repeat(path.matches('/').count())
 }

@@ -23,11 +23,10 @@ use crate::write::{Encoded, JoinedObject, JoinedObjects, JoinedPart, lossy};
 
 /// The attribute of a composite object that names the convention of the tensors that it was made of.
 const CONVENTION: &str = "zten.convention";
-/// The attribute of a composite object with the dtype and the shape of each tensor that it was made of. The key of an entry is the end of
-/// the name of the tensor.
+/// The attribute of a composite object that maps the end of each original tensor's name to the dtype and the shape of that tensor.
 const TENSORS: &str = "zten.tensors";
 
-/// The groups of tensors of a file that a new file has as composite objects, and the groups that stay plain tensors.
+/// The groups of tensors of an archive that become composite objects in a new file, and the groups that stay plain tensors.
 #[derive(Debug, Default)]
 pub struct Composites {
     objects: JoinedObjects,
@@ -48,11 +47,13 @@ pub struct PlainGroups {
 }
 
 impl Composites {
-    /// Finds the groups of `archive` that a file of `generation` can have as composite objects whose values have the same bits, and from
-    /// which the tensors can be restored. `name` returns the name under which the tensor with an ordinal is written, or `None` if it is
-    /// not written. A group becomes a composite object only if all its tensors are written, and their new names still form a group.
+    /// Finds the groups of `archive` that can become composite objects in a file of `generation`. The values of each object have
+    /// the same bits as those of the group, and the original tensors can be restored from the object. `name` returns the new name
+    /// of the tensor with the given ordinal, or `None` if the tensor is not written. A group becomes a composite object only if all
+    /// its tensors are written, and their new names still form a group.
     ///
-    /// Order and zero points of GPTQ and compressed-tensors are content, which is read from `source`.
+    /// Whether a group of GPTQ or compressed-tensors can become an object also depends on the content of its order and its zero
+    /// points, which this function reads from `source`.
     ///
     /// # Errors
     /// The errors of [`Component::reader`]; out of memory.
@@ -124,7 +125,8 @@ impl Composites {
     }
 }
 
-/// The end that the name of a group has after the stem of its names, and the role and the end of the name of each tensor.
+/// Returns the ends that follow the common stem of a group's names: the end of the name of the group, then the role and the end of
+/// the name of each tensor.
 fn ends(convention: Convention) -> (&'static str, &'static [(&'static str, &'static str)]) {
     match convention {
         Convention::Mxfp4 => ("", &[("blocks", "_blocks"), ("scales", "_scales")]),
@@ -164,13 +166,13 @@ fn ends(convention: Convention) -> (&'static str, &'static [(&'static str, &'sta
 #[derive(Clone, Copy, Debug)]
 struct Facts {
     convention: Convention,
-    /// Whether the object has a form of 2; otherwise it has the form of 1.2.
+    /// Whether the object has a layout of zTensor 2; otherwise it has the layout of zTensor 1.2.
     is_v2: bool,
     bits: u8,
     /// The number of rows, in all matrices of a stack, and of columns: 1 or more.
     rows: u64,
     columns: u64,
-    /// The number of codes along the axis of the groups that share a scale: 1 or more.
+    /// The number of codes that share a scale, counted along the axis of the groups: 1 or more.
     size: u64,
     /// The last dimension, which is the axis of the groups unless the codes are packed along the inputs.
     last_axis: u64,
@@ -181,9 +183,10 @@ struct Facts {
 enum Place {
     /// A component, perhaps in another form.
     Component(&'static str, Option<Recode>),
-    /// Nothing: the tensor has the number of the group for each of so many rows or columns, in order.
+    /// No component: for each row or column in order, the tensor stores the ordinal of its group, which follows from the group
+    /// size. The number is the number of rows or columns.
     Index(u64),
-    /// Nothing: the tensor has the shape.
+    /// No component: the tensor stores the shape, which the object has already.
     Shape,
 }
 
@@ -231,7 +234,8 @@ impl Facts {
         })
     }
 
-    /// Returns the dtype of the component `role` of an object that was made of a tensor of the type `own`.
+    /// Returns the dtype of the component `role` of a composite object. `own` is the dtype of the tensor from which the component
+    /// is made.
     fn dtype(&self, role: &str, own: DType) -> DType {
         match (self.convention, role) {
             (Convention::Mxfp4, "data") => DType::F4E2M1,
@@ -251,7 +255,7 @@ impl Facts {
         }
     }
 
-    /// Returns why the object cannot have its form, or `None` if it can.
+    /// Returns why the layout of the object cannot express these facts, or `None` if it can.
     fn misfit(&self) -> Option<&'static str> {
         let Self { convention, is_v2, bits, rows, columns, size, .. } = *self;
         let fills_words = matches!(bits, 2 | 4 | 8);
@@ -527,7 +531,7 @@ fn read(
     Ok(())
 }
 
-/// Returns whether `part` can hold the content of `source`.
+/// Reads the content of `source`, and returns whether it can be stored as `part` without loss.
 fn holds(part: &JoinedPart, source: &Component<'_>) -> Result<bool, Error> {
     let mut convert = part.converter(source);
     let checked = read(source, |chunk| convert.chunk(chunk, &mut |_| Ok(())));
@@ -537,7 +541,7 @@ fn holds(part: &JoinedPart, source: &Component<'_>) -> Result<bool, Error> {
     }
 }
 
-/// Returns whether the content of `component`, `i32` numbers, is 0 for the first `size` of them, then 1 for as many, and so on.
+/// Returns whether the `i32` numbers in `component` are 0 for the first `size` numbers, 1 for the next `size` numbers, and so on.
 fn ascends(component: &Component<'_>, size: u64) -> Result<bool, Error> {
     let (mut ascends, mut at) = (true, 0_u64);
     read(component, |chunk| {
@@ -563,18 +567,18 @@ pub struct Original<'a> {
 /// The content of a tensor that a composite object was made of.
 #[derive(Debug)]
 enum Content<'a> {
-    /// That of a component, perhaps in another form.
+    /// The content of a component, converted to another form if there is a `Recode`.
     Component(Component<'a>, Option<Recode>),
-    /// The number of the group for each of `count` rows or columns, of which each group has `size`.
+    /// For each of `count` rows or columns, the ordinal of its group. Each group has `size` successive rows or columns.
     Index { count: u64, size: u64 },
-    /// The shape of the object, in numbers of the dtype.
+    /// The dimensions of the object, stored as integers of the tensor's dtype.
     Shape([u64; 2]),
 }
 
 impl<'a> Tensor<'a> {
-    /// Returns the tensors that this composite object was made of, if its attributes say so: those of a group of tensors that
-    /// [`Composites`] has found. `name` is the name that the object has now, from which the names of the tensors follow. Returns `None`
-    /// for any other tensor, and if the attributes do not describe the components.
+    /// Returns the tensors from which [`Composites`] made this composite object, as the attributes of the object describe them.
+    /// `name` is the current name of the object; the names of the tensors are derived from it. Returns `None` for any other tensor,
+    /// and if the attributes do not describe the components.
     ///
     /// # Errors
     /// Out of memory.
@@ -740,7 +744,8 @@ impl Original<'_> {
     /// Reads the content of the tensor from `source`, and passes it to `take` chunk by chunk. Components are verified by `verifier`.
     ///
     /// # Errors
-    /// The errors of [`Verifier::object`] and of `take`; [`Misuse::Quantization`](crate::error::Misuse::Quantization) if a zero point is no number that the tensor can hold.
+    /// The errors of [`Verifier::object`] and of `take`; [`Misuse::Quantization`](crate::error::Misuse::Quantization) if a zero
+    /// point cannot be stored in the form that the tensor had.
     pub fn read(
         &self,
         source: &dyn Source,

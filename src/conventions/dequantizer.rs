@@ -39,7 +39,8 @@ struct Chunks<'a> {
     data: Pieces<'a>,
     converter: Converter,
     values: Vec<f32>,
-    /// What the digests of the other components have shown, and the number of bytes to which they have decoded.
+    /// The outcome of comparing the digests of the other components, and the number of bytes to which these components have
+    /// decoded.
     others: Others<'a>,
 }
 
@@ -94,8 +95,9 @@ impl<'a> Tensor<'a> {
         self.values_of(None).map(|(values, _)| values)
     }
 
-    /// Returns a reader of the values `range`, or of all values, and the number of values that it returns before them. If components are
-    /// not compressed, only what these values need is read.
+    /// Returns a reader of the values `range`, or of all values if `range` is `None`, and the number of values that the reader
+    /// returns before the first value of `range`. Of components that are not compressed, only the bytes that these values need are
+    /// read.
     pub(crate) fn values_of(
         &self,
         range: Option<&Range<u64>>,
@@ -113,7 +115,8 @@ impl<'a> Tensor<'a> {
         Ok((Dequantizer(Form::Chunks(Box::new(chunks))), skip))
     }
 
-    /// Returns a reader of a tensor that is read row by row, and the number of values before `range`.
+    /// Returns a reader that computes the values `range` row by row, and the number of values that the reader returns before the
+    /// first value of `range`.
     fn rows_of(&self, range: Option<&Range<u64>>) -> Result<(Dequantizer<'a>, u64), Error> {
         let plan = match self.layout() {
             Layout::QuantizedGroup => Some(Plan::of_matrix(self)?),
@@ -127,7 +130,7 @@ impl<'a> Tensor<'a> {
         Ok((Dequantizer(Form::Rows(Box::new(rows))), skip))
     }
 
-    /// Returns the blocks with the values `range`, and the first value of these blocks.
+    /// Returns a reader of the blocks that hold the values `range`, and the index of the first value in these blocks.
     fn block_chunks(
         &self,
         block: &'static Block,
@@ -146,7 +149,7 @@ impl<'a> Tensor<'a> {
         Ok((chunks, first.saturating_mul(block.elements)))
     }
 
-    /// Returns the elements `range` of a `zt.mx/1`, and the first element that is read.
+    /// Returns a reader of the elements `range` of a `zt.mx/1`, and the index of the first element that the reader returns.
     fn mx_chunks(&self, range: Option<&Range<u64>>) -> Result<(Chunks<'a>, u64), Error> {
         let blocks = self.mx_blocks()?;
         let component = |role| self.component(role).ok_or_else(BareError::internal);
@@ -170,7 +173,7 @@ impl<'a> Tensor<'a> {
     }
 }
 
-/// Returns the weights `range` of a `zt.quant_group/1`, and the first weight that is read.
+/// Returns a reader of the weights `range` of a `zt.quant_group/1`, and the index of the first weight that the reader returns.
 fn code_chunks<'a>(
     group: &QuantGroup<'a>,
     range: Option<&Range<u64>>,

@@ -112,7 +112,7 @@ pub(super) fn find_with<'a>(
     Ok(groups)
 }
 
-/// Tensors that have the names and the dtypes of a convention, and other shapes or another content than they can have together.
+/// Tensors that have the names and the dtypes of a group of a convention, but whose shapes or contents contradict each other.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Contradiction {
     pub(super) convention: Convention,

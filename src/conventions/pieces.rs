@@ -9,7 +9,7 @@ use crate::error::{BareError, Error, Misuse, OutOfMemory};
 use crate::manifest::Component;
 use crate::num::{u64_from_usize, usize_from_u32};
 
-/// What the digests of several components have shown.
+/// The combined outcome of comparing the digests of several components.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Digests<'a> {
     /// [`Verified::Digest`] if all components have a digest that matches; `None` before a component was read to its end.
@@ -19,7 +19,7 @@ pub(super) struct Digests<'a> {
 }
 
 impl<'a> Digests<'a> {
-    /// Adds what the digest of `component` has shown.
+    /// Adds `verified`, the outcome of comparing the digest of `component`.
     pub(super) fn note(&mut self, component: &Component<'a>, verified: Option<Verified>) {
         if verified == Some(Verified::Unverifiable) {
             self.unverifiable = self.unverifiable.or(Some(*component));
@@ -42,7 +42,8 @@ pub(super) struct Pieces<'a> {
     reader: Reader<'a>,
     /// Whether the whole component is read, so that its digest is compared.
     is_whole: bool,
-    /// Whether `reader` reaches an offset without the bytes before it. Others, such as a zstd stream, decode these bytes.
+    /// Whether `reader` can jump to an offset. Other readers, such as that of a zstd stream, must decode all bytes before the
+    /// offset.
     seeks: bool,
     /// The offset of the next byte that `reader` returns.
     position: u64,
@@ -184,7 +185,8 @@ impl<'a> Pieces<'a> {
         if self.is_whole && has_more { Err(self.misfit()) } else { Ok(()) }
     }
 
-    /// Adds what the digest of the component has shown, once it has been read to its end, to `digests`.
+    /// Adds to `digests` the outcome of comparing the digest of the component. Adds nothing before the component has been read to
+    /// its end.
     pub(super) fn note(&self, digests: &mut Digests<'a>) {
         digests.note(&self.component, self.reader.verified());
     }

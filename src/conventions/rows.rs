@@ -56,19 +56,19 @@ impl Factors {
     }
 }
 
-/// The scales and zero points of a tensor whose rows use them in any order.
+/// The scales and zero points of a tensor that has an index, which assigns a row of scales to each row of values.
 #[derive(Debug)]
 struct Indexed<'a> {
     /// The factors of `groups`, one row of scales after the other.
     factors: Factors,
-    /// The rows of scales in `factors`, in ascending order; `None` if it has all of them.
+    /// The ordinals of the rows of scales in `factors`, in ascending order. `None` if `factors` has all rows of scales.
     groups: Option<Vec<usize>>,
     /// The row of scales for each row of values.
     index: Pieces<'a>,
 }
 
 impl Indexed<'_> {
-    /// Returns where the row of scales `group` is in `factors`. Returns `None` if the tensor has no such row.
+    /// Returns the position in `factors` of the row of scales `group`. Returns `None` if `groups` does not list this row.
     fn position(&self, group: usize) -> Option<usize> {
         match &self.groups {
             None => Some(group),
@@ -105,9 +105,9 @@ pub(super) struct Rows<'a> {
     factors: Factors,
     /// The zero points of the rows of scales that are in the same words, if they are packed along the rows.
     held_zeros: Vec<f32>,
-    /// The factors of all rows, if the rows are in any order.
+    /// The factors of all rows, if an index assigns a row of scales to each row of values.
     indexed: Option<Indexed<'a>>,
-    /// The column of scales for each column, if the columns are in any order.
+    /// The column of scales for each column of values, if an index assigns them.
     columns: Vec<usize>,
     pairs: Box<Pairs>,
     values: Vec<f32>,
@@ -118,7 +118,8 @@ fn size(bytes: u64) -> Result<usize, Error> {
     Ok(usize::try_from(bytes).map_err(|_| OutOfMemory)?)
 }
 
-/// Converts a number of an index. An index that is no row or column of scales gives values that are not numbers.
+/// Converts an entry of an index. A negative entry becomes `usize::MAX`: no row or column of scales has this ordinal, and the
+/// values without scales are NaN.
 fn index_of(bytes: [u8; 4]) -> usize {
     usize::try_from(i32::from_le_bytes(bytes)).unwrap_or(usize::MAX)
 }
@@ -245,7 +246,7 @@ impl<'a> Rows<'a> {
         all.into_iter().flatten()
     }
 
-    /// Returns what the digests of the components have shown, once all components have been read.
+    /// Returns the combined outcome of comparing the digests of the components, once all components have been read.
     pub(super) fn digests(&self) -> Digests<'a> {
         let mut digests = Digests::default();
         self.pieces().for_each(|pieces| pieces.note(&mut digests));

@@ -1,4 +1,4 @@
-//! Where the rows of a quantized tensor are in its components.
+//! Byte ranges of the rows of a quantized tensor in its components.
 
 use core::ops::Range;
 
@@ -6,12 +6,14 @@ use super::codes::row_bytes;
 use super::plan::{Codes, ColumnPacking, Plan, Zeros};
 use crate::manifest::Component;
 
-/// Returns the bytes at the positions `range` of an array of words of 4 bytes.
+/// Returns the range of bytes that holds the words `range` of an array of words of 4 bytes. Returns `None` if an offset exceeds 64
+/// bits.
 pub(super) fn words(range: &Range<u64>) -> Option<Range<u64>> {
     bytes(range, |words| words.checked_mul(4))
 }
 
-/// Returns the bytes of the rows `range`, where `before` returns the number of bytes before a row.
+/// Returns the range of bytes that holds the rows `range`. `before` returns the number of bytes before a row, or `None` if the
+/// number exceeds 64 bits.
 fn bytes(range: &Range<u64>, before: impl Fn(u64) -> Option<u64>) -> Option<Range<u64>> {
     Some(before(range.start)?..before(range.end)?)
 }
@@ -33,7 +35,8 @@ impl Plan<'_> {
         whole.checked_mul(of_one(period))?.checked_add(of_one(rows.checked_rem(period)?))
     }
 
-    /// Returns the rows of scales of the rows `rows`, if the rows are in order.
+    /// Returns the range of the rows of scales that belong to the rows `rows` of values. The range has no meaning if an index
+    /// assigns the rows of scales.
     pub(super) fn scale_rows_of(&self, rows: &Range<u64>) -> Range<u64> {
         let (period, per_row) = (self.period.max(1), self.per_row.max(1));
         let scale_row = |row: u64| {
@@ -59,13 +62,14 @@ impl Plan<'_> {
         })
     }
 
-    /// Returns the bytes of the rows `rows` of scales.
+    /// Returns the range of bytes that holds the rows `rows` of scales. Returns `None` if an offset exceeds 64 bits.
     pub(super) fn scale_bytes(&self, rows: &Range<u64>) -> Option<Range<u64>> {
         let row = self.scale_columns.checked_mul(self.scale.width())?;
         bytes(rows, |rows| rows.checked_mul(row))
     }
 
-    /// Returns the bytes of the zero points of the rows `rows` of scales, and of those that share words with them.
+    /// Returns the range of bytes that holds the zero points of the rows `rows` of scales. The range extends to whole words, so it
+    /// may include zero points of adjacent rows. Returns `None` if an offset exceeds 64 bits.
     pub(super) fn zero_bytes(&self, form: Zeros, rows: &Range<u64>) -> Option<Range<u64>> {
         let columns = self.scale_columns;
         match form {

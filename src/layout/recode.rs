@@ -1,5 +1,5 @@
-//! The same small numbers in another storage form: what separates the tensors of a convention from the components of a composite
-//! object of zTensor.
+//! Conversion of small integers between two storage forms: that of the tensors of a convention, and that of the components of a
+//! composite object of zTensor.
 
 use alloc::vec::Vec;
 
@@ -46,7 +46,8 @@ pub(crate) enum Form {
 pub(crate) struct Lossy;
 
 impl Form {
-    /// Returns the number of rows that are stored together: the codes of a word.
+    /// Returns the number of rows that are stored together, because the codes of a column in these rows share a word. Returns 1 for
+    /// forms that do not share words between rows.
     fn unit(self) -> u64 {
         match self {
             Self::Columns { bits } => 32_u64.checked_div(bits.into()).unwrap_or(1).max(1),
@@ -229,7 +230,8 @@ fn stored_half(number: u8, add: u8) -> u16 {
     f16::from_f32(f32::from(u16::from(number).saturating_add(add.into()))).to_bits()
 }
 
-/// Returns the number that `half` stores, or a number next to it if `half` stores none.
+/// Returns the number that `half` stores. If no number is stored as `half`, returns `None` or a number whose stored form differs
+/// from `half`.
 #[expect(
     clippy::as_conversions,
     clippy::cast_possible_truncation,
@@ -415,7 +417,7 @@ mod tests {
         }
     }
 
-    /// The codes lie where the formats say.
+    /// Each form stores the codes at the positions that its format prescribes.
     #[test]
     fn forms_are_those_of_the_formats() {
         let stored = |form: Form, numbers: &[u8], columns: usize| {

@@ -115,9 +115,10 @@ pub fn check_on<'a>(
     check.all(observer)
 }
 
-/// Checks a whole file as [`check`] does, but reads the objects in the order in which the file stores them, so that a source can hash the file as it is read from its start to its end. A checkpoint of PyTorch, for example, stores
-/// tensors in the order of the texts of their numbers. The report of an observer that [lists all](Observer::lists_all) is that of
-/// [`check`]. Other observers may get another of several errors that are as important.
+/// Checks a whole file as [`check`] does, but reads the objects in the order in which the file stores them, so that a source can
+/// hash the file as it is read from its start to its end. A checkpoint of PyTorch, for example, sorts the numbers of its tensors as
+/// text, so 10 comes before 2. If an observer [lists all](Observer::lists_all) errors, its report is that of [`check`]. For any
+/// other observer, the two functions may report different errors of the same rank.
 #[cfg(feature = "std")]
 pub fn check_in_order<'a>(
     subject: impl Into<Subject<'a>>,
@@ -293,15 +294,16 @@ impl<'a> Check<'a> {
     }
 }
 
-/// What a check looks for in groups of tensors that follow a convention of quantization, in the file with a manifest.
+/// The tensors that a check examines because they are in groups that follow a convention of quantization, and the manifest of their
+/// file.
 struct GateOf<'a> {
     gate: Gate,
     manifest: ManifestRef<'a>,
 }
 
 impl GateOf<'_> {
-    /// Reads and validates `object` in an order, passes its chunks to `tap`, and looks at them. Returns the note on the object, if
-    /// there is one.
+    /// Reads and validates `object` in the given order, passes its chunks to `tap`, and examines the chunks if `gate` has a probe
+    /// of the object. Returns the note on the object, if there is one.
     fn read(
         &self,
         verifier: &mut Verifier,

@@ -14,7 +14,7 @@ use crate::num::sort_by;
 #[derive(Debug, Default)]
 pub struct JoinedObjects {
     list: Vec<JoinedObject>,
-    /// The ordinal of each object that is joined with others, in ascending order, and the index in `list` of what it is joined to.
+    /// The ordinal of each object that is joined with others, in ascending order, and the index in `list` of the new object.
     members: Vec<(u32, usize)>,
 }
 
@@ -26,7 +26,7 @@ pub(crate) struct JoinedObject {
     pub(crate) layout: &'static str,
     pub(crate) attributes: Encoded,
     pub(crate) parts: Vec<JoinedPart>,
-    /// The smallest ordinal of the objects that are joined. The new object has the place of this object.
+    /// The smallest ordinal of the objects that are joined. The copy has the new object at the position of this object.
     pub(crate) first: u32,
 }
 
@@ -39,7 +39,7 @@ pub(crate) struct JoinedPart {
     pub(crate) bytes: u64,
     /// The ordinal of the object that holds the content.
     pub(crate) ordinal: u32,
-    /// How the content is stored in another form; `None` if it stays as it is.
+    /// The conversion of the content to another form; `None` if the content is stored as it is.
     pub(crate) recode: Option<Recode>,
 }
 
@@ -97,20 +97,20 @@ impl JoinedObjects {
         sort_by(&mut self.members, |(one, _), (other, _)| one.cmp(other));
     }
 
-    /// Returns the object to which the object `ordinal` is joined.
+    /// Returns the new object into which the object `ordinal` is joined.
     pub(crate) fn of(&self, ordinal: u32) -> Option<&JoinedObject> {
         let at = self.members.binary_search_by_key(&ordinal, |(own, _)| *own).ok()?;
         let (_, index) = self.members.get(at)?;
         self.list.get(*index)
     }
 
-    /// Returns whether the object `ordinal` is joined to an object that has the place of another one.
+    /// Returns whether the object `ordinal` is joined into a new object, but is not the first of the objects that are joined.
     pub fn follows(&self, ordinal: u32) -> bool {
         self.of(ordinal).is_some_and(|object| object.first != ordinal)
     }
 
-    /// Returns the length in bytes of the components of the new object that has the place of the object `ordinal`, or `None` if there is
-    /// none.
+    /// Returns the length in bytes of all components of the new object whose first original object is `ordinal`. Returns `None` if
+    /// the object `ordinal` is not the first of objects that are joined.
     pub fn bytes(&self, ordinal: u32) -> Option<u64> {
         let object = self.of(ordinal).filter(|object| object.first == ordinal)?;
         Some(object.parts.iter().fold(0, |sum, part| sum.saturating_add(part.bytes)))

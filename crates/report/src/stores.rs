@@ -97,7 +97,7 @@ fn parse_git(hex: &str) -> Option<[u8; 20]> {
     Some(sum)
 }
 
-/// The part that a file has in a store.
+/// The role of a file in a store of downloaded models.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Role {
     /// The file is in no store, or the store does not say what its content is.
@@ -109,7 +109,8 @@ pub enum Role {
     Unfinished,
     /// A manifest of Ollama, which lists the blobs of a model.
     Manifest,
-    /// A file that the store keeps for itself, such as the name of a branch's revision. It may be empty, whatever its name.
+    /// A file in which the store records its own state, such as the revision of a branch. The file may be empty, even if it has the
+    /// name of a tensor file.
     Record,
 }
 
@@ -154,7 +155,7 @@ impl Folder {
         near.position(is_of_manifests).map(Self::OllamaManifests)
     }
 
-    /// Returns the part that the file called `name` in this folder has in the store.
+    /// Returns the role in the store of the file called `name` in this folder.
     pub fn role(self, name: &OsStr) -> Role {
         let blob = |digest: Option<BlobDigest>| match digest {
             Some(digest) => Role::Blob(digest),
@@ -171,8 +172,8 @@ impl Folder {
     }
 }
 
-/// Returns the part that the file at `path` has in a store, by its real path: the link in a snapshot leads to its blob. Also returns
-/// the real path. Returns `None` for a file in no store, and for what a store keeps for itself.
+/// Returns the role in a store of the file at `path`, and the canonical path of the file: the link in a snapshot is resolved to its
+/// blob. Returns `None` unless the file is a blob whose name says its digest, or a manifest.
 pub fn role_of(path: &Path) -> Option<(Role, PathBuf)> {
     let real = fs::canonicalize(path).ok()?;
     let role = Folder::of(real.parent()?)?.role(real.file_name()?);

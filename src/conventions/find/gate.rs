@@ -17,21 +17,22 @@ use crate::manifest::{ManifestRef, Tensor};
 use crate::num::{sort_by, u64_from_usize};
 use crate::rules::Row;
 
-/// The tensors of a file whose content is looked at while a check reads it.
+/// The tensors of a file whose content a check examines while it reads them.
 #[derive(Debug, Default)]
 pub(crate) struct Gate {
-    /// The ordinal of each such tensor, in ascending order.
+    /// The ordinal of each tensor to examine, and what to look for in its content; in ascending order of the ordinals.
     probes: Vec<(u32, Probe)>,
 }
 
 /// What is looked for in the content of a tensor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Probe {
-    /// Numbers that are no groups: `g_idx` of GPTQ.
+    /// Entries of `g_idx` of GPTQ that do not refer to one of the `groups` groups.
     Index { groups: u64 },
     /// Scales that are NaN or infinite.
     Scales(Number),
-    /// A state that is no JSON, or contradicts other tensors.
+    /// A tensor that describes its group: a state of bitsandbytes that is not a JSON object, or a state or a shape that contradicts
+    /// the other tensors of the group.
     State(Anchor),
 }
 
@@ -141,7 +142,7 @@ impl Gate {
         Ok(gate)
     }
 
-    /// Adds a probe of `tensor`, unless its numbers are big-endian: they come in the order of bytes in which they are stored.
+    /// Adds a probe of `tensor`. A tensor with big-endian numbers is skipped, because its bytes are passed on in stored order.
     fn add(&mut self, tensor: &Tensor<'_>, probe: Probe) -> Result<(), Error> {
         let is_little = |tensor: &Tensor<'_>| {
             tensor.components().all(|own| own.byte_order() == ByteOrder::Little)
@@ -153,7 +154,7 @@ impl Gate {
         Ok(())
     }
 
-    /// Returns a look at the content of the tensor `ordinal`, or `None` if nothing is looked for in it.
+    /// Returns a [`Look`] at the content of the tensor `ordinal`, or `None` if the tensor has no probe.
     pub(crate) fn look(&self, ordinal: u32) -> Option<Look> {
         let at = self.probes.binary_search_by_key(&ordinal, |(own, _)| *own).ok()?;
         let (_, probe) = *self.probes.get(at)?;
@@ -161,7 +162,8 @@ impl Gate {
     }
 }
 
-/// Returns the tensor whose name is that of `tensor` with the end `to` in the place of the end `from`.
+/// Returns the tensor whose name is that of `tensor` with the end `to` instead of the end `from`. Returns `None` if there is no
+/// such tensor, or if the name of `tensor` does not end with `from`.
 fn beside<'a>(
     manifest: ManifestRef<'a>,
     tensor: &Tensor<'_>,
@@ -206,11 +208,11 @@ impl Contradiction {
 #[derive(Debug)]
 pub(crate) struct Look {
     probe: Probe,
-    /// The number of bytes that have passed.
+    /// The number of bytes of the content that have been read.
     passed: u64,
     /// The offset of the first wrong number in the content, and the number.
     wrong: Option<(u64, f64)>,
-    /// The content of a state.
+    /// The content of a tensor with [`Probe::State`], as far as it has been read.
     held: Vec<u8>,
     /// The numbers of a chunk.
     numbers: Vec<f32>,
@@ -261,7 +263,8 @@ impl Look {
         Ok(())
     }
 
-    /// Returns the note on the content of `tensor`, which has passed, or `None` if nothing was found.
+    /// Returns the note on the content of `tensor`, all of which has been passed to [`chunk`](Self::chunk). Returns `None` if
+    /// nothing wrong was found.
     ///
     /// # Errors
     /// `quant-index`, `quant-state`; out of memory.
@@ -328,7 +331,8 @@ fn is_object(bytes: &[u8]) -> bool {
     first == Some(&b'{') && serde_json::from_slice::<IgnoredAny>(bytes).is_ok()
 }
 
-/// Returns whether `state`, a tensor that is named as the state of bitsandbytes, is beside the tensors with which bitsandbytes loads it.
+/// Returns whether bitsandbytes loads `state`, a tensor that is named as its state: the file also has the tensors that bitsandbytes
+/// loads together with a state, and all of them have the right dtypes.
 fn is_loaded(state: &Tensor<'_>, manifest: ManifestRef<'_>) -> Result<bool, OutOfMemory> {
     let Some((stem, _)) = Anchor::of(state.name()) else { return Ok(false) };
     let own = state.name().get(stem.len()..).unwrap_or_default();

@@ -70,7 +70,8 @@ fn layout_text(object: &Tensor<'_>) -> String {
 }
 
 impl<'a> Changes<'a> {
-    /// Compares two objects, without their attributes. `old` and `new` are their components with their sums, sorted by role.
+    /// Compares two objects without their attributes. `old` and `new` list the components of each object with their content sums,
+    /// sorted by role.
     pub(super) fn new(
         [one, other]: [&Tensor<'a>; 2],
         [old, new]: [Vec<(Component<'a>, Sum)>; 2],

@@ -69,7 +69,8 @@ impl Measure {
         };
     }
 
-    /// Returns a number by which the largest change comes first: the relative norm, and infinity if it is not defined.
+    /// Returns the magnitude of the change, by which a list of tensors can be sorted: the relative norm, or infinity if the norm is
+    /// not defined.
     pub fn size(&self) -> f64 {
         let numbers = self.numbers.as_ref();
         numbers.and_then(|numbers| numbers.relative_norm).unwrap_or(f64::INFINITY)

@@ -13,8 +13,8 @@ use super::BlobDigest;
 /// The bytes of a gap that are read at once.
 const CHUNK: usize = 256 << 10;
 
-/// A source of bytes that hashes what is read of it, in the order of the file, so that a file which is checked from its start to
-/// its end is read once. Bytes that nobody reads are read by [`finish`](Self::finish).
+/// A source of bytes that hashes the bytes which are read in the order of the file, so that a check of the file from its start to
+/// its end reads each byte once. [`finish`](Self::finish) reads and hashes the bytes that the check has not read.
 #[derive(Debug)]
 pub struct Hashed<S> {
     source: S,
@@ -28,7 +28,7 @@ struct State {
     hasher: Hasher,
     /// The number of bytes that have been hashed.
     position: u64,
-    /// Whether gaps of any size are read, because what follows is read in the order of the file.
+    /// Whether the bytes that a read skips are read and hashed at once. True as soon as the rest of the file is read in its order.
     is_in_order: bool,
 }
 

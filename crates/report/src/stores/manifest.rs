@@ -25,7 +25,8 @@ struct Layer {
     size: u64,
 }
 
-/// The fields of a manifest that are used. Serde rejects a field that occurs twice, in which readers would take different blobs.
+/// The fields of a manifest that are used. Serde rejects a field that occurs twice, because readers disagree on which of the two
+/// counts.
 #[derive(Debug, Deserialize)]
 struct Fields {
     config: Option<Layer>,
