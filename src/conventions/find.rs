@@ -1,14 +1,14 @@
 //! Finding the groups of tensors that follow a convention, by their names, dtypes and shapes.
 
 mod gate;
+mod state;
 
 use alloc::string::String;
 use alloc::vec::Vec;
 
-use serde::Deserialize;
-
 pub(crate) use gate::{Gate, Notes};
 
+use self::state::QuantState;
 use super::anchors::Anchor;
 use super::{Convention, NestedScales, QuantizedForm};
 use crate::element::DType;
@@ -48,24 +48,6 @@ pub(super) const MOST_STATE: u64 = 4096;
 pub(super) fn needs_content(name: &str) -> bool {
     let ends = ["_packed", ".quant_state.bitsandbytes__nf4", ".quant_state.bitsandbytes__fp4"];
     ends.into_iter().any(|end| name.ends_with(end))
-}
-
-/// The JSON that bitsandbytes stores beside a tensor of 4-bit codes.
-#[derive(Debug, Deserialize)]
-struct QuantState {
-    blocksize: u64,
-    shape: Vec<u64>,
-    #[serde(default)]
-    nested_blocksize: u64,
-    #[serde(default)]
-    nested_offset: f64,
-}
-
-impl QuantState {
-    /// Parses the content of the tensor. Returns `None` if it is not such JSON.
-    fn read(bytes: &[u8]) -> Option<Self> {
-        serde_json::from_slice(bytes).ok()
-    }
 }
 
 /// Finds the groups in `archive`. No tensor is in two groups, and no two groups have one name.
@@ -532,7 +514,7 @@ impl<'a, 's> Finder<'a, 's> {
         }
         let Some(bytes) = self.content(state)? else { return Ok(None) };
         let what = "its block size and shape are not those of the codes and scales";
-        let Some(quant) = QuantState::read(&bytes) else {
+        let Some(quant) = QuantState::read(&bytes)? else {
             return Ok(self.contradicts(convention, state, what));
         };
         let elements = quant.shape.iter().try_fold(1_u64, |all, next| all.checked_mul(*next));

@@ -4,10 +4,9 @@
 use alloc::string::String;
 use alloc::vec::Vec;
 
-use serde::de::IgnoredAny;
-
 use super::super::Convention;
 use super::super::plan::Number;
+use super::state::is_object;
 use super::{Anchor, Contradiction, Finder, MOST_STATE, find_with};
 use crate::element::{ByteOrder, DType};
 use crate::error::{Error, OutOfMemory, text};
@@ -323,12 +322,6 @@ impl Look {
             _ => Ok(None),
         }
     }
-}
-
-/// Returns whether `bytes` are a JSON object.
-fn is_object(bytes: &[u8]) -> bool {
-    let first = bytes.iter().find(|byte| !byte.is_ascii_whitespace());
-    first == Some(&b'{') && serde_json::from_slice::<IgnoredAny>(bytes).is_ok()
 }
 
 /// Returns whether bitsandbytes loads `state`, a tensor that is named as its state: the file also has the tensors that bitsandbytes

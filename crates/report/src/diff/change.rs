@@ -205,7 +205,7 @@ fn meaning<'a>(component: &Component<'a>) -> ElementType<'a> {
 }
 
 impl Changes<'_> {
-    /// Formats the changes, separated by commas. An ellipsis replaces components and attributes after the first [`LISTED`].
+    /// Formats the changes, separated by commas. An ellipsis replaces components and attributes after the first 16 of each.
     /// `elements` is the difference of the values of the tensor, or of all tensors that the text describes.
     pub fn text(&self, elements: Option<&Measure>) -> String {
         let mut texts = Vec::new();
