@@ -310,18 +310,18 @@ impl GateOf<'_> {
         (object, order): (&Tensor<'_>, Order),
         mut tap: impl FnMut(&Component<'_>, &[u8]),
     ) -> Result<Option<Error>, Error> {
-        let Some(mut look) = self.gate.look(object.ordinal()) else {
+        let Some(mut looks) = self.gate.look(object.ordinal())? else {
             return verifier.read(object, order, tap).map(|()| None);
         };
         let mut looked = Ok(());
         verifier.read(object, order, |component, chunk| {
             tap(component, chunk);
             if looked.is_ok() {
-                looked = look.chunk(chunk);
+                looked = looks.chunk(component, chunk);
             }
         })?;
         looked?;
-        look.finish(object, self.manifest)
+        looks.finish(object, self.manifest)
     }
 }
 

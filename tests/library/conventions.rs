@@ -153,6 +153,33 @@ fn tensors_in_other_orders_stay_as_they_are() {
     }
 }
 
+/// What a check finds in the tensors of a group does not depend on whether they are one tensor of the archive.
+#[test]
+#[cfg(feature = "safetensors")]
+fn a_check_of_groups_has_the_verdict_of_the_file() {
+    let (mut rules, mut notes) = (0, 0);
+    for folder in ["accept", "reject"] {
+        let pattern =
+            format!("{}/other/safetensors/{folder}/quant-*", zten_testkit::corpus().display());
+        for path in glob::glob(&pattern).unwrap() {
+            let path = path.unwrap();
+            let file = zten::open(&path).unwrap();
+            let plain = zten::verify::check(&file, &mut ());
+            let rule = plain.fault().map(|fault| fault.error().rule());
+            let wanted: Vec<_> = plain.notes().iter().map(|note| note.error().kind()).collect();
+            let groups = zten::open(&path).unwrap().with_conventions().unwrap();
+            let report = zten::verify::check(&groups, &mut ());
+            let found = report.fault().map(|fault| fault.error().rule());
+            assert_eq!(found, rule, "{}", path.display());
+            let kinds: Vec<_> = report.notes().iter().map(|note| note.error().kind()).collect();
+            assert_eq!(kinds, wanted, "{}", path.display());
+            rules += usize::from(rule.is_some());
+            notes += wanted.len();
+        }
+    }
+    assert!(rules > 3 && notes > 3, "{rules} {notes}");
+}
+
 /// Damage in any tensor of a group is found when the values are read.
 #[test]
 #[cfg(feature = "numpy")]

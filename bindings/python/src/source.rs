@@ -290,6 +290,11 @@ impl Open {
         Ok(Self { archive: self.archive.with_groups(groups), ..self })
     }
 
+    /// Returns the archive of the header.
+    pub(crate) fn archive(&self) -> &Archive<Watched> {
+        &self.archive
+    }
+
     /// Returns the manifest of the file.
     pub(crate) fn manifest(&self) -> &Manifest<impl AsRef<[u8]>> {
         self.archive.manifest()

@@ -10,6 +10,7 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 use sha2::{Digest as _, Sha256};
+use zten::conventions::Composites;
 use zten::element::{LogicalType, StorageType};
 use zten::finding::{Finding, Verdict};
 use zten::formats::write::{self, Settings, Tensors, WrittenFormat, written_generation};
@@ -335,31 +336,38 @@ pub(crate) fn convert(
         let options =
             if is_second && write::has_ties(manifest)? { options.sharing() } else { options };
         let mut sink = FileSink::create(&target)?;
+        let generation = if is_second { Generation::V2 } else { Generation::V1_2 };
         let mut copy = || {
             let mut shards = open.all_shards(cancel)?;
             shards.verify()?;
             let files = Files { root: &open.root(cancel), shards: &shards };
-            let mut copier = Copier::new(manifest).with_shard_bytes(open.shard_bytes());
+            let own_name = |ordinal| manifest.tensor_at(ordinal).map(|tensor| tensor.name());
+            let composites = Composites::find(open.archive(), &files, generation, &own_name)?;
+            let joined = composites.objects().members().saturating_sub(composites.forms().len());
+            let mut copier = Copier::new(manifest)
+                .with_shard_bytes(open.shard_bytes())
+                .joined(composites.objects());
             if let Some(level) = level {
                 copier = copier.compressed(level);
             }
             if is_second {
                 copier = copier.layouts(profile);
             }
-            copier.file(manifest, &files, &mut sink, &options)
+            copier.file(manifest, &files, &mut sink, &options)?;
+            Ok(manifest.len().saturating_sub(joined))
         };
         // Copying stops at the first unsupported object. A rule that is broken elsewhere in the file is the better report.
-        copy().map_err(|error| match error.kind() {
+        let count = copy().map_err(|error: Error| match error.kind() {
             ErrorKind::Unsupported(_) => read::verify(&open, cancel).err().unwrap_or(error),
             _ => error,
         })?;
         cancel.check()?;
-        publish(sink)
+        publish(sink)?;
+        Ok(count)
     })?;
-    copied.map_err(|error| {
+    copied.map_err(|error: Error| {
         let of_target = matches!(error.kind(), ErrorKind::Write | ErrorKind::NotDurable);
         let failure = Failure::reading(manifest, error);
         failure.at(py, if of_target { Some(&target) } else { path.as_deref() })
-    })?;
-    Ok(manifest.len())
+    })
 }

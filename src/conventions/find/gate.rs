@@ -4,26 +4,42 @@
 use alloc::string::String;
 use alloc::vec::Vec;
 
-use super::super::Convention;
 use super::super::plan::Number;
+use super::super::{Convention, QuantizedForm};
 use super::state::is_object;
 use super::{Anchor, Contradiction, Finder, MOST_STATE, find_with};
 use crate::element::{ByteOrder, DType};
 use crate::error::{Error, OutOfMemory, text};
 use crate::escape::Short;
 use crate::index::{Finding, QuantizedRules};
-use crate::manifest::{ManifestRef, Tensor};
+use crate::manifest::{Component, ManifestRef, Tensor};
 use crate::num::{sort_by, u64_from_usize};
 use crate::rules::Row;
 
 /// The tensors of a file whose content a check examines while it reads them.
 #[derive(Debug, Default)]
 pub(crate) struct Gate {
-    /// The ordinal of each tensor to examine, and what to look for in its content; in ascending order of the ordinals.
-    probes: Vec<(u32, Probe)>,
+    /// The ordinal of each tensor to examine, and what to look for in one of its components; in ascending order of the ordinals. Only
+    /// a tensor that is a group has several probes.
+    probes: Vec<(u32, Probed)>,
 }
 
-/// What is looked for in the content of a tensor.
+/// A probe of one component.
+#[derive(Clone, Copy, Debug)]
+struct Probed {
+    /// The role of the component in a tensor that is a group, or `None` for the only component of a tensor.
+    role: Option<&'static str>,
+    probe: Probe,
+}
+
+impl Probed {
+    /// Returns whether this is a probe of `component`.
+    fn is_of(&self, component: &Component<'_>) -> bool {
+        self.role.is_none_or(|role| role == component.role())
+    }
+}
+
+/// What is looked for in the content of a component.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Probe {
     /// Entries of `g_idx` of GPTQ that do not refer to one of the `groups` groups.
@@ -57,9 +73,9 @@ impl Notes {
     }
 }
 
-/// Returns the type of the scales `tensor` of a group of `convention`, if not every number of the type is finite.
-fn number(convention: Convention, tensor: &Tensor<'_>) -> Option<Number> {
-    match (convention, tensor.dtype()) {
+/// Returns the type of the scales of a group of `convention` whose dtype is `dtype`, if not every number of the type is finite.
+fn number(convention: Convention, dtype: DType) -> Option<Number> {
+    match (convention, dtype) {
         (Convention::Mxfp4, _) => Some(Number::E8M0),
         (_, DType::F32) => Some(Number::F32),
         (_, DType::F16) => Some(Number::F16),
@@ -114,8 +130,8 @@ impl Gate {
             };
             for end in ends {
                 let found = beside(manifest, tensor, [from.unwrap_or_default(), end])?;
-                let found =
-                    found.and_then(|found| Some((found, number(Convention::Packed, &found)?)));
+                let found = found
+                    .and_then(|found| Some((found, number(Convention::Packed, found.dtype())?)));
                 found.map_or(Ok(()), |(found, number)| gate.add(&found, Probe::Scales(number)))?;
             }
             Ok(())
@@ -132,32 +148,80 @@ impl Gate {
                 if !scales(group.form.convention).contains(role) {
                     continue;
                 }
-                if let Some(number) = number(group.form.convention, &tensor) {
+                if let Some(number) = number(group.form.convention, tensor.dtype()) {
                     gate.add(&tensor, Probe::Scales(number))?;
                 }
             }
+        }
+        for tensor in manifest.tensors() {
+            gate.add_group(&tensor)?;
         }
         sort_by(&mut gate.probes, |(one, _), (other, _)| one.cmp(other));
         Ok(gate)
     }
 
-    /// Adds a probe of `tensor`. A tensor with big-endian numbers is skipped, because its bytes are passed on in stored order.
-    fn add(&mut self, tensor: &Tensor<'_>, probe: Probe) -> Result<(), Error> {
-        let is_little = |tensor: &Tensor<'_>| {
-            tensor.components().all(|own| own.byte_order() == ByteOrder::Little)
-        };
-        if is_little(tensor) {
-            self.probes.try_reserve(1).map_err(|_| OutOfMemory)?;
-            self.probes.push((tensor.ordinal(), probe));
+    /// Adds probes of the components of `tensor` if it is a group already, as in an archive with conventions, so that its check has
+    /// the verdict of the file.
+    fn add_group(&mut self, tensor: &Tensor<'_>) -> Result<(), Error> {
+        let Some(form) = QuantizedForm::of(tensor) else { return Ok(()) };
+        let index = tensor.component("g_idx").filter(|_| form.convention == Convention::Gptq);
+        if let Some(index) = index {
+            let inputs = tensor.shape().first().copied().unwrap_or_default();
+            let groups = inputs.div_ceil(form.group_size.max(1));
+            self.push(
+                tensor,
+                &index,
+                Probed { role: Some("g_idx"), probe: Probe::Index { groups } },
+            )?;
+        }
+        for role in scales(form.convention) {
+            let Some(component) = tensor.component(role) else { continue };
+            if let Some(number) = number(form.convention, component.dtype()) {
+                let probe = Probe::Scales(number);
+                self.push(tensor, &component, Probed { role: Some(role), probe })?;
+            }
         }
         Ok(())
     }
 
-    /// Returns a [`Look`] at the content of the tensor `ordinal`, or `None` if the tensor has no probe.
-    pub(crate) fn look(&self, ordinal: u32) -> Option<Look> {
-        let at = self.probes.binary_search_by_key(&ordinal, |(own, _)| *own).ok()?;
-        let (_, probe) = *self.probes.get(at)?;
-        Some(Look { probe, passed: 0, wrong: None, held: Vec::new(), numbers: Vec::new() })
+    /// Adds a probe of the only component of `tensor`.
+    fn add(&mut self, tensor: &Tensor<'_>, probe: Probe) -> Result<(), Error> {
+        let Some(component) = tensor.components().next() else { return Ok(()) };
+        self.push(tensor, &component, Probed { role: None, probe })
+    }
+
+    /// Adds a probe of `component`. Big-endian numbers are skipped, because bytes are passed on in stored order.
+    fn push(
+        &mut self,
+        tensor: &Tensor<'_>,
+        component: &Component<'_>,
+        probed: Probed,
+    ) -> Result<(), Error> {
+        if component.byte_order() == ByteOrder::Little {
+            self.probes.try_reserve(1).map_err(|_| OutOfMemory)?;
+            self.probes.push((tensor.ordinal(), probed));
+        }
+        Ok(())
+    }
+
+    /// Returns a [`Look`] for each probe of the tensor `ordinal`, or `None` if the tensor has no probe.
+    ///
+    /// # Errors
+    /// Out of memory.
+    pub(crate) fn look(&self, ordinal: u32) -> Result<Option<Looks>, OutOfMemory> {
+        let first = self.probes.partition_point(|(own, _)| *own < ordinal);
+        let from_first = self.probes.get(first..).unwrap_or_default();
+        let own = from_first.iter().take_while(|(own, _)| *own == ordinal);
+        let mut looks = Vec::new();
+        looks.try_reserve_exact(own.clone().count()).map_err(|_| OutOfMemory)?;
+        looks.extend(own.map(|(_, probed)| Look {
+            probed: *probed,
+            passed: 0,
+            wrong: None,
+            held: Vec::new(),
+            numbers: Vec::new(),
+        }));
+        Ok(Some(Looks(looks)).filter(|looks| !looks.0.is_empty()))
     }
 }
 
@@ -203,10 +267,47 @@ impl Contradiction {
     }
 }
 
-/// A look at the content of one tensor, while the content is read.
+/// The looks at the components of one tensor, while their content is read.
 #[derive(Debug)]
-pub(crate) struct Look {
-    probe: Probe,
+pub(crate) struct Looks(Vec<Look>);
+
+impl Looks {
+    /// Looks at the next bytes `chunk` of `component`, which are whole elements.
+    ///
+    /// # Errors
+    /// Out of memory.
+    pub(crate) fn chunk(
+        &mut self,
+        component: &Component<'_>,
+        chunk: &[u8],
+    ) -> Result<(), OutOfMemory> {
+        let of_component = |look: &&mut Look| look.probed.is_of(component);
+        self.0.iter_mut().filter(of_component).try_for_each(|look| look.chunk(chunk))
+    }
+
+    /// Returns the first note on the content of `tensor`, all of which has been passed to [`chunk`](Self::chunk). Returns `None` if
+    /// nothing wrong was found.
+    ///
+    /// # Errors
+    /// `quant-index`, `quant-state`; out of memory.
+    pub(crate) fn finish(
+        self,
+        tensor: &Tensor<'_>,
+        manifest: ManifestRef<'_>,
+    ) -> Result<Option<Error>, Error> {
+        let mut first = None;
+        for look in self.0 {
+            let note = look.finish(tensor, manifest)?;
+            first = first.or(note);
+        }
+        Ok(first)
+    }
+}
+
+/// A look at the content of one component, while the content is read.
+#[derive(Debug)]
+struct Look {
+    probed: Probed,
     /// The number of bytes of the content that have been read.
     passed: u64,
     /// The offset of the first wrong number in the content, and the number.
@@ -219,7 +320,7 @@ pub(crate) struct Look {
 
 impl Look {
     /// Looks at the next bytes `chunk`, which are whole elements.
-    pub(crate) fn chunk(&mut self, chunk: &[u8]) -> Result<(), OutOfMemory> {
+    fn chunk(&mut self, chunk: &[u8]) -> Result<(), OutOfMemory> {
         let first = self.passed;
         self.passed = first.saturating_add(u64_from_usize(chunk.len()));
         if self.wrong.is_some() {
@@ -228,7 +329,7 @@ impl Look {
         let at = |index: usize, width: u64| {
             first.saturating_add(u64_from_usize(index).saturating_mul(width))
         };
-        match self.probe {
+        match self.probed.probe {
             Probe::Index { groups } => {
                 let (numbers, _) = chunk.as_chunks::<4>();
                 // A negative number counts from the end, as in PyTorch.
@@ -267,12 +368,13 @@ impl Look {
     ///
     /// # Errors
     /// `quant-index`, `quant-state`; out of memory.
-    pub(crate) fn finish(
+    fn finish(
         self,
         tensor: &Tensor<'_>,
         manifest: ManifestRef<'_>,
     ) -> Result<Option<Error>, Error> {
-        let Some(component) = tensor.components().next() else { return Ok(None) };
+        let own = tensor.components().find(|component| self.probed.is_of(component));
+        let Some(component) = own else { return Ok(None) };
         let offset = |within: u64| {
             let offset = component.extent().offset();
             Some(if component.is_raw() { offset.saturating_add(within) } else { offset })
@@ -282,7 +384,7 @@ impl Look {
             let error = Error::of_format(rule.into(), text(sentence)?, offset(at));
             Ok::<_, OutOfMemory>(tensor.named(error.at(component.location())))
         };
-        match (self.probe, self.wrong) {
+        match (self.probed.probe, self.wrong) {
             (Probe::Index { groups }, Some((at, number))) => {
                 let row = at >> 2;
                 let sentence =

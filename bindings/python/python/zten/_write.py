@@ -251,8 +251,8 @@ def convert(
 ) -> int:
     """Converts a file of any format that :func:`zten.open` reads. The suffix of the target decides the new format: zTensor
     1.2 or 2, safetensors, ``.npz`` or ``.npy``. All bytes that are read are validated. A model in several files becomes one
-    file. A zTensor file keeps the quantized blocks of GGUF as they are. A quantized tensor that is stored as several tensors stays
-    several tensors, as ``zten convert --plain`` writes it.
+    file. A zTensor file keeps the quantized blocks of GGUF as they are. A quantized tensor that is stored as several tensors becomes
+    one object of a zTensor file whose generation has its form.
 
     Args:
         source, limits, tolerate, shards: as for :func:`zten.open`.
