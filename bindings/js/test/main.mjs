@@ -38,7 +38,7 @@ const isAsReported = (found, at, name) => assert.deepEqual(found, reports[at], n
 
 await test('smoke: sizes, and what is packed', () => {
   // Tensors that are stored as several, their conventions and their values are 30 kB of full.wasm.
-  for (const [name, limit] of [['zten.wasm', 185_000], ['formats.wasm', 193_000], ['full.wasm', 474_000], ['write.wasm', 242_000]]) {
+  for (const [name, limit] of [['zten.wasm', 185_000], ['formats.wasm', 193_000], ['full.wasm', 486_000], ['write.wasm', 242_000]]) {
     const wasm = join(project, 'node_modules/zten/dist', name)
     // By the command: what is built into Node packs a little less, and differs between processors.
     const size = execFileSync('gzip', ['-9nc', wasm]).length

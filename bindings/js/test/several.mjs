@@ -160,7 +160,9 @@ export const several = async ({ open, check, ZtenError }) => {
       for (const name of readdirSync(`${corpus}other/${under}/accept`).filter(name => !/-of-/.test(name))) {
         const path = `${corpus}other/${under}/accept/${name}`
         const file = await open(await openAsBlob(path), { name })
-        assert.deepEqual(file.notes, json('check', '--json', path)[0].notes, path)
+        // What tensors of a group say about each other is known when a check has read them.
+        const known = json('check', '--json', path)[0].notes.filter(note => !note.rule?.startsWith('quant-'))
+        assert.deepEqual(file.notes, known, path)
         notes += file.notes.length
       }
     }
