@@ -81,8 +81,9 @@ impl Encoder {
         self.insert(0, items)
     }
 
-    /// Inserts a head of the type `major` at the offset `at` of the output, so that the items from there on become its
-    /// content. For items of which the number was not known when they were written.
+    /// Inserts the head of an array, map or tag (its major type and its argument) at the offset `at` of the output. The items that have
+    /// been written after `at` become its content. Callers use this function if they do not know the number of items before they have
+    /// written them.
     pub(super) fn insert_head(
         &mut self,
         at: usize,

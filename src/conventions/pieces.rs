@@ -108,7 +108,8 @@ impl<'a> Pieces<'a> {
         self.held.get(self.used..end).ok_or_else(|| BareError::internal().into())
     }
 
-    /// Returns the next bytes, as many as the component returns at once. Returns `None` behind the last needed byte.
+    /// Reads the next chunk of the component, of whatever length its reader returns, and returns the needed bytes of it: at least one.
+    /// Returns `None` once all needed bytes have been returned.
     pub(super) fn chunk(&mut self) -> Result<Option<&[u8]>, Error> {
         self.held.clear();
         self.used = 0;

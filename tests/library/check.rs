@@ -463,7 +463,7 @@ fn several_threads_report_what_one_does() {
     assert!(verdicts.iter().all(|count| *count > 30) && limited > 30, "{verdicts:?} {limited}");
 }
 
-/// The report does not depend on the order in which objects are read, and the bytes of a file are then read from its start to its end.
+/// `check_in_order` gives the report of `check`, and reads the bytes of the file from its start to its end.
 #[test]
 fn a_check_in_the_order_of_the_file_has_the_same_report() {
     let mut rng = Rng::with_seed(6);

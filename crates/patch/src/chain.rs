@@ -191,12 +191,13 @@ impl<'c, 'a> Chain<'c, 'a> {
         self.slots.iter().filter(is_unchanged).map(|slot| slot.tensor)
     }
 
-    /// Completes a copy of the base's file, in which the caller has copied the header and all [unchanged](Self::unchanged) tensors to
-    /// their offsets. Passes the other tensors to `write`, with the offset of each piece, and reads the unchanged ones in the copy, from
-    /// `copy`, so that the digests are those of the bytes that it has.
+    /// Turns a partial copy of the base's file into the result. Before the call, the caller has copied the header and all
+    /// [unchanged](Self::unchanged) tensors, each to the offset that it has in the base. This function computes the changed tensors, and
+    /// calls `write` with pieces of their bytes and the offset in the file at which each piece belongs. It reads the unchanged tensors
+    /// from `copy`, the file that the caller writes, so that a copy with a wrong byte is an error.
     ///
-    /// The result must [keep the header](Self::keeps_header), and the file of the base must hold the tensors as they are decoded: it is a
-    /// safetensors file.
+    /// The function can be used if the result [keeps the header](Self::keeps_header), and the base is a safetensors file, which stores
+    /// each tensor uncompressed at one offset.
     ///
     /// # Errors
     /// The errors of [`write`](Self::write).

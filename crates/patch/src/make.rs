@@ -339,7 +339,11 @@ impl<'m, S: Sink> Maker<'m, S> {
         Ok(is_changed)
     }
 
-    /// Writes what is left of the streams, and the record.
+    /// Writes the last, incomplete chunk of each stream and the attribute that describes the changes, and completes the file. Returns
+    /// what the sink returns, and the summary of the patch.
+    ///
+    /// # Errors
+    /// Writing to the sink fails; out of memory.
     fn finish(mut self, old: &Model<'m>, new: &Model<'m>) -> Result<(S::Output, Summary), Failure> {
         self.streams.flush(&mut self.writer, true).map_err(Failure::of_writing)?;
         let [base, result] = self.entries.map(identity);

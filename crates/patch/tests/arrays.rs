@@ -214,7 +214,7 @@ fn memory_of_two_tensors_changes_once() {
     }
 }
 
-/// Arrays of which one cannot be read.
+/// A source of arrays of zeros. Reading the array with the number in the field fails, as over a connection that breaks.
 struct Broken(usize);
 
 impl ReadArray for Broken {

@@ -1,5 +1,5 @@
-//! `zten hash`: prints a list of digests of a file's decoded components or the identity of its tensors, or compares a file with
-//! such a list.
+//! `zten hash`: prints a list with the digest of each decoded component of a file, compares files with a list that was printed before
+//! (`--check`), or prints the identity of a file's tensors (`--id`).
 
 use std::io::{self, Read as _, Write as _};
 use std::path::{Path, PathBuf};

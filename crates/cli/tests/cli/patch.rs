@@ -18,7 +18,8 @@ fn patch(options: &[&str], paths: &[&Path]) -> Output {
     zten(["patch"].into_iter().chain(options.iter().copied()).chain(paths).collect::<Vec<_>>())
 }
 
-/// A model in a folder: 70,000 weights and a bias, of which `step` elements changed.
+/// Writes the checkpoint of a model at `step` to `path`, in the format of its suffix, and returns `path`. It has 70,000 weights and a bias
+/// of 3 elements. Beside the checkpoint at step 0, the first element of the bias and `step` weights differ.
 fn model(path: &Path, step: u16) -> PathBuf {
     let mut weights: Vec<u8> =
         (0..140_000_u32).map(|at| u8::try_from(at * 7 % 251).unwrap()).collect();

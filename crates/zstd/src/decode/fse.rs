@@ -46,8 +46,13 @@ impl<const STATES: usize> Table<STATES> {
         Ok(())
     }
 
-    /// Makes a table of `2^log` states. `shares` are the numbers of states of each symbol: §4.1.1. A symbol stands for a
-    /// range of `ranges`, or for itself if `ranges` is empty.
+    /// Builds the decoding table of a code, with `2^log` states (RFC 8878 §4.1.1). `shares` says for each symbol how many of the states
+    /// decode to it; −1 is one state for a symbol that is rarer than one in `2^log`. If a decoded symbol is the code of a length or an
+    /// offset, `ranges` says for each symbol at which number its range begins and how many bits choose a number in it. If `ranges` is
+    /// empty, the symbols themselves are what is decoded.
+    ///
+    /// # Errors
+    /// [`Flaw::Memory`]; [`Flaw::Corrupt`] if a symbol above 255 has states.
     pub(super) fn make(&mut self, log: u32, shares: &[i16], ranges: &[Range]) -> Result<(), Flaw> {
         self.log = log;
         make(self.room()?, log, shares, ranges).ok_or(Flaw::Corrupt)
@@ -66,8 +71,7 @@ impl<const STATES: usize> Table<STATES> {
     }
 }
 
-/// Fills `states`, a table of `2^log` states, as [`Table::make`] describes. Returns `None` if a symbol stands for numbers
-/// that are larger than allowed.
+/// Fills `states`, a table of `2^log` states, as [`Table::make`] describes. Returns `None` if a symbol above 255 has states.
 fn make(states: &mut [State], log: u32, shares: &[i16], ranges: &[Range]) -> Option<()> {
     let size = 1_u16.wrapping_shl(log);
     // The states of a symbol with the share `n` have the numbers from `n` to `2n - 1`, in order. A number tells how many
