@@ -3,7 +3,7 @@ import { grid, histogram } from './charts.ts'
 import { button, byId, fill, make, prose, spelled } from './dom.ts'
 import { element, grouped, hex, objectState, shape, share, short, size } from './format.ts'
 import { isProblem, parse } from './protocol.ts'
-import type { Bytes, Component, Detailed, Entries, Listed, Validated, Picture, Problem, Statistics, Values } from './protocol.ts'
+import type { Bytes, Component, Detailed, Entries, Listed, ValidComponent, Picture, Problem, Statistics, Values } from './protocol.ts'
 import type { Session } from './session.ts'
 import { entries, values } from './values.ts'
 
@@ -153,7 +153,7 @@ export class Detail {
     const check = button(component.digest ? 'Verify digest' : 'Verify', async () => {
       fill(verified)
       const said = await this.page.run('Verifying', bytes, progress =>
-        session.askJson<Validated | Problem>('validate_component', place, progress))
+        session.askJson<ValidComponent | Problem>('validate_component', place, progress))
       if (!said) return
       if (isProblem(said)) {
         fill(verified, make('b', { class: 'bad' }, `✗ ${said.sentence}`))

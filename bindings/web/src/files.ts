@@ -3,7 +3,7 @@ import { LISTED, type Candidate } from '../../js/src/models.ts'
 import { AT_ONCE } from './detail.ts'
 import { byId, fill, make, spelled } from './dom.ts'
 import { counted, size } from './format.ts'
-import { isProblem, parse, type Problem, type Summary, type Validated } from './protocol.ts'
+import { isProblem, parse, type Problem, type Summary, type ValidFile } from './protocol.ts'
 import { Session } from './session.ts'
 import { headingOf } from './verdict.ts'
 
@@ -73,7 +73,7 @@ export class FileList {
         const opened = await session.open(shown => fill(button.querySelector('.path')!, spelled(shown)))
         const said = parse(opened.bytes) as Summary | Problem
         const known = isProblem(said) ? undefined : said
-        const checked = known && known.totals.stored <= AT_ONCE ? await session.askJson<Validated | Problem>('validate_all', []) : said
+        const checked = known && known.totals.stored <= AT_ONCE ? await session.askJson<ValidFile | Problem>('validate_all', []) : said
         const problem = isProblem(checked) ? checked : undefined
         const text = problem ? problem.rule ?? problem.verdict
           : `${known?.generation ? `zTensor ${known.generation}` : known?.format}, ${counted(known?.totals.objects ?? 0, 'tensor')}${checked === said ? ', data not read' : ''}`

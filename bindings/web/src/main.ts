@@ -8,7 +8,7 @@ import { counted, grouped, size } from './format.ts'
 import { ObjectList } from './list.ts'
 import { FileMap } from './map.ts'
 import { isProblem, parse } from './protocol.ts'
-import type { Validated, Listed, Problem, Subject, Summary } from './protocol.ts'
+import type { Listed, Problem, Subject, Summary, ValidFile } from './protocol.ts'
 import { regions, siblingRegions } from './regions.ts'
 import { Session, Stopped } from './session.ts'
 import { Verdict, fileOf, headerOf, headingOf, isOfWhole } from './verdict.ts'
@@ -99,11 +99,12 @@ const validateAll = async () => {
   const [here, known] = [session, summary]
   if (!here || !known) return
   const said = await run('Verifying', known.totals.stored, progress =>
-    here.askJson<Validated | Problem>('validate_all', [], progress))
+    here.askJson<ValidFile | Problem>('validate_all', [], progress))
   if (!said || here !== session) return
   if (isProblem(said)) await reject(said, true)
   else {
-    verdict.valid(name, here, known, true)
+    // Reading the data may have added notes.
+    verdict.valid(name, here, { ...known, notes: said.notes }, true)
     say('Valid: this file keeps every rule of its format')
   }
 }

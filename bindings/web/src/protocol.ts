@@ -60,7 +60,14 @@ export interface Note {
   advice: string | null
 }
 
-export interface Validated {
+/** The report on a valid file, all of which has been read. */
+export interface ValidFile {
+  verdict: 'valid'
+  notes: Note[]
+}
+
+/** The report on a valid component. */
+export interface ValidComponent {
   verdict: 'valid'
   digest: 'verified' | 'none' | 'unverifiable'
 }

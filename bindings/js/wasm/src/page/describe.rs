@@ -24,7 +24,7 @@ const NAMES: usize = 200;
 
 /// A note on the file: a known loader may fail to read it, or values are left out.
 #[derive(Serialize)]
-struct Noted {
+pub(super) struct Noted {
     rule: Option<&'static str>,
     sentence: String,
     object: Option<String>,
