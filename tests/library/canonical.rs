@@ -114,7 +114,7 @@ fn a_dtype_that_would_be_a_type_beside_another_is_rejected() {
     let wrong = valid.clone().set("x:data/type", text("foo"));
     validate(&zten_testkit::canonical(&valid.build("").bytes).unwrap()).unwrap();
     let error = zten_testkit::canonical(&wrong.build("").bytes).unwrap_err();
-    assert!(error.to_string().contains("there is another `type` already"));
+    assert!(error.to_string().contains("the component has another `type`"));
 }
 
 /// Two objects of the same bytes, all at once or in pieces.

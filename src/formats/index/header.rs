@@ -371,7 +371,8 @@ impl Header {
                 None => wrong(Rule::IndexFileName.row().broken()),
             })?;
             if *self.part_format.get_or_insert(own) != own {
-                return Err(wrong("is of another format than the first file of the index"));
+                let sentence = "has another format than the first file of the index";
+                return Err(FormatError::predicate(Rule::IndexFileName, sentence).about(file));
             }
             self.weights.push_file(file, limits)?
         };

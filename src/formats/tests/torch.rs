@@ -167,7 +167,7 @@ fn limits_hold() {
     assert!(rejection("x", &deep(100_000)).contains("levels deep"));
     let shape = numbers(&vec![1; 300]);
     let storage = [tuple(&[text("storage")]), b"Q".to_vec()].concat();
-    assert!(rejection("x", &file(&storage, &[])).contains("not that of a storage"));
+    assert!(rejection("x", &file(&storage, &[])).contains("does not describe a storage"));
     assert!(read("x", &file(&shape, &[])).is_ok());
     let keys: Vec<String> = (0..2_000).map(|key| format!("k{key}")).collect();
     let items: Vec<_> = keys.iter().map(|key| (&**key, int(1))).collect();
@@ -518,8 +518,8 @@ fn old_instructions() {
         (b"(ios\nsystem\n.", "the instruction INST (0x69) is not allowed"),
         (b"(o.", "the instruction OBJ (0x6f) is not allowed"),
         (b"P1\n.", "the instruction PERSID (0x50) is not allowed"),
-        (b"N\x85.", "of protocol 2, and the pickle of 1"),
-        (b"S'os'\nS'system'\n\x93.", "of protocol 4, and the pickle of 1"),
+        (b"N\x85.", "belongs to protocol 2, but the pickle has protocol 1"),
+        (b"S'os'\nS'system'\n\x93.", "belongs to protocol 4, but the pickle has protocol 1"),
     ] {
         let sentence = rejected(bytes);
         assert!(sentence.contains(why), "{bytes:?}: {sentence}");

@@ -1,8 +1,10 @@
 //! The storages of a checkpoint, and the tensors that lie in them. Several tensors may share a storage.
 
 use alloc::vec::Vec;
+use core::fmt;
 
 use crate::element::{ByteOrder, LogicalType, Negation, StorageType};
+use crate::finding::counted;
 use crate::formats::error::FormatError;
 use crate::formats::kind::Kind;
 use crate::formats::rules::Rule;
@@ -98,7 +100,7 @@ impl<'d> Storages<'d> {
         for (one, other) in parts.iter().zip(parts.iter().skip(1)) {
             let is_same = (one.0, one.1, one.2) == (other.0, other.1, other.2);
             if one.0.key == other.0.key && !is_same {
-                let sentence = "two references to this part of a storage differ in its offset, length, dtype or storage";
+                let sentence = "two references to a part of a storage differ in offset, length, dtype or storage";
                 return Err(FormatError::violation_at(
                     Rule::TorchStorage,
                     sentence,
@@ -123,12 +125,27 @@ impl<'d> Storages<'d> {
     fn check_storage(&mut self, pickle: &Pickle<'_>, node: u32) -> Result<(), FormatError> {
         let at = pickle.node_at(node);
         let storage = pickle.storage(node)?;
-        let missing =
-            || FormatError::violation_at(Rule::TorchStorage, Rule::TorchStorage.row().broken(), at);
+        let violation = |sentence: fmt::Arguments<'_>| {
+            let error = FormatError::predicate(Rule::TorchStorage, sentence);
+            error.or_at(at).about(storage.key)
+        };
+        let missing = || violation(format_args!("is a storage that is not in the file"));
         let place = self.place(storage.key).ok_or_else(missing)?;
         let record = self.records.get_mut(place).ok_or_else(missing)?;
-        if storage.bytes() != Some(record.member.size) {
-            return Err(missing());
+        let size = record.member.size;
+        match storage.bytes() {
+            Some(bytes) if bytes == size => {}
+            Some(bytes) => {
+                let (size, bytes) = (counted(size, "byte"), counted(bytes, "byte"));
+                return Err(violation(format_args!(
+                    "has {size} in the file, but the pickle gives the storage {bytes}"
+                )));
+            }
+            None => {
+                return Err(violation(format_args!(
+                    "is a storage of more bytes than 64 bits can count"
+                )));
+            }
         }
         let first = pickle.storage(*record.reference.get_or_insert(node))?;
         // PyTorch gives the same key to empty storages of different types.
@@ -136,7 +153,7 @@ impl<'d> Storages<'d> {
         if (is_same || record.member.size == 0) && first.device == storage.device {
             return Ok(());
         }
-        let sentence = "two references to this storage differ in its class or its device";
+        let sentence = "two references to a storage differ in class or device";
         Err(FormatError::violation_at(Rule::TorchStorage, sentence, at).about(storage.key))
     }
 
@@ -149,6 +166,10 @@ impl<'d> Storages<'d> {
     ) -> Result<Tensor, FormatError> {
         let at = pickle.node_at(node);
         let violation = |rule: Rule| FormatError::violation_at(rule, rule.row().broken(), at);
+        let wrong =
+            |sentence: &'static str| FormatError::violation_at(Rule::TorchTensor, sentence, at);
+        let outside = || wrong("the elements of the tensor do not lie within its storage");
+        let too_large = || wrong("the elements of the tensor are more than 63 bits can count");
         let [storage, offset, shape, strides, dtype, metadata] = pickle.first(node);
         let (Value::Storage(storage), Value::Tuple(shape), Value::Tuple(strides)) =
             (storage, shape, strides)
@@ -167,22 +188,25 @@ impl<'d> Storages<'d> {
             Value::Global(Global::Dtype(dtype)) => dtype,
             _ => storage.dtype,
         };
-        let wrong = || violation(Rule::TorchTensor);
-        let is_of_rank = pickle.length(strides) == pickle.length(shape);
         let shape = pickle.dimensions(shape, (limits, at))?;
         let strides = pickle.dimensions(strides, (limits, at))?;
-        let offset = pickle.count(offset).filter(|_| is_of_rank).ok_or_else(wrong)?;
+        if strides.len() != shape.len() {
+            return Err(wrong("the tensor does not have one stride for each dimension"));
+        }
+        let offset = pickle.count(offset).ok_or_else(outside)?;
         let width = dtype.width();
         // PyTorch would swap the bytes of elements of another width.
         if is_big && storage.is_typed && storage.dtype.width() != width {
-            return Err(wrong());
+            return Err(wrong(
+                "the dtype of the tensor has another width than the class of its storage",
+            ));
         }
         // PyTorch counts elements in signed 64-bit integers and multiplies dimensions in order, so a product may overflow even
         // if a later dimension is 0.
         let fits = |number: &u64| i64::try_from(*number).is_ok();
         let product = |total: u64, dimension: &u64| total.checked_mul(*dimension).filter(fits);
-        let count = shape.iter().try_fold(1, product).ok_or_else(wrong)?;
-        let bytes = count.checked_mul(width).filter(fits).ok_or_else(wrong)?;
+        let count = shape.iter().try_fold(1, product).ok_or_else(too_large)?;
+        let bytes = count.checked_mul(width).filter(fits).ok_or_else(too_large)?;
         // The last element has the highest index in each dimension. A view without elements may have any offset, even one
         // beyond the end of its storage.
         let last = shape.iter().zip(&strides).try_fold(0_u64, |last, (dimension, stride)| {
@@ -195,7 +219,7 @@ impl<'d> Storages<'d> {
                 (start.checked_add(span)? <= size).then_some((from.checked_add(start)?, span))
             }),
         };
-        let (start, span) = range.ok_or_else(wrong)?;
+        let (start, span) = range.ok_or_else(outside)?;
         // PyTorch swaps the bytes of a storage by the width of its class, which is one byte for a storage without a type.
         let is_swapped_here_alone = is_big && !storage.is_typed && width > 1 && count > 0;
         Ok(Tensor {
