@@ -10,7 +10,7 @@ use crate::formats::rules::Rule;
 
 use super::globals::{self, Global, Known};
 use super::machine::{Context, Machine};
-use super::pickle::{Fact, LONGEST_NAME, TensorLayout, Unknown, Value};
+use super::pickle::{Fact, LONGEST_NAME, PickleValue, TensorLayout, Unknown};
 
 /// The largest number of arguments of a function that the machine knows.
 pub(super) const ARGUMENTS: usize = 8;
@@ -58,21 +58,23 @@ impl Machine<'_> {
     pub(super) fn reduce(&mut self) -> Result<(), FormatError> {
         let (args, function) = (self.pop()?, self.pop()?);
         let value = match (function, args) {
-            (Value::Global(global), Value::Tuple(node)) => match self.call(global, node) {
-                // A file that is only a pickle is checked, but its values are never read. Its texts may also be spelled as in
-                // protocols 0 and 1, which this machine takes for bytes. So wrong arguments of such a call are accepted.
-                Err(error)
-                    if self.context == Context::Alone
-                        && error.breaks(Rule::TorchCall)
-                        && matches!(global, Global::Known(_)) =>
-                {
-                    self.object(function, args)?
+            (PickleValue::Global(global), PickleValue::Tuple(node)) => {
+                match self.call(global, node) {
+                    // A file that is only a pickle is checked, but its values are never read. Its texts may also be spelled as in
+                    // protocols 0 and 1, which this machine takes for bytes. So wrong arguments of such a call are accepted.
+                    Err(error)
+                        if self.context == Context::Alone
+                            && error.breaks(Rule::TorchCall)
+                            && matches!(global, Global::Known(_)) =>
+                    {
+                        self.object(function, args)?
+                    }
+                    made => made?,
                 }
-                made => made?,
-            },
-            (Value::Foreign(_), Value::Tuple(_)) => self.object(function, args)?,
+            }
+            (PickleValue::Foreign(_), PickleValue::Tuple(_)) => self.object(function, args)?,
             // The result of a call may be a function again.
-            (Value::Object(node), Value::Tuple(_)) if self.is_foreign(node) => {
+            (PickleValue::Object(node), PickleValue::Tuple(_)) if self.is_foreign(node) => {
                 self.object(function, args)?
             }
             _ => return Err(self.wrong_call()),
@@ -83,35 +85,41 @@ impl Machine<'_> {
     /// Executes NEWOBJ: makes an object of a class.
     pub(super) fn new_object(&mut self) -> Result<(), FormatError> {
         let (args, class) = (self.pop()?, self.pop()?);
-        let Value::Tuple(node) = args else { return Err(self.wrong_call()) };
+        let PickleValue::Tuple(node) = args else { return Err(self.wrong_call()) };
         let value = match class {
-            Value::Global(Global::Known(Known::Namespace)) if self.pickle.length(node) == 0 => {
-                Value::Namespace(self.empty(Value::Namespace)?)
+            PickleValue::Global(Global::Known(Known::Namespace))
+                if self.pickle.length(node) == 0 =>
+            {
+                PickleValue::Namespace(self.empty(PickleValue::Namespace)?)
             }
-            Value::Global(Global::Known(Known::Uuid)) if self.pickle.length(node) == 0 => {
+            PickleValue::Global(Global::Known(Known::Uuid)) if self.pickle.length(node) == 0 => {
                 self.object(class, args)?
             }
-            Value::Foreign(_) => self.object(class, args)?,
+            PickleValue::Foreign(_) => self.object(class, args)?,
             _ => return Err(self.wrong_call()),
         };
         self.push(value)
     }
 
     /// Returns a new object of `class` with the arguments `args`.
-    pub(super) fn object(&mut self, class: Value, args: Value) -> Result<Value, FormatError> {
+    pub(super) fn object(
+        &mut self,
+        class: PickleValue,
+        args: PickleValue,
+    ) -> Result<PickleValue, FormatError> {
         let node = self.pickle.container(self.now)?;
         self.pickle.extend(node, &[class, args])?;
-        Ok(Value::Object(node))
+        Ok(PickleValue::Object(node))
     }
 
     /// Returns the value that calling `function` with the items of the tuple `node` would return.
-    fn call(&mut self, function: Global, node: u32) -> Result<Value, FormatError> {
+    fn call(&mut self, function: Global, node: u32) -> Result<PickleValue, FormatError> {
         let count = self.pickle.length(node);
-        let args: [Value; ARGUMENTS] = self.pickle.first(node);
+        let args: [PickleValue; ARGUMENTS] = self.pickle.first(node);
         Ok(match (function, count, args) {
-            (Global::OrderedDict, 0, _) => Value::Ordered(self.empty(Value::Ordered)?),
-            (Global::OrderedDict, 1, [Value::List(list), ..]) => self.ordered(list)?,
-            (Global::Size, 1, [shape @ Value::Tuple(node), ..])
+            (Global::OrderedDict, 0, _) => PickleValue::Ordered(self.empty(PickleValue::Ordered)?),
+            (Global::OrderedDict, 1, [PickleValue::List(list), ..]) => self.ordered(list)?,
+            (Global::Size, 1, [shape @ PickleValue::Tuple(node), ..])
                 if !self.pickle.has(node, Fact::HasOtherThanInts) =>
             {
                 shape
@@ -131,36 +139,44 @@ impl Machine<'_> {
     }
 
     /// Returns the value that calling `known` with the items of the tuple `node` would return.
-    fn call_known(&mut self, known: Known, node: u32) -> Result<Value, FormatError> {
+    fn call_known(&mut self, known: Known, node: u32) -> Result<PickleValue, FormatError> {
         let count = self.pickle.length(node);
-        let args: [Value; ARGUMENTS] = self.pickle.first(node);
+        let args: [PickleValue; ARGUMENTS] = self.pickle.first(node);
         let shape = match (known, count, args) {
-            (Known::Layout, 1, [Value::Text(at), ..]) => {
+            (Known::Layout, 1, [PickleValue::Text(at), ..]) => {
                 let layout = self.pickle.short(at, LONGEST_NAME).and_then(globals::layout);
-                return layout.map(Value::Layout).ok_or_else(|| self.wrong_arguments(known));
+                return layout.map(PickleValue::Layout).ok_or_else(|| self.wrong_arguments(known));
             }
-            (Known::Sparse, 2, [Value::Layout(layout), Value::Tuple(data), ..]) => {
+            (Known::Sparse, 2, [PickleValue::Layout(layout), PickleValue::Tuple(data), ..]) => {
                 return self.sparse(layout, data);
             }
-            (Known::ScriptList, 1, [list @ Value::List(_), ..])
-            | (Known::ScriptType, 2, [list, Value::Text(_), ..]) => return Ok(list),
-            (Known::OfType, 4, [Value::Global(function), class, Value::Tuple(args), state, ..]) => {
+            (Known::ScriptList, 1, [list @ PickleValue::List(_), ..])
+            | (Known::ScriptType, 2, [list, PickleValue::Text(_), ..]) => return Ok(list),
+            (
+                Known::OfType,
+                4,
+                [PickleValue::Global(function), class, PickleValue::Tuple(args), state, ..],
+            ) => {
                 return self.of_type(function, class, args, state);
             }
-            (Known::ParameterClass, 1, [tensor @ Value::Tensor(_), ..])
-            | (Known::ParameterClass, 2, [tensor @ Value::Tensor(_), Value::Bool(_), ..]) => {
+            (Known::ParameterClass, 1, [tensor @ PickleValue::Tensor(_), ..])
+            | (
+                Known::ParameterClass,
+                2,
+                [tensor @ PickleValue::Tensor(_), PickleValue::Bool(_), ..],
+            ) => {
                 return Ok(tensor);
             }
             (
                 Known::Quantized,
                 6 | 7,
                 [
-                    Value::Storage(_),
-                    Value::Int(_),
-                    shape @ Value::Tuple(_),
-                    Value::Tuple(_),
-                    Value::Tuple(_),
-                    Value::Bool(_),
+                    PickleValue::Storage(_),
+                    PickleValue::Int(_),
+                    shape @ PickleValue::Tuple(_),
+                    PickleValue::Tuple(_),
+                    PickleValue::Tuple(_),
+                    PickleValue::Bool(_),
                     hooks,
                     ..,
                 ],
@@ -168,17 +184,19 @@ impl Machine<'_> {
                 self.drop_hooks(hooks);
                 shape
             }
-            (Known::Nested, 3 | 4, [Value::Tensor(_), Value::Tensor(_), Value::Tensor(_), ..]) => {
-                Value::None
-            }
+            (
+                Known::Nested,
+                3 | 4,
+                [PickleValue::Tensor(_), PickleValue::Tensor(_), PickleValue::Tensor(_), ..],
+            ) => PickleValue::None,
             (
                 Known::Meta,
                 4,
                 [
-                    Value::Global(Global::Dtype(_)),
-                    shape @ Value::Tuple(_),
-                    Value::Tuple(_),
-                    Value::Bool(_),
+                    PickleValue::Global(Global::Dtype(_)),
+                    shape @ PickleValue::Tuple(_),
+                    PickleValue::Tuple(_),
+                    PickleValue::Bool(_),
                     ..,
                 ],
             )
@@ -186,10 +204,11 @@ impl Machine<'_> {
                 Known::Wrapper,
                 6..=8,
                 [
-                    Value::Global(Global::Known(Known::TensorClass)) | Value::Foreign(_),
-                    Value::Global(Global::Dtype(_)),
-                    shape @ Value::Tuple(_),
-                    Value::Tuple(_),
+                    PickleValue::Global(Global::Known(Known::TensorClass))
+                    | PickleValue::Foreign(_),
+                    PickleValue::Global(Global::Dtype(_)),
+                    shape @ PickleValue::Tuple(_),
+                    PickleValue::Tuple(_),
                     ..,
                 ],
             ) => shape,
@@ -197,19 +216,19 @@ impl Machine<'_> {
                 Known::DeviceTensor,
                 4,
                 [
-                    tensor @ (Value::Tensor(_) | Value::Array(_)),
-                    Value::Global(Global::Dtype(_)),
-                    Value::Text(_),
-                    Value::Bool(_),
+                    tensor @ (PickleValue::Tensor(_) | PickleValue::Array(_)),
+                    PickleValue::Global(Global::Dtype(_)),
+                    PickleValue::Text(_),
+                    PickleValue::Bool(_),
                     ..,
                 ],
             ) => {
                 let [first, _, third] = match tensor {
-                    Value::Tensor(node) | Value::Array(node) => self.pickle.first(node),
+                    PickleValue::Tensor(node) | PickleValue::Array(node) => self.pickle.first(node),
                     _ => return Err(self.wrong_arguments(known)),
                 };
                 // The shape is the first item of an array and the third item of a tensor.
-                if matches!(tensor, Value::Array(_)) { first } else { third }
+                if matches!(tensor, PickleValue::Array(_)) { first } else { third }
             }
             _ if is_of_numpy(known) => return self.make_array(known, node),
             _ => return self.make_value(known, node),
@@ -217,24 +236,28 @@ impl Machine<'_> {
         self.unread_tensor(known, shape)
     }
 
-    /// Creates a placeholder for a tensor that zten does not read. `function` makes the tensor. `shape` is [`Value::None`] if the
+    /// Creates a placeholder for a tensor that zten does not read. `function` makes the tensor. `shape` is [`PickleValue::None`] if the
     /// arguments do not give the shape.
-    fn unread_tensor(&mut self, function: Known, shape: Value) -> Result<Value, FormatError> {
-        if let Value::Tuple(node) = shape
+    fn unread_tensor(
+        &mut self,
+        function: Known,
+        shape: PickleValue,
+    ) -> Result<PickleValue, FormatError> {
+        if let PickleValue::Tuple(node) = shape
             && self.pickle.has(node, Fact::HasOtherThanInts)
         {
             return Err(self.wrong_arguments(function));
         }
         let node = self.pickle.container(self.now)?;
-        self.pickle.extend(node, &[Value::Global(Global::Known(function)), shape])?;
-        Ok(Value::UnreadTensor(node))
+        self.pickle.extend(node, &[PickleValue::Global(Global::Known(function)), shape])?;
+        Ok(PickleValue::UnreadTensor(node))
     }
 
     /// Returns the device that `function`, a [`Global::Device`], makes from the items of the tuple `args`. The result is an object
     /// if PyTorch only knows the kind of device with an extension package.
-    fn device(&mut self, function: Global, args: u32) -> Result<Value, FormatError> {
-        let [name, number, ..]: [Value; ARGUMENTS] = self.pickle.first(args);
-        let Value::Text(at) = name else { return Err(self.wrong_call_of(function)) };
+    fn device(&mut self, function: Global, args: u32) -> Result<PickleValue, FormatError> {
+        let [name, number, ..]: [PickleValue; ARGUMENTS] = self.pickle.first(args);
+        let PickleValue::Text(at) = name else { return Err(self.wrong_call_of(function)) };
         let text = self.pickle.short(at, LONGEST_NAME).unwrap_or_default();
         let (kind, in_name) = globals::device(text).ok_or_else(|| self.wrong_call_of(function))?;
         let is_valid = |number: u64| number <= u64::from(globals::LAST_DEVICE);
@@ -244,30 +267,30 @@ impl Machine<'_> {
                     return Ok(name);
                 }
             }
-            (2, Value::Int(_))
+            (2, PickleValue::Int(_))
                 if in_name.is_none() && self.pickle.count(number).is_some_and(is_valid) =>
             {
                 if globals::is_kind(kind) {
                     let node = self.pickle.container(self.now)?;
                     self.pickle.extend(node, &[name, number])?;
-                    return Ok(Value::Device(node));
+                    return Ok(PickleValue::Device(node));
                 }
             }
             _ => return Err(self.wrong_call_of(function)),
         }
         self.is_beyond_torch(Unknown::Device);
-        self.object(Value::Global(function), Value::Tuple(args))
+        self.object(PickleValue::Global(function), PickleValue::Tuple(args))
     }
 
     /// Returns an ordered dictionary of the pairs in `list`, the form in which Python 2 wrote ordered dictionaries.
-    fn ordered(&mut self, list: u32) -> Result<Value, FormatError> {
-        let node = self.empty(Value::Ordered)?;
+    fn ordered(&mut self, list: u32) -> Result<PickleValue, FormatError> {
+        let node = self.empty(PickleValue::Ordered)?;
         let mut next = self.pickle.items(list).place();
         loop {
             let mut items = self.pickle.resume(next);
-            let Some(pair) = items.next() else { return Ok(Value::Ordered(node)) };
+            let Some(pair) = items.next() else { return Ok(PickleValue::Ordered(node)) };
             next = items.place();
-            let (Value::List(pair) | Value::Tuple(pair)) = pair else {
+            let (PickleValue::List(pair) | PickleValue::Tuple(pair)) = pair else {
                 return Err(self.wrong_call_of(Global::OrderedDict));
             };
             if self.pickle.length(pair) != 2 {
@@ -280,13 +303,13 @@ impl Machine<'_> {
     }
 
     /// Returns the parameter that is made from `args`: a tensor, whether it requires gradients, hooks, and perhaps a state.
-    fn parameter(&mut self, args: [Value; ARGUMENTS]) -> Result<Value, FormatError> {
-        let [tensor, grad @ Value::Bool(_), hooks, state, ..] = args else {
+    fn parameter(&mut self, args: [PickleValue; ARGUMENTS]) -> Result<PickleValue, FormatError> {
+        let [tensor, grad @ PickleValue::Bool(_), hooks, state, ..] = args else {
             return Err(self.wrong_call());
         };
         match tensor {
-            Value::Tensor(node) => self.check_gradients(node, grad)?,
-            Value::UnreadTensor(_) | Value::Sparse(_) => {}
+            PickleValue::Tensor(node) => self.check_gradients(node, grad)?,
+            PickleValue::UnreadTensor(_) | PickleValue::Sparse(_) => {}
             _ => return Err(self.wrong_call()),
         }
         self.drop_hooks(hooks);
@@ -300,14 +323,14 @@ impl Machine<'_> {
     fn of_type(
         &mut self,
         function: Global,
-        class: Value,
+        class: PickleValue,
         args: u32,
-        state: Value,
-    ) -> Result<Value, FormatError> {
+        state: PickleValue,
+    ) -> Result<PickleValue, FormatError> {
         let is_class = matches!(
             class,
-            Value::Global(Global::Known(Known::TensorClass | Known::ParameterClass))
-                | Value::Foreign(_)
+            PickleValue::Global(Global::Known(Known::TensorClass | Known::ParameterClass))
+                | PickleValue::Foreign(_)
         );
         let makes_tensor = matches!(
             function,
@@ -323,7 +346,7 @@ impl Machine<'_> {
         let tensor = self.call(function, args)?;
         match (class, state) {
             // The class decides what its state is, so the state is dropped without a check.
-            (Value::Foreign(_), _) => self.pickle.dropped.add_state(),
+            (PickleValue::Foreign(_), _) => self.pickle.dropped.add_state(),
             _ => self.drop_attributes(state)?,
         }
         Ok(tensor)
@@ -331,26 +354,30 @@ impl Machine<'_> {
 
     /// Notes that the hooks of a tensor are left out, unless `value` is `None` or an empty dictionary. The dictionary is marked,
     /// because later instructions may add hooks to an empty one.
-    fn drop_hooks(&mut self, value: Value) {
+    fn drop_hooks(&mut self, value: PickleValue) {
         match value {
-            Value::None => {}
-            Value::Dict(node) | Value::Ordered(node) => self.pickle.note(node, Fact::IsHooks),
+            PickleValue::None => {}
+            PickleValue::Dict(node) | PickleValue::Ordered(node) => {
+                self.pickle.note(node, Fact::IsHooks)
+            }
             _ => self.pickle.dropped.add_hooks(),
         }
     }
 
     /// Marks the `state` of a parameter, which is checked after the last instruction and then dropped.
-    fn drop_attributes(&mut self, state: Value) -> Result<(), FormatError> {
+    fn drop_attributes(&mut self, state: PickleValue) -> Result<(), FormatError> {
         match state {
-            Value::None => {}
-            Value::Dict(node) | Value::Ordered(node) => self.pickle.note(node, Fact::IsState),
+            PickleValue::None => {}
+            PickleValue::Dict(node) | PickleValue::Ordered(node) => {
+                self.pickle.note(node, Fact::IsState)
+            }
             // The first item holds plain attributes, the second those of `__slots__`. PyTorch sets both in the same way.
-            Value::Tuple(node) if self.pickle.length(node) == 2 => {
-                let parts: [Value; 2] = self.pickle.first(node);
+            PickleValue::Tuple(node) if self.pickle.length(node) == 2 => {
+                let parts: [PickleValue; 2] = self.pickle.first(node);
                 for part in parts {
                     match part {
-                        Value::None => {}
-                        Value::Dict(node) | Value::Ordered(node) => {
+                        PickleValue::None => {}
+                        PickleValue::Dict(node) | PickleValue::Ordered(node) => {
                             self.pickle.note(node, Fact::IsState);
                         }
                         _ => return Err(self.wrong_call()),
@@ -363,9 +390,9 @@ impl Machine<'_> {
     }
 
     /// Checks that the dtype of the node `tensor` allows gradients if `grad` is `True`: PyTorch fails on other tensors.
-    fn check_gradients(&self, tensor: u32, grad: Value) -> Result<(), FormatError> {
+    fn check_gradients(&self, tensor: u32, grad: PickleValue) -> Result<(), FormatError> {
         let dtype = self.pickle.tensor_dtype(tensor)?;
-        if grad == Value::Bool(true) && !dtype.has_gradients() {
+        if grad == PickleValue::Bool(true) && !dtype.has_gradients() {
             let name = dtype.name();
             let sentence = format_args!("a tensor of the dtype {name} cannot require gradients");
             return Err(self.violation(Rule::TorchTensor, sentence));
@@ -374,22 +401,31 @@ impl Machine<'_> {
     }
 
     /// Returns the tensor that `function`, a [`Global::Tensor`], makes from `args`.
-    fn tensor(&mut self, function: Global, args: [Value; ARGUMENTS]) -> Result<Value, FormatError> {
+    fn tensor(
+        &mut self,
+        function: Global,
+        args: [PickleValue; ARGUMENTS],
+    ) -> Result<PickleValue, FormatError> {
         let Global::Tensor(least, _, dtype_at) = function else {
             return Err(self.wrong_call_of(function));
         };
         let [storage, offset, shape, strides, grad, hooks, seventh, eighth] = args;
         let (dtype, extra) = match dtype_at {
             Some(_) => (seventh, eighth),
-            None => (Value::None, seventh),
+            None => (PickleValue::None, seventh),
         };
         let is_dtype = match dtype_at {
-            Some(_) => matches!(dtype, Value::Global(Global::Dtype(_))),
+            Some(_) => matches!(dtype, PickleValue::Global(Global::Dtype(_))),
             None => true,
         };
-        let is_grad = least < 6 || matches!(grad, Value::Bool(_));
-        let (Value::Storage(_), Value::Int(_), Value::Tuple(_), Value::Tuple(_), true) =
-            (storage, offset, shape, strides, is_dtype && is_grad)
+        let is_grad = least < 6 || matches!(grad, PickleValue::Bool(_));
+        let (
+            PickleValue::Storage(_),
+            PickleValue::Int(_),
+            PickleValue::Tuple(_),
+            PickleValue::Tuple(_),
+            true,
+        ) = (storage, offset, shape, strides, is_dtype && is_grad)
         else {
             return Err(self.wrong_call_of(function));
         };
@@ -399,63 +435,72 @@ impl Machine<'_> {
         let node = self.pickle.container_of(self.now, Fact::IsTensor)?;
         self.pickle.extend(node, &[storage, offset, shape, strides, dtype, extra])?;
         match extra {
-            Value::None => {}
+            PickleValue::None => {}
             // The metadata says whether elements are conjugated or negated.
-            Value::Dict(metadata) => self.pickle.note(metadata, Fact::IsTensorMetadata),
+            PickleValue::Dict(metadata) => self.pickle.note(metadata, Fact::IsTensorMetadata),
             _ => return Err(self.wrong_call_of(function)),
         }
         // PyTorch changes a tensor that it rebuilds with a dtype in place, which fails if the tensor requires gradients.
-        if dtype_at.is_some() && grad == Value::Bool(true) {
+        if dtype_at.is_some() && grad == PickleValue::Bool(true) {
             let sentence = "a tensor that is rebuilt with a dtype cannot require gradients";
             return Err(self.violation(Rule::TorchTensor, sentence));
         }
         if least >= 6 {
             self.check_gradients(node, grad)?;
         }
-        Ok(Value::Tensor(node))
+        Ok(PickleValue::Tensor(node))
     }
 
     /// Returns the sparse tensor of `layout` that is made from the items of the tuple `data`.
-    fn sparse(&mut self, layout: TensorLayout, data: u32) -> Result<Value, FormatError> {
-        let items: [Value; 4] = self.pickle.first(data);
+    fn sparse(&mut self, layout: TensorLayout, data: u32) -> Result<PickleValue, FormatError> {
+        let items: [PickleValue; 4] = self.pickle.first(data);
         let (indices, values, shape) = match (layout, self.pickle.length(data), items) {
             (TensorLayout::Coo, 3, [indices, values, shape, _])
-            | (TensorLayout::Coo, 4, [indices, values, shape, Value::Bool(_) | Value::None]) => {
-                ([indices, Value::None], values, shape)
-            }
+            | (
+                TensorLayout::Coo,
+                4,
+                [indices, values, shape, PickleValue::Bool(_) | PickleValue::None],
+            ) => ([indices, PickleValue::None], values, shape),
             (TensorLayout::Csr | TensorLayout::Other, 4, [starts, indices, values, shape]) => {
                 ([starts, indices], values, shape)
             }
             _ => return Err(self.wrong_arguments(Known::Sparse)),
         };
-        let is_shape = matches!(shape, Value::Tuple(node)
+        let is_shape = matches!(shape, PickleValue::Tuple(node)
             if !self.pickle.has(node, Fact::HasOtherThanInts));
         let are_tensors = indices.into_iter().chain([values]).all(|part| {
-            matches!(part, Value::Tensor(_)) || (part == Value::None && layout == TensorLayout::Coo)
+            matches!(part, PickleValue::Tensor(_))
+                || (part == PickleValue::None && layout == TensorLayout::Coo)
         });
         if !is_shape || !are_tensors {
             return Err(self.wrong_arguments(Known::Sparse));
         }
         let node = self.pickle.container(self.now)?;
         let [first, second] = indices;
-        self.pickle.extend(node, &[Value::Layout(layout), first, second, values, shape])?;
-        Ok(Value::Sparse(node))
+        self.pickle.extend(node, &[PickleValue::Layout(layout), first, second, values, shape])?;
+        Ok(PickleValue::Sparse(node))
     }
 
     /// Executes BUILD: gives a state to the object on top of the stack.
     pub(super) fn build(&mut self) -> Result<(), FormatError> {
         let state = self.pop()?;
         match (self.top()?, state) {
-            (Value::Ordered(_), Value::Dict(state)) => self.drop_versions(state),
-            (Value::Namespace(node), Value::Dict(state)) if self.pickle.length(node) == 0 => {
+            (PickleValue::Ordered(_), PickleValue::Dict(state)) => self.drop_versions(state),
+            (PickleValue::Namespace(node), PickleValue::Dict(state))
+                if self.pickle.length(node) == 0 =>
+            {
                 self.copy_attributes(state, node)?;
             }
-            (Value::Array(node), Value::Tuple(state)) => self.fill_array(node, state)?,
-            (Value::NumpyDtype(node), Value::Tuple(state)) => self.set_dtype(node, state)?,
-            (Value::Object(node), _) if self.is_foreign(node) => {
+            (PickleValue::Array(node), PickleValue::Tuple(state)) => {
+                self.fill_array(node, state)?
+            }
+            (PickleValue::NumpyDtype(node), PickleValue::Tuple(state)) => {
+                self.set_dtype(node, state)?
+            }
+            (PickleValue::Object(node), _) if self.is_foreign(node) => {
                 self.pickle.extend(node, &[state])?;
             }
-            (Value::Object(node), Value::Dict(state)) if self.is_uuid(node, state) => {}
+            (PickleValue::Object(node), PickleValue::Dict(state)) if self.is_uuid(node, state) => {}
             _ => {
                 let sentence = "a state is given to a value that takes no state";
                 return Err(self.violation(Rule::TorchCall, sentence));
@@ -468,10 +513,10 @@ impl Machine<'_> {
     /// versions do not affect tensors, so nothing is said about them.
     fn drop_versions(&mut self, state: u32) {
         let [key, value] = self.pickle.first(state);
-        let is_named = matches!(key, Value::Text(at)
+        let is_named = matches!(key, PickleValue::Text(at)
             if self.pickle.short(at, LONGEST_NAME) == Some(b"_metadata"));
         match value {
-            Value::Ordered(node) if is_named && self.pickle.length(state) == 2 => {
+            PickleValue::Ordered(node) if is_named && self.pickle.length(state) == 2 => {
                 self.pickle.note(node, Fact::IsMetadata);
             }
             _ if self.pickle.length(state) == 0 => {}
@@ -487,7 +532,7 @@ impl Machine<'_> {
             let mut items = self.pickle.resume(next);
             let (Some(name), Some(value)) = (items.next(), items.next()) else { return Ok(()) };
             next = items.place();
-            if !matches!(name, Value::Text(_)) {
+            if !matches!(name, PickleValue::Text(_)) {
                 return Err(self.wrong_arguments(Known::Namespace));
             }
             self.pickle.extend(node, &[name, value])?;
@@ -497,20 +542,20 @@ impl Machine<'_> {
     /// Executes BINPERSID: makes a storage from a persistent id.
     pub(super) fn persistent(&mut self) -> Result<(), FormatError> {
         let id = self.pop()?;
-        let (count, [kind, class, key, device, length, part]): (_, [Value; 6]) = match id {
-            Value::Tuple(node) => (self.pickle.length(node), self.pickle.first(node)),
-            _ => (0, [Value::None; 6]),
+        let (count, [kind, class, key, device, length, part]): (_, [PickleValue; 6]) = match id {
+            PickleValue::Tuple(node) => (self.pickle.length(node), self.pickle.first(node)),
+            _ => (0, [PickleValue::None; 6]),
         };
-        let text = |value: Value| match value {
-            Value::Text(at) => self.pickle.short(at, LONGEST_NAME),
+        let text = |value: PickleValue| match value {
+            PickleValue::Text(at) => self.pickle.short(at, LONGEST_NAME),
             // Pickles of protocols 0 and 1 store texts as lines, which this machine takes for bytes.
-            Value::Bytes(at) if self.context.allows_any_opcode() => {
+            PickleValue::Bytes(at) if self.context.allows_any_opcode() => {
                 self.pickle.short(at, LONGEST_NAME)
             }
             _ => None,
         };
         // A persistent id of the kind `module` gives the source file of a class of modules. Its value is the class.
-        if text(kind) == Some(b"module") && count == 4 && matches!(class, Value::Foreign(_)) {
+        if text(kind) == Some(b"module") && count == 4 && matches!(class, PickleValue::Foreign(_)) {
             return self.push(class);
         }
         let parsed_device = text(device).and_then(globals::device);
@@ -521,34 +566,34 @@ impl Machine<'_> {
         }
         // In a stream, a storage may be a part of another storage. The sixth item then describes the part.
         let is_whole = match (self.context, count, part) {
-            (Context::Stream | Context::Alone, 6, Value::Tuple(part)) => self.is_part(part),
+            (Context::Stream | Context::Alone, 6, PickleValue::Tuple(part)) => self.is_part(part),
             (Context::Stream, 5, _) | (Context::StreamHeader, ..) => false,
-            (Context::Stream | Context::Alone, 6, Value::None) | (_, 5, _) => true,
+            (Context::Stream | Context::Alone, 6, PickleValue::None) | (_, 5, _) => true,
             _ => false,
         };
         let is_storage = is_whole
             && text(kind) == Some(b"storage")
             && parsed_device.is_some()
             && text(key).is_some()
-            && matches!(class, Value::Global(Global::Storage(_) | Global::Untyped))
-            && matches!(length, Value::Int(_));
+            && matches!(class, PickleValue::Global(Global::Storage(_) | Global::Untyped))
+            && matches!(length, PickleValue::Int(_));
         if !is_storage {
             let sentence = "a persistent id does not describe a storage";
             return Err(self.violation(Rule::TorchPersistentId, sentence));
         }
-        if self.context == Context::Stream && class == Value::Global(Global::Untyped) {
+        if self.context == Context::Stream && class == PickleValue::Global(Global::Untyped) {
             self.is_beyond_torch(Unknown::UntypedStorage);
         }
         let node = self.pickle.container_of(self.now, Fact::IsStorage)?;
         self.pickle.extend(node, &[class, key, length, device, part])?;
-        self.push(Value::Storage(node))
+        self.push(PickleValue::Storage(node))
     }
 
     /// Returns whether the tuple `part` describes a part of a storage: a key, an offset, and a number of elements.
     fn is_part(&self, part: u32) -> bool {
         let [key, offset, length] = self.pickle.first(part);
         self.pickle.length(part) == 3
-            && matches!((key, offset, length), (Value::Text(at), Value::Int(_), Value::Int(_))
+            && matches!((key, offset, length), (PickleValue::Text(at), PickleValue::Int(_), PickleValue::Int(_))
                 if self.pickle.short(at, LONGEST_NAME).is_some())
     }
 }

@@ -6,7 +6,7 @@ use core::fmt;
 use crate::element::{ByteOrder, LogicalType, Negation, StorageType};
 use crate::finding::counted;
 use crate::formats::error::FormatError;
-use crate::formats::kind::Kind;
+use crate::formats::kind::FormatDType;
 use crate::formats::rules::Rule;
 use crate::formats::zip::Member;
 use crate::index::RawComponent;
@@ -14,17 +14,17 @@ use crate::limits::Limits;
 use crate::num::sort_by;
 
 use super::globals::{Dtype, Global};
-use super::pickle::{Pickle, Storage, StoragePart, Value};
+use super::pickle::{Pickle, PickleValue, Storage, StoragePart};
 
 /// The storages of a checkpoint, sorted by their keys.
 #[derive(Default)]
 pub(super) struct Storages<'d> {
-    records: Vec<Record<'d>>,
+    records: Vec<StorageRecord<'d>>,
 }
 
 /// A storage: a member of an archive, or a range of a stream.
 #[derive(Clone, Copy)]
-pub(super) struct Record<'d> {
+pub(super) struct StorageRecord<'d> {
     pub(super) key: &'d str,
     pub(super) member: Member,
     /// Whether the elements of a tensor with a name lie in the storage.
@@ -33,7 +33,7 @@ pub(super) struct Record<'d> {
     reference: Option<u32>,
 }
 
-impl<'d> Record<'d> {
+impl<'d> StorageRecord<'d> {
     pub(super) fn new(key: &'d str, member: Member) -> Self {
         Self { key, member, is_used: false, reference: None }
     }
@@ -41,7 +41,7 @@ impl<'d> Record<'d> {
 
 impl<'d> Storages<'d> {
     /// Adds a storage. The caller [sorts](Self::sort) the storages after the last one.
-    pub(super) fn add(&mut self, record: Record<'d>) -> Result<(), FormatError> {
+    pub(super) fn add(&mut self, record: StorageRecord<'d>) -> Result<(), FormatError> {
         self.records.try_reserve(1).map_err(|_| FormatError::memory())?;
         self.records.push(record);
         Ok(())
@@ -51,7 +51,7 @@ impl<'d> Storages<'d> {
     pub(super) fn sort(&mut self) {
         // The sort is not stable, so storages with the same key are ordered by their offsets. Every build then reports the same
         // storage in an error.
-        let order = |record: &Record<'d>| (record.key, record.member.start);
+        let order = |record: &StorageRecord<'d>| (record.key, record.member.start);
         sort_by(&mut self.records, |one, other| order(one).cmp(&order(other)));
     }
 
@@ -171,7 +171,7 @@ impl<'d> Storages<'d> {
         let outside = || wrong("the elements of the tensor do not lie within its storage");
         let too_large = || wrong("the elements of the tensor are more than 63 bits can count");
         let [storage, offset, shape, strides, dtype, metadata] = pickle.first(node);
-        let (Value::Storage(storage), Value::Tuple(shape), Value::Tuple(strides)) =
+        let (PickleValue::Storage(storage), PickleValue::Tuple(shape), PickleValue::Tuple(strides)) =
             (storage, shape, strides)
         else {
             return Err(FormatError::internal("a tensor has no storage"));
@@ -185,7 +185,7 @@ impl<'d> Storages<'d> {
         }
         let (from, size) = storage.range().ok_or_else(|| violation(Rule::TorchStorage))?;
         let dtype = match dtype {
-            Value::Global(Global::Dtype(dtype)) => dtype,
+            PickleValue::Global(Global::Dtype(dtype)) => dtype,
             _ => storage.dtype,
         };
         let shape = pickle.dimensions(shape, (limits, at))?;
@@ -267,7 +267,7 @@ impl<'d> Storages<'d> {
     }
 }
 
-impl Record<'_> {
+impl StorageRecord<'_> {
     /// Returns the error for a storage without a tensor.
     fn unused_error(&self) -> FormatError {
         let sentence = "is a storage that no tensor uses";
@@ -338,8 +338,8 @@ impl Tensor {
         let Self { member, start, span, .. } = *self;
         let kind = self.dtype.kind().ok_or((Rule::TorchDtype, self.dtype.name()))?;
         let (storage, logical) = match kind {
-            Kind::Logical(logical) => (logical.storage(), Some(logical)),
-            Kind::Plain(storage) => (storage, None),
+            FormatDType::Logical(logical) => (logical.storage(), Some(logical)),
+            FormatDType::Plain(storage) => (storage, None),
         };
         let is_whole = start == 0 && span == member.size;
         if member.is_deflated && (!is_whole || span != self.bytes) {
@@ -369,16 +369,20 @@ impl Tensor {
     /// # Errors
     /// The rule and the kind of tensor, if zten does not read such elements: zten does not negate integers or compressed
     /// elements.
-    fn negation(&self, kind: Kind, is_deflated: bool) -> Result<Negation, (Rule, &'static str)> {
+    fn negation(
+        &self,
+        kind: FormatDType,
+        is_deflated: bool,
+    ) -> Result<Negation, (Rule, &'static str)> {
         let Some(LazyView { is_conjugated, is_negated }) = self.view else {
             return Ok(Negation::default());
         };
         match kind {
             _ if is_deflated => {}
-            Kind::Logical(LogicalType::Complex64 | LogicalType::Complex128) => {
+            FormatDType::Logical(LogicalType::Complex64 | LogicalType::Complex128) => {
                 return Ok(Negation { real: is_negated, imaginary: is_negated != is_conjugated });
             }
-            Kind::Plain(
+            FormatDType::Plain(
                 StorageType::F64 | StorageType::F32 | StorageType::F16 | StorageType::Bf16,
             ) if !is_conjugated => return Ok(Negation { real: is_negated, imaginary: false }),
             _ => {}
