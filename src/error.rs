@@ -486,12 +486,14 @@ impl fmt::Display for BareError {
 /// unchanged rest of `after`.
 fn singular(after: &str) -> (&str, &str) {
     /// Nouns, with their verbs, that follow a number in the sentences of the catalogs.
-    const FORMS: [(&str, &str); 5] = [
+    const FORMS: [(&str, &str); 7] = [
         (" bytes are ", " byte is "),
         (" bytes do ", " byte does "),
         (" bytes", " byte"),
         (" entries", " entry"),
         (" dimensions", " dimension"),
+        (" levels", " level"),
+        (" shards", " shard"),
     ];
     let form = FORMS.iter().find_map(|(plural, one)| Some((*one, after.strip_prefix(*plural)?)));
     form.unwrap_or((after, ""))
@@ -508,3 +510,32 @@ impl fmt::Display for Signed {
 
 /// `Result` with this crate's [`Error`].
 pub type Result<T, E = Error> = core::result::Result<T, E>;
+
+#[cfg(test)]
+mod tests {
+    use alloc::string::ToString as _;
+
+    use super::*;
+
+    /// Checks the sentences of all rules, limits and unsupported features about the number 1: the nouns and verbs after the number
+    /// are singular. With the number 2, the sentences are those of the catalogs.
+    #[test]
+    fn a_sentence_about_one_is_singular() {
+        let rules = Rule::ALL.iter().map(|rule| ErrorKind::from(*rule));
+        let limits = Limit::ALL.iter().map(|limit| ErrorKind::from(*limit));
+        let features = Unsupported::ALL.iter().map(|feature| ErrorKind::from(*feature));
+        let mut changed = 0;
+        for kind in rules.chain(limits).chain(features) {
+            let sentence = |number| BareError::nowhere(kind).found(number).to_string();
+            let (one, two) = (sentence(1), sentence(2));
+            for plural in ["bytes", "entries", "dimensions", "levels", "shards"] {
+                assert!(!one.contains(&alloc::format!("1 {plural}")), "{one}");
+            }
+            for verb in ["are", "do"] {
+                assert!(!one.contains(&alloc::format!("1 byte {verb} ")), "{one}");
+            }
+            changed += usize::from(one.replacen('1', "2", 1) != two);
+        }
+        assert!(changed > 20, "{changed}");
+    }
+}

@@ -254,7 +254,7 @@ fn what_an_index_may_say() {
     ] {
         let sentence = rejection(&of(&format!(r#"{{"a":"{name}"}}"#)), &two());
         assert!(
-            sentence.contains(": invalid file name: expected a name without a folder"),
+            sentence.contains(" is an invalid file name: expected a name without a folder"),
             "{sentence}"
         );
     }

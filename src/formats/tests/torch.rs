@@ -530,6 +530,40 @@ fn old_instructions() {
     }
 }
 
+/// Checks the sentences about files that break one rule for several causes: each says what is wrong with its file.
+#[test]
+fn sentences_state_the_cause() {
+    let cases = zten_corpus::files();
+    for (name, wanted) in [
+        (
+            "torch-call--count",
+            "wrong arguments for torch._utils._rebuild_tensor_v2: expected 6 to 7, found 1",
+        ),
+        ("torch-call--parameter", "wrong arguments for "),
+        ("torch-call--size", "wrong arguments for torch.Size"),
+        ("torch-call--device", "wrong arguments for torch.device"),
+        ("torch-call--ordered-items", "wrong arguments for collections.OrderedDict"),
+        ("torch-member--key", "\"archive/data/x\" is not a member that PyTorch writes"),
+        ("torch-storage--missing", "the storage \"0\" is not in the file"),
+        ("torch-storage--longer", "the storage \"0\" has "),
+        ("torch-tensor--big-width", "has another width than the class of its storage"),
+        ("torch-tensor--gradients", " cannot require gradients"),
+        ("torch-tensor--negative", "a dimension or stride of the tensor is negative"),
+        ("torch-tensor--offset", "do not lie within its storage"),
+        ("torch-tensor--product", "more than 63 bits can count"),
+        ("torch-tensor--rank", "does not have one stride for each dimension"),
+        ("torch-version--11", "\"version\" is \"11\\n\", expected a number from 1 to 10"),
+        ("torch-version--byteorder", "\"byteorder\" is \"middle\", expected little or big"),
+        ("torch-version--id", "\".data/serialization_id\" is not UTF-8, expected text"),
+        ("torch-version--pickle", "\"version\" is "),
+    ] {
+        let path = format!("other/torch/reject/{name}.pt");
+        let case = cases.iter().find(|output| output.path == path).expect(name);
+        let sentence = rejection("x.pt", &case.bytes);
+        assert!(sentence.contains(wanted), "{name}: {sentence}");
+    }
+}
+
 /// Checks that a set made from a list copies the items, and keeps the first of items that Python considers equal.
 #[test]
 fn a_set_made_from_a_list_keeps_the_first_of_equal_items() {

@@ -185,7 +185,7 @@ impl<'d> Folder<'d> {
                     ),
                     Err(_) => FormatError::predicate(
                         Rule::TorchVersion,
-                        format_args!("is not text, expected {expected}"),
+                        format_args!("is not UTF-8, expected {expected}"),
                     ),
                 };
                 return Err(about(error.or_at(member.start)));

@@ -206,7 +206,7 @@ impl<'p> Machine<'p> {
         }
         match *self.stack {
             [value] if value != PickleValue::Mark => Ok(value),
-            _ => Err(self.violation(Rule::TorchPickle, "STOP finds no value, or more than one")),
+            _ => Err(self.violation(Rule::TorchPickle, "STOP does not find exactly one value")),
         }
     }
 

@@ -4,6 +4,7 @@ use alloc::vec::Vec;
 use core::fmt;
 
 use crate::element::{ByteOrder, LogicalType, Negation, StorageType};
+use crate::escape::Short;
 use crate::finding::counted;
 use crate::formats::error::FormatError;
 use crate::formats::kind::FormatDType;
@@ -120,33 +121,41 @@ impl<'d> Storages<'d> {
         }
     }
 
+    /// Returns the position of the record of `storage`, and checks that the record has the length that the pickle gives the storage.
+    /// `at` is the offset of the reference to the storage.
+    fn find(&self, storage: &Storage<'_>, at: u64) -> Result<usize, FormatError> {
+        let violation = |sentence: fmt::Arguments<'_>| {
+            Err(FormatError::violation_at(Rule::TorchStorage, sentence, at))
+        };
+        let key = Short(storage.key);
+        let found =
+            self.place(storage.key).and_then(|place| Some((place, self.records.get(place)?)));
+        let Some((place, Record { member, .. })) = found else {
+            return violation(format_args!("the storage {key} is not in the file"));
+        };
+        match storage.bytes() {
+            Some(bytes) if bytes == member.size => Ok(place),
+            Some(bytes) => {
+                let [own, given] = [member.size, bytes].map(|bytes| counted(bytes, "byte"));
+                violation(format_args!(
+                    "the storage {key} has {own} in the file, but the pickle gives it {given}"
+                ))
+            }
+            None => {
+                violation(format_args!("the storage {key} has more bytes than 64 bits can count"))
+            }
+        }
+    }
+
     /// Checks that the reference `node` to a storage names a member of the same length, and agrees with the first reference to
     /// this storage. PyTorch makes the storage from the first reference and ignores the class and device in later ones.
     fn check_storage(&mut self, pickle: &Pickle<'_>, node: u32) -> Result<(), FormatError> {
         let at = pickle.node_at(node);
         let storage = pickle.storage(node)?;
-        let violation = |sentence: fmt::Arguments<'_>| {
-            let error = FormatError::predicate(Rule::TorchStorage, sentence);
-            error.or_at(at).about(storage.key)
+        let place = self.find(storage, at)?;
+        let Some(record) = self.records.get_mut(place) else {
+            return Err(FormatError::internal("a storage has no record"));
         };
-        let missing = || violation(format_args!("is a storage that is not in the file"));
-        let place = self.place(storage.key).ok_or_else(missing)?;
-        let record = self.records.get_mut(place).ok_or_else(missing)?;
-        let size = record.member.size;
-        match storage.bytes() {
-            Some(bytes) if bytes == size => {}
-            Some(bytes) => {
-                let (size, bytes) = (counted(size, "byte"), counted(bytes, "byte"));
-                return Err(violation(format_args!(
-                    "has {size} in the file, but the pickle gives the storage {bytes}"
-                )));
-            }
-            None => {
-                return Err(violation(format_args!(
-                    "is a storage of more bytes than 64 bits can count"
-                )));
-            }
-        }
         let first = pickle.storage(*record.reference.get_or_insert(node))?;
         // PyTorch gives the same key to empty storages of different types.
         let is_same = (first.dtype, first.is_typed) == (storage.dtype, storage.is_typed);
@@ -165,7 +174,6 @@ impl<'d> Storages<'d> {
         (limits, is_big): (&Limits, bool),
     ) -> Result<Tensor, FormatError> {
         let at = pickle.node_at(node);
-        let violation = |rule: Rule| FormatError::violation_at(rule, rule.row().broken(), at);
         let wrong =
             |sentence: &'static str| FormatError::violation_at(Rule::TorchTensor, sentence, at);
         let outside = || wrong("the elements of the tensor do not lie within its storage");
@@ -177,13 +185,14 @@ impl<'d> Storages<'d> {
             return Err(FormatError::internal("a tensor has no storage"));
         };
         let storage = pickle.storage(storage)?;
-        let place = self.place(storage.key).ok_or_else(|| violation(Rule::TorchStorage))?;
-        let record = self.records.get(place).ok_or_else(|| violation(Rule::TorchStorage))?;
-        let member = record.member;
-        if storage.bytes() != Some(member.size) {
-            return Err(violation(Rule::TorchStorage));
-        }
-        let (from, size) = storage.range().ok_or_else(|| violation(Rule::TorchStorage))?;
+        let place = self.find(storage, at)?;
+        let Some(Record { member, .. }) = self.records.get(place).copied() else {
+            return Err(FormatError::internal("a storage has no record"));
+        };
+        let (from, size) = storage.range().ok_or_else(|| {
+            let sentence = "a part of the storage does not lie within the storage";
+            FormatError::violation_at(Rule::TorchStorage, sentence, at)
+        })?;
         let dtype = match dtype {
             PickleValue::Global(Global::Dtype(dtype)) => dtype,
             _ => storage.dtype,

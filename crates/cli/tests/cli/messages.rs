@@ -180,8 +180,9 @@ fn a_shard_that_is_a_link_is_not_called_missing() {
         for args in [&["check"][..], &["ls"], &["stat"], &["hash"], &["cat", "w"]] {
             let args = [args, &[sandbox]].concat();
             let why = failed(run(&args), 1);
-            let wanted =
-                format!("\"{shard}\" is a link to ../store/{shard} (rule index-file, implied)\n");
+            let wanted = format!(
+                "\"{shard}\" is a link to ../store/{shard} (rule index-file, implied)\n  `--follow` follows the link. Or put the file itself in the place of the link.\n"
+            );
             assert!(why.contains(&wanted) && !why.contains("not found"), "{why}");
             succeeded_text(run(&[&args[..], &["--follow"]].concat()));
         }
