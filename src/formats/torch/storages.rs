@@ -12,7 +12,7 @@ use crate::limits::Limits;
 use crate::num::sort_by;
 
 use super::globals::{Dtype, Global};
-use super::pickle::{Pickle, PickleValue, Storage, StoragePart};
+use super::pickle::{Pickle, Pickled, Storage, StoragePart};
 
 /// The storages of a checkpoint, sorted by their keys.
 #[derive(Default)]
@@ -150,7 +150,7 @@ impl<'d> Storages<'d> {
         let at = pickle.node_at(node);
         let violation = |rule: Rule| FormatError::violation_at(rule, rule.row().broken(), at);
         let [storage, offset, shape, strides, dtype, metadata] = pickle.first(node);
-        let (PickleValue::Storage(storage), PickleValue::Tuple(shape), PickleValue::Tuple(strides)) =
+        let (Pickled::Storage(storage), Pickled::Tuple(shape), Pickled::Tuple(strides)) =
             (storage, shape, strides)
         else {
             return Err(FormatError::internal("a tensor has no storage"));
@@ -164,7 +164,7 @@ impl<'d> Storages<'d> {
         }
         let (from, size) = storage.range().ok_or_else(|| violation(Rule::TorchStorage))?;
         let dtype = match dtype {
-            PickleValue::Global(Global::Dtype(dtype)) => dtype,
+            Pickled::Global(Global::Dtype(dtype)) => dtype,
             _ => storage.dtype,
         };
         let wrong = || violation(Rule::TorchTensor);
