@@ -16,7 +16,7 @@ use crate::num::{sort_by, u64_from_usize};
 
 use super::duplicate_key;
 use super::globals::{Global, Known};
-use super::pickle::{Fact, Pickle, PickleValue, TensorLayout, Unknown};
+use super::pickle::{Fact, Pickle, Pickled, TensorLayout, Unknown};
 use super::storages::{Storages, Tensor};
 use super::walk::{Leaf, NameWalk};
 
@@ -24,7 +24,7 @@ use super::walk::{Leaf, NameWalk};
 pub(super) struct Checkpoint<'c, 'p> {
     pub(super) pickle: Pickle<'p>,
     /// The value of the whole pickle.
-    pub(super) root: PickleValue,
+    pub(super) root: Pickled,
     pub(super) storages: &'c mut Storages<'p>,
     /// Whether the elements of storages are big-endian.
     pub(super) is_big: bool,
@@ -154,23 +154,23 @@ struct Described<'d> {
 
 impl Tensors<'_, '_, '_, '_> {
     /// Adds the tensor `value`, called `name`.
-    fn add(&mut self, value: PickleValue, name: &str) -> Result<(), FormatError> {
+    fn add(&mut self, value: Pickled, name: &str) -> Result<(), FormatError> {
         let about = |error: FormatError| error.about(name);
         match value {
-            PickleValue::Tensor(node) => self.add_tensor(node, name),
-            PickleValue::Sparse(node) => self.add_sparse(node, name),
-            PickleValue::Array(node) => self.add_array(node, name),
-            PickleValue::UnreadTensor(node) => {
+            Pickled::Tensor(node) => self.add_tensor(node, name),
+            Pickled::Sparse(node) => self.add_sparse(node, name),
+            Pickled::Array(node) => self.add_array(node, name),
+            Pickled::UnreadTensor(node) => {
                 let [function, shape] = self.pickle.first(node);
                 let shape = match shape {
-                    PickleValue::Tuple(shape) => self.dimensions(shape, node).map_err(about)?,
+                    Pickled::Tuple(shape) => self.dimensions(shape, node).map_err(about)?,
                     _ => Vec::new(),
                 };
                 let kind = match function {
-                    PickleValue::Global(Global::Known(Known::Quantized)) => "quantized",
-                    PickleValue::Global(Global::Known(Known::Meta)) => "meta",
-                    PickleValue::Global(Global::Known(Known::Nested)) => "nested",
-                    PickleValue::Global(Global::Known(Known::DeviceTensor)) => "device tensor",
+                    Pickled::Global(Global::Known(Known::Quantized)) => "quantized",
+                    Pickled::Global(Global::Known(Known::Meta)) => "meta",
+                    Pickled::Global(Global::Known(Known::Nested)) => "nested",
+                    Pickled::Global(Global::Known(Known::DeviceTensor)) => "device tensor",
                     _ => "subclass",
                 };
                 self.add_unread(name, &shape, (Rule::TorchValue, kind), self.pickle.position(node))
@@ -218,7 +218,7 @@ impl Tensors<'_, '_, '_, '_> {
     /// entries of one cell add up.
     fn add_sparse(&mut self, node: u32, name: &str) -> Result<(), FormatError> {
         let [layout, first, second, values, shape] = self.pickle.first(node);
-        let (PickleValue::Layout(layout), PickleValue::Tuple(shape)) = (layout, shape) else {
+        let (Pickled::Layout(layout), Pickled::Tuple(shape)) = (layout, shape) else {
             return Err(FormatError::internal("a sparse tensor has no shape"));
         };
         let about = |error: FormatError| error.about(name);
@@ -226,7 +226,7 @@ impl Tensors<'_, '_, '_, '_> {
         let position = self.pickle.position(node);
         let mut parts = Vec::new();
         for part in [first, second, values] {
-            let PickleValue::Tensor(node) = part else { continue };
+            let Pickled::Tensor(node) = part else { continue };
             let tensor = self.tensor(node).map_err(about)?;
             self.storages.mark_used(&tensor);
             self.note_byte_order(&tensor, name);
@@ -272,14 +272,14 @@ impl Tensors<'_, '_, '_, '_> {
     fn add_array(&mut self, node: u32, name: &str) -> Result<(), FormatError> {
         let about = |error: FormatError| error.about(name);
         let position = self.pickle.position(node);
-        let [PickleValue::Tuple(shape), PickleValue::NumpyDtype(dtype), order, content] =
+        let [Pickled::Tuple(shape), Pickled::NumpyDtype(dtype), order, content] =
             self.pickle.first(node)
         else {
             return Err(FormatError::internal("an array has no state"));
         };
         let shape = self.dimensions(shape, node).map_err(about)?;
         let content = match content {
-            PickleValue::ByteArray(node) => {
+            Pickled::ByteArray(node) => {
                 let [content] = self.pickle.first(node);
                 content
             }
@@ -288,12 +288,12 @@ impl Tensors<'_, '_, '_, '_> {
         let type_name = self.pickle.numpy_name(dtype);
         let component = match content {
             // The node of an empty `bytearray` has no item.
-            PickleValue::None => RawComponent::raw(StorageType::U8, 0, 0),
-            PickleValue::Bytes(at) if self.is_raw_pickle => {
+            Pickled::None => RawComponent::raw(StorageType::U8, 0, 0),
+            Pickled::Bytes(at) if self.is_raw_pickle => {
                 let (offset, length) = self.pickle.extent(at);
                 RawComponent::raw(StorageType::U8, offset, length)
             }
-            PickleValue::Latin1(at) if self.is_raw_pickle => {
+            Pickled::Latin1(at) if self.is_raw_pickle => {
                 let (offset, length) = self.pickle.extent(at);
                 RawComponent {
                     encoding: Encoding::Latin1,
@@ -310,8 +310,7 @@ impl Tensors<'_, '_, '_, '_> {
                 );
             }
         };
-        let component =
-            RawComponent { column_major: order == PickleValue::Bool(true), ..component };
+        let component = RawComponent { column_major: order == Pickled::Bool(true), ..component };
         let component = match self.pickle.numpy_type(dtype) {
             Type::Known(Number { storage, logical, is_big }) => RawComponent {
                 storage,

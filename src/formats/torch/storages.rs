@@ -15,7 +15,7 @@ use crate::limits::Limits;
 use crate::num::sort_by;
 
 use super::globals::{Dtype, Global};
-use super::pickle::{Pickle, PickleValue, Storage, StoragePart};
+use super::pickle::{Pickle, Pickled, Storage, StoragePart};
 
 /// The storages of a checkpoint, sorted by their keys.
 #[derive(Default)]
@@ -179,7 +179,7 @@ impl<'d> Storages<'d> {
         let outside = || wrong("the elements of the tensor do not lie within its storage");
         let too_large = || wrong("the elements of the tensor are more than 63 bits can count");
         let [storage, offset, shape, strides, dtype, metadata] = pickle.first(node);
-        let (PickleValue::Storage(storage), PickleValue::Tuple(shape), PickleValue::Tuple(strides)) =
+        let (Pickled::Storage(storage), Pickled::Tuple(shape), Pickled::Tuple(strides)) =
             (storage, shape, strides)
         else {
             return Err(FormatError::internal("a tensor has no storage"));
@@ -194,7 +194,7 @@ impl<'d> Storages<'d> {
             FormatError::violation_at(Rule::TorchStorage, sentence, at)
         })?;
         let dtype = match dtype {
-            PickleValue::Global(Global::Dtype(dtype)) => dtype,
+            Pickled::Global(Global::Dtype(dtype)) => dtype,
             _ => storage.dtype,
         };
         let shape = pickle.dimensions(shape, (limits, at))?;
