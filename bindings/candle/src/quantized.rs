@@ -105,7 +105,9 @@ impl Weights {
         let read = || {
             let other = || {
                 let layout = tensor.layout_name();
-                Error::msg(format!("the tensor has the layout {layout}, expected blocks of GGUF of a known type"))
+                Error::msg(format!(
+                    "the tensor has the layout {layout}, expected blocks of GGUF of a known type"
+                ))
             };
             Blocks::of(&tensor)?.ok_or_else(other)?.quantized(device)
         };

@@ -96,7 +96,10 @@ fn tensors_are_what_the_files_hold() {
                 let forward = sides.iter().try_fold(1, times);
                 if forward.and(sides.iter().rev().try_fold(1, times)).is_none() {
                     let error = tensor.unwrap_err().to_string();
-                    assert!(error.contains("more elements than candle can count"), "{place}: {error}");
+                    assert!(
+                        error.contains("more elements than candle can count"),
+                        "{place}: {error}"
+                    );
                     uncountable += 1;
                     continue;
                 }
