@@ -171,7 +171,7 @@ catalog! {
         "`zten convert IN OUT.safetensors` writes a file in which all tensors are aligned.";
 
     // The index of several files.
-    IndexJson "index-json", Invalid, Implied("another index cannot be read"), INDEX,
+    IndexJson "index-json", Invalid, Implied("an index of another form cannot be read"), INDEX,
         "The index is one JSON map. Its map `weight_map` leads from names of tensors to names of files, and it may have a map `metadata`.",
         "invalid index", WRITER;
     IndexKey "index-key", Note, Policy("loaders use no other keys"), INDEX,
@@ -180,7 +180,7 @@ catalog! {
     IndexDuplicateKey "index-duplicate-key", Invalid, Implied("readers differ on which of the two they use"), INDEX,
         "The keys of each map in the index are unique.", "duplicate key", AMBIGUOUS;
     IndexFileName "index-file-name", Invalid, Policy("a name must not lead out of the folder"), INDEX,
-        "The name of a file has no folder and no control character. The names of all files end in `.safetensors`, or all end in `.bin`, `.pt` or `.pth`.",
+        "The name of each file has no folder and no control character. The names of all files end in `.safetensors`, or all end in `.bin`, `.pt` or `.pth`.",
         "invalid file name: expected a name without a folder that ends in .safetensors, .bin, .pt or .pth", WRITER;
     IndexFile "index-file", Invalid, Implied("tensors are missing"), INDEX,
         "Every file that the index names is a regular file in the folder of the index, or a link to a blob in a hub's cache.",
@@ -418,9 +418,9 @@ catalog! {
         "Tensors are dense, or sparse with coordinates or compressed rows, and show their elements as they are stored.",
         "zten does not read tensors of this kind", KIND;
     TorchWeightsOnly "torch-weights-only", Note, Policy("zten builds the values without calling anything"), TORCH,
-        "PyTorch knows the instructions and imports of the pickle when it loads with `weights_only=True`.",
+        "PyTorch knows the instructions and imports of the pickle when it loads the file with `weights_only=True`.",
         "PyTorch does not read the file with `weights_only=True`",
-        "Convert it to safetensors, or add the classes with `torch.serialization.add_safe_globals` where you trust them.";
+        "Convert the file to safetensors, or add the classes with `torch.serialization.add_safe_globals` if you trust them.";
     TorchLeftOut "torch-left-out", Note, Policy("zten has no form for other values"), TORCH,
         "Values are tensors, arrays, dictionaries, lists, numbers, texts, bytes, flags and None.",
         "values are left out, because zten has no form for them",
@@ -435,7 +435,7 @@ catalog! {
     QuantIndex "quant-index", Invalid, Fault("GPTQModel #2949"), ANY,
         "Each number in `g_idx` of a GPTQ tensor is the number of a group that has a scale; a negative number counts from the end.",
         "a row is in a group that has no scale", LOADER;
-    QuantState "quant-state", Invalid, Policy("bitsandbytes fails to load it"), ANY,
+    QuantState "quant-state", Invalid, Policy("bitsandbytes fails to load another state"), ANY,
         "`quant_state.bitsandbytes__nf4` and `quant_state.bitsandbytes__fp4` of a tensor of bitsandbytes are JSON objects.",
         "the state of a quantized tensor is not a JSON object", WRITER;
 
@@ -469,8 +469,8 @@ catalog! {
     FormatTar "format-tar", Unsupported, Policy("the archive itself is no tensor file"), NONE,
         "The file is not a tar archive.", "this is a tar archive", "Unpack the archive, and check the files in it.";
     FormatZip "format-zip", Unsupported, Policy("the archive itself is no tensor file"), NONE,
-        "A zip archive holds NumPy files or a checkpoint of PyTorch.",
-        "this is a zip archive without NumPy files or a checkpoint of PyTorch",
+        "A zip archive is a `.npz` file or a checkpoint of PyTorch.",
+        "this is a zip archive that is neither a .npz file nor a checkpoint of PyTorch",
         "Unpack the archive, and check the files in it.";
     FormatKeras "format-keras", Unsupported, Policy("zten does not read this format"), NONE,
         "The file is not an archive of Keras.",
