@@ -130,7 +130,7 @@ impl<'d> Storages<'d> {
         let key = Short(storage.key);
         let found =
             self.place(storage.key).and_then(|place| Some((place, self.records.get(place)?)));
-        let Some((place, Record { member, .. })) = found else {
+        let Some((place, StorageRecord { member, .. })) = found else {
             return violation(format_args!("the storage {key} is not in the file"));
         };
         match storage.bytes() {
@@ -152,7 +152,7 @@ impl<'d> Storages<'d> {
     fn check_storage(&mut self, pickle: &Pickle<'_>, node: u32) -> Result<(), FormatError> {
         let at = pickle.node_at(node);
         let storage = pickle.storage(node)?;
-        let place = self.find(storage, at)?;
+        let place = self.find(&storage, at)?;
         let Some(record) = self.records.get_mut(place) else {
             return Err(FormatError::internal("a storage has no record"));
         };
@@ -185,8 +185,8 @@ impl<'d> Storages<'d> {
             return Err(FormatError::internal("a tensor has no storage"));
         };
         let storage = pickle.storage(storage)?;
-        let place = self.find(storage, at)?;
-        let Some(Record { member, .. }) = self.records.get(place).copied() else {
+        let place = self.find(&storage, at)?;
+        let Some(StorageRecord { member, .. }) = self.records.get(place).copied() else {
             return Err(FormatError::internal("a storage has no record"));
         };
         let (from, size) = storage.range().ok_or_else(|| {
