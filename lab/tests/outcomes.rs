@@ -35,7 +35,7 @@ fn assert_demo(what: &str, kind: &str, words: &str) {
 }
 
 #[test]
-fn what_returns_is_told() {
+fn a_returning_reader_is_reported() {
     assert_demo("returns", "accepted", "");
     assert_demo("rejects-opening", "rejected at opening", "not this one");
     assert_demo("rejects-reading", "rejected on reading", "not this one");
@@ -47,7 +47,7 @@ fn what_returns_is_told() {
 }
 
 #[test]
-fn what_does_not_return_is_told() {
+fn a_crashing_reader_is_reported() {
     for what in ["panics", "panics-opening"] {
         let (kind, words) = demo(what);
         assert_eq!(kind, "panicked", "{what}");
@@ -63,12 +63,12 @@ fn what_does_not_return_is_told() {
 }
 
 #[test]
-fn what_does_not_end_is_told() {
+fn a_hanging_reader_is_reported() {
     assert_demo("spins", "timed out", "");
 }
 
 #[test]
-fn what_ends_otherwise_is_an_error() {
+fn an_unexpected_exit_is_an_error() {
     assert!(!run("demo", Path::new("/dev/null"), "exits").status.success());
 }
 
@@ -92,7 +92,7 @@ fn generation_2_is_read_to_its_end() {
 
 /// Undefined behavior is not made here, but by a reader that makes it.
 #[test]
-fn a_bool_that_is_none_is_told() {
+fn an_invalid_bool_is_reported() {
     let file = corpus().join("reject/bool-value--v12-2-first.zt");
     let found = one("ztensor-1.2.3", &file, "-");
     assert_eq!(found, ("wrong bytes".to_owned(), "bool: a `bool` that is 2".to_owned()));

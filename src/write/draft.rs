@@ -639,7 +639,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_stands_once() {
+    fn duplicate_names_are_found() {
         for seed in 0..if cfg!(miri) { 1 } else { 50 } {
             let mut rng = fastrand::Rng::with_seed(seed);
             let names: Vec<String> =
@@ -651,7 +651,7 @@ mod tests {
     }
 
     #[test]
-    fn sorted_or_not_all_are_remembered() {
+    fn sorted_and_unsorted_names_are_remembered() {
         let ascending = || (100..200).map(|n| alloc::format!("layer.{n}"));
         assert_eq!(add(ascending()), Ok(()));
         assert_eq!(add(ascending().rev()), Ok(()));

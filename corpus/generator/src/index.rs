@@ -279,7 +279,7 @@ mod tests {
 
     #[test]
     #[cfg_attr(miri, ignore = "it needs the whole corpus")]
-    fn index_is_what_the_corpus_holds() {
+    fn the_index_describes_the_corpus() {
         let found = fs::read_to_string(corpus().join("index.json")).unwrap();
         assert!(found == index(&corpus()).unwrap(), "index.json: run zten-corpus");
     }

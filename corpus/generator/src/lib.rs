@@ -293,7 +293,7 @@ mod tests {
     use super::{cbor, files};
 
     #[test]
-    fn corpus_is_what_the_tables_say() {
+    fn the_corpus_is_what_the_generator_writes() {
         let corpus = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/.."));
         for output in files() {
             let found = fs::read(corpus.join(&output.path)).ok();
@@ -302,7 +302,7 @@ mod tests {
     }
 
     #[test]
-    fn marks_know_their_way() {
+    fn marks_are_found_in_every_file() {
         let inner = cbor::array(vec![cbor::uint(300), cbor::marked_at(1, cbor::text("ab"))]);
         let encoded = cbor::fields([("k", inner)]).encode();
         assert_eq!(encoded.bytes, b"\xa1\x61k\x82\x19\x01\x2c\x62ab");

@@ -68,7 +68,7 @@ mod tests {
     use crate::base::{DATA, DATA_SHA256};
 
     #[test]
-    fn digests_are_those_of_others() {
+    fn digests_equal_known_digests() {
         assert_eq!(sha256(&DATA), DATA_SHA256);
         for (length, start) in [
             (0, "sha256:e3b0c44298fc1c14"),

@@ -38,7 +38,7 @@ fn is_other(dtype: Own) -> bool {
 }
 
 #[test]
-fn tensors_are_what_the_files_hold() {
+fn tensors_have_the_elements_of_the_files() {
     let folders = [
         "accept/0.1.0",
         "accept/1.1.1",

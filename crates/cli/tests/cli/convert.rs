@@ -136,7 +136,7 @@ fn files_of_every_generation_become_the_same_content() {
 
 /// Checks that files keep their content when they are converted to the other generation and back.
 #[test]
-fn generations_become_each_other() {
+fn files_are_converted_between_all_generations() {
     let mut files = 0;
     let folders =
         ["accept/0.1.0", "accept/1.1.1", "accept/1.2.0", "accept/1.2.3", "v2/accept", "v2/2.1"];
@@ -196,7 +196,7 @@ fn the_canonical_form_does_not_depend_on_the_order() {
 }
 
 #[test]
-fn what_is_rejected_leaves_what_was_there() {
+fn a_rejected_conversion_leaves_the_old_file() {
     let folder = Folder::new();
     fs::write(folder.path("out.zt"), b"what was there").unwrap();
     let whole = fs::read(other_format("types.safetensors")).unwrap();
@@ -238,7 +238,7 @@ fn a_type_that_cannot_be_held_is_named() {
 /// A file that `check` calls valid is converted, or the command says what the new file cannot hold and
 /// does not blame the file.
 #[test]
-fn what_is_good_is_not_rejected() {
+fn valid_files_are_not_rejected() {
     let mut left = Vec::new();
     for file in super::corpus::accepted() {
         if super::corpus::expected_rule(&file).is_some() {
@@ -287,7 +287,7 @@ fn gguf(bits: u32) -> Vec<u8> {
 
 /// 1.2 keeps every bit of a NaN; 2 and canonical files have one NaN. It makes no difference what is read.
 #[test]
-fn a_nan_becomes_the_one_where_there_is_one() {
+fn nans_become_canonical_where_the_form_requires_it() {
     let folder = Folder::new();
     let (path, again) = (folder.path("in.gguf"), folder.path("in.zt"));
     for (bits, cbor) in [

@@ -90,7 +90,7 @@ fn rejects_what_check_rejects() {
 }
 
 #[test]
-fn a_slash_is_in_a_name_or_between_two() {
+fn slashes_in_names_differ_from_separators() {
     let hashed = |name: &str, role: &str| {
         let component = [(role, raw("u8", 64, 1, &[]))];
         let path = file("hash-slash.zt", &[(name, object("other", &[1], &component))], &[7]);
@@ -200,7 +200,7 @@ fn listed(name: &str, shape: &[usize], data: [u8; 3]) -> (PathBuf, String) {
 }
 
 #[test]
-fn a_list_names_what_changed() {
+fn a_list_names_the_changed_tensors() {
     let (path, list) = listed("hash-listed.zt", &[4], [1, 2, 3]);
     let shown = path.display();
     let all = format!("{shown}: 3 of 3 components match\n");

@@ -54,7 +54,7 @@ fn processes_and_the_sandbox_make_no_difference() {
 }
 
 #[test]
-fn what_one_command_rejects_all_do() {
+fn all_commands_reject_the_same_files() {
     let folder = tempfile::tempdir().unwrap();
     let out = folder.path().join("out.zt");
     for (format, least) in [("safetensors", 20), ("torch", 80)] {

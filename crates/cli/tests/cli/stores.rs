@@ -242,7 +242,7 @@ fn names_of_another_form_are_not_compared() {
 }
 
 #[test]
-fn what_a_hub_keeps_for_itself_may_be_empty() {
+fn files_that_a_hub_keeps_for_itself_may_be_empty() {
     let hub = Hub::new();
     let content = weights(100);
     hub.blob(&sha256(&content), &content);

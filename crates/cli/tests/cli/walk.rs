@@ -20,7 +20,7 @@ pub(crate) fn each_way(args: &[&str], check: impl Fn(&Output)) {
 }
 
 #[test]
-fn what_is_not_supported_has_a_status_of_its_own() {
+fn unsupported_files_have_their_own_exit_status() {
     let status = |args: &[&str]| in_corpus(&[&["check"], args].concat()).status.code();
     for ways in [&[][..], &["--jobs=1"], &["--no-sandbox"]] {
         let status = |args: &[&str]| status(&[args, ways].concat());
@@ -63,7 +63,7 @@ fn quiet_prints_findings_only() {
 }
 
 #[test]
-fn a_folder_is_checked_where_that_is_asked_for() {
+fn folders_are_checked_on_request() {
     let folder = tempfile::tempdir().unwrap();
     let name = folder.path().to_str().unwrap();
     each_way(&[name], |output| {
@@ -84,7 +84,7 @@ fn a_folder_is_checked_where_that_is_asked_for() {
 }
 
 #[test]
-fn what_is_skipped_is_counted() {
+fn skipped_files_are_counted() {
     let folder = tempfile::tempdir().unwrap();
     let root = folder.path().to_str().unwrap();
     each_way(&["-r", root], |output| {

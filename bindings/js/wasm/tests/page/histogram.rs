@@ -23,7 +23,7 @@ fn check(numbers: &[f64]) -> usize {
 }
 
 #[test]
-fn numbers_of_any_range() {
+fn histograms_cover_any_range() {
     assert_eq!(check(&[0.0]), 1);
     assert_eq!(check(&[-0.0, 0.0, 0.0]), 1);
     assert_eq!(check(&[1.5; 1000]), 1);

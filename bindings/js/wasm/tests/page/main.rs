@@ -155,7 +155,7 @@ fn everything(file: &File) -> Value {
 }
 
 #[test]
-fn good_files() {
+fn valid_files_are_described() {
     let mut objects = 0;
     for path in accepted() {
         let bytes = fs::read(&path).unwrap();
@@ -175,7 +175,7 @@ fn good_files() {
 }
 
 #[test]
-fn bad_files() {
+fn invalid_files_get_their_verdict() {
     let (mut rejected, mut late) = (0, 0);
     for path in corpus("reject").into_iter().chain(corpus("v2/reject")).step_by(3) {
         let bytes = fs::read(&path).unwrap();
@@ -198,7 +198,7 @@ fn bad_files() {
 }
 
 #[test]
-fn files_of_other_formats() {
+fn files_of_every_format_are_described() {
     let (mut valid, mut rejected) = (0, 0);
     for format in ["gguf", "npy", "npz", "safetensors", "torch"] {
         for path in files(&format!("other/{format}/accept")) {
@@ -228,7 +228,7 @@ fn files_of_other_formats() {
 }
 
 #[test]
-fn a_host_that_errs_gets_answers() {
+fn wrong_calls_of_the_host_get_answers() {
     let path = corpus("accept/1.2.3").into_iter().find(|path| path.ends_with("csr_raw.zt"));
     let bytes = fs::read(path.unwrap()).unwrap();
     let (length, source) = (bytes.len() as u64, leaked(bytes.clone()));

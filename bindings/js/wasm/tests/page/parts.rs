@@ -28,7 +28,7 @@ fn elements(file: &File, ordinal: u32, ranges: &[u64]) -> Value {
 }
 
 #[test]
-fn values_of_a_part() {
+fn values_of_a_part_are_returned() {
     let path = corpus("accept/1.2.3").into_iter().find(|path| path.ends_with("dense_all.zt"));
     let (Session::Open(file), _) = open(&fs::read(path.unwrap()).unwrap()) else { panic!("valid") };
     let ordinal = file.tensor("t_f32").unwrap().ordinal();

@@ -103,7 +103,7 @@ fn first(file: &File, ordinal: u32, rank: usize) -> Value {
 }
 
 #[test]
-fn what_is_in_sibling_files_is_listed_and_shown() {
+fn tensors_of_sibling_files_are_listed_and_shown() {
     for (file, shard) in
         [("other/index/accept/two.index.json", "a.safetensors"), ("v2/shards/dense.zt", "s")]
     {

@@ -63,7 +63,7 @@ fn serve(root: &[u8], shard: &[u8], lies: fn(usize) -> bool) -> Server {
 }
 
 #[test]
-fn what_is_handed_out_is_what_was_verified() {
+fn printed_bytes_are_the_verified_bytes() {
     unless_emulated!();
     let folder = tempfile::tempdir().unwrap();
     let out = folder.path().join("out.zt");

@@ -100,7 +100,7 @@ fn a_signal_leaves_no_process() {
 }
 
 #[test]
-fn what_was_not_told_of_is_checked_by_another() {
+fn unreported_files_are_checked_by_another_worker() {
     unless_emulated!();
     let (folder, paths) = folder_of(5_000);
     let (child, mut workers) = at_work(&["-r", "--json", "--jobs=2", text(folder.path())]);
