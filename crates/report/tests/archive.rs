@@ -1,4 +1,4 @@
-//! Descriptions of archives are written as they are listed.
+//! Tests that objects are described one by one, in the order in which they are listed.
 
 use std::cell::Cell;
 use std::io::{self, Write};

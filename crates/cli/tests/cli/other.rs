@@ -85,7 +85,7 @@ fn all_commands_reject_the_same_files() {
                 | "index-range--sparse-coo.pt"
                 | "index-range--sparse-csr.pt" => &["ls", "cat"],
                 _ if id == "tensor-bool-value" => &["ls", "cat"],
-                // What tensors of a group say about each other is compared only by `check`: other commands show or copy them.
+                // Only `check` compares the tensors of a quantized group with each other. Other commands show or copy the tensors.
                 _ if id.starts_with("quant-") => &["ls", "stat", "hash", "diff", "cat", "convert"],
                 _ => &[],
             };

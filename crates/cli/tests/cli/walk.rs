@@ -1,4 +1,4 @@
-//! Tests which files `zten check` reads in folders, its messages about others, and its exit status.
+//! Tests of the files that `zten check` reads in folders, of its messages about other files, and of its exit status.
 
 use std::fs;
 use std::path::Path;
@@ -165,7 +165,7 @@ mod links {
 
     use super::*;
 
-    /// A hub's cache with a model in two files and one more file, as the client of the hub lays it out.
+    /// Makes a hub's cache with a model in two files and another file, in the layout that the client of the hub uses.
     fn hub(root: &Path) {
         let repository = root.join("models--x--y");
         let snapshot = repository.join("snapshots/0123");

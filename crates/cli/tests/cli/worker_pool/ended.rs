@@ -146,7 +146,7 @@ fn a_file_that_ends_a_process_is_a_line() {
     let mut names: Vec<_> = paths.iter().map(|path| text(path)).collect();
     names.insert(2, text(&path));
     let mut child = start(&[&["--json", "--jobs=1"], &names[..]].concat());
-    // Once the files before it have been reported, the worker is checking this one.
+    // Once the files before it have been reported, the worker is checking the large file.
     let mut out = std::io::BufReader::new(child.stdout.take().unwrap());
     let mut text = String::new();
     for _ in 0..2 {
