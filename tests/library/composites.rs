@@ -68,7 +68,7 @@ fn restored(archive: &Held) -> Option<Result<BTreeMap<String, Plain>, Error>> {
     Some(Ok(tensors))
 }
 
-/// The cases that have a form in each generation. `docs/decisions/converting.md` has this table by conventions.
+/// Returns whether the case has a form in generation `to`, as the table in `docs/quantized.md` says for its convention.
 fn has_form(case: &str, to: Generation) -> bool {
     let in_both = ["awq", "gptq-4", "gptq-8"];
     let in_2 = ["mxfp4", "gptq-2", "int8", "int8-zero-point"];
