@@ -32,7 +32,7 @@ fn ordinary_manifests_take_less_than_they_are() {
                 let file = generate::dense(&names, digests, disorder);
                 let (peak, opened) = bounded(&file, "ordinary");
                 opened.unwrap();
-                #[expect(clippy::cast_precision_loss, reason = "they are small")]
+                #[expect(clippy::cast_precision_loss, reason = "the numbers are small")]
                 let share = peak as f64 / file.manifest.len() as f64;
                 let what = format!("shuffled {shuffled}, digests {digests}, disorder {disorder}");
                 println!("{what}: {share:.3} of the manifest");

@@ -23,7 +23,7 @@ fn bounded(manifest: &[u8], what: &str) -> (f64, Result<(), Error>) {
     });
     let bound = heap_bound(manifest.len() as u64);
     assert!(peak <= bound, "{what}: {peak} bytes of heap for {} of manifest", manifest.len());
-    #[expect(clippy::cast_precision_loss, reason = "they are small")]
+    #[expect(clippy::cast_precision_loss, reason = "the numbers are small")]
     let share = peak as f64 / manifest.len() as f64;
     println!("{what}: {share:.3} of {} bytes", manifest.len());
     (share, opened)

@@ -7,7 +7,7 @@
     clippy::cast_possible_truncation,
     clippy::cast_precision_loss,
     clippy::cast_sign_loss,
-    reason = "what is measured is rounded for its readers"
+    reason = "measured numbers are rounded for display"
 )]
 
 mod cases;
