@@ -192,7 +192,7 @@ enum MemberRole {
 
 impl Facts {
     /// Returns what the tensor with the role `role` becomes. Returns `None` if the convention has no such tensor, or no composite form.
-    fn place(&self, role: &str) -> Option<MemberRole> {
+    fn member_role(&self, role: &str) -> Option<MemberRole> {
         let Self { convention, bits, rows, columns, size, .. } = *self;
         let component = |role, from, to, shape| {
             let recode = Some(Recode { from, to, shape }).filter(|_| from != to);
@@ -409,7 +409,7 @@ impl Whole<'_> {
                 return Err(BareError::internal().into());
             };
             let length = source.decoded_length();
-            match facts.place(role) {
+            match facts.member_role(role) {
                 Some(MemberRole::Component(role, recode)) => {
                     let lengths = recode.map(Recode::lengths);
                     let bytes = match lengths {
@@ -659,7 +659,7 @@ impl<'a> Tensor<'a> {
         (dtype, shape): (DType, &[u64]),
     ) -> Option<Content<'a>> {
         let width = u64::from(dtype.bits().filter(|bits| bits.is_multiple_of(8))? >> 3);
-        match facts.place(role)? {
+        match facts.member_role(role)? {
             MemberRole::Component(role, recode) => {
                 let component = self.component(role)?;
                 let (bytes, length) =

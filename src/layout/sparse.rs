@@ -368,7 +368,7 @@ impl<'a> Coo<'a> {
 
     /// Returns the coordinates of entry `entry` in each dimension, or `None` if there is no such entry.
     pub fn coordinate(&self, entry: usize) -> Option<Coordinate<'_>> {
-        (entry < self.nnz()).then(|| self.places()(entry))
+        (entry < self.nnz()).then(|| self.coordinate_of_entry()(entry))
     }
 
     /// Returns an iterator over the coordinates and the value of every entry, in the order in which entries are stored.
@@ -379,7 +379,7 @@ impl<'a> Coo<'a> {
         &self,
     ) -> Result<impl ExactSizeIterator<Item = (Coordinate<'_>, T)> + Clone + use<'_, T>, Error>
     {
-        let (values, position) = (self.values().one_each(self.nnz())?, self.places());
+        let (values, position) = (self.values().one_each(self.nnz())?, self.coordinate_of_entry());
         Ok(values.enumerate().map(move |(entry, value)| (position(entry), value)))
     }
 
@@ -426,19 +426,19 @@ impl<'a> Coo<'a> {
         }
         let mut entries = with_room(self.nnz(), self.coords().kind().location)?;
         entries.extend(0..self.nnz());
-        let position = self.places();
+        let position = self.coordinate_of_entry();
         sort_by(&mut entries, |one, other| position(*one).cmp(position(*other)));
         Ok(!entries.is_sorted_by(|one, next| position(*one).lt(position(*next))))
     }
 
     /// Returns an iterator over the order of each entry and the next entry, in row-major order.
     fn neighbors(&self) -> impl Iterator<Item = Ordering> + use<'_> {
-        let position = self.places();
+        let position = self.coordinate_of_entry();
         (1..self.nnz()).zip(0..).map(move |(next, entry)| position(entry).cmp(position(next)))
     }
 
     /// Returns a function from the number of an entry to its coordinates.
-    fn places<'d>(&'d self) -> impl Fn(usize) -> Coordinate<'d> + Clone + use<'d> {
+    fn coordinate_of_entry<'d>(&'d self) -> impl Fn(usize) -> Coordinate<'d> + Clone + use<'d> {
         let (coords, nnz) = (self.coords().widened(), self.nnz().max(1));
         move |entry| coords.clone().skip(entry).step_by(nnz)
     }

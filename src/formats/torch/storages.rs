@@ -59,7 +59,7 @@ impl<'d> Storages<'d> {
     }
 
     /// Returns the position in `records` of the storage with the key `key`; `None` if there is no such storage.
-    pub(super) fn place(&self, key: &str) -> Option<usize> {
+    pub(super) fn index_of(&self, key: &str) -> Option<usize> {
         self.records.binary_search_by(|record| record.key.cmp(key)).ok()
     }
 
@@ -107,7 +107,7 @@ impl<'d> Storages<'d> {
                 .about(other.0.key));
             }
         }
-        match parts.iter().find(|(part, ..)| self.place(part.key).is_some()) {
+        match parts.iter().find(|(part, ..)| self.index_of(part.key).is_some()) {
             Some((part, _, _, node)) => {
                 let sentence = "a part of a storage has the key of a storage";
                 let error =
@@ -125,7 +125,7 @@ impl<'d> Storages<'d> {
         let storage = pickle.storage(node)?;
         let missing =
             || FormatError::violation_at(Rule::TorchStorage, Rule::TorchStorage.row().broken(), at);
-        let place = self.place(storage.key).ok_or_else(missing)?;
+        let place = self.index_of(storage.key).ok_or_else(missing)?;
         let record = self.records.get_mut(place).ok_or_else(missing)?;
         if storage.bytes() != Some(record.member.size) {
             return Err(missing());
@@ -156,7 +156,7 @@ impl<'d> Storages<'d> {
             return Err(FormatError::internal("a tensor has no storage"));
         };
         let storage = pickle.storage(storage)?;
-        let place = self.place(storage.key).ok_or_else(|| violation(Rule::TorchStorage))?;
+        let place = self.index_of(storage.key).ok_or_else(|| violation(Rule::TorchStorage))?;
         let record = self.records.get(place).ok_or_else(|| violation(Rule::TorchStorage))?;
         let member = record.member;
         if storage.bytes() != Some(member.size) {

@@ -58,7 +58,7 @@ impl Siblings {
         }
         let asked = self.asked.iter().map(|want| {
             let (mut suffix, mut path) = (None, Vec::new());
-            for place in want.places() {
+            for place in want.paths() {
                 match place {
                     ShardPath::Sibling(end) => suffix = Some(end),
                     ShardPath::Below(steps) => path = steps,
