@@ -1,6 +1,6 @@
 //! Composite objects of zTensor that are made of the tensors of a convention, and the tensors that such an object was made of.
 //!
-//! `docs/decisions/converting.md` has the table of conventions and forms.
+//! `docs/quantized.md` has the table of conventions and forms.
 
 use alloc::string::String;
 use alloc::vec::Vec;

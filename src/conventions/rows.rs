@@ -95,7 +95,7 @@ pub(super) struct Rows<'a> {
     zeros: Option<Pieces<'a>>,
     nested: Option<NestedAbsmax<'a>>,
     is_whole: bool,
-    /// The ordinals of the next row of values, and of the row of values behind the last one that is read.
+    /// The ordinals of the next row of values, and of the row of values after the last one that is read.
     row: u64,
     end: u64,
     /// The ordinal of the next row of scales.

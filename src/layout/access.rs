@@ -309,7 +309,7 @@ impl<'a> Tensor<'a> {
     /// ```
     ///
     /// # Errors
-    /// The errors of [`as_slice`](Self::as_slice); [`Misuse::Type`] if there is not one `T` for each place of the
+    /// The errors of [`as_slice`](Self::as_slice); [`Misuse::Type`] if there is not one `T` for each element of the
     /// array, as for `f4_e2m1` or for the `f32` of a complex type; [`Misuse::Size`] if `ndarray` cannot address the
     /// shape: the product of its dimensions that are not 0 must be below 2^63 (2^31 on 32 bits).
     #[cfg(feature = "ndarray")]

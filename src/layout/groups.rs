@@ -191,7 +191,7 @@ impl<'a> QuantGroup<'a> {
         let (shape, axis) = (object.shape(), usize::try_from(self.axis).ok()?);
         let along = *shape.get(axis)?;
         let elements = object.element_count()?;
-        // If there are no elements, there is no weight to place, and the product of some dimensions may overflow.
+        // If there are no elements, there is no weight to locate, and the product of some dimensions may overflow.
         let inner = shape.iter().skip(axis).skip(1);
         let stride = inner.fold(1, |stride: u64, dimension| stride.saturating_mul(*dimension));
         let size = match self.group_size {

@@ -41,7 +41,7 @@ pub(crate) enum CodeForm {
     },
 }
 
-/// The error of bytes that the other form cannot hold: a number that is too large, or bits that are set beside the codes.
+/// The error of bytes that the other form cannot hold: a number that is too large, or set bits that belong to no code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Lossy;
 

@@ -108,7 +108,7 @@ impl<'a> Tensor<'a> {
 
 /// Returns the size in bytes of a logical element of a dense object. An element that shares its byte with another
 /// counts as one byte. For an unknown logical type the size is that of the dtype, if the component has one element of
-/// the dtype for each place of the array, and `None` otherwise.
+/// the dtype for each element of the array, and `None` otherwise.
 fn element_size(object: &Tensor<'_>, data: &Component<'_>) -> Option<u64> {
     if data.logical().is_packed() {
         return Some(1);

@@ -126,9 +126,9 @@ impl<'a> Csr<'a> {
         }))
     }
 
-    /// Fills `dense` with the matrix in row-major order, with zeros (`false`) at places without an entry. Entries are
-    /// written in the order in which they are stored, so the last entry of a repeated place stays, while SciPy adds
-    /// such entries up. [`has_duplicates`](Self::has_duplicates) tells whether places are repeated.
+    /// Fills `dense` with the matrix in row-major order, with zeros (`false`) in cells without an entry. Entries are
+    /// written in the order in which they are stored, so the last entry of a repeated cell stays, while SciPy adds
+    /// such entries up. [`has_duplicates`](Self::has_duplicates) tells whether cells are repeated.
     ///
     /// # Errors
     /// The errors of [`by_row`](Self::by_row); [`Misuse::Buffer`] if the length of `dense` is not rows × columns.
@@ -145,7 +145,7 @@ impl<'a> Csr<'a> {
         self.row_lengths().all(|length| columns.by_ref().take(length).is_sorted())
     }
 
-    /// Returns whether a place has more than one entry. O(rows + nnz log nnz). Sorted rows take no memory; other rows
+    /// Returns whether a cell has more than one entry. O(rows + nnz log nnz). Sorted rows take no memory; other rows
     /// are copied one at a time, with 8 bytes for each entry.
     ///
     /// # Errors
@@ -383,9 +383,9 @@ impl<'a> Coo<'a> {
         Ok(values.enumerate().map(move |(entry, value)| (position(entry), value)))
     }
 
-    /// Fills `dense` with the tensor in row-major order, with zeros (`false`) at places without an entry. Entries are
-    /// written in the order in which they are stored, so the last entry of a repeated place stays, while SciPy adds
-    /// such entries up. [`has_duplicates`](Self::has_duplicates) tells whether places are repeated. Takes 8 bytes of
+    /// Fills `dense` with the tensor in row-major order, with zeros (`false`) in cells without an entry. Entries are
+    /// written in the order in which they are stored, so the last entry of a repeated cell stays, while SciPy adds
+    /// such entries up. [`has_duplicates`](Self::has_duplicates) tells whether cells are repeated. Takes 8 bytes of
     /// memory for each dimension.
     ///
     /// # Errors
@@ -408,7 +408,7 @@ impl<'a> Coo<'a> {
         self.neighbors().all(Ordering::is_le)
     }
 
-    /// Returns whether a place has more than one entry. Sorted entries take O(rank × nnz) time and no memory. Other
+    /// Returns whether a cell has more than one entry. Sorted entries take O(rank × nnz) time and no memory. Other
     /// entries take O(rank × nnz log nnz) time, and a `usize` for each entry.
     ///
     /// # Errors

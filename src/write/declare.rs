@@ -85,7 +85,7 @@ pub struct BlobInShard<'a> {
     pub blob: StoredBlob,
 }
 
-/// The fields of a shard in the table of its root, beside its name: v2 §7.1.
+/// The fields of a shard in the table of its root, apart from its name: v2 §7.1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ShardRecord {
     /// The size of the file in bytes: 48 or more.
@@ -217,7 +217,7 @@ impl<'a> NewComponent<'a> {
     }
 }
 
-/// A component in the form of the generation that is written, and the place of its blob.
+/// A component in the form of the generation that is written, and the position of its blob.
 pub(super) struct DeclaredComponent<'a> {
     pub(super) role: &'a str,
     /// The ordinal among the declared components.

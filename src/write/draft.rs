@@ -488,9 +488,9 @@ impl Names {
 }
 
 /// Returns the slot for a name with `hash`: the slot that has this hash and for whose entry `is_own` returns true, or else
-/// a free slot. Returns `None` if the slots near the place of the hash are all used.
+/// a free slot. Returns `None` if the slots near the one that the hash selects are all used.
 fn slot(slots: &mut [u64], hash: u32, is_own: impl Fn(u32) -> bool) -> Option<&mut u64> {
-    /// The largest distance of a slot from the place of its hash. In a table that is half full, names that nobody has
+    /// The largest distance of a slot from the one that its hash selects. In a table that is half full, names that nobody has
     /// chosen to collide are never so far away.
     const REACH: usize = 64;
     let mask = slots.len().wrapping_sub(1);
@@ -641,7 +641,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_stands_once() {
+    fn duplicate_names_are_found() {
         for seed in 0..if cfg!(miri) { 1 } else { 50 } {
             let mut rng = fastrand::Rng::with_seed(seed);
             let names: Vec<String> =
@@ -653,7 +653,7 @@ mod tests {
     }
 
     #[test]
-    fn sorted_or_not_all_are_remembered() {
+    fn sorted_and_unsorted_names_are_remembered() {
         let ascending = || (100..200).map(|n| alloc::format!("layer.{n}"));
         assert_eq!(add(ascending()), Ok(()));
         assert_eq!(add(ascending().rev()), Ok(()));
