@@ -1,6 +1,6 @@
 //! Composite objects of zTensor that are made of the tensors of a convention, and the tensors that such an object was made of.
 //!
-//! `docs/decisions/converting.md` has the table of conventions and forms.
+//! `docs/quantized.md` has the table of conventions and forms.
 
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -192,7 +192,7 @@ enum MemberRole {
 
 impl Facts {
     /// Returns what the tensor with the role `role` becomes. Returns `None` if the convention has no such tensor, or no composite form.
-    fn place(&self, role: &str) -> Option<MemberRole> {
+    fn member_role(&self, role: &str) -> Option<MemberRole> {
         let Self { convention, bits, rows, columns, size, .. } = *self;
         let component = |role, from, to, shape| {
             let recode = Some(Recode { from, to, shape }).filter(|_| from != to);
@@ -421,7 +421,7 @@ impl Whole<'_> {
                 return Err(BareError::internal().into());
             };
             let length = source.decoded_length();
-            match facts.place(role) {
+            match facts.member_role(role) {
                 Some(MemberRole::Component(role, recode)) => {
                     let lengths = recode.map(Recode::lengths);
                     let bytes = match lengths {
@@ -454,7 +454,8 @@ impl Whole<'_> {
                     return Ok(Err("the groups are not in ascending order (g_idx)"));
                 }
                 Some(MemberRole::Index(_) | MemberRole::Shape) => {
-                    // The content follows from the object, and is verified here, because it is not read again.
+                    // The composite object does not store this tensor, because its content follows from the group size or the shape. Nothing
+                    // else reads the tensor, so its digest is verified here.
                     read(&source, |_| Ok(()))?;
                 }
                 None => return Err(BareError::internal().into()),
@@ -664,8 +665,9 @@ impl<'a> Tensor<'a> {
         (is_one && facts.rows > 0 && facts.size > 0).then_some((facts, tensors))
     }
 
-    /// Returns the content of the tensor with the role `role`. Returns `None` if the object has no such component, or one of another size
-    /// than the tensor.
+    /// Returns the content of the tensor with the role `role` in a group of separate tensors, which this object replaces. The tensor
+    /// has the given dtype and shape. Returns `None` if this object has no component for the tensor, or a component of another length in
+    /// bytes.
     fn content(
         &self,
         facts: &Facts,
@@ -673,7 +675,7 @@ impl<'a> Tensor<'a> {
         (dtype, shape): (DType, &[u64]),
     ) -> Option<Content<'a>> {
         let width = u64::from(dtype.bits().filter(|bits| bits.is_multiple_of(8))? >> 3);
-        match facts.place(role)? {
+        match facts.member_role(role)? {
             MemberRole::Component(role, recode) => {
                 let component = self.component(role)?;
                 let (bytes, length) =

@@ -82,7 +82,7 @@ pub(crate) fn dequantize(tensor: &zten::Tensor<'_>, device: &Device, most: u64) 
     Tensor::from_vec(values(tensor, most)?, elements::dims(tensor.shape())?, device)
 }
 
-/// The same, as a list.
+/// Returns the values as a list, as [`dequantize`] returns them as a tensor.
 pub(crate) fn values(tensor: &zten::Tensor<'_>, most: u64) -> Result<Vec<f32>> {
     let count: usize = elements::dims(tensor.shape())?.into_iter().product();
     if u64::try_from(count).map_or(true, |count| count > most / 4) {

@@ -235,7 +235,7 @@ impl<'c, 'a> Chain<'c, 'a> {
     /// Computes the result without writing it.
     ///
     /// # Errors
-    /// The errors of [`write`](Self::write) but those of the output.
+    /// The errors of [`write`](Self::write) except those of the output.
     pub fn dry_run(&self) -> Result<(), PatchFailure> {
         let mut producer = Producer::new(self);
         let mut verifiers = self.verifiers();

@@ -623,7 +623,7 @@ mod tests {
     }
 
     #[test]
-    fn what_may_be_written_otherwise_is_the_same() {
+    fn other_spellings_of_a_list_are_equal() {
         let plain = list(&format!("{SUM}  8  f32[2]  w/data\n"));
         let other = list(&format!("# by hand\n{SUM}  8  f32[2]  \"\\u{{77}}\"/\"data\"\n#\n"));
         let parse = |text: &str| Digests::parse(text.as_bytes()).unwrap();

@@ -62,7 +62,7 @@ impl<'d> Storages<'d> {
     }
 
     /// Returns the position in `records` of the storage with the key `key`; `None` if there is no such storage.
-    pub(super) fn place(&self, key: &str) -> Option<usize> {
+    pub(super) fn index_of(&self, key: &str) -> Option<usize> {
         self.records.binary_search_by(|record| record.key.cmp(key)).ok()
     }
 
@@ -110,7 +110,7 @@ impl<'d> Storages<'d> {
                 .about(other.0.key));
             }
         }
-        match parts.iter().find(|(part, ..)| self.place(part.key).is_some()) {
+        match parts.iter().find(|(part, ..)| self.index_of(part.key).is_some()) {
             Some((part, _, _, node)) => {
                 let sentence = "a part of a storage has the key of a storage";
                 let error =
@@ -129,7 +129,7 @@ impl<'d> Storages<'d> {
         };
         let key = Short(storage.key);
         let found =
-            self.place(storage.key).and_then(|place| Some((place, self.records.get(place)?)));
+            self.index_of(storage.key).and_then(|place| Some((place, self.records.get(place)?)));
         let Some((place, StorageRecord { member, .. })) = found else {
             return violation(format_args!("the storage {key} is not in the file"));
         };

@@ -21,7 +21,7 @@ fn elements(output: Output) -> Value {
 }
 
 #[test]
-fn text_and_json() {
+fn elements_are_printed_as_text_and_json() {
     let text = succeeded_text(in_corpus(&["cat", DENSE, "t_f32"]));
     assert_eq!(text, "[[-1.25, -0.75, -0.25],\n [0.25, 0.75, 1.25]]\n");
     let found = elements(in_corpus(&["cat", DENSE, "t_f32", "--json"]));
@@ -194,7 +194,7 @@ fn digits_of_narrow_floats() {
 /// Checks slices of a component of many chunks: a raw one, of which only parts are read, and one with a digest, which is
 /// read whole.
 #[test]
-fn slices_of_something_larger() {
+fn slices_of_an_array_larger_than_memory() {
     const ROWS: usize = 700;
     const COLUMNS: usize = 301;
     let data: Vec<u8> =
@@ -253,7 +253,7 @@ fn slices_of_something_larger() {
 }
 
 #[test]
-fn choosing() {
+fn patterns_choose_objects() {
     let by_index = succeeded_text(in_corpus(&["cat", DENSE, "--index", "3"]));
     assert_eq!(by_index, succeeded_text(in_corpus(&["cat", DENSE, "t_f32"])));
     let indptr = ["cat", "accept/1.2.3/csr_raw.zt", "csr_f32", "--component", "indptr"];

@@ -16,7 +16,7 @@ fn convert(from: &Path, to: &Path, options: &[&str]) -> Output {
 }
 
 #[test]
-fn there_and_back_is_the_same_content() {
+fn content_survives_a_conversion_and_back() {
     let folder = tempfile::tempdir().unwrap();
     let path = |name: &str| folder.path().join(name);
     succeeded_text(convert(&other_format("types.safetensors"), &path("types.zt"), &[]));
@@ -89,7 +89,7 @@ fn types_of_2_are_kept() {
 
 /// Checks that files are converted directly, without a zTensor file in between.
 #[test]
-fn other_formats_become_each_other() {
+fn files_are_converted_between_other_formats() {
     let folder = tempfile::tempdir().unwrap();
     let path = |name: &str| folder.path().join(name);
     succeeded_text(convert(&other_format("stored.npz"), &path("x.safetensors"), &[]));
@@ -131,7 +131,7 @@ fn other_formats_become_each_other() {
 }
 
 #[test]
-fn what_is_there_stays_unless_it_is_forced() {
+fn existing_files_stay_unless_force_is_given() {
     let folder = tempfile::tempdir().unwrap();
     let out = folder.path().join("out.npz");
     fs::write(&out, "before").unwrap();
@@ -158,7 +158,7 @@ fn what_is_there_stays_unless_it_is_forced() {
 /// Checks that an output is not published if the digest of the data does not match, which is detected after all data has
 /// been written.
 #[test]
-fn what_was_not_verified_is_not_published() {
+fn unverified_content_is_not_published() {
     let folder = tempfile::tempdir().unwrap();
     let mut file = fs::read(corpus_folder().join("accept/canonical--dense.zt")).unwrap();
     let path = folder.path().join("in.zt");

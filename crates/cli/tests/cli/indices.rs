@@ -71,7 +71,7 @@ fn several_files_become_one() {
 }
 
 #[test]
-fn what_is_missing_is_named() {
+fn missing_files_are_named() {
     let folder = tempfile::tempdir().unwrap();
     let from = two(folder.path());
     let second = folder.path().join(TWO[1].1);

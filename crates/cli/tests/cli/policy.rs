@@ -157,7 +157,7 @@ fn a_tolerated_finding_is_a_note_and_the_file_is_not_valid() {
 
 /// Checks that a tolerated problem of one object hides neither a problem of another object nor one in the padding.
 #[test]
-fn what_is_not_tolerated_is_found_behind_what_is() {
+fn findings_after_a_tolerated_one_are_reported() {
     let text = "tolerate = ['bool-value', 'unsupported-digest']";
     let digest = |words: &str| [("digest", crate::files::text(words))];
     let bytes = |name: &str, second: &[(&str, Item)]| {
@@ -203,7 +203,7 @@ fn a_digest_is_one_that_can_be_verified() {
 }
 
 #[test]
-fn files_of_all_kinds_are_held_against_it() {
+fn a_policy_applies_to_files_of_every_format() {
     let folder = tempfile::tempdir().unwrap();
     let path = policy(
         folder.path(),

@@ -33,7 +33,7 @@ fn line(path: &Path, more: &[&str]) -> Value {
 }
 
 #[test]
-fn every_root_of_the_corpus_ends_as_the_index_says() {
+fn every_root_of_the_corpus_has_the_verdict_of_the_index() {
     unless_emulated!();
     for row in sharded() {
         let name = row.path.display();
