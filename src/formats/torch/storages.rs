@@ -48,7 +48,7 @@ impl<'d> Storages<'d> {
         Ok(())
     }
 
-    /// Sorts the storages by their keys, for [`place`](Self::place).
+    /// Sorts the storages by their keys, for [`index_of`](Self::index_of).
     pub(super) fn sort(&mut self) {
         // The sort is not stable, so storages with the same key are ordered by their offsets. Every build then reports the same
         // storage in an error.
