@@ -83,8 +83,8 @@ fn the_content_decides_and_then_the_name() {
     assert_eq!(single("x", &safetensors::file(tensor, &[7])).3, [7]);
     for (name, why) in [
         ("x.npy", ".npy files do at byte 0x0"),
-        ("x.NPZ", ".npz files do"),
-        ("x.gguf", ".gguf files do"),
+        ("x.NPZ", "the magic of .npz files"),
+        ("x.gguf", "the magic of .gguf files"),
         ("x.safetensors", "the name is that of a safetensors file, but this is text"),
         ("x.bin", "this is text, not a tensor file that zten knows"),
         ("npy", "this is text, not a tensor file that zten knows"),

@@ -468,18 +468,18 @@ fn the_first_tensor_that_ggml_refuses_is_noted() {
     ];
     let bytes = file(&[], &infos, &[0; 97]);
     let at = 24 + infos[0].len();
-    let sentence = "\"b\" has 5 dimensions, more than the 4 that the specification names";
+    let sentence = "\"b\" has 5 dimensions, more than the 4 that the specification allows";
     let wanted = format!("{sentence} at byte {at:#x}");
     assert_eq!(findings(&bytes), [("gguf-limits", wanted, 2)]);
     let archive = OpenOptions::default().from_bytes(&*bytes).unwrap();
     assert_eq!(archive.tensor("b").unwrap().shape(), [3, 1, 1, 2, 1]);
     assert!(archive.verify().is_ok());
     let bytes = file(&[], &[info(&long, &[1], 24, 0)], &[7]);
-    let sentence = "has a name of 65 bytes, more than the 64 that the specification names";
+    let sentence = "has a name of 65 bytes, more than the 64 that the specification allows";
     let wanted = format!("\"{long}\" {sentence} at byte 0x18");
     let [(rule, text, more)] = &findings(&bytes)[..] else { panic!("no note") };
     assert_eq!((*rule, *more), ("gguf-limits", 0));
-    assert!(text.ends_with(" that the specification names at byte 0x18"), "{text} {wanted}");
+    assert!(text.ends_with(" that the specification allows at byte 0x18"), "{text} {wanted}");
 }
 
 /// Checks that one file may break several rules about metadata values, and still opens.

@@ -184,7 +184,7 @@ fn wrong_counts_are_notes() {
         assert_eq!(found(&index, &two()), (vec![], None), "{right}");
     }
     let files = format!(
-        "total_size is 10 bytes, but the tensors have 9 bytes, and the files {sizes} bytes"
+        "total_size is 10 bytes, but the tensors have 9 bytes, and the files have {sizes} bytes"
     );
     let not_whole = "total_size is not a whole number of bytes";
     for (value, why) in [

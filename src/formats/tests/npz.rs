@@ -88,9 +88,9 @@ fn chunks_do_not_divide_elements() {
 fn other_members_are_notes() {
     for deflated in [false, true] {
         for (name, content, why) in [
-            ("notes.txt", &b"notes"[..], "\"notes.txt\" is no array"),
-            ("folder/a.npy.txt", b"\x93NUMP", "\"folder/a.npy.txt\" is no array"),
-            ("a.NPY", b"", "\"a.NPY\" is no array"),
+            ("notes.txt", &b"notes"[..], "\"notes.txt\" is not an array"),
+            ("folder/a.npy.txt", b"\x93NUMP", "\"folder/a.npy.txt\" is not an array"),
+            ("a.NPY", b"", "\"a.NPY\" is not an array"),
             ("folder/", b"", "\"folder/\" is a folder"),
             ("a.npy/", b"", "\"a.npy/\" is a folder"),
         ] {
@@ -314,8 +314,8 @@ fn the_end_record_leaves_no_doubt() {
         (with_end(20, &[1, 0]), "split into several files, or has bytes after its end"),
         (with_end(4, &[1, 0]), "split into several files, or has bytes after its end"),
         (with_end(8, &[1, 0]), "split into several files, or has bytes after its end"),
-        (with_end(8, &[1, 0, 1, 0]), "has 2 members, and its end record counts 1"),
-        (with_end(8, &[3, 0, 3, 0]), "has 2 members, and its end record counts 3"),
+        (with_end(8, &[1, 0, 1, 0]), "has 2 members, but its end record gives 1"),
+        (with_end(8, &[3, 0, 3, 0]), "has 2 members, but its end record gives 3"),
         (with_end(12, &[0]), "does not end where"),
         (with_end(16, &[0]), "does not end where"),
         ([&b"PK\x03\x04"[..], &valid].concat(), "does not end where"),
@@ -327,7 +327,7 @@ fn the_end_record_leaves_no_doubt() {
     // An end record that claims more members than the file can hold must not allocate for them.
     let mut end = b"PK\x05\x06\0\0\0\0\xff\xff\xff\xff".to_vec();
     end.resize(22, 0);
-    assert!(rejection("x", &end).contains("has 0 members, and its end record counts 65535"));
+    assert!(rejection("x", &end).contains("has 0 members, but its end record gives 65535"));
 }
 
 #[test]
