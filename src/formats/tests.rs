@@ -82,7 +82,7 @@ fn the_content_decides_and_then_the_name() {
     let tensor = r#"{"a":{"dtype":"U8","shape":[1],"data_offsets":[0,1]}}"#;
     assert_eq!(single("x", &safetensors::file(tensor, &[7])).3, [7]);
     for (name, why) in [
-        ("x.npy", ".npy files do at byte 0x0"),
+        ("x.npy", "the magic of .npy files at byte 0x0"),
         ("x.NPZ", "the magic of .npz files"),
         ("x.gguf", "the magic of .gguf files"),
         ("x.safetensors", "the name is that of a safetensors file, but this is text"),
