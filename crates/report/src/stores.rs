@@ -79,8 +79,9 @@ impl BlobDigest {
             return None;
         }
         let (algorithm, found, wanted) = (self.algorithm(), found.hex(), self.hex());
-        let sentence =
-            format!("{algorithm} of the content is {found}, the store names the file {wanted}");
+        let sentence = format!(
+            "{algorithm} of the content is {found}, but the name of the file says {wanted}"
+        );
         Some(finding(&DIGEST, sentence))
     }
 }
@@ -208,7 +209,8 @@ pub fn unfinished() -> Finding {
 
 /// Returns the finding that a manifest of `length` bytes is too long.
 pub fn too_long(length: u64) -> Finding {
-    let sentence = format!("manifest of {length} bytes exceeds the maximum of {MANIFEST} bytes");
+    let sentence =
+        format!("the manifest of {length} bytes exceeds the maximum of {MANIFEST} bytes");
     finding(&MANIFEST_FORM, sentence)
 }
 
@@ -238,7 +240,7 @@ rows! {
     DIGEST "store-digest" Invalid
         "The content of a blob has the digest that is its name."
         "the content differs from the digest that is the name of the file"
-        "The file has changed since it was downloaded. Delete it, and download the model again.";
+        "The file has changed since it was downloaded. Delete the file, and download the model again.";
     MANIFEST_FORM "store-manifest" Invalid
         "A manifest of Ollama is a JSON object that lists blobs with SHA-256 digests and sizes."
         "the manifest does not list the blobs of a model"

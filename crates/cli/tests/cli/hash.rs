@@ -160,9 +160,11 @@ fn a_content_digest_covers_what_was_verified_by_digests_as_strong() {
     }
     rejected("v2/accept/tied.zt", "--content", "the part has no digest");
     rejected("accept/1.2.3/dense_all.zt", "--content", "only files of generation 2 have one");
-    let weak = "the digest of the part is weaker, or of an unknown algorithm; \
-        `zten convert --to 2 --digest sha256` writes a file that has one in";
+    let weak = "the digest of the part is weaker, or of an unknown algorithm in ";
     rejected("v2/2.1/walk.zt", "--content=sha256", weak);
+    let advice =
+        "\n  `zten convert --to 2 --digest sha256` writes a file that has a content digest.\n";
+    rejected("v2/2.1/walk.zt", "--content=sha256", advice);
     // The advice in the message works.
     let strong = Path::new(env!("CARGO_TARGET_TMPDIR")).join("hash-strong.zt");
     let strong = strong.to_str().unwrap();

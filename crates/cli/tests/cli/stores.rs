@@ -170,8 +170,10 @@ fn a_digest_that_differs_is_a_finding_like_others() {
     flip(&blob, 500);
     let found = sha256(&fs::read(&blob).unwrap());
     let path = blob.to_str().unwrap();
-    let message =
-        format!("SHA-256 of the content is {found}, the store names the file {}", sha256(&content));
+    let message = format!(
+        "SHA-256 of the content is {found}, but the name of the file says {}",
+        sha256(&content)
+    );
     each_way(&[path], |output| {
         let text = format!("{path}: {message} (rule store-digest, policy)\n");
         let (status, out, error) = ended(output);
