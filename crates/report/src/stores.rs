@@ -166,7 +166,8 @@ impl Folder {
             Self::HubBlobs => blob(BlobDigest::of_hub(name)),
             Self::OllamaBlobs => blob(BlobDigest::of_ollama(name)),
             Self::HubRecords => Role::Record,
-            Self::OllamaManifests(MANIFEST_DEPTH) => Role::Manifest,
+            // A tag never begins with a dot. Files like `.DS_Store` are not of Ollama.
+            Self::OllamaManifests(MANIFEST_DEPTH) if !is_hidden(name) => Role::Manifest,
             Self::OllamaManifests(_) => Role::Outside,
         }
     }
@@ -178,6 +179,11 @@ pub fn role_of(path: &Path) -> Option<(Role, PathBuf)> {
     let real = fs::canonicalize(path).ok()?;
     let role = Folder::of(real.parent()?)?.role(real.file_name()?);
     matches!(role, Role::Blob(_) | Role::Manifest).then_some((role, real))
+}
+
+/// Returns whether `name` begins with a dot.
+fn is_hidden(name: &OsStr) -> bool {
+    name.as_encoded_bytes().starts_with(b".")
 }
 
 /// Returns whether `name` is that of a repository's folder in a hub's cache.

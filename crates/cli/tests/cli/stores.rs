@@ -556,6 +556,7 @@ fn a_store_of_ollama_is_compared() {
     store.blob(b"orphan");
     put(&manifests.join("notes.txt"), b"text");
     put(&manifests.join("registry.ollama.ai/library/model/deep/er"), b"text");
+    put(&manifests.join("registry.ollama.ai/library/model/.DS_Store"), b"text");
     expect(&[root], (0, &[]));
     let required = policy(store.0.path(), "require-store-digest = true");
     let check = zten([
@@ -579,12 +580,12 @@ fn a_manifest_of_another_form_is_invalid() {
         String::new(),
         "no JSON".to_owned(),
         "[]".to_owned(),
-        r#"{"layers":null}"#.to_owned(),
+        "{}".to_owned(),
         "{\"layers\":".to_owned() + &"[".repeat(500_000),
         manifest(&config, &[]) + "}",
         " ".repeat(5 << 20) + &manifest(&config, &[]),
         digest(&sum),
-        digest(&format!("sha256-{sum}")),
+        digest(&format!("sha256{sum}")),
         digest(&format!("sha256:{}", sum.to_uppercase())),
         digest(&format!("sha256:../{}", &sum[3..])),
         digest(&format!("sha512:{sum}{sum}")),
@@ -603,6 +604,11 @@ fn a_manifest_of_another_form_is_invalid() {
     store.manifest("latest", &manifest(&config, &[]));
     expect(&[store.0.path()], (0, &[]));
     store.manifest("latest", &(manifest(&config, &[]) + "\n"));
+    expect(&[store.0.path()], (0, &[]));
+    // What Ollama writes for a model without layers, and for one without a configuration.
+    store.manifest("latest", &manifest(&config, &[]).replace("[]", "null"));
+    expect(&[store.0.path()], (0, &[]));
+    store.manifest("latest", &digest(""));
     expect(&[store.0.path()], (0, &[]));
     // A manifest of many blobs ends, and names some of those that are missing.
     let layers: Vec<_> = (0_u32..20_000).map(|at| layer(&at.to_le_bytes())).collect();
