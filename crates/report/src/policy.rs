@@ -298,7 +298,9 @@ impl Policy {
         let sentence = match role {
             _ if !self.require_store_digest => return None,
             Role::Blob(_) | Role::Manifest | Role::Record => return None,
-            Role::Unfinished => "the download of the file has not ended, so nothing was compared",
+            Role::Unfinished => {
+                "the download or creation of the file has not ended, so nothing was compared"
+            }
             Role::Outside => "the file was not compared: its name in a store is not its digest",
         };
         let mut finding = Finding::new(Verdict::Invalid, sentence.to_owned());

@@ -105,7 +105,7 @@ pub enum Role {
     Outside,
     /// A blob whose name says its digest.
     Blob(BlobDigest),
-    /// A blob that was not downloaded to its end.
+    /// A blob that is not complete, because its client is still at work or was interrupted.
     Unfinished,
     /// A manifest of Ollama, which lists the blobs of a model.
     Manifest,
@@ -157,14 +157,14 @@ impl Folder {
 
     /// Returns the role in the store of the file called `name` in this folder.
     pub fn role(self, name: &OsStr) -> Role {
-        let blob = |digest: Option<BlobDigest>| match digest {
+        let blob = |digest: Option<BlobDigest>, is_unfinished: fn(&OsStr) -> bool| match digest {
             Some(digest) => Role::Blob(digest),
             None if is_unfinished(name) => Role::Unfinished,
             None => Role::Outside,
         };
         match self {
-            Self::HubBlobs => blob(BlobDigest::of_hub(name)),
-            Self::OllamaBlobs => blob(BlobDigest::of_ollama(name)),
+            Self::HubBlobs => blob(BlobDigest::of_hub(name), is_unfinished_of_hub),
+            Self::OllamaBlobs => blob(BlobDigest::of_ollama(name), is_unfinished_of_ollama),
             Self::HubRecords => Role::Record,
             // A tag never begins with a dot. Files like `.DS_Store` are not of Ollama.
             Self::OllamaManifests(MANIFEST_DEPTH) if !is_hidden(name) => Role::Manifest,
@@ -192,21 +192,31 @@ pub fn is_repository(name: &OsStr) -> bool {
     ["models--", "datasets--", "spaces--"].iter().any(|kind| name.starts_with(kind))
 }
 
-/// Returns whether `name` is that of a blob whose download has not ended: `DIGEST.incomplete`, also with other words before the
-/// suffix, in a cache of the hub; `sha256-DIGEST-partial`, or `-partial-` and a number, in a store of Ollama.
-fn is_unfinished(name: &OsStr) -> bool {
-    let Some(name) = name.to_str() else { return false };
-    let is_part = |(_, number): (&str, &str)| {
-        number.is_empty()
-            || number.strip_prefix('-').is_some_and(|number| {
-                !number.is_empty() && number.bytes().all(|digit| digit.is_ascii_digit())
-            })
-    };
-    name.ends_with(".incomplete")
-        || name.starts_with("sha256-") && name.rsplit_once("-partial").is_some_and(is_part)
+/// The suffixes of blobs in a cache of the hub that are not complete: of the clients in Python and JavaScript, of the client in Rust, and
+/// of llama.cpp.
+const UNFINISHED_SUFFIXES: [&str; 3] = [".incomplete", ".part", ".downloadInProgress"];
+
+/// Returns whether `name` is that of a blob in a cache of the hub whose download has not ended.
+fn is_unfinished_of_hub(name: &OsStr) -> bool {
+    let name = name.to_str().unwrap_or_default();
+    UNFINISHED_SUFFIXES.iter().any(|suffix| name.ends_with(suffix))
 }
 
-/// Returns the finding on a blob that was not downloaded to its end. Its content is unknown, and may be part of a valid file.
+/// Returns whether `name` is that of a blob in a store of Ollama that is not complete: `sha256-DIGEST-partial`, also with `-` and a
+/// number, of a download, or `sha256-` and a number of at most ten digits, of a model that is being created.
+fn is_unfinished_of_ollama(name: &OsStr) -> bool {
+    let is_number =
+        |text: &str| !text.is_empty() && text.bytes().all(|digit| digit.is_ascii_digit());
+    let Some(rest) = name.to_str().and_then(|name| name.strip_prefix("sha256-")) else {
+        return false;
+    };
+    let is_of_download = rest
+        .rsplit_once("-partial")
+        .is_some_and(|(_, end)| end.is_empty() || end.strip_prefix('-').is_some_and(is_number));
+    is_of_download || rest.len() <= 10 && is_number(rest)
+}
+
+/// Returns the finding on a blob that is not complete. Its content is unknown, and may be part of a valid file.
 pub fn unfinished() -> Finding {
     let verdict = Verdict::Unsupported;
     Finding { verdict, ..finding(&UNFINISHED, UNFINISHED.broken().to_owned()) }
@@ -258,9 +268,9 @@ rows! {
         "the size of a blob differs from the manifest"
         "Pull the model again with `ollama pull`.";
     UNFINISHED "store-unfinished" Unsupported
-        "Each blob was downloaded to its end."
-        "the download of the file has not ended, so its content is not checked"
-        "Download the model again, which ends the download, or delete the file.";
+        "Each blob was downloaded or created to its end."
+        "the download or creation of the file has not ended, so its content is not checked"
+        "Download or create the model again, which completes the file, or delete the file.";
 }
 
 #[cfg(test)]
@@ -279,11 +289,21 @@ mod tests {
         for wrong in ["", "0f", &large[1..], &small[1..], &large.to_uppercase(), "x.incomplet"] {
             assert_eq!((hub(wrong), ollama(wrong)), (Role::Outside, Role::Outside), "{wrong}");
         }
-        for wrong in [&large, &format!("sha256-{small}"), &format!("sha256:{large}"), "sha256-1"] {
+        for wrong in
+            [&large, &format!("sha256-{small}"), &format!("sha256:{large}"), "sha256-", "sha256-x"]
+        {
             assert_eq!(ollama(wrong), Role::Outside, "{wrong}");
         }
-        for unfinished in [format!("{large}.incomplete"), format!("{small}.0a1b.incomplete")] {
-            assert_eq!(hub(&unfinished), Role::Unfinished, "{unfinished}");
+        for end in [".incomplete", ".0a1b.incomplete", ".part", ".sync.part", ".downloadInProgress"]
+        {
+            for digest in [&large, &small] {
+                assert_eq!(hub(&format!("{digest}{end}")), Role::Unfinished, "{end}");
+                assert_eq!(ollama(&format!("sha256-{digest}{end}")), Role::Outside, "{end}");
+            }
+        }
+        for number in ["0", "4294967295"] {
+            assert_eq!(ollama(&format!("sha256-{number}")), Role::Unfinished, "{number}");
+            assert_eq!(hub(&format!("sha256-{number}")), Role::Outside, "{number}");
         }
         for end in ["-partial", "-partial-0", "-partial-17"] {
             assert_eq!(ollama(&format!("sha256-{large}{end}")), Role::Unfinished, "{end}");

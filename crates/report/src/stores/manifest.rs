@@ -57,7 +57,8 @@ impl Manifest {
         let (mut blobs, mut seen) = (Vec::new(), HashSet::new());
         let layers = fields.layers.into_iter().flatten();
         // Ollama writes an empty digest for a model without a configuration.
-        let layers = fields.config.into_iter().chain(layers).filter(|layer| !layer.digest.is_empty());
+        let layers =
+            fields.config.into_iter().chain(layers).filter(|layer| !layer.digest.is_empty());
         for Layer { digest, size } in layers {
             let hex = digest.strip_prefix("sha256").and_then(|rest| rest.strip_prefix([':', '-']));
             let sha256 = hex.and_then(parse_sha256).ok_or_else(|| {
