@@ -189,7 +189,7 @@ fn is_hidden(name: &OsStr) -> bool {
 /// Returns whether `name` is that of a repository's folder in a hub's cache.
 pub fn is_repository(name: &OsStr) -> bool {
     let name = name.to_str().unwrap_or_default();
-    ["models--", "datasets--", "spaces--"].iter().any(|kind| name.starts_with(kind))
+    ["models--", "datasets--", "spaces--", "kernels--"].iter().any(|kind| name.starts_with(kind))
 }
 
 /// The suffixes of blobs in a cache of the hub that are not complete: of the clients in Python and JavaScript, of the client in Rust, and
@@ -254,19 +254,19 @@ rows! {
     DIGEST "store-digest" Invalid
         "The content of a blob has the digest that is its name."
         "the content differs from the digest that is the name of the file"
-        "The file has changed since it was downloaded. Delete it, and download the model again.";
+        "The download of the file failed, or the file has changed since. Delete it, and download the model again.";
     MANIFEST_FORM "store-manifest" Invalid
         "A manifest of Ollama is a JSON object that lists blobs with SHA-256 digests and sizes."
         "the manifest does not list the blobs of a model"
-        "Pull the model again with `ollama pull`.";
+        "Pull the model again with `ollama pull`, or create it again with `ollama create`.";
     MISSING "store-missing" Invalid
         "Each blob that a manifest of Ollama lists is in the store."
         "a blob of the manifest is missing"
-        "Pull the model again with `ollama pull`.";
+        "Pull the model again with `ollama pull`, or create it again with `ollama create`.";
     LENGTH "store-size" Invalid
         "Each blob has the size that a manifest of Ollama gives it."
         "the size of a blob differs from the manifest"
-        "Pull the model again with `ollama pull`.";
+        "Pull the model again with `ollama pull`, or create it again with `ollama create`.";
     UNFINISHED "store-unfinished" Unsupported
         "Each blob was downloaded or created to its end."
         "the download or creation of the file has not ended, so its content is not checked"
@@ -321,7 +321,9 @@ mod tests {
             fs::create_dir_all(&path).unwrap();
             Folder::of(&path)
         };
-        assert_eq!(folder("hub/models--a--b/blobs"), Some(Folder::HubBlobs));
+        for repository in ["models--a--b", "datasets--a--b", "spaces--a--b", "kernels--a--b"] {
+            assert_eq!(folder(&format!("hub/{repository}/blobs")), Some(Folder::HubBlobs));
+        }
         assert_eq!(folder("hub/models--a--b/refs/pr"), Some(Folder::HubRecords));
         assert_eq!(folder("hub/models--a--b/.no_exist/0123"), Some(Folder::HubRecords));
         for none in [

@@ -175,7 +175,7 @@ fn a_digest_that_differs_is_a_finding_like_others() {
         let text = format!("{path}: {message} (rule store-digest, policy)\n");
         let (status, out, error) = ended(output);
         assert!(out.starts_with(&text), "{out}");
-        assert!(out.contains("\n  The file has changed since it was downloaded."), "{out}");
+        assert!(out.contains("\n  The download of the file failed, or the file has changed since."), "{out}");
         assert_eq!((status, error), (Some(1), ""));
     });
     let schema = Schema::at("../../docs/json.schema.json");
