@@ -40,16 +40,17 @@ pub const MANIFEST_DEPTH: usize = 3;
 pub enum BlobDigest {
     /// The SHA-256 of the content.
     Sha256(Sha256),
-    /// The SHA-1 by which git names a file: of `blob`, a space, the length in decimal, a zero byte, and the content.
-    Git([u8; 20]),
+    /// A SHA-1. The hub gives that by which git names a file: of `blob`, a space, the length in decimal, a zero byte, and the content.
+    /// Some mirrors of the hub give the SHA-1 of the content alone.
+    Sha1([u8; 20]),
 }
 
 impl BlobDigest {
     /// Parses the name of a blob in a cache of the hub: 64 hexadecimal digits of a SHA-256 for a file in large file storage, or 40 of
-    /// git's SHA-1. Returns `None` for a name of another form, which other servers than the hub give.
+    /// a SHA-1. Returns `None` for a name of another form, which other servers than the hub give.
     pub fn of_hub(name: &OsStr) -> Option<Self> {
         let name = name.to_str()?;
-        parse_sha256(name).map(Self::Sha256).or_else(|| parse_git(name).map(Self::Git))
+        parse_sha256(name).map(Self::Sha256).or_else(|| parse_sha1(name).map(Self::Sha1))
     }
 
     /// Parses the name of a blob in an Ollama store: `sha256-` and 64 hexadecimal digits.
@@ -61,7 +62,7 @@ impl BlobDigest {
     fn algorithm(&self) -> &'static str {
         match self {
             Self::Sha256(_) => "SHA-256",
-            Self::Git(_) => "git's SHA-1",
+            Self::Sha1(_) => "git's SHA-1",
         }
     }
 
@@ -69,7 +70,7 @@ impl BlobDigest {
     fn hex(&self) -> String {
         match self {
             Self::Sha256(sum) => hex_digits(sum),
-            Self::Git(sum) => hex_digits(sum),
+            Self::Sha1(sum) => hex_digits(sum),
         }
     }
 
@@ -85,8 +86,8 @@ impl BlobDigest {
     }
 }
 
-/// Parses git's SHA-1 of 40 hexadecimal digits in lower case.
-fn parse_git(hex: &str) -> Option<[u8; 20]> {
+/// Parses a SHA-1 of 40 hexadecimal digits in lower case.
+fn parse_sha1(hex: &str) -> Option<[u8; 20]> {
     let mut sum = [0; 20];
     if hex.len() != 40 || !hex.bytes().all(|c| matches!(c, b'0'..=b'9' | b'a'..=b'f')) {
         return None;
@@ -284,7 +285,7 @@ mod tests {
         let [large, small] = ["0f".repeat(32), "0f".repeat(20)];
         let sha256 = Role::Blob(BlobDigest::Sha256([15; 32]));
         assert_eq!(hub(&large), sha256);
-        assert_eq!(hub(&small), Role::Blob(BlobDigest::Git([15; 20])));
+        assert_eq!(hub(&small), Role::Blob(BlobDigest::Sha1([15; 20])));
         assert_eq!(ollama(&format!("sha256-{large}")), sha256);
         for wrong in ["", "0f", &large[1..], &small[1..], &large.to_uppercase(), "x.incomplet"] {
             assert_eq!((hub(wrong), ollama(wrong)), (Role::Outside, Role::Outside), "{wrong}");

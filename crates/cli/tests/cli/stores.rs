@@ -152,6 +152,13 @@ fn blobs_of_a_hub_are_compared_with_their_names() {
         flip(&config, at);
     }
     expect(&[root], (0, &[]));
+    // A mirror of the hub may give the SHA-1 of the content alone.
+    let plain = hex(&Sha1::digest(small));
+    let mirrored = hub.blob(&plain, small);
+    expect(&[root], (0, &[]));
+    flip(&mirrored, 5);
+    expect(&[root], (1, &[(&plain, "store-digest")]));
+    fs::remove_file(mirrored).unwrap();
     // The bytes of another file, whose digest is known and valid.
     fs::copy(&config, &weights).unwrap();
     expect(&[root], (1, &[(&weights_name, "store-digest")]));
@@ -175,7 +182,10 @@ fn a_digest_that_differs_is_a_finding_like_others() {
         let text = format!("{path}: {message} (rule store-digest, policy)\n");
         let (status, out, error) = ended(output);
         assert!(out.starts_with(&text), "{out}");
-        assert!(out.contains("\n  The download of the file failed, or the file has changed since."), "{out}");
+        assert!(
+            out.contains("\n  The download of the file failed, or the file has changed since."),
+            "{out}"
+        );
         assert_eq!((status, error), (Some(1), ""));
     });
     let schema = Schema::at("../../docs/json.schema.json");
