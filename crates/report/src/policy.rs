@@ -292,16 +292,20 @@ impl Policy {
         self.require_store_digest
     }
 
-    /// Checks the part that a file has in a store. The content of a blob, and the blobs of a manifest, have been compared. Returns the
-    /// violation if the policy requires that and nothing was compared.
-    pub fn check_store(&self, role: &Role) -> Option<Finding> {
+    /// Checks the role that a file has in a store. The content of a blob, and the blobs of a manifest, have been compared. Returns the
+    /// violation if the policy requires that and nothing was compared. `holds_no_tensors` says that the check has found a kind of
+    /// file that holds no tensors, such as text: a store's own records are of such kinds, and need no digest.
+    pub fn check_store(&self, role: &Role, holds_no_tensors: bool) -> Option<Finding> {
         let sentence = match role {
             _ if !self.require_store_digest => return None,
-            Role::Blob(_) | Role::Manifest | Role::Record => return None,
+            Role::Blob(_) | Role::Manifest => return None,
+            Role::Record if holds_no_tensors => return None,
             Role::Unfinished => {
                 "the download or creation of the file has not ended, so nothing was compared"
             }
-            Role::Outside => "the file was not compared: its name in a store is not its digest",
+            Role::Outside | Role::Record => {
+                "the file was not compared: its name in a store is not its digest"
+            }
         };
         let mut finding = Finding::new(Verdict::Invalid, sentence.to_owned());
         finding.row = Some(&STORE);

@@ -268,6 +268,12 @@ fn what_a_hub_keeps_for_itself_may_be_empty() {
             assert_eq!(ended(output), (Some(0), "", ""));
         });
     }
+    // Nothing says the digest of tensors in them.
+    put(&absent.join("model.safetensors"), &content);
+    expect(&[hub.root.path()], (0, &[]));
+    each_way(&["-r", "--json", &required, hub.root.path().to_str().unwrap()], |output| {
+        assert_eq!(rules(output), [("model.safetensors".to_owned(), "policy-store".to_owned())]);
+    });
     // What is in them is checked like other files.
     put(&absent.join("model.safetensors"), b"cos\nsystem\n.");
     expect(&[hub.root.path()], (1, &[("model.safetensors", "torch-global")]));
