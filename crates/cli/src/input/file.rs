@@ -34,7 +34,7 @@ pub(crate) struct Opened {
     /// The file names of other paths that lead to the same file.
     pub(crate) other_names: Vec<PathBuf>,
     pub(crate) origin: Origin,
-    /// The part that the file has in a store.
+    /// The role of the file in a store of downloaded models.
     pub(crate) role: Role,
     /// Finds the blobs of the store, for a manifest.
     pub(crate) blobs: Option<Blobs>,
