@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use zten::finding::{Finding, Verdict};
 use zten::rules::{Class, Row, Scope, Source, Texts};
 
-use crate::digests::{Sha256, hex_digits, parse_sha256};
+use crate::digests::{Sha256, hex_digits, parse_hex, parse_sha256};
 
 #[cfg(feature = "content")]
 pub use hashed::Hashed;
@@ -50,7 +50,7 @@ impl BlobDigest {
     /// a SHA-1. Returns `None` for a name of another form, which other servers than the hub give.
     pub fn of_hub(name: &OsStr) -> Option<Self> {
         let name = name.to_str()?;
-        parse_sha256(name).map(Self::Sha256).or_else(|| parse_sha1(name).map(Self::Sha1))
+        parse_sha256(name).map(Self::Sha256).or_else(|| parse_hex(name).map(Self::Sha1))
     }
 
     /// Parses the name of a blob in an Ollama store: `sha256-` and 64 hexadecimal digits.
@@ -84,18 +84,6 @@ impl BlobDigest {
             format!("{algorithm} of the content is {found}, the store names the file {wanted}");
         Some(finding(&DIGEST, sentence))
     }
-}
-
-/// Parses a SHA-1 of 40 hexadecimal digits in lower case.
-fn parse_sha1(hex: &str) -> Option<[u8; 20]> {
-    let mut sum = [0; 20];
-    if hex.len() != 40 || !hex.bytes().all(|c| matches!(c, b'0'..=b'9' | b'a'..=b'f')) {
-        return None;
-    }
-    for (byte, two) in sum.iter_mut().zip(hex.as_bytes().chunks(2)) {
-        *byte = u8::from_str_radix(str::from_utf8(two).ok()?, 16).ok()?;
-    }
-    Some(sum)
 }
 
 /// The role of a file in a store of downloaded models.
