@@ -276,7 +276,7 @@ mod tests {
             GROUPS.iter().map(|group| (group.file, 0)).collect();
         for row in rows() {
             *counts.get_mut(group(row)).unwrap() += 1;
-            // A rule and a group would have one address.
+            // The page of a rule with the name of a group would have the address of the page about the group.
             assert!(GROUPS.iter().all(|group| group.file != row.id()), "{}", row.id());
         }
         assert!(counts.values().all(|count| *count > 0), "{counts:?}");
