@@ -152,6 +152,8 @@ impl Folder {
             None => Role::Outside,
         };
         match self {
+            // The client in Rust, and the one in Python until 2023, keep their locks here.
+            Self::HubBlobs if name.as_encoded_bytes().ends_with(b".lock") => Role::Record,
             Self::HubBlobs => blob(BlobDigest::of_hub(name), is_unfinished_of_hub),
             Self::OllamaBlobs => blob(BlobDigest::of_ollama(name), is_unfinished_of_ollama),
             Self::HubRecords => Role::Record,
@@ -168,6 +170,12 @@ pub fn role_of(path: &Path) -> Option<(Role, PathBuf)> {
     let real = fs::canonicalize(path).ok()?;
     let role = Folder::of(real.parent()?)?.role(real.file_name()?);
     matches!(role, Role::Blob(_) | Role::Manifest).then_some((role, real))
+}
+
+/// Returns whether `name` is that of a file that programs keep beside the repositories of a hub's cache: a tag for programs that make
+/// backups, and the versions of the cache for transformers and diffusers.
+pub fn is_record_of_cache(name: &OsStr) -> bool {
+    ["CACHEDIR.TAG", "version.txt", "version_diffusers_cache.txt"].iter().any(|own| name == *own)
 }
 
 /// Returns whether `name` begins with a dot.
@@ -290,6 +298,8 @@ mod tests {
                 assert_eq!(ollama(&format!("sha256-{digest}{end}")), Role::Outside, "{end}");
             }
         }
+        let lock = format!("{large}.lock");
+        assert_eq!((hub(&lock), ollama(&lock)), (Role::Record, Role::Outside));
         for number in ["0", "4294967295"] {
             assert_eq!(ollama(&format!("sha256-{number}")), Role::Unfinished, "{number}");
             assert_eq!(hub(&format!("sha256-{number}")), Role::Outside, "{number}");

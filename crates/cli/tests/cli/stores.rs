@@ -260,6 +260,10 @@ fn what_a_hub_keeps_for_itself_may_be_empty() {
     let absent = hub.repository.join(".no_exist/0123/deep");
     put(&absent.join("model.safetensors"), b"");
     put(&hub.repository.join("refs/refs/pr/1"), b"0123");
+    hub.blob(&(sha256(&content) + ".lock"), b"");
+    for name in ["CACHEDIR.TAG", "version.txt", "version_diffusers_cache.txt"] {
+        put(&hub.root.path().join(name), b"1");
+    }
     let folder = tempfile::tempdir().unwrap();
     let required = policy(folder.path(), "require-store-digest = true");
     for path in [hub.root.path(), &hub.repository, &hub.repository.join(".no_exist"), &absent] {
@@ -273,6 +277,12 @@ fn what_a_hub_keeps_for_itself_may_be_empty() {
     expect(&[hub.root.path()], (0, &[]));
     each_way(&["-r", "--json", &required, hub.root.path().to_str().unwrap()], |output| {
         assert_eq!(rules(output), [("model.safetensors".to_owned(), "policy-store".to_owned())]);
+    });
+    fs::remove_file(absent.join("model.safetensors")).unwrap();
+    // Other files beside the repositories are not the client's.
+    put(&hub.root.path().join("notes.txt"), b"1");
+    each_way(&["-r", "--json", &required, hub.root.path().to_str().unwrap()], |output| {
+        assert_eq!(rules(output), [("notes.txt".to_owned(), "policy-store".to_owned())]);
     });
     // What is in them is checked like other files.
     put(&absent.join("model.safetensors"), b"cos\nsystem\n.");

@@ -137,6 +137,7 @@ impl Place {
         match self {
             Self::Blobs(_) => stores::Folder::HubBlobs.role(name),
             Self::Store(folder, _) => folder.role(name),
+            Self::Cache if stores::is_record_of_cache(name) => Role::Record,
             _ => Role::Outside,
         }
     }
