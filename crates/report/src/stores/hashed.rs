@@ -98,6 +98,18 @@ impl<S: ReadAt> Hashed<S> {
         Ok(())
     }
 
+    /// Returns whether the content begins as what git hashes of a file: `blob`, a space, and the length. The SHA-1 of such content alone
+    /// is git's SHA-1 of the file, so the content would pass for the file.
+    fn is_git_object(&self) -> Result<bool, Error> {
+        const START: [u8; 5] = *b"blob ";
+        let mut start = [0; START.len()];
+        if self.length < u64_from_usize(start.len()) {
+            return Ok(false);
+        }
+        self.source.read_at(0, &mut start)?;
+        Ok(start == START)
+    }
+
     /// Reads the bytes that have not been read, and returns the digest of the whole file, by the algorithm of the expected digest. Of
     /// the two kinds of SHA-1, this is the kind that has the expected value, or else git's.
     ///
@@ -110,7 +122,7 @@ impl<S: ReadAt> Hashed<S> {
             Hasher::Sha256(hasher) => BlobDigest::Sha256(hasher.clone().finalize().into()),
             Hasher::Sha1(git, plain) => {
                 let plain = BlobDigest::Sha1(plain.clone().finalize().into());
-                if plain == self.expected {
+                if plain == self.expected && !self.is_git_object()? {
                     return Ok(plain);
                 }
                 BlobDigest::Sha1(git.clone().finalize().into())
@@ -230,6 +242,14 @@ mod tests {
         let plain = BlobDigest::Sha1(Sha1::digest(&content).into());
         assert_eq!(hashed(1000, plain).finish().unwrap(), plain);
         assert_ne!(hashed(999, plain).finish().unwrap(), plain);
+        let short = BlobDigest::Sha1(Sha1::digest(&content[..4]).into());
+        assert_eq!(hashed(4, short).finish().unwrap(), short);
+        // What git hashes of a file is another file.
+        let object = [&b"blob 1000\0"[..], &content].concat();
+        let source = Counted(object, Mutex::default());
+        let git = hashed(1000, BlobDigest::Sha1([0; 20])).finish().unwrap();
+        assert_eq!(BlobDigest::Sha1(Sha1::digest(&source.0).into()), git);
+        assert_ne!(Hashed::new(source, 1010, git).finish().unwrap(), git);
     }
 
     #[test]
