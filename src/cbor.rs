@@ -650,7 +650,7 @@ fn disorder(at: Input<'_>, is_duplicate: bool) -> Fault {
 
 /// An entry of a map that has been checked before.
 #[derive(Clone, Copy)]
-pub(crate) struct Entry<'m> {
+pub(crate) struct MapEntry<'m> {
     /// The input at the entry.
     pub(crate) at: Input<'m>,
     /// The key, or `None` if it is not a text of definite length. Generation 2 allows keys of other types.
@@ -660,14 +660,14 @@ pub(crate) struct Entry<'m> {
 
 /// Returns an iterator over the entries of the map at `map`. It is empty if `map` is not at a map. An entry is skipped only
 /// when the next is requested, so the bytes after the last returned entry may be malformed.
-pub(crate) fn entries_of(map: Input<'_>) -> impl Iterator<Item = Entry<'_>> {
+pub(crate) fn entries_of(map: Input<'_>) -> impl Iterator<Item = MapEntry<'_>> {
     let opened = map_head(Rule::ObjectType, UNLIMITED, map);
     let (first, entries) = opened.unwrap_or((map, Entries::NONE));
     entries_from(first, entries)
 }
 
 /// Returns an iterator over `left` entries of a map, whose first entry is at `first`.
-fn entries_from(first: Input<'_>, mut left: Entries) -> impl Iterator<Item = Entry<'_>> {
+fn entries_from(first: Input<'_>, mut left: Entries) -> impl Iterator<Item = MapEntry<'_>> {
     let mut next = Some(first);
     let mut value = None;
     core::iter::from_fn(move || {
@@ -677,8 +677,8 @@ fn entries_from(first: Input<'_>, mut left: Entries) -> impl Iterator<Item = Ent
         };
         left.next(at).then_some(())?;
         let entry = match key(at) {
-            Ok((value, key)) => Entry { at, key: Some(key), value },
-            Err(_) => Entry { at, key: None, value: pass(at)? },
+            Ok((value, key)) => MapEntry { at, key: Some(key), value },
+            Err(_) => MapEntry { at, key: None, value: pass(at)? },
         };
         value = Some(entry.value);
         Some(entry)

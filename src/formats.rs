@@ -82,8 +82,8 @@ pub use folder::find_model;
 #[cfg(feature = "write")]
 pub use profile::{find_without_profile, profile};
 pub use recognize::{EMPTY, Executable, KINDS, OtherKind, Recognition, Recognized, recognize};
-pub(crate) use root::Header;
-pub use root::{Begun, Part, Root};
+pub(crate) use root::RootHeader;
+pub use root::{Begun, PartFile, Root};
 pub use rules::Rule;
 
 /// Bytes of the magic of a zTensor file.
@@ -119,7 +119,7 @@ pub(crate) fn open_path(path: &Path, options: &OpenOptions) -> Result<Archive, E
             }
         }
     }
-    let parts = siblings.iter().map(|found| Part {
+    let parts = siblings.iter().map(|found| PartFile {
         name: &found.name,
         source: &found.file,
         length: found.length,
@@ -207,11 +207,11 @@ pub(crate) fn parse(
     length: u64,
     name: FileName<'_>,
     options: &OpenOptions,
-) -> Result<Header, FormatError> {
+) -> Result<RootHeader, FormatError> {
     let start = start(source, length)?;
     #[cfg(feature = "ztensor")]
     if is_ztensor(&start) || !READS_OTHERS {
-        return Ok(Header::ZTensor(read_frame(source, length, &start, options.limit())?));
+        return Ok(RootHeader::ZTensor(read_frame(source, length, &start, options.limit())?));
     }
     match by_start(&start, name) {
         Some(Detected::Read(format)) if format != Format::Index => {
@@ -232,7 +232,7 @@ pub(crate) fn parse(
 
 /// Returns the error for `part`, a sibling file that failed to open with `error`. If the content is that of a file of another
 /// kind, such as a pointer of Git LFS in place of the file, the error says so, as it does for a file by itself.
-fn error_of_part(part: &Part<'_>, options: &OpenOptions, error: FormatError) -> FormatError {
+fn error_of_part(part: &PartFile<'_>, options: &OpenOptions, error: FormatError) -> FormatError {
     let (source, length, name) = (part.source, part.length, FileName::from(part.name));
     // Builds without `torch` recognize nothing but the formats that they read: see `parse`.
     if !cfg!(all(feature = "torch", feature = "parts")) {
@@ -258,12 +258,12 @@ fn parse_recognized(
     recognition: Recognition,
     name: FileName<'_>,
     options: &OpenOptions,
-) -> Result<Header, FormatError> {
+) -> Result<RootHeader, FormatError> {
     let length = recognition.length();
     #[cfg(feature = "ztensor")]
     if recognition.kind() == Recognized::ZTensor || is_ztensor_by_name(&recognition, name) {
         let start = recognition.into_start();
-        return Ok(Header::ZTensor(read_frame(source, length, &start, options.limit())?));
+        return Ok(RootHeader::ZTensor(read_frame(source, length, &start, options.limit())?));
     }
     let format = readable(source, length, &recognition, options)?;
     let start = recognition.into_start();
@@ -285,26 +285,26 @@ fn parse_as(
     source: &dyn ReadAt,
     file: File<'_>,
     options: &OpenOptions,
-) -> Result<Header, FormatError> {
+) -> Result<RootHeader, FormatError> {
     let File { length, start, name } = file;
     Ok(match format {
         Format::Safetensors if cfg!(feature = "safetensors") => {
-            Header::Other(safetensors::open(source, length, start, options)?)
+            RootHeader::Other(safetensors::open(source, length, start, options)?)
         }
         #[cfg(feature = "gguf")]
-        Format::Gguf => Header::Gguf(gguf::open(source, length, start, options)?),
+        Format::Gguf => RootHeader::Gguf(gguf::open(source, length, start, options)?),
         #[cfg(feature = "parts")]
-        Format::Index => Header::Index(Index::read(source, length, options.limit())?),
+        Format::Index => RootHeader::Index(Index::read(source, length, options.limit())?),
         Format::Npy if cfg!(feature = "numpy") => {
-            Header::Other(npy::open(source, length, start, name, options)?)
+            RootHeader::Other(npy::open(source, length, start, name, options)?)
         }
         Format::Npz if cfg!(feature = "numpy") => {
-            Header::Other(npz::open(source, length, options)?)
+            RootHeader::Other(npz::open(source, length, options)?)
         }
         Format::Torch if cfg!(feature = "torch") => {
             let is_stream = detect::is_stream(&start);
             let open = if is_stream { torch::open_stream } else { torch::open };
-            Header::Other(open(source, length, options)?)
+            RootHeader::Other(open(source, length, options)?)
         }
         // The feature of the detected format is off.
         #[cfg(not(feature = "gguf"))]

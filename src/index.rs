@@ -24,7 +24,7 @@ pub use finding::Finding;
 #[cfg(feature = "detect")]
 pub(crate) use header::Rejection;
 pub use header::{Builder, Parsed};
-pub(crate) use layouts::{Candidate, FaultAt, ObjectFault, Part};
+pub(crate) use layouts::{Candidate, FaultAt, ObjectFault, OrdinalComponent};
 pub use raw::{
     FileFormat, PickleRules, QuantizedRules, RawComponent, RawElements, RawObject, RecordField,
     Rules,

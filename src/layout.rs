@@ -27,7 +27,7 @@ pub(crate) use index::{BadIndex, Below, Coords, Indptr};
 pub use normal::Normalization;
 pub use quantized::{Packing, Quantization, Quantized};
 #[cfg(all(feature = "dequantize", feature = "write"))]
-pub(crate) use recode::{Form, Recode, Recoder};
+pub(crate) use recode::{CodeForm, Recode, Recoder};
 pub use slice::{Cut, Ranges, Slice, SliceRanges};
 pub use sparse::{ByRow, Coo, Coordinate, Csr, Row};
 pub use state::State;

@@ -223,7 +223,7 @@ pub use codec::Reader;
 pub use digest::Digest;
 pub use element::{DType, Element};
 pub use error::{Error, ErrorKind, Result};
-#[cfg(feature = "files")]
+#[cfg(all(feature = "files", feature = "detect"))]
 pub use formats::write::save;
 pub use half;
 pub use index::{Encoding, Layout};

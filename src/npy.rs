@@ -6,11 +6,11 @@ use std::format;
 use std::string::{String, ToString as _};
 use std::vec::Vec;
 
-use crate::number::Kind;
+use crate::number::NumberKind;
 
 /// Returns the header before the elements: magic, version, length, and a Python literal that is padded
 /// so that the elements begin at a multiple of 64.
-pub fn header(kind: Kind, shape: &[u64]) -> Result<Vec<u8>, String> {
+pub fn header(kind: NumberKind, shape: &[u64]) -> Result<Vec<u8>, String> {
     of_descr(&format!("'{}'", kind.numpy()), shape)
 }
 
@@ -64,7 +64,7 @@ mod tests {
     #[test]
     fn headers() {
         for (shape, literal) in [(&[][..], "()"), (&[5], "(5,)"), (&[2, 3], "(2, 3)")] {
-            let header = header(Kind::Plain(StorageType::F32), shape).unwrap();
+            let header = header(NumberKind::Plain(StorageType::F32), shape).unwrap();
             assert_eq!(header.len() % 64, 0);
             assert_eq!(&header[..8], b"\x93NUMPY\x01\0");
             assert_eq!(usize::from(u16::from_le_bytes([header[8], header[9]])), header.len() - 10);
@@ -95,6 +95,6 @@ mod tests {
 
     #[test]
     fn too_many_dimensions() {
-        assert!(header(Kind::Plain(StorageType::U8), &vec![u64::MAX; 4096]).is_err());
+        assert!(header(NumberKind::Plain(StorageType::U8), &vec![u64::MAX; 4096]).is_err());
     }
 }

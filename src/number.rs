@@ -12,7 +12,7 @@ use half::{bf16, f16};
 
 /// The form of an element.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum NumberKind {
     /// An element of a storage type.
     Plain(StorageType),
     /// A float that is stored as a code of one byte.
@@ -73,7 +73,7 @@ pub enum Style {
     Json,
 }
 
-impl Kind {
+impl NumberKind {
     /// Returns the kind of the elements of `component`. Returns `None` if the elements cannot be read, or two elements share a
     /// byte. For an unknown logical type, returns the kind of its storage type.
     pub fn of_component(component: &Component<'_>) -> Option<Self> {
@@ -169,7 +169,7 @@ fn number(out: &mut dyn Write, storage: StorageType, bytes: &[u8], style: Style)
                 StorageType::F16 => f16::from_le_bytes(first(bytes)).to_f64(),
                 _ => bf16::from_le_bytes(first(bytes)).to_f64(),
             };
-            Number { kind: Kind::Plain(storage), value }.write(out, style)
+            Number { kind: NumberKind::Plain(storage), value }.write(out, style)
         }
         StorageType::I64 => write!(out, "{}", i64::from_le_bytes(first(bytes))),
         StorageType::I32 => write!(out, "{}", i32::from_le_bytes(first(bytes))),
@@ -183,7 +183,7 @@ fn number(out: &mut dyn Write, storage: StorageType, bytes: &[u8], style: Style)
     }
 }
 
-impl Kind {
+impl NumberKind {
     /// Appends the values of the little-endian elements in `bytes` to `out`: of a complex one its magnitude, of a
     /// bool 0 or 1. Integers beyond 53 bits are rounded.
     pub fn values(self, bytes: &[u8], out: &mut Vec<f64>) {
@@ -252,7 +252,7 @@ fn unsigned(number: u64) -> f64 {
 /// the `f16` 0.0999755859375. Whole numbers below 2^16 are displayed in full.
 #[derive(Clone, Copy, Debug)]
 pub struct Number {
-    kind: Kind,
+    kind: NumberKind,
     value: f64,
 }
 
@@ -266,9 +266,9 @@ impl fmt::Display for Number {
                 Some(digits) => digits.fmt(f),
                 None => write!(f, "{value:?}"),
             },
-            (Kind::Plain(T::F32) | Kind::Fp8(_), _) => write!(f, "{:?}", value as f32),
-            (Kind::Plain(T::F64) | Kind::Complex(_), _) => write!(f, "{value:?}"),
-            (Kind::Plain(_), _) => write!(f, "{value}"),
+            (NumberKind::Plain(T::F32) | NumberKind::Fp8(_), _) => write!(f, "{:?}", value as f32),
+            (NumberKind::Plain(T::F64) | NumberKind::Complex(_), _) => write!(f, "{value:?}"),
+            (NumberKind::Plain(_), _) => write!(f, "{value}"),
         }
     }
 }
@@ -351,7 +351,7 @@ mod tests {
 
     use super::*;
 
-    fn written(kind: Kind, bytes: &[u8], style: Style) -> String {
+    fn written(kind: NumberKind, bytes: &[u8], style: Style) -> String {
         let mut out = Vec::new();
         kind.write(&mut out, bytes, style).unwrap();
         String::from_utf8(out).unwrap()
@@ -359,7 +359,7 @@ mod tests {
 
     #[test]
     fn numbers() {
-        let plain = |storage, bytes: &[u8]| written(Kind::Plain(storage), bytes, Style::Text);
+        let plain = |storage, bytes: &[u8]| written(NumberKind::Plain(storage), bytes, Style::Text);
         assert_eq!(plain(StorageType::U64, &[255; 8]), "18446744073709551615");
         assert_eq!(plain(StorageType::I64, &[0, 0, 0, 0, 0, 0, 0, 128]), "-9223372036854775808");
         assert_eq!(plain(StorageType::I8, &[255]), "-1");
@@ -374,7 +374,7 @@ mod tests {
     #[test]
     fn complex() {
         let bytes = [1.0_f32.to_le_bytes(), (-2.5_f32).to_le_bytes()].concat();
-        let kind = Kind::Complex(StorageType::F32);
+        let kind = NumberKind::Complex(StorageType::F32);
         assert_eq!(written(kind, &bytes, Style::Text), "1.0-2.5j");
         assert_eq!(written(kind, &bytes, Style::Json), "[1.0,-2.5]");
         let bytes = [f32::NEG_INFINITY.to_le_bytes(), f32::NAN.to_le_bytes()].concat();
@@ -387,8 +387,10 @@ mod tests {
 
     #[test]
     fn own_digits() {
-        let f16 = |bits: u16| Kind::Plain(StorageType::F16).number(f16::from_bits(bits).into());
-        let bf16 = |value: f64| Kind::Plain(StorageType::Bf16).number(bf16::from_f64(value).into());
+        let f16 =
+            |bits: u16| NumberKind::Plain(StorageType::F16).number(f16::from_bits(bits).into());
+        let bf16 =
+            |value: f64| NumberKind::Plain(StorageType::Bf16).number(bf16::from_f64(value).into());
         for (number, text) in [
             (f16(0x2e66), "0.1"),
             (f16(0xae66), "-0.1"),
@@ -403,9 +405,9 @@ mod tests {
             (bf16(1e6), "1000000.0"),
             (bf16(3.0e38), "3e38"),
             (bf16(257.0), "256.0"),
-            (Kind::Fp8(Fp8::E4M3Fn).number(0.101_562_5), "0.1"),
-            (Kind::Fp8(Fp8::E8M0).number(1024.0), "1024.0"),
-            (Kind::Plain(StorageType::I8).number(-1.0), "-1"),
+            (NumberKind::Fp8(Fp8::E4M3Fn).number(0.101_562_5), "0.1"),
+            (NumberKind::Fp8(Fp8::E8M0).number(1024.0), "1024.0"),
+            (NumberKind::Plain(StorageType::I8).number(-1.0), "-1"),
         ] {
             assert_eq!(number.to_string(), text);
         }
@@ -415,7 +417,7 @@ mod tests {
     #[test]
     #[expect(clippy::float_cmp, reason = "they are exact")]
     fn own_digits_read_back() {
-        fn check(kind: Kind, numbers: impl Iterator<Item = f64>) {
+        fn check(kind: NumberKind, numbers: impl Iterator<Item = f64>) {
             let finite = numbers.map(f64::abs).filter(|number| number.is_finite());
             let mut sorted: Vec<f64> = finite.collect();
             sorted.sort_by(f64::total_cmp);
@@ -444,12 +446,12 @@ mod tests {
             }
         }
         let halves = || (0..=u16::MAX).map(|bits| f16::from_bits(bits).to_f64());
-        check(Kind::Plain(StorageType::F16), halves());
+        check(NumberKind::Plain(StorageType::F16), halves());
         let halves = || (0..=u16::MAX).map(|bits| bf16::from_bits(bits).to_f64());
-        check(Kind::Plain(StorageType::Bf16), halves());
+        check(NumberKind::Plain(StorageType::Bf16), halves());
         for kind in [Fp8::E4M3Fn, Fp8::E5M2, Fp8::E4M3Fnuz, Fp8::E5M2Fnuz] {
-            check(Kind::Fp8(kind), (0..=255).map(|code| kind.decode(code).into()));
+            check(NumberKind::Fp8(kind), (0..=255).map(|code| kind.decode(code).into()));
         }
-        check(Kind::Fp8(Fp8::E2M1), (0..16).map(|code| Fp8::E2M1.decode(code).into()));
+        check(NumberKind::Fp8(Fp8::E2M1), (0..16).map(|code| Fp8::E2M1.decode(code).into()));
     }
 }

@@ -24,7 +24,7 @@ use crate::finding::ZTENSOR;
 use crate::formats::ztensor::frame::Frame;
 #[cfg(feature = "detect")]
 use crate::formats::{
-    Begun, Detected, Header, Part, READS_OTHERS, START, by_name, by_start, detect,
+    Begun, Detected, PartFile, READS_OTHERS, RootHeader, START, by_name, by_start, detect,
     is_named_ztensor, is_ztensor, parse,
 };
 use crate::limits::{Limits, OpenOptions};
@@ -288,7 +288,7 @@ impl Opening {
         let header = parse(&self.file, self.file.length, self.name(), &self.options)?;
         #[cfg(feature = "ztensor")]
         let header = match header {
-            Header::ZTensor(frame) => return self.open_ztensor(&frame, source),
+            RootHeader::ZTensor(frame) => return self.open_ztensor(&frame, source),
             header => header,
         };
         if !READS_OTHERS {
@@ -321,8 +321,9 @@ impl Opening {
         if let Some(pending) = pending {
             return Err(pending);
         }
-        let parts: Vec<_> =
-            found().map(|(name, source)| Part { name, source, length: source.length }).collect();
+        let parts: Vec<_> = found()
+            .map(|(name, source)| PartFile { name, source, length: source.length })
+            .collect();
         Ok(Step::Done(Box::new(root.open(&parts, options)?)))
     }
 

@@ -36,7 +36,7 @@ pub use copy::Copier;
 #[doc(hidden)]
 pub use copy::{Change, Content, Conversion, Layouts};
 pub use declare::{BlobInShard, NewComponent, NewObject, ShardRecord, StoredBlob};
-pub use elements::Part;
+pub use elements::ComponentData;
 pub use encoded::Encoded;
 #[cfg(feature = "files")]
 pub use files::FileSink;

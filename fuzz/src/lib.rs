@@ -93,11 +93,11 @@ fn in_pieces(frames: &[u8], piece: usize) -> Result<Vec<u8>, DecodeError> {
     };
     let (mut all, mut buffer, mut tapped) = (Vec::new(), vec![0; piece], Vec::new());
     let opened = Frames::<Decoder>::open(&mut source, 0..frames.len() as u64, BOUNDS);
-    let mut opened = opened.map_err(zten_zstd::Failure::either)?;
+    let mut opened = opened.map_err(zten_zstd::CallbackFailure::either)?;
     loop {
         let mut tap = |stored: &[u8]| tapped.extend_from_slice(stored);
         let read = opened.read(&mut source, &mut buffer, &mut tap);
-        match read.map_err(zten_zstd::Failure::either)? {
+        match read.map_err(zten_zstd::CallbackFailure::either)? {
             0 => break,
             read => all.extend_from_slice(&buffer[..read]),
         }

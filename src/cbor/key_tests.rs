@@ -19,14 +19,14 @@ const VALUES: [(&[u8], bool); 6] = [
     (&[0xf6], true),
 ];
 
-struct Entry {
+struct TestEntry {
     key: String,
     value: &'static [u8],
     is_known: bool,
 }
 
 /// Returns the CBOR of a map of `entries`, with one byte before the map and a text after it.
-fn manifest(entries: &[Entry], is_indefinite: bool) -> Vec<u8> {
+fn manifest(entries: &[TestEntry], is_indefinite: bool) -> Vec<u8> {
     let mut bytes = alloc::vec![0x82];
     if is_indefinite {
         bytes.push(0xbf);
@@ -34,7 +34,7 @@ fn manifest(entries: &[Entry], is_indefinite: bool) -> Vec<u8> {
         bytes.push(0xba);
         bytes.extend(u32::try_from(entries.len()).unwrap().to_be_bytes());
     }
-    for Entry { key, value, .. } in entries {
+    for TestEntry { key, value, .. } in entries {
         bytes.extend([0x78, u8::try_from(key.len()).unwrap()]);
         bytes.extend(key.bytes());
         bytes.extend(*value);
@@ -46,7 +46,7 @@ fn manifest(entries: &[Entry], is_indefinite: bool) -> Vec<u8> {
 
 /// Reads the map of the entries `known` in `manifest`. Returns what [`Keys`] reports, and the position of the first
 /// duplicate key, found by comparing all keys.
-fn read(manifest: &[u8], known: &[Entry]) -> (Result<(), Fault>, Option<BytesLeft>) {
+fn read(manifest: &[u8], known: &[TestEntry]) -> (Result<(), Fault>, Option<BytesLeft>) {
     let at = &manifest[1..];
     let (mut input, mut entries) = map_head(Rule::ObjectType, UNLIMITED, at).unwrap();
     let mut keys = Keys::of(input);
@@ -81,12 +81,12 @@ fn the_first_key_that_comes_again_is_found() {
         for round in 0..rounds {
             // The keys are so long that maps of thousands of entries are longer than 64 KiB.
             let (count, names) = (rng.usize(..=most), [most * most, most * 50][round % 2] + 1);
-            let entries: Vec<Entry> = (0..count)
+            let entries: Vec<TestEntry> = (0..count)
                 .map(|n| {
                     let (value, is_known) = VALUES[rng.usize(..VALUES.len())];
                     let number = if is_known { n } else { rng.usize(..names) };
                     let kind = if is_known { "known" } else { "unknown" };
-                    Entry { key: alloc::format!("{number}, {kind}, 0123456"), value, is_known }
+                    TestEntry { key: alloc::format!("{number}, {kind}, 0123456"), value, is_known }
                 })
                 .collect();
             let bytes = manifest(&entries, rng.bool());

@@ -23,7 +23,7 @@ pub(crate) fn rewrite<'m>(at: Input<'m>, out: &mut Encoder) -> Result<Input<'m>,
 struct Rewriter<'o> {
     out: &'o mut Encoder,
     /// The entries of all open maps, the innermost map last.
-    listed: Vec<Entry>,
+    listed: Vec<EntryOffsets>,
 }
 
 /// A map, array or tag that is being written.
@@ -38,7 +38,7 @@ struct Open<'m> {
 
 /// The offsets in the output of an entry of an open map: of its key, of its value, and of its end.
 #[derive(Clone, Copy)]
-struct Entry {
+struct EntryOffsets {
     key: usize,
     value: usize,
     end: usize,
@@ -52,7 +52,7 @@ impl<'m> Watch<'m> for Rewriter<'_> {
         let here = self.out.len();
         if level.items.is_key() {
             self.listed.try_reserve(1).map_err(|_| Fault::new(OutOfMemory, BytesLeft::of(at)))?;
-            self.listed.push(Entry { key: here, value: here, end: here });
+            self.listed.push(EntryOffsets { key: here, value: here, end: here });
         } else {
             self.listed.last_mut().ok_or_else(|| Fault::internal(at))?.value = here;
         }
@@ -103,8 +103,8 @@ fn leaf(item: Item<'_>, major: u8, out: &mut Encoder) -> Result<(), OutOfMemory>
 }
 
 /// Sorts the entries of a map by the bytes of their keys. The entries must be the last bytes of `out`.
-fn sort(entries: &mut [Entry], out: &mut Encoder) -> Result<(), ErrorKind> {
-    let key = |entry: &Entry| out.as_bytes().get(entry.key..entry.value);
+fn sort(entries: &mut [EntryOffsets], out: &mut Encoder) -> Result<(), ErrorKind> {
+    let key = |entry: &EntryOffsets| out.as_bytes().get(entry.key..entry.value);
     if entries.is_sorted_by(|first, second| key(first) < key(second)) {
         return Ok(());
     }

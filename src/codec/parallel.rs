@@ -14,7 +14,7 @@ use std::thread;
 
 use super::ThreadBudget;
 use super::content::{Reader, Reading, Stored};
-use super::seekable::Entry;
+use super::seekable::SeekEntry;
 use super::zstd::Frames;
 use crate::digest::{Hasher, Verified};
 use crate::element::ByteOrder;
@@ -36,7 +36,7 @@ struct FrameRange {
     /// The size of the decoded frame in bytes.
     decoded: usize,
     /// The entry of the seek table, if there is a table.
-    entry: Option<Entry>,
+    entry: Option<SeekEntry>,
 }
 
 impl FrameRange {
@@ -140,7 +140,7 @@ impl Reader<'_> {
         let component = &self.reading.component;
         let (extent, declared) = (component.extent(), component.decoded_length()?);
         let (mut all, mut sum) = (Vec::new(), 0_u64);
-        let mut add = |stored: Extent, decoded: u64, entry: Option<Entry>| {
+        let mut add = |stored: Extent, decoded: u64, entry: Option<SeekEntry>| {
             let length = stored.length();
             let fits = u64_from_usize(all.len()) < extent.length() / LEAST
                 && length <= LARGEST

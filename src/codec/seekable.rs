@@ -54,13 +54,13 @@ fn read_words<const N: usize, R: ReadAt>(source: &R, at: u64) -> Result<[[u8; 4]
 
 /// An entry of the seek table: the sizes of a frame, and its checksum.
 #[derive(Clone, Copy)]
-pub(super) struct Entry {
+pub(super) struct SeekEntry {
     pub(super) stored: u32,
     pub(super) decoded: u32,
     checksum: Option<[u8; 4]>,
 }
 
-impl Entry {
+impl SeekEntry {
     /// Opens the frame at the offset `at`. The entry must hold exactly one frame with a checksum, which must equal the
     /// checksum of the entry if the entry has one.
     pub(super) fn frame<R: ReadAt>(
@@ -153,7 +153,7 @@ impl Seekable {
         self.entries.saturating_sub(HEAD)
     }
 
-    fn entry<R: ReadAt>(&self, source: &R, index: u32) -> Result<Entry, Error> {
+    fn entry<R: ReadAt>(&self, source: &R, index: u32) -> Result<SeekEntry, Error> {
         let width = width(self.checksums);
         let at = self.entries.saturating_add(u64::from(index).saturating_mul(width.into()));
         let mut words = [[0; 4]; 3];
@@ -161,7 +161,7 @@ impl Seekable {
         source.read_at(at, bytes)?;
         let [stored, decoded, checksum] = words;
         let [stored, decoded] = [stored, decoded].map(u32::from_le_bytes);
-        Ok(Entry { stored, decoded, checksum: self.checksums.then_some(checksum) })
+        Ok(SeekEntry { stored, decoded, checksum: self.checksums.then_some(checksum) })
     }
 
     /// Calls `each` with the offset and the entry of each frame, until `each` returns false or an entry cannot be read.
@@ -169,7 +169,7 @@ impl Seekable {
     pub(super) fn places<R: ReadAt>(
         &self,
         source: &R,
-        mut each: impl FnMut(u64, Entry) -> bool,
+        mut each: impl FnMut(u64, SeekEntry) -> bool,
     ) -> u64 {
         let mut at = self.at;
         for index in 0..self.count {

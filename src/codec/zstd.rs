@@ -6,7 +6,7 @@ mod ruzstd_decoder;
 use alloc::vec::Vec;
 use core::ops::Range;
 
-use zten_zstd::Failure;
+use zten_zstd::CallbackFailure;
 use zten_zstd::decode::{self, Bounds, DecodeError, Flaw};
 
 #[cfg(feature = "zstd-ruzstd")]
@@ -71,10 +71,10 @@ impl Frames {
 }
 
 #[cold]
-fn failed(failure: Failure<Error, DecodeError>) -> Error {
+fn failed(failure: CallbackFailure<Error, DecodeError>) -> Error {
     match failure {
-        Failure::Callback(error) => error,
-        Failure::Codec(error) => decode_error(error).into(),
+        CallbackFailure::Callback(error) => error,
+        CallbackFailure::Codec(error) => decode_error(error).into(),
     }
 }
 

@@ -5,14 +5,14 @@
 use alloc::string::String;
 use alloc::vec::Vec;
 
-use super::find::{Group, find};
+use super::find::{TensorGroup, find};
 use super::{Convention, uint};
 use crate::archive::Archive;
 use crate::cbor::{Attributes, Encoder, Item, Value};
 use crate::element::DType;
 use crate::error::{BareError, Error, OutOfMemory};
 use crate::index::Layout;
-use crate::layout::{Form, Recode, Recoder};
+use crate::layout::{CodeForm, Recode, Recoder};
 use crate::limits::Limits;
 use crate::manifest::{Component, Tensor};
 use crate::num::{sort_by, u64_from_usize, usize_from_u32};
@@ -180,7 +180,7 @@ struct Facts {
 
 /// What a tensor of a group becomes in a composite object.
 #[derive(Clone, Copy, Debug)]
-enum Place {
+enum MemberRole {
     /// A component, perhaps in another form.
     Component(&'static str, Option<Recode>),
     /// No component: for each row or column in order, the tensor stores the ordinal of its group, which follows from the group
@@ -192,44 +192,48 @@ enum Place {
 
 impl Facts {
     /// Returns what the tensor with the role `role` becomes. Returns `None` if the convention has no such tensor, or no composite form.
-    fn place(&self, role: &str) -> Option<Place> {
+    fn place(&self, role: &str) -> Option<MemberRole> {
         let Self { convention, bits, rows, columns, size, .. } = *self;
         let component = |role, from, to, shape| {
             let recode = Some(Recode { from, to, shape }).filter(|_| from != to);
-            Place::Component(role, recode)
+            MemberRole::Component(role, recode)
         };
         let codes = if self.is_v2 { "data" } else { "packed_weight" };
         // The groups of GPTQ and AWQ lie along the rows, and those of the others along the columns.
         let across = [rows.div_ceil(size), columns];
         let along = [rows, columns.div_ceil(size)];
-        let words = if self.is_v2 { Form::Rows { bits } } else { Form::Columns { bits } };
+        let words = if self.is_v2 { CodeForm::Rows { bits } } else { CodeForm::Columns { bits } };
         let whole = [rows, columns];
         Some(match (convention, role) {
             (Convention::Mxfp4, "blocks") | (Convention::Packed, "data") => {
-                Place::Component("data", None)
+                MemberRole::Component("data", None)
             }
-            (Convention::Int8, "data") => component("data", Form::Signed, Form::Unsigned, whole),
-            (Convention::Gptq, "qweight") => component(codes, Form::Columns { bits }, words, whole),
-            (Convention::Awq, "qweight") => component(codes, Form::Awq, words, whole),
+            (Convention::Int8, "data") => {
+                component("data", CodeForm::Signed, CodeForm::Unsigned, whole)
+            }
+            (Convention::Gptq, "qweight") => {
+                component(codes, CodeForm::Columns { bits }, words, whole)
+            }
+            (Convention::Awq, "qweight") => component(codes, CodeForm::Awq, words, whole),
             (Convention::Mxfp4 | Convention::Gptq | Convention::Awq, "scales")
             | (Convention::Packed | Convention::Int8, "scale")
-            | (Convention::Int8, "scale_inv") => Place::Component("scales", None),
+            | (Convention::Int8, "scale_inv") => MemberRole::Component("scales", None),
             // Files of GPTQ store zero points that are one less.
             (Convention::Gptq, "qzeros") => {
-                component("zeros", Form::Rows { bits }, Form::Halves { add: 1 }, across)
+                component("zeros", CodeForm::Rows { bits }, CodeForm::Halves { add: 1 }, across)
             }
             (Convention::Awq, "qzeros") => {
-                component("zeros", Form::Awq, Form::Halves { add: 0 }, across)
+                component("zeros", CodeForm::Awq, CodeForm::Halves { add: 0 }, across)
             }
             (Convention::Packed, "zero_point") => {
-                component("zeros", Form::Columns { bits }, Form::Halves { add: 0 }, along)
+                component("zeros", CodeForm::Columns { bits }, CodeForm::Halves { add: 0 }, along)
             }
             (Convention::Int8, "zero_point") => {
-                component("zeros", Form::Signed, Form::Halves { add: 0 }, along)
+                component("zeros", CodeForm::Signed, CodeForm::Halves { add: 0 }, along)
             }
-            (Convention::Gptq, "g_idx") => Place::Index(rows),
-            (Convention::Packed, "g_idx") => Place::Index(columns),
-            (Convention::Packed, "shape") => Place::Shape,
+            (Convention::Gptq, "g_idx") => MemberRole::Index(rows),
+            (Convention::Packed, "g_idx") => MemberRole::Index(columns),
+            (Convention::Packed, "shape") => MemberRole::Shape,
             _ => return None,
         })
     }
@@ -354,7 +358,7 @@ impl Facts {
 
 /// A group, and its tensors with their roles.
 struct Whole<'g> {
-    group: &'g Group,
+    group: &'g TensorGroup,
     tensors: &'g [(&'static str, Tensor<'g>)],
     limits: &'g Limits,
 }
@@ -377,7 +381,7 @@ impl Whole<'_> {
         name: &dyn Fn(u32) -> Option<&'n str>,
     ) -> Result<Result<JoinedObject, &'static str>, Error> {
         const TOO_LARGE: &str = "a row exceeds the limit on decoded bytes";
-        let Group { form, shape, .. } = self.group;
+        let TensorGroup { form, shape, .. } = self.group;
         let columns = shape.last().copied().unwrap_or(1).max(1);
         let rows = product(shape).and_then(|all| all.checked_div(columns)).unwrap_or(0);
         let is_across = matches!(form.convention, Convention::Gptq | Convention::Awq);
@@ -406,7 +410,7 @@ impl Whole<'_> {
             };
             let length = source.decoded_length();
             match facts.place(role) {
-                Some(Place::Component(role, recode)) => {
+                Some(MemberRole::Component(role, recode)) => {
                     let lengths = recode.map(Recode::lengths);
                     let bytes = match lengths {
                         None => length,
@@ -432,10 +436,10 @@ impl Whole<'_> {
                     }
                     parts.push(part);
                 }
-                Some(Place::Index(_)) if !ascends(&source, facts.size)? => {
+                Some(MemberRole::Index(_)) if !ascends(&source, facts.size)? => {
                     return Ok(Err("its groups are in another order (g_idx)"));
                 }
-                Some(Place::Index(_) | Place::Shape) => {
+                Some(MemberRole::Index(_) | MemberRole::Shape) => {
                     // The content follows from the object, and is verified here, because it is not read again.
                     read(&source, |_| Ok(()))?;
                 }
@@ -656,7 +660,7 @@ impl<'a> Tensor<'a> {
     ) -> Option<Content<'a>> {
         let width = u64::from(dtype.bits().filter(|bits| bits.is_multiple_of(8))? >> 3);
         match facts.place(role)? {
-            Place::Component(role, recode) => {
+            MemberRole::Component(role, recode) => {
                 let component = self.component(role)?;
                 let (bytes, length) =
                     (product(shape)?.checked_mul(width)?, component.decoded_length()?);
@@ -670,11 +674,11 @@ impl<'a> Tensor<'a> {
                 };
                 fits.then_some(Content::Component(component, recode))
             }
-            Place::Index(count) => {
+            MemberRole::Index(count) => {
                 let is_it = dtype == DType::I32 && shape == [count];
                 is_it.then_some(Content::Index { count, size: facts.size })
             }
-            Place::Shape => {
+            MemberRole::Shape => {
                 let is_it = matches!(dtype, DType::I64 | DType::I32) && shape == [2];
                 let &[rows, columns] = self.shape() else { return None };
                 is_it.then_some(Content::Shape([rows, columns]))

@@ -22,11 +22,11 @@ use crate::verify::{Verifier, required};
 /// Its memory holds a few rows of values, one row of scales, and the chunks that have been read. It holds all scales of a GPTQ tensor
 /// with `g_idx`, of a `zt.mx/1` and of a `zt.quant_group/1`.
 #[derive(Debug)]
-pub struct Dequantizer<'a>(Form<'a>);
+pub struct Dequantizer<'a>(Computation<'a>);
 
 /// How the values are computed.
 #[derive(Debug)]
-enum Form<'a> {
+enum Computation<'a> {
     /// Row by row, from codes, scales and zero points.
     Rows(Box<Rows<'a>>),
     /// Chunk by chunk of one component.
@@ -112,7 +112,7 @@ impl<'a> Tensor<'a> {
         };
         let (chunks, first) = chunks;
         let skip = range.map_or(0, |range| range.start.saturating_sub(first));
-        Ok((Dequantizer(Form::Chunks(Box::new(chunks))), skip))
+        Ok((Dequantizer(Computation::Chunks(Box::new(chunks))), skip))
     }
 
     /// Returns a reader that computes the values `range` row by row, and the number of values that the reader returns before the
@@ -127,7 +127,7 @@ impl<'a> Tensor<'a> {
             None => (Rows::whole(plan)?, 0),
             Some(range) => Rows::part(plan, range)?,
         };
-        Ok((Dequantizer(Form::Rows(Box::new(rows))), skip))
+        Ok((Dequantizer(Computation::Rows(Box::new(rows))), skip))
     }
 
     /// Returns a reader of the blocks that hold the values `range`, and the index of the first value in these blocks.
@@ -271,8 +271,8 @@ impl<'a> Dequantizer<'a> {
     /// memory.
     pub fn next_chunk(&mut self) -> Result<Option<&[f32]>, Error> {
         match &mut self.0 {
-            Form::Rows(rows) => rows.next(),
-            Form::Chunks(chunks) => chunks.next(),
+            Computation::Rows(rows) => rows.next(),
+            Computation::Chunks(chunks) => chunks.next(),
         }
     }
 
@@ -288,8 +288,8 @@ impl<'a> Dequantizer<'a> {
 
     fn digests(&self) -> Digests<'a> {
         match &self.0 {
-            Form::Rows(rows) => rows.digests(),
-            Form::Chunks(chunks) => {
+            Computation::Rows(rows) => rows.digests(),
+            Computation::Chunks(chunks) => {
                 let mut digests = chunks.others.digests;
                 chunks.data.note(&mut digests);
                 digests
@@ -300,8 +300,10 @@ impl<'a> Dequantizer<'a> {
     /// Returns the number of bytes to which compressed components have decoded so far.
     fn decoded(&self) -> u64 {
         match &self.0 {
-            Form::Rows(rows) => rows.decoded(),
-            Form::Chunks(chunks) => chunks.others.decoded.saturating_add(chunks.data.decoded()),
+            Computation::Rows(rows) => rows.decoded(),
+            Computation::Chunks(chunks) => {
+                chunks.others.decoded.saturating_add(chunks.data.decoded())
+            }
         }
     }
 }

@@ -21,7 +21,7 @@ use crate::read_at::Source;
 
 /// Tensors of a file that are one quantized tensor.
 #[derive(Debug)]
-pub(super) struct Group {
+pub(super) struct TensorGroup {
     /// The name of the group: that of the tensor before it was quantized.
     pub(super) name: String,
     /// The shape of the values.
@@ -54,7 +54,7 @@ pub(super) fn needs_content(name: &str) -> bool {
 pub(super) fn find(
     manifest: ManifestRef<'_>,
     source: Option<&dyn Source>,
-) -> Result<Vec<Group>, Error> {
+) -> Result<Vec<TensorGroup>, Error> {
     find_with(manifest, source, |_, _, _| Ok(()))
 }
 
@@ -64,9 +64,9 @@ pub(super) fn find_with<'a>(
     manifest: ManifestRef<'a>,
     source: Option<&dyn Source>,
     mut other: impl FnMut(Anchor, &Tensor<'a>, Option<Contradiction>) -> Result<(), Error>,
-) -> Result<Vec<Group>, Error> {
+) -> Result<Vec<TensorGroup>, Error> {
     let mut finder = Finder::new(manifest, source, None);
-    let (mut groups, mut taken) = (Vec::<Group>::new(), Vec::new());
+    let (mut groups, mut taken) = (Vec::<TensorGroup>::new(), Vec::new());
     for tensor in manifest.tensors() {
         let Some((stem, anchor)) = Anchor::of(tensor.name()) else { continue };
         let Some(group) = finder.group_of(anchor, stem, &tensor)? else {
@@ -155,7 +155,7 @@ impl<'a, 's> Finder<'a, 's> {
         convention: Convention,
         tensor: &Tensor<'_>,
         what: &'static str,
-    ) -> Option<Group> {
+    ) -> Option<TensorGroup> {
         self.contradiction = Some(Contradiction { convention, ordinal: tensor.ordinal(), what });
         None
     }
@@ -167,7 +167,7 @@ impl<'a, 's> Finder<'a, 's> {
         anchor: Anchor,
         stem: &str,
         tensor: &Tensor<'_>,
-    ) -> Result<Option<Group>, Error> {
+    ) -> Result<Option<TensorGroup>, Error> {
         match anchor {
             Anchor::Blocks => self.mxfp4(stem, tensor),
             Anchor::ScaleInv => self.scaled(stem, tensor),
@@ -210,7 +210,7 @@ impl<'a, 's> Finder<'a, 's> {
         (outer, inner): (&[u64], &[u64]),
         form: QuantizedForm,
         tensors: &[Option<(&'static str, &Tensor<'_>)>],
-    ) -> Result<Option<Group>, Error> {
+    ) -> Result<Option<TensorGroup>, Error> {
         let named = self.any(stem, suffix)?.map(|tensor| tensor.ordinal());
         let (mut members, mut shape) = (Vec::new(), Vec::new());
         members.try_reserve_exact(tensors.len()).map_err(|_| OutOfMemory)?;
@@ -237,10 +237,10 @@ impl<'a, 's> Finder<'a, 's> {
             return Ok(None);
         };
         let name = core::mem::take(&mut self.name);
-        Ok(Some(Group { name, shape, form, nested: None, members, first }))
+        Ok(Some(TensorGroup { name, shape, form, nested: None, members, first }))
     }
 
-    fn mxfp4(&mut self, stem: &str, blocks: &Tensor<'_>) -> Result<Option<Group>, Error> {
+    fn mxfp4(&mut self, stem: &str, blocks: &Tensor<'_>) -> Result<Option<TensorGroup>, Error> {
         let Some(scales) = self.get(stem, "_scales", &[DType::U8])? else { return Ok(None) };
         let Some((16, groups)) =
             blocks.shape().split_last().filter(|_| is_plain(blocks, &[DType::U8]))
@@ -258,7 +258,11 @@ impl<'a, 's> Finder<'a, 's> {
         self.group((stem, ""), (outer, &[columns]), form, &members)
     }
 
-    fn scaled_or_nvfp4(&mut self, stem: &str, scale: &Tensor<'_>) -> Result<Option<Group>, Error> {
+    fn scaled_or_nvfp4(
+        &mut self,
+        stem: &str,
+        scale: &Tensor<'_>,
+    ) -> Result<Option<TensorGroup>, Error> {
         if !is_plain(scale, &[DType::F8E4M3Fn]) {
             return self.scaled(stem, scale);
         }
@@ -272,7 +276,7 @@ impl<'a, 's> Finder<'a, 's> {
         &mut self,
         stem: &str,
         members: [(&'static str, &Tensor<'_>); 3],
-    ) -> Result<Option<Group>, Error> {
+    ) -> Result<Option<TensorGroup>, Error> {
         let [(_, data), (_, scale), (_, second)] = members;
         let both = data.shape().split_last().zip(scale.shape().split_last());
         let Some(((half, outer), (groups, other))) = both else { return Ok(None) };
@@ -293,7 +297,7 @@ impl<'a, 's> Finder<'a, 's> {
     }
 
     /// Finds the group of FP8 elements or 8-bit integers called `stem`, whose scales are the floats `scale`.
-    fn scaled(&mut self, stem: &str, scale: &Tensor<'_>) -> Result<Option<Group>, Error> {
+    fn scaled(&mut self, stem: &str, scale: &Tensor<'_>) -> Result<Option<TensorGroup>, Error> {
         let Some(data) = self.any(stem, "")?.filter(|data| data.ordinal() != scale.ordinal())
         else {
             return Ok(None);
@@ -350,7 +354,7 @@ impl<'a, 's> Finder<'a, 's> {
     }
 
     /// Finds a group of compressed-tensors, whose codes are the tensor `packed` with a name that ends in `_packed`.
-    fn packed(&mut self, stem: &str, packed: &Tensor<'_>) -> Result<Option<Group>, Error> {
+    fn packed(&mut self, stem: &str, packed: &Tensor<'_>) -> Result<Option<TensorGroup>, Error> {
         if is_plain(packed, &[DType::U8]) {
             let scale = self.get(stem, "_scale", &[DType::F8E4M3Fn])?;
             let Some((scale, global)) =
@@ -448,7 +452,7 @@ impl<'a, 's> Finder<'a, 's> {
 
     /// Finds a group of GPTQ or AWQ, whose codes are `words`. The scales of GPTQ have as many columns as `words`, those of AWQ eight times
     /// as many.
-    fn qweight(&mut self, stem: &str, words: &Tensor<'_>) -> Result<Option<Group>, Error> {
+    fn qweight(&mut self, stem: &str, words: &Tensor<'_>) -> Result<Option<TensorGroup>, Error> {
         let scales = self.get(stem, ".scales", &FLOATS)?;
         let zeros = self.get(stem, ".qzeros", &[DType::I32])?;
         let index = self.get(stem, ".g_idx", &[DType::I32])?;
@@ -502,7 +506,7 @@ impl<'a, 's> Finder<'a, 's> {
         convention: Convention,
         stem: &str,
         state: &Tensor<'_>,
-    ) -> Result<Option<Group>, Error> {
+    ) -> Result<Option<TensorGroup>, Error> {
         let data = self.get(stem, "", &[DType::U8])?;
         let absmax = self.get(stem, ".absmax", &[DType::F32, DType::U8])?;
         let map = self.get(stem, ".quant_map", &[DType::F32])?;
@@ -552,10 +556,10 @@ impl<'a, 's> Finder<'a, 's> {
         let group = self.group((stem, ""), (&quant.shape, &[]), form, &members)?;
         let scales = NestedScales { size: quant.nested_blocksize, offset: quant.nested_offset };
         let nested = nested.map(|_| scales);
-        Ok(group.map(|group| Group { nested, ..group }))
+        Ok(group.map(|group| TensorGroup { nested, ..group }))
     }
 
-    fn bnb8(&mut self, stem: &str, scales: &Tensor<'_>) -> Result<Option<Group>, Error> {
+    fn bnb8(&mut self, stem: &str, scales: &Tensor<'_>) -> Result<Option<TensorGroup>, Error> {
         let Some(data) = self.get(stem, ".weight", &[DType::I8])? else { return Ok(None) };
         let format = self.get(stem, ".weight_format", &[DType::U8])?;
         let is_one_a_row = matches!(data.shape(), &[rows, _] if scales.shape() == [rows]);
@@ -576,7 +580,7 @@ impl<'a, 's> Finder<'a, 's> {
         self.group((stem, ".weight"), (data.shape(), &[]), form, &members)
     }
 
-    fn mlx(&mut self, stem: &str, biases: &Tensor<'_>) -> Result<Option<Group>, Error> {
+    fn mlx(&mut self, stem: &str, biases: &Tensor<'_>) -> Result<Option<TensorGroup>, Error> {
         let data = self.get(stem, ".weight", &[DType::U32])?;
         let Some((data, scales)) = data.zip(self.get(stem, ".scales", &FLOATS)?) else {
             return Ok(None);

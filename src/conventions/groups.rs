@@ -3,7 +3,7 @@
 use alloc::vec::Vec;
 
 use super::NestedScales;
-use super::find::{Group, find, needs_content};
+use super::find::{TensorGroup, find, needs_content};
 use crate::archive::Archive;
 use crate::cbor::Encoder;
 use crate::error::{Error, OutOfMemory};
@@ -115,7 +115,7 @@ impl<S: ReadAt> Archive<S> {
     }
 
     /// Adds `group` as one tensor.
-    fn push_group(&self, builder: &mut Builder<'_>, group: &Group) -> Result<(), Error> {
+    fn push_group(&self, builder: &mut Builder<'_>, group: &TensorGroup) -> Result<(), Error> {
         let (mut tensors, mut components) = (Vec::new(), Vec::new());
         tensors.try_reserve_exact(group.members.len()).map_err(|_| OutOfMemory)?;
         for (role, ordinal) in &group.members {

@@ -216,7 +216,7 @@ impl<'a> Plan<'a> {
     /// The errors of [`Component::reader`], if numbers that are the same for the whole tensor are read; out of memory.
     pub(super) fn of(tensor: &Tensor<'a>) -> Result<Option<Self>, Error> {
         let Some(form) = QuantizedForm::of(tensor) else { return Ok(None) };
-        let parts = Parts { tensor: *tensor, form };
+        let parts = UncheckedGroup { tensor: *tensor, form };
         let Some(plan) = parts.plan()? else { return Ok(None) };
         Ok(if plan.has_sizes() == Some(true) { Some(plan) } else { None })
     }
@@ -228,12 +228,12 @@ impl<'a> Plan<'a> {
 }
 
 /// A group whose components have not been checked.
-struct Parts<'a> {
+struct UncheckedGroup<'a> {
     tensor: Tensor<'a>,
     form: QuantizedForm,
 }
 
-impl<'a> Parts<'a> {
+impl<'a> UncheckedGroup<'a> {
     fn get(&self, role: &str) -> Option<Component<'a>> {
         self.tensor.component(role)
     }

@@ -16,7 +16,7 @@ use crate::index::Layout;
 use crate::manifest::Tensor;
 use crate::num::u64_from_usize;
 
-use super::gguf::dequantize::Record;
+use super::gguf::dequantize::BlockBytes;
 #[cfg(feature = "dequantize")]
 use super::gguf::dequantize::dequantize;
 use super::gguf::types::BLOCKS;
@@ -60,7 +60,7 @@ impl Block {
     }
 
     /// Creates the type `name`, whose blocks are records of type `R` with `N` elements.
-    pub(crate) const fn new<R: Record<N>, const N: usize>(name: &'static str) -> Self {
+    pub(crate) const fn new<R: BlockBytes<N>, const N: usize>(name: &'static str) -> Self {
         assert!(size_of::<R>() <= MOST_BYTES && N <= PIECE, "a block is larger than any can be");
         let (elements, bytes) = (u64_from_usize(N), u64_from_usize(size_of::<R>()));
         Self {

@@ -32,7 +32,7 @@ use super::error::{FormatError, copied};
 use super::in_memory;
 use super::rules::Rule;
 
-use header::{Header, Info};
+use header::{GgufHeader, TensorInfo};
 use input::{Input, Stop};
 use layout::Layout;
 use types::Type;
@@ -99,7 +99,7 @@ pub(crate) fn data_end(
     let file = File { source, length, options };
     file.parse_header(start, &mut |start| {
         let input = Input::new(start, length, options.limit());
-        let (header, _, extents) = match Header::parse(input, options.limit()) {
+        let (header, _, extents) = match GgufHeader::parse(input, options.limit()) {
             Ok(parsed) => parsed,
             Err(Stop::More) => return Ok(None),
             Err(Stop::Failed(error)) => return Err(error),
@@ -156,7 +156,7 @@ fn parse(
     options: &OpenOptions,
 ) -> Result<Option<Parsed>, FormatError> {
     let input = Input::new(start, length, options.limit());
-    let (header, metadata, extents) = match Header::parse(input, options.limit()) {
+    let (header, metadata, extents) = match GgufHeader::parse(input, options.limit()) {
         Ok(parsed) => parsed,
         Err(Stop::More) => return Ok(None),
         Err(Stop::Failed(error)) => return Err(error),
@@ -218,8 +218,8 @@ fn parse(
 /// Returns the only component of the tensor `info`, whose data has `bytes` bytes, in a file of `length` bytes with the given
 /// `header`.
 fn component<'a>(
-    info: &Info<'_>,
-    header: &Header<'_>,
+    info: &TensorInfo<'_>,
+    header: &GgufHeader<'_>,
     (bytes, length): (u64, u64),
 ) -> RawComponent<'a> {
     let (storage, byte_order) = match info.kind {

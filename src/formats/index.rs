@@ -22,13 +22,13 @@ use super::detect;
 use super::error::{FormatError, Subject};
 use super::json_text;
 use super::limits::{check_keys, check_length};
-use super::root::{self, Part};
+use super::root::{self, PartFile};
 use super::rules::Rule;
 use super::safetensors;
 use super::torch;
 
 use copies::Unselected;
-use header::{Count, Header, Weights};
+use header::{Count, IndexHeader, Weights};
 
 pub(crate) use header::PartFormat;
 
@@ -54,7 +54,7 @@ pub(crate) fn is_named_so(name: &str) -> bool {
 /// An index of several safetensors files or checkpoints of PyTorch, which has been parsed.
 #[derive(Debug)]
 pub(crate) struct Index {
-    header: Header,
+    header: IndexHeader,
     /// The length of the index in bytes.
     length: u64,
     _feature: Feature,
@@ -90,7 +90,7 @@ impl Index {
         check_length(length, limits, "the index").map_err(|error| error.or_at(0))?;
         let mut bytes = Vec::new();
         source.append_range(0..length, &mut bytes)?;
-        Ok(Self { header: Header::parse(&bytes, limits)?, length, _feature: feature })
+        Ok(Self { header: IndexHeader::parse(&bytes, limits)?, length, _feature: feature })
     }
 
     /// Returns the names of the files that the index names, in no particular order.
@@ -105,12 +105,18 @@ impl Index {
     /// A file cannot be read, breaks a rule of its format, or contradicts the index.
     pub(crate) fn open(
         self,
-        parts: &[Part<'_>],
+        parts: &[PartFile<'_>],
         options: &OpenOptions,
     ) -> Result<(Parsed, Unselected), FormatError> {
         let Self { header, length, .. } = self;
-        let Header { weights, part_format, total_size, total_parameters, metadata, unknown_keys } =
-            header;
+        let IndexHeader {
+            weights,
+            part_format,
+            total_size,
+            total_parameters,
+            metadata,
+            unknown_keys,
+        } = header;
         let part_format = part_format.unwrap_or(PartFormat::Safetensors);
         let format = match part_format {
             PartFormat::Safetensors => &SAFETENSORS,
@@ -214,7 +220,7 @@ impl All<'_> {
     /// maps to it.
     fn add(
         &mut self,
-        part: &Part<'_>,
+        part: &PartFile<'_>,
         ordinal: u32,
         part_format: PartFormat,
     ) -> Result<(), FormatError> {

@@ -4,14 +4,14 @@ use crate::element::{LogicalType, StorageType};
 
 /// An element type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum FormatDType {
     /// A storage type without a logical type.
     Plain(StorageType),
     /// A logical type, which determines its storage type.
     Logical(LogicalType),
 }
 
-impl Kind {
+impl FormatDType {
     /// Returns the length in bytes of all elements of a tensor of the given shape. Returns `None` if the length exceeds 64
     /// bits, or is no whole number.
     pub(crate) fn bytes(self, shape: &[u64]) -> Option<u64> {

@@ -60,7 +60,7 @@ static NPY: FileFormat = FileFormat::new(
 
 /// The parsed header of an array.
 #[derive(Debug)]
-pub(super) struct Header {
+pub(super) struct NpyHeader {
     /// The length of the header in bytes.
     pub(super) length: u64,
     elements: Type,
@@ -85,7 +85,7 @@ pub(super) struct Stored {
     pub(super) range: Option<[u64; 2]>,
 }
 
-impl Header {
+impl NpyHeader {
     /// Parses the header at the beginning of `start`. `extend` reads more bytes until `start` has the given length, or the
     /// input ends.
     pub(super) fn read(
@@ -408,7 +408,7 @@ pub(super) fn open(
     name: FileName<'_>,
     options: &OpenOptions,
 ) -> Result<Parsed, FormatError> {
-    let header = Header::read(&mut start, options.limit(), |start, end| {
+    let header = NpyHeader::read(&mut start, options.limit(), |start, end| {
         let from = u64_from_usize(start.len());
         let end = u64_from_usize(end).min(length).max(from);
         Ok(source.append_range(from..end, start)?)

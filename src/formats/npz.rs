@@ -22,11 +22,11 @@ use crate::verify::Verifier;
 
 use super::builder_error::{self, format_error};
 use super::error::FormatError;
-use super::npy::{Header, MAGIC, PICKLES, Room, Stored};
+use super::npy::{MAGIC, NpyHeader, PICKLES, Room, Stored};
 use super::recognize::pickle_in_zip;
 use super::rules::Rule;
 use super::zip::{
-    Content, Decoded, Directory, Entry, Extents, Member, Window, Writer, damage, defer,
+    Content, Decoded, Directory, Extents, Member, Window, Writer, ZipEntry, damage, defer,
 };
 
 /// The suffix that the name of a member has and the name of its tensor lacks.
@@ -124,12 +124,12 @@ pub(super) fn open(
 }
 
 /// Returns the name of the tensor in the member of `entry`.
-fn tensor<'d>(entry: &Entry<'d>) -> &'d str {
+fn tensor<'d>(entry: &ZipEntry<'d>) -> &'d str {
     entry.name.strip_suffix(SUFFIX).unwrap_or(entry.name)
 }
 
 /// Returns the bytes and the encoding of the array in the archive member `member`. `header` is the header of the array.
-fn stored(header: &Header, member: &Member) -> Stored {
+fn stored(header: &NpyHeader, member: &Member) -> Stored {
     let bytes = member.size.saturating_sub(header.length);
     let offset = member.start.saturating_add(header.length);
     let component = RawComponent {
@@ -200,7 +200,7 @@ impl<'s> Arrays<'s> {
     }
 
     /// Reads the header of the array in `member`.
-    fn header(&mut self, member: &Member) -> Result<Header, FormatError> {
+    fn header(&mut self, member: &Member) -> Result<NpyHeader, FormatError> {
         self.parse(member).map_err(|error| {
             // If the checksum of the member does not match, damage is the cause of the invalid header.
             match error.is_rejection().then(|| self.damage(member)) {
@@ -221,11 +221,12 @@ impl<'s> Arrays<'s> {
     }
 
     /// Parses the header of the array in `member`, and checks the length of the array.
-    fn parse(&mut self, member: &Member) -> Result<Header, FormatError> {
+    fn parse(&mut self, member: &Member) -> Result<NpyHeader, FormatError> {
         let Self { window, start, decoder, options, .. } = self;
         start.clear();
         let mut content = Content::new(*member, window, decoder)?;
-        let header = Header::read(start, options.limit(), |start, end| content.extend(start, end))?;
+        let header =
+            NpyHeader::read(start, options.limit(), |start, end| content.extend(start, end))?;
         header.check_length(member.size.saturating_sub(header.length))?;
         Ok(header)
     }

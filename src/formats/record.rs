@@ -28,9 +28,9 @@ pub(super) fn text(out: &mut Vec<u8>, text: &str) {
 }
 
 /// A reader of numbers and texts in the order in which they were appended. The caller must know this order.
-pub(super) struct Record<'r>(pub(super) &'r [u8]);
+pub(super) struct FieldReader<'r>(pub(super) &'r [u8]);
 
-impl<'r> Record<'r> {
+impl<'r> FieldReader<'r> {
     /// Reads the next number. Returns 0 if the record has ended.
     pub(super) fn number(&mut self) -> u64 {
         let mut number = 0;
@@ -68,7 +68,7 @@ mod tests {
         }
         text(&mut out, "ä\0");
         number(&mut out, u64::MAX);
-        let mut record = Record(&out);
+        let mut record = FieldReader(&out);
         assert!(edges.iter().all(|edge| record.number() == *edge));
         assert_eq!((record.text(), record.number()), ("ä\0", u64::MAX));
         assert!(record.0.is_empty());

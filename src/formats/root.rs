@@ -29,7 +29,7 @@ use crate::file_name::FileName;
 use crate::shards::IS_LINK;
 
 /// The parsed header of a file.
-pub(crate) enum Header {
+pub(crate) enum RootHeader {
     /// A zTensor file whose header and footer have been read, but not its manifest.
     #[cfg(feature = "ztensor")]
     ZTensor(Frame),
@@ -43,7 +43,7 @@ pub(crate) enum Header {
     Other(Parsed),
 }
 
-impl Header {
+impl RootHeader {
     /// Joins the header with `source`, the bytes of the file called `name`. Reads the manifest of a zTensor file.
     pub(crate) fn begin<S: ReadAt>(
         self,
@@ -110,7 +110,7 @@ enum RootKind<S: ReadAt> {
 
 /// A sibling file that a root names.
 #[derive(Clone, Copy)]
-pub struct Part<'p> {
+pub struct PartFile<'p> {
     /// The name of the file in the folder of the root.
     pub name: &'p str,
     /// The source of the file's bytes.
@@ -119,9 +119,9 @@ pub struct Part<'p> {
     pub length: u64,
 }
 
-impl fmt::Debug for Part<'_> {
+impl fmt::Debug for PartFile<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut part = f.debug_struct("Part");
+        let mut part = f.debug_struct("PartFile");
         part.field("name", &self.name).field("length", &self.length).finish_non_exhaustive()
     }
 }
@@ -158,7 +158,11 @@ impl<S: ReadAt> Root<S> {
     ///
     /// # Errors
     /// A file is missing, cannot be read, breaks a rule of its format, or contradicts the root.
-    pub fn open(self, siblings: &[Part<'_>], options: &OpenOptions) -> Result<Archive<S>, Error> {
+    pub fn open(
+        self,
+        siblings: &[PartFile<'_>],
+        options: &OpenOptions,
+    ) -> Result<Archive<S>, Error> {
         let parts = self.parts(siblings)?;
         if !cfg!(feature = "parts") {
             return Err(FormatError::internal("no other files are read").into());
@@ -194,9 +198,9 @@ impl<S: ReadAt> Root<S> {
     ///
     /// # Errors
     /// A file that the root names is not in `siblings`.
-    fn parts<'p>(&self, siblings: &[Part<'p>]) -> Result<Vec<Part<'p>>, FormatError> {
+    fn parts<'p>(&self, siblings: &[PartFile<'p>]) -> Result<Vec<PartFile<'p>>, FormatError> {
         let by_length = |name: &str, other: &str| (name.len(), name).cmp(&(other.len(), other));
-        let mut parts: Vec<Part<'p>> = Vec::new();
+        let mut parts: Vec<PartFile<'p>> = Vec::new();
         parts.try_reserve_exact(siblings.len()).map_err(|_| FormatError::memory())?;
         parts.extend(siblings);
         sort_by(&mut parts, |part, other| by_length(part.name, other.name));

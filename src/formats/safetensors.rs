@@ -22,11 +22,11 @@ use super::cbor::Map;
 use super::error::{FormatError, follow};
 use super::in_memory;
 use super::json_text;
-use super::kind::Kind;
+use super::kind::FormatDType;
 use super::limits::check_length;
 use super::rules::{APPENDED_TO_TENSORS, NO_HEADER, Rule};
 
-use entries::{Entries, Entry, METADATA};
+use entries::{Entries, METADATA, TensorEntry};
 
 /// The length in bytes of the longest header that the format allows.
 const HEADER: u64 = 100_000_000;
@@ -202,8 +202,8 @@ fn parse<'o>(
 }
 
 /// Returns the tensor of `entry` with the given components.
-fn object<'a>(entry: &Entry<'a>, components: &'a [RawComponent<'a>]) -> RawObject<'a> {
-    let Entry { name, shape, name_at, .. } = *entry;
+fn object<'a>(entry: &TensorEntry<'a>, components: &'a [RawComponent<'a>]) -> RawObject<'a> {
+    let TensorEntry { name, shape, name_at, .. } = *entry;
     RawObject {
         name,
         shape,
@@ -218,28 +218,28 @@ fn object<'a>(entry: &Entry<'a>, components: &'a [RawComponent<'a>]) -> RawObjec
 /// Returns whether the elements of `entry` begin in the file at a multiple of their width. `data` is the offset of the file's
 /// data. For a complex number the width of its parts counts, because compilers align complex numbers so. A tensor without
 /// elements is aligned.
-fn is_aligned(entry: &Entry<'_>, data: u64) -> bool {
+fn is_aligned(entry: &TensorEntry<'_>, data: u64) -> bool {
     let (begin, end) = entry.data_offsets;
     let width = match entry.kind {
-        Kind::Plain(storage) => storage.width(),
-        Kind::Logical(logical) => logical.storage().width(),
+        FormatDType::Plain(storage) => storage.width(),
+        FormatDType::Logical(logical) => logical.storage().width(),
     };
     begin == end || data.saturating_add(begin).is_multiple_of(width.into())
 }
 
 /// Returns the only component of `entry` in a file whose data begins at offset `data`.
-fn component(entry: &Entry<'_>, data: u64) -> RawComponent<'static> {
+fn component(entry: &TensorEntry<'_>, data: u64) -> RawComponent<'static> {
     let (begin, end) = entry.data_offsets;
     let (storage, logical) = match entry.kind {
-        Kind::Logical(logical) => (logical.storage(), Some(logical)),
-        Kind::Plain(storage) => (storage, None),
+        FormatDType::Logical(logical) => (logical.storage(), Some(logical)),
+        FormatDType::Plain(storage) => (storage, None),
     };
     let (offset, length) = (data.saturating_add(begin), end.saturating_sub(begin));
     RawComponent { logical, ..RawComponent::raw(storage, offset, length) }
 }
 
 /// Returns the length of the data of `entry` in bytes, after checking that its shape and dtype need this length.
-fn data_length(entry: &Entry<'_>) -> Result<u64, FormatError> {
+fn data_length(entry: &TensorEntry<'_>) -> Result<u64, FormatError> {
     let (begin, end) = entry.data_offsets;
     let needed = entry.kind.bytes(entry.shape);
     let bytes = end.checked_sub(begin).filter(|bytes| needed == Some(*bytes));
@@ -249,7 +249,7 @@ fn data_length(entry: &Entry<'_>) -> Result<u64, FormatError> {
 /// Returns the error for a tensor whose data is not as long as its shape and dtype need. `needed` is the length in bytes that
 /// they need; `None` if there is no such length.
 #[cold]
-fn wrong_length(entry: &Entry<'_>, needed: Option<u64>) -> FormatError {
+fn wrong_length(entry: &TensorEntry<'_>, needed: Option<u64>) -> FormatError {
     let (begin, end) = entry.data_offsets;
     let rule = Rule::SafetensorsExtent;
     let error = match (end.checked_sub(begin), needed) {

@@ -25,12 +25,12 @@ use crate::error::Error;
 use crate::limits::{Limits, OpenOptions};
 
 use super::START;
-use super::kind::Kind;
+use super::kind::FormatDType;
 
 use archive::read;
 
 /// A tensor that has been read: its name, shape, element type and bytes.
-type Read = (String, Vec<u64>, Kind, Vec<u8>);
+type Read = (String, Vec<u64>, FormatDType, Vec<u8>);
 
 /// Opens `bytes` as an archive with `limits`.
 fn open_with(name: &str, bytes: &[u8], limits: &Limits) -> Result<(), Error> {

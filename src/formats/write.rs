@@ -28,7 +28,7 @@ mod ties;
 use std::io::{Seek, Write};
 
 pub use array::{
-    Array, ArrayList, ArraySource, ChunkFn, Failure, Inexpressible, OpaqueType, Subject,
+    Array, ArrayList, ArraySource, ChunkFn, Inexpressible, OpaqueType, Subject, WriteFailure,
 };
 pub use declared::DeclaredArrays;
 pub use draft::Draft;
@@ -50,14 +50,14 @@ pub struct Settings {
 /// Writes all arrays of `source` to `out`, which must be empty, as a file of `format`. [`crate::Writer`] writes zTensor files.
 ///
 /// # Errors
-/// [`Failure::Inexpressible`] if the format cannot hold an array or attribute, or is zTensor; the errors of the source and the
+/// [`WriteFailure::Inexpressible`] if the format cannot hold an array or attribute, or is zTensor; the errors of the source and the
 /// output.
 pub fn write<E>(
     format: WrittenFormat,
     source: &mut dyn ArraySource<Error = E>,
     out: &mut (impl Write + Seek),
     settings: Settings,
-) -> Result<(), Failure<E>> {
+) -> Result<(), WriteFailure<E>> {
     let mut draft = Draft::begin(format, source, out, settings)?;
     while let Some(at) = draft.next() {
         draft.begin_array(source, out)?;

@@ -16,7 +16,7 @@ use super::rules::Rule;
 
 pub(super) use cursor::Window;
 pub(super) use directory::Directory;
-pub(super) use entry::Entry;
+pub(super) use entry::ZipEntry;
 pub(super) use member::{Content, Member, damage, read_whole};
 
 /// The program that writes the archives, which decides the allowed constructs.
@@ -36,7 +36,7 @@ impl Decoded {
     /// Adds the member of `entry` in a file of `length` bytes, and checks the limits.
     pub(super) fn add(
         &mut self,
-        entry: &Entry<'_>,
+        entry: &ZipEntry<'_>,
         length: u64,
         limits: &Limits,
     ) -> Result<(), FormatError> {

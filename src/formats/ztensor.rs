@@ -18,7 +18,7 @@ pub(crate) mod v1;
 pub(crate) mod v2;
 
 use context::OpenList;
-pub(crate) use context::{Header, ParseContext};
+pub(crate) use context::{ManifestFields, ParseContext};
 use frame::Container;
 pub(crate) use invalid::named;
 pub(crate) use parser::{ManifestIndex, ObjectChecker, parse};
@@ -43,7 +43,7 @@ pub(crate) struct Objects<'m> {
     list: Option<OpenList<'m>>,
     last: Input<'m>,
     /// The fields of the root other than the objects, and the bytes after the manifest, once both are known.
-    header: Option<(Input<'m>, Header)>,
+    header: Option<(Input<'m>, ManifestFields)>,
     ordinal: u32,
 }
 
@@ -72,7 +72,7 @@ impl<'m> Objects<'m> {
             Container::V1 => Root::V1(v1::RootReader::open(cx, manifest)?),
             // A data shard: v2 §7.2.
             Container::V2 if manifest.is_empty() => {
-                header = Some((manifest, Header::NONE));
+                header = Some((manifest, ManifestFields::NONE));
                 Root::Read
             }
             Container::V2 => Root::V2(v2::RootReader::open(cx, manifest)?),
@@ -121,7 +121,7 @@ impl<'m> Objects<'m> {
             Root::V2(root) => self.read_root_v2(cx, root, behind),
             Root::Read => {
                 if let (None, Some(rest)) = (&self.header, behind) {
-                    self.header = Some((rest, Header::NONE));
+                    self.header = Some((rest, ManifestFields::NONE));
                 }
                 Ok(())
             }
@@ -129,7 +129,7 @@ impl<'m> Objects<'m> {
     }
 
     /// Returns the bytes after the manifest and the fields of the root other than the objects, after the last object.
-    pub(crate) fn finish(self) -> Parsed<'m, Header> {
+    pub(crate) fn finish(self) -> Parsed<'m, ManifestFields> {
         self.header.ok_or_else(|| Fault::new(ErrorKind::Internal, BytesLeft::END).into())
     }
 }

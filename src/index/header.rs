@@ -48,12 +48,12 @@ pub struct Builder<'o> {
     /// The offset in the file to which the `source_offset` of each tensor is added.
     descriptions: u64,
     /// The first error, which every later call returns.
-    failed: Option<Failure>,
+    failed: Option<BuilderFailure>,
 }
 
 /// An error of a builder, and the tensor and file that it is about. Both names are spans of the builder's texts.
 #[derive(Clone, Copy, Debug)]
-struct Failure {
+struct BuilderFailure {
     error: BareError,
     /// The name of the tensor, or `NONE` if the error is about no tensor.
     tensor: Span,
@@ -61,7 +61,7 @@ struct Failure {
     file: Span,
 }
 
-impl Failure {
+impl BuilderFailure {
     /// Creates the failure for `error`, which is about the tensor called `tensor`. `file` is the name of the file that holds
     /// the tensor's first component, or `NONE` if that is the file of the header. `offset` is the offset of the tensor's
     /// description in the file of the header, so the error gets it only if `file` is `NONE`.
@@ -83,7 +83,7 @@ impl Failure {
     }
 }
 
-impl<E: Into<BareError>> From<E> for Failure {
+impl<E: Into<BareError>> From<E> for BuilderFailure {
     fn from(error: E) -> Self {
         Self { error: error.into(), tensor: Span::NONE, file: Span::NONE }
     }
@@ -98,7 +98,7 @@ fn name_in(texts: &[u8], span: Span) -> Option<&str> {
 /// [`Error`] cannot hold names, so the parsers in `formats` take them from here.
 #[derive(Debug)]
 pub(crate) struct Rejection {
-    failure: Failure,
+    failure: BuilderFailure,
     texts: Vec<u8>,
 }
 
@@ -280,14 +280,14 @@ impl<'o> Builder<'o> {
     fn reject(&mut self, error: BareError, object: &RawObject<'_>) -> Error {
         let own = Location::new(Some(self.index.len()), None);
         let error = if error.location == Location::NOWHERE { error.at(own) } else { error };
-        let mut failure = Failure::from(error);
+        let mut failure = BuilderFailure::from(error);
         if error.blames_file() {
             let first = object.components.first().and_then(|first| first.file);
             let shard = first.and_then(|file| self.index.shards.get(usize_from_u32(file)));
             let file = shard.map_or(Span::NONE, |shard| shard.name);
             let tensor = self.append(object.name.as_bytes()).unwrap_or(Span::NONE);
             let offset = self.descriptions.saturating_add(object.source_offset.into());
-            failure = Failure::in_tensor(error, offset, tensor, file);
+            failure = BuilderFailure::in_tensor(error, offset, tensor, file);
         }
         self.failed = Some(failure);
         failure.named(&self.texts)
@@ -405,7 +405,7 @@ impl<'o> Builder<'o> {
             Err((fault, None)) => Err(Rejection { failure: BareError::from(fault).into(), texts }),
             Err((fault, Some(FaultyObject { name, source_offset, file }))) => {
                 let offset = self.descriptions.saturating_add(source_offset.into());
-                let failure = Failure::in_tensor(fault.into(), offset, name, file);
+                let failure = BuilderFailure::in_tensor(fault.into(), offset, name, file);
                 Err(Rejection { failure, texts })
             }
         }

@@ -49,12 +49,12 @@ pub(crate) enum FaultAt {
 
 /// A component, and its ordinal in the object.
 #[derive(Clone, Copy)]
-pub(crate) struct Part<'c> {
+pub(crate) struct OrdinalComponent<'c> {
     ordinal: u32,
     pub(crate) record: &'c ComponentRecord,
 }
 
-impl Part<'_> {
+impl OrdinalComponent<'_> {
     #[cold]
     pub(crate) fn fault(&self, rule: Rule, field: Site) -> ObjectFault {
         self.found(rule, field, 0)
@@ -104,9 +104,9 @@ impl<'c> Candidate<'c> {
 
     /// Returns the component with the role `role`.
     #[inline]
-    fn get(&self, role: Role) -> Option<Part<'c>> {
+    fn get(&self, role: Role) -> Option<OrdinalComponent<'c>> {
         let ordinal = self.components.iter().position(|record| record.role == Some(role))?;
-        Some(Part { ordinal: len_u32(ordinal), record: self.components.get(ordinal)? })
+        Some(OrdinalComponent { ordinal: len_u32(ordinal), record: self.components.get(ordinal)? })
     }
 
     /// Returns the component with the role `role`. Fails with the rule `broken` if there is no such component, or, in
@@ -117,7 +117,7 @@ impl<'c> Candidate<'c> {
         role: Role,
         count: usize,
         broken: Rule,
-    ) -> Result<Part<'c>, ObjectFault> {
+    ) -> Result<OrdinalComponent<'c>, ObjectFault> {
         let allowed = || !self.facts.container.exact_roles || self.components.len() == count;
         self.get(role).filter(|_| allowed()).ok_or_else(|| in_components(broken))
     }
@@ -216,7 +216,11 @@ impl<'c> Candidate<'c> {
     }
 
     /// Checks that indices have a type that the generation allows, and no logical type.
-    fn check_index_type(&self, part: Part<'_>, options: &OpenOptions) -> Result<(), ObjectFault> {
+    fn check_index_type(
+        &self,
+        part: OrdinalComponent<'_>,
+        options: &OpenOptions,
+    ) -> Result<(), ObjectFault> {
         let ComponentRecord { logical, storage, has_type, .. } = *part.record;
         if logical != Logical::NONE {
             // In 1.1 the dtype itself may stand for a logical type.
@@ -235,8 +239,8 @@ impl<'c> Candidate<'c> {
 /// Checks that `count` values that share bytes have the right size in bytes. If not, `indices` are reported, as for
 /// values that do not share bytes.
 fn check_packed(
-    values: Part<'_>,
-    indices: Part<'_>,
+    values: OrdinalComponent<'_>,
+    indices: OrdinalComponent<'_>,
     rule: Rule,
     count: Option<u64>,
 ) -> Result<(), ObjectFault> {
@@ -251,7 +255,11 @@ fn check_packed(
 }
 
 /// Checks that the component holds `wanted` elements, if both numbers are known.
-fn check_count(part: Part<'_>, rule: Rule, wanted: Option<u64>) -> Result<(), ObjectFault> {
+fn check_count(
+    part: OrdinalComponent<'_>,
+    rule: Rule,
+    wanted: Option<u64>,
+) -> Result<(), ObjectFault> {
     match (part.record.count(), wanted) {
         (Some(count), Some(wanted)) if count != wanted => Err(part.found(rule, Site::Size, count)),
         _ => Ok(()),

@@ -13,7 +13,7 @@ use crate::num::sort_by;
 
 /// A range of a file: the ordinal of the file, as in [`ComponentRecord::file`](super::ComponentRecord::file), the start
 /// and the end.
-pub(crate) type Place = (u32, u64, u64);
+pub(crate) type FileRange = (u32, u64, u64);
 
 /// The ranges of an open file whose checksums several components share, sorted.
 #[derive(Debug, Default)]
@@ -22,7 +22,7 @@ pub(crate) struct SharedSums(Vec<SharedSum>);
 /// A range of a file, and the outcome of verifying its checksum.
 #[derive(Debug)]
 pub(crate) struct SharedSum {
-    place: Place,
+    place: FileRange,
     /// The thread that computes the checksum holds the lock, so that other threads wait instead of reading the range as
     /// well.
     #[cfg(feature = "std")]
@@ -42,7 +42,7 @@ enum Outcome {
 
 impl SharedSums {
     /// Creates a pending outcome for each of `places`. Equal places get one outcome.
-    pub(crate) fn new(mut places: Vec<Place>) -> Result<Self, OutOfMemory> {
+    pub(crate) fn new(mut places: Vec<FileRange>) -> Result<Self, OutOfMemory> {
         sort_by(&mut places, Ord::cmp);
         places.dedup();
         let mut sums = Vec::new();
@@ -61,7 +61,7 @@ impl SharedSums {
     }
 
     /// Returns the outcome for the range `place`, or `None` if its checksum is not shared.
-    pub(crate) fn find(&self, place: Place) -> Option<&SharedSum> {
+    pub(crate) fn find(&self, place: FileRange) -> Option<&SharedSum> {
         let found = self.0.binary_search_by(|sum| sum.place.cmp(&place));
         self.0.get(found.ok()?)
     }

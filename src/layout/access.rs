@@ -14,7 +14,7 @@ use super::groups::QuantGroup;
 use super::quantized::{Quantization, Quantized};
 use super::sparse::{Coo, Csr};
 use super::state::State;
-use super::view::{Kind, View};
+use super::view::{View, ViewType};
 use crate::codec::{Reader, ThreadBudget, grow};
 use crate::digest::Verified;
 use crate::element::{ByteOrder, Element, StorageType};
@@ -416,7 +416,7 @@ impl<'a> Component<'a> {
 
     /// Creates a view of the stored bytes, or fails if these are not the elements in row-major order.
     #[inline]
-    fn bound<'d>(&self, bytes: &'d [u8], kind: Kind) -> Result<View<'d>, BareError> {
+    fn bound<'d>(&self, bytes: &'d [u8], kind: ViewType) -> Result<View<'d>, BareError> {
         if !self.is_raw() {
             return Err(BareError::misuse(Misuse::Compressed).at(self.location()));
         }
@@ -424,14 +424,14 @@ impl<'a> Component<'a> {
     }
 
     /// Returns the type and byte order of the stored elements.
-    pub(crate) fn kind(&self) -> Result<Kind, BareError> {
+    pub(crate) fn kind(&self) -> Result<ViewType, BareError> {
         let storage = self.stored_and_known().map_err(|why| self.unread(why))?;
         Ok(self.kind_of(storage, self.extent()))
     }
 
     #[inline]
-    fn kind_of(&self, storage: StorageType, extent: Extent) -> Kind {
-        Kind {
+    fn kind_of(&self, storage: StorageType, extent: Extent) -> ViewType {
+        ViewType {
             storage,
             logical: self.logical(),
             order: self.byte_order(),
@@ -614,7 +614,7 @@ impl<'a> Component<'a> {
 
     /// Returns the type and byte order of the decoded elements, or fails if the decoded size is known and `buffer` has
     /// another length.
-    fn kind_in(&self, buffer: &[u8]) -> Result<Kind, Error> {
+    fn kind_in(&self, buffer: &[u8]) -> Result<ViewType, Error> {
         let kind = self.decoded_kind()?;
         if self.decoded_length().is_some_and(|length| length != u64_from_usize(buffer.len())) {
             return Err(self.misuse(Misuse::Buffer));
@@ -631,7 +631,7 @@ impl<'a> Component<'a> {
     /// Reads the whole content into `buffer`. Nothing may have been read from `reader` before.
     fn fill<'b>(
         &self,
-        kind: Kind,
+        kind: ViewType,
         mut reader: Reader<'_>,
         buffer: &'b mut [u8],
     ) -> Result<View<'b>, Error> {
@@ -650,8 +650,8 @@ impl<'a> Component<'a> {
     }
 
     /// Returns the type of the decoded elements, whose byte order is little-endian.
-    pub(crate) fn decoded_kind(&self) -> Result<Kind, Error> {
-        Ok(Kind { order: ByteOrder::Little, ..self.kind()? })
+    pub(crate) fn decoded_kind(&self) -> Result<ViewType, Error> {
+        Ok(ViewType { order: ByteOrder::Little, ..self.kind()? })
     }
 
     /// Calls `take` with the bytes of the elements, chunk by chunk.

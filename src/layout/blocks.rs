@@ -4,7 +4,7 @@ use core::ops::{Deref, Range};
 
 use super::buffer::Data;
 use super::elements::Elements;
-use super::view::{Kind, View};
+use super::view::{View, ViewType};
 use crate::element::{ByteOrder, Element, F4E2M1, F8E4M3Fn, F8E5M2, F8E8M0, LogicalType};
 use crate::error::{BareError, Error, Misuse};
 use crate::formats::ztensor::v2::{GgufKey, MxKey};
@@ -245,7 +245,7 @@ impl<B: Deref<Target = [u8]>> MxConverter<B> {
     /// begins with the scale at index `known`, which is not after the scale of the element.
     pub(crate) fn new(
         blocks: MxBlocks,
-        data: Kind,
+        data: ViewType,
         scales: B,
         (element, known): (u64, u64),
     ) -> Self {

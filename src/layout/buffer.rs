@@ -5,7 +5,7 @@ use core::ops::Deref;
 
 use zerocopy::{FromBytes, FromZeros as _, Immutable, IntoBytes, KnownLayout};
 
-use super::view::{Kind, View};
+use super::view::{View, ViewType};
 use crate::codec::grow;
 use crate::debug_summary::Bytes;
 use crate::digest::Verified;
@@ -34,12 +34,12 @@ use crate::error::{BareError, Location, OutOfMemory};
 #[derive(Debug)]
 pub struct Decoded {
     lines: Lines,
-    kind: Kind,
+    kind: ViewType,
     verified: Verified,
 }
 
 impl Decoded {
-    pub(super) fn new(lines: Lines, kind: Kind, verified: Verified) -> Self {
+    pub(super) fn new(lines: Lines, kind: ViewType, verified: Verified) -> Self {
         Self { lines, kind, verified }
     }
 

@@ -6,7 +6,7 @@ use core::ops::{Deref, Range};
 use half::{bf16, f16};
 
 use super::elements::Elements;
-use super::view::{Kind, View};
+use super::view::{View, ViewType};
 use crate::cbor::{Attributes, Value};
 use crate::element::{Element, F8E8M0, LogicalType, StorageType};
 use crate::error::{BareError, Error, Location, OutOfMemory};
@@ -429,7 +429,7 @@ impl ScalePlaces {
 #[derive(Debug)]
 struct Numbers<B> {
     bytes: B,
-    kind: Kind,
+    kind: ViewType,
 }
 
 impl<B: Deref<Target = [u8]>> Numbers<B> {

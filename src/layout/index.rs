@@ -1,6 +1,6 @@
 //! Checking the indices of sparse objects one by one while they are read.
 
-use super::view::Kind;
+use super::view::ViewType;
 use crate::element::StorageType;
 use crate::error::{BareError, ErrorKind};
 use crate::manifest::Component;
@@ -26,7 +26,7 @@ impl BadIndex {
     }
 
     /// Returns the error in a component whose bytes are described by `kind`.
-    pub(crate) fn error_in(self, kind: &Kind) -> BareError {
+    pub(crate) fn error_in(self, kind: &ViewType) -> BareError {
         let within = self.at.saturating_mul(kind.storage.width().into());
         let offset = kind.offset.map(|offset| offset.saturating_add(within));
         BareError::new(self.kind, offset).found(self.found).at(kind.location)

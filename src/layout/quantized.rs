@@ -6,7 +6,7 @@ use core::num::NonZeroU64;
 use half::{bf16, f16};
 
 use super::buffer::Data;
-use super::view::{Kind, View};
+use super::view::{View, ViewType};
 use crate::cbor::{Attributes, Value};
 use crate::element::{Element, StorageType};
 use crate::error::{BareError, Error, Location, Misuse};
@@ -173,8 +173,8 @@ impl<'a> Quantized<'a> {
         Ok(quantized)
     }
 
-    fn parts(&self) -> Parts<'_> {
-        Parts {
+    fn parts(&self) -> BorrowedComponents<'_> {
+        BorrowedComponents {
             shape: self.shape,
             quantization: self.quantization,
             packed_weight: self.packed_weight(),
@@ -255,9 +255,9 @@ struct Matrix {
 impl Matrix {
     /// Checks the types and the numbers of elements of `packed_weight`, `scales` and `zeros`. A number is `None` if only decoding
     /// tells it.
-    fn check(&self, parts: [Option<(Kind, Option<u64>)>; 3]) -> Result<(), BareError> {
+    fn check(&self, parts: [Option<(ViewType, Option<u64>)>; 3]) -> Result<(), BareError> {
         let [words, scales, zeros] = parts;
-        let fits = |part: Option<(Kind, Option<u64>)>, types: &[StorageType], count| {
+        let fits = |part: Option<(ViewType, Option<u64>)>, types: &[StorageType], count| {
             let Some((kind, elements)) = part else { return Ok(()) };
             let typed = kind.logical == Logical::NONE && types.contains(&kind.storage);
             let counted = elements.is_none() || elements == count;
@@ -307,7 +307,7 @@ impl Tensor<'_> {
 
 /// The borrowed components of a [`Quantized`].
 #[derive(Clone, Copy, Debug)]
-struct Parts<'d> {
+struct BorrowedComponents<'d> {
     /// The number of rows (inputs) and of columns (outputs).
     shape: [u64; 2],
     quantization: Quantization,
@@ -316,7 +316,7 @@ struct Parts<'d> {
     zeros: Option<View<'d>>,
 }
 
-impl Parts<'_> {
+impl BorrowedComponents<'_> {
     fn check(&self) -> Result<(), BareError> {
         let measured = |view: &View<'_>| (*view.kind(), Some(u64_from_usize(view.len())));
         let matrix = Matrix { shape: self.shape, quantization: self.quantization };

@@ -16,7 +16,7 @@ const AWQ: [u32; 8] = [0, 16, 4, 20, 8, 24, 12, 28];
 
 /// How a matrix of numbers from 0 to 255 is stored, row by row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Form {
+pub(crate) enum CodeForm {
     /// One unsigned byte for each number.
     Unsigned,
     /// One signed byte for each number, which is the number − 128.
@@ -45,7 +45,7 @@ pub(crate) enum Form {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Lossy;
 
-impl Form {
+impl CodeForm {
     /// Returns the number of rows that are stored together, because the codes of a column in these rows share a word. Returns 1 for
     /// forms that do not share words between rows.
     fn unit(self) -> u64 {
@@ -245,8 +245,8 @@ fn whole(half: f16, add: u8) -> Option<u8> {
 /// A conversion of a matrix of numbers from one storage form to another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Recode {
-    pub(crate) from: Form,
-    pub(crate) to: Form,
+    pub(crate) from: CodeForm,
+    pub(crate) to: CodeForm,
     /// The number of rows and of columns.
     pub(crate) shape: [u64; 2],
 }
@@ -275,7 +275,7 @@ impl Recode {
     pub(crate) fn memory(self) -> u64 {
         let [rows, columns] = self.shape;
         let unit = self.unit().min(rows);
-        let bytes = |form: Form| form.bytes(unit, columns).unwrap_or(u64::MAX);
+        let bytes = |form: CodeForm| form.bytes(unit, columns).unwrap_or(u64::MAX);
         let both = bytes(self.from).saturating_add(bytes(self.to));
         unit.saturating_mul(columns).saturating_add(both)
     }
@@ -379,13 +379,17 @@ mod tests {
     }
 
     /// Each form that holds codes of `bits` bits.
-    fn forms(bits: u8) -> Vec<Form> {
-        let halves = [Form::Halves { add: 0 }, Form::Halves { add: 1 }];
-        let mut forms =
-            vec![Form::Unsigned, Form::Signed, Form::Rows { bits }, Form::Columns { bits }];
+    fn forms(bits: u8) -> Vec<CodeForm> {
+        let halves = [CodeForm::Halves { add: 0 }, CodeForm::Halves { add: 1 }];
+        let mut forms = vec![
+            CodeForm::Unsigned,
+            CodeForm::Signed,
+            CodeForm::Rows { bits },
+            CodeForm::Columns { bits },
+        ];
         forms.extend(halves);
         if bits == 4 {
-            forms.push(Form::Awq);
+            forms.push(CodeForm::Awq);
         }
         forms
     }
@@ -420,7 +424,7 @@ mod tests {
     /// Each form stores the codes at the positions that its format prescribes.
     #[test]
     fn forms_are_those_of_the_formats() {
-        let stored = |form: Form, numbers: &[u8], columns: usize| {
+        let stored = |form: CodeForm, numbers: &[u8], columns: usize| {
             let shape = [numbers.len() / columns, columns].map(|size| u64::try_from(size).unwrap());
             let mut bytes =
                 vec![0; usize::try_from(form.bytes(shape[0], shape[1]).unwrap()).unwrap()];
@@ -428,14 +432,14 @@ mod tests {
             bytes
         };
         let eight = [1, 2, 3, 4, 5, 6, 7, 8];
-        assert_eq!(stored(Form::Rows { bits: 4 }, &eight, 8), [0x21, 0x43, 0x65, 0x87]);
+        assert_eq!(stored(CodeForm::Rows { bits: 4 }, &eight, 8), [0x21, 0x43, 0x65, 0x87]);
         // AutoAWQ: the codes 0, 2, 4, 6, 1, 3, 5, 7 from the lowest bits on.
-        assert_eq!(stored(Form::Awq, &eight, 8), [0x31, 0x75, 0x42, 0x86]);
-        assert_eq!(stored(Form::Columns { bits: 4 }, &eight, 1), [0x21, 0x43, 0x65, 0x87]);
-        let two = stored(Form::Columns { bits: 8 }, &eight, 2);
+        assert_eq!(stored(CodeForm::Awq, &eight, 8), [0x31, 0x75, 0x42, 0x86]);
+        assert_eq!(stored(CodeForm::Columns { bits: 4 }, &eight, 1), [0x21, 0x43, 0x65, 0x87]);
+        let two = stored(CodeForm::Columns { bits: 8 }, &eight, 2);
         assert_eq!(two, [1, 3, 5, 7, 2, 4, 6, 8]);
-        assert_eq!(stored(Form::Halves { add: 1 }, &[0, 255], 2), [0x00, 0x3c, 0x00, 0x5c]);
-        assert_eq!(stored(Form::Signed, &[0, 128, 255], 3), [0x80, 0, 0x7f]);
+        assert_eq!(stored(CodeForm::Halves { add: 1 }, &[0, 255], 2), [0x00, 0x3c, 0x00, 0x5c]);
+        assert_eq!(stored(CodeForm::Signed, &[0, 128, 255], 3), [0x80, 0, 0x7f]);
     }
 
     /// Bytes that the other form cannot hold are an error, and nothing is lost silently.
@@ -443,8 +447,8 @@ mod tests {
     fn lossy_bytes_are_errors() {
         let shape = [1, 8];
         let recode = |from, to| Recode { from, to, shape };
-        let halves = Form::Halves { add: 1 };
-        let rows = Form::Rows { bits: 4 };
+        let halves = CodeForm::Halves { add: 1 };
+        let rows = CodeForm::Rows { bits: 4 };
         for (bits, holds) in [
             (0x3c00, true),
             (0x4c00, true),
@@ -460,12 +464,13 @@ mod tests {
             assert_eq!(is_held, holds, "{bits:#x}");
         }
         // Three rows of codes leave room in their words.
-        let columns = Form::Columns { bits: 4 };
-        let partial = Recode { from: columns, to: Form::Unsigned, shape: [3, 1] };
+        let columns = CodeForm::Columns { bits: 4 };
+        let partial = Recode { from: columns, to: CodeForm::Unsigned, shape: [3, 1] };
         assert_eq!(recoded(partial, &[0x21, 0x03, 0, 0], 4).unwrap(), [1, 2, 3]);
         assert!(recoded(partial, &[0x21, 0x43, 0, 0], 4).is_err());
         assert!(
-            recoded(Recode { from: Form::Unsigned, to: Form::Awq, shape }, &[16; 8], 8).is_err()
+            recoded(Recode { from: CodeForm::Unsigned, to: CodeForm::Awq, shape }, &[16; 8], 8)
+                .is_err()
         );
     }
 }

@@ -31,13 +31,13 @@ use crate::rules::Rule;
 #[derive(Clone, Copy, Debug)]
 pub struct View<'d> {
     bytes: Bytes<'d>,
-    kind: Kind,
+    kind: ViewType,
     verified: Option<Verified>,
 }
 
 /// The types and the byte order of a component's elements, and their location.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Kind {
+pub(crate) struct ViewType {
     pub(crate) storage: StorageType,
     pub(crate) logical: Logical,
     pub(crate) order: ByteOrder,
@@ -48,7 +48,7 @@ pub(crate) struct Kind {
     pub(crate) location: Location,
 }
 
-impl Kind {
+impl ViewType {
     /// Checks that elements can be read as `T`, which must be their logical type or their storage type.
     pub(crate) fn is_of<T: Element>(&self) -> Result<(), BareError> {
         let meant = T::LOGICAL.is_none() || T::LOGICAL == self.logical.known;
@@ -74,11 +74,11 @@ impl Kind {
 
 impl<'d> View<'d> {
     #[inline]
-    pub(crate) fn new(bytes: &'d [u8], kind: Kind, verified: Option<Verified>) -> Self {
+    pub(crate) fn new(bytes: &'d [u8], kind: ViewType, verified: Option<Verified>) -> Self {
         Self { bytes: Bytes(bytes), kind, verified }
     }
 
-    pub(crate) fn kind(&self) -> &Kind {
+    pub(crate) fn kind(&self) -> &ViewType {
         &self.kind
     }
 
@@ -88,7 +88,7 @@ impl<'d> View<'d> {
         let start = range.start.checked_mul(width)?;
         let bytes = self.bytes.0.get(start..range.end.checked_mul(width)?)?;
         let offset = self.kind.offset.and_then(|offset| offset.checked_add(u64_from_usize(start)));
-        Some(Self::new(bytes, Kind { offset, ..self.kind }, self.verified))
+        Some(Self::new(bytes, ViewType { offset, ..self.kind }, self.verified))
     }
 
     /// Returns the bytes of the elements, in the order of [`byte_order`](Self::byte_order).
@@ -98,7 +98,7 @@ impl<'d> View<'d> {
 
     /// Returns the type of the elements.
     pub fn dtype(&self) -> DType {
-        let Kind { storage, logical, .. } = self.kind;
+        let ViewType { storage, logical, .. } = self.kind;
         if logical.unknown { DType::Unknown } else { DType::of(storage, logical.known) }
     }
 
@@ -131,7 +131,7 @@ impl<'d> View<'d> {
 
     /// Returns whether the view holds `count` logical elements, or may hold them because the logical type is unknown.
     pub(crate) fn may_hold(&self, count: usize) -> bool {
-        let Kind { logical, .. } = self.kind;
+        let ViewType { logical, .. } = self.kind;
         if logical.is_packed() {
             return count.div_ceil(2) == self.len();
         }

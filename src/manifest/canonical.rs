@@ -29,7 +29,7 @@ pub(super) fn validate(manifest: &ManifestRef<'_>) -> Result<(), BareError> {
     if let Some((offset, reserved)) = frame.reserved() {
         return Err(BareError::new(Rule::CanonicalReserved, offset).found(reserved.into()));
     }
-    let form = Form { manifest: *manifest, writing };
+    let form = CanonicalForm { manifest: *manifest, writing };
     let end = if writing.deterministic { form.validate_v2()? } else { form.validate_v1()? };
     // Before 2, the manifest always ends at the footer.
     if extent.start == end && frame.blobs_end <= extent.end {
@@ -62,12 +62,12 @@ fn is_empty(value: Input<'_>) -> bool {
     head.is_ok_and(|(_, entries)| entries.are_over())
 }
 
-struct Form<'a> {
+struct CanonicalForm<'a> {
     manifest: ManifestRef<'a>,
     writing: &'static Writing,
 }
 
-impl<'a> Form<'a> {
+impl<'a> CanonicalForm<'a> {
     /// Validates a manifest of 1.x. Returns the offset at which the next blob would begin.
     fn validate_v1(&self) -> Result<u64, BareError> {
         let (manifest, alignment) = (self.manifest, self.writing.canonical_alignment);

@@ -67,7 +67,7 @@ fn zeros(source: &dyn ReadAt, mut start: u64, end: u64) -> Result<(), Error> {
 
 /// A component, with the properties that components with equal bytes share.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-struct Part {
+struct ComparedBlob {
     length: u64,
     sum: u64,
     offset: u64,
@@ -85,7 +85,7 @@ fn check_sharing(manifest: ManifestRef<'_>) -> Result<(), Error> {
         let (extent, location) = (part.extent(), part.location());
         let (Some(Digest::Xxh3(sum)), 1..) = (part.digest(), extent.length()) else { continue };
         parts.try_reserve(1).map_err(|_| BareError::from(OutOfMemory))?;
-        parts.push(Part {
+        parts.push(ComparedBlob {
             length: extent.length(),
             sum,
             offset: extent.offset(),
@@ -95,7 +95,7 @@ fn check_sharing(manifest: ManifestRef<'_>) -> Result<(), Error> {
     }
     sort_by(&mut parts, Ord::cmp);
     parts.dedup_by_key(|part| part.offset);
-    let mut hashed: Vec<([u8; 32], Part)> = Vec::new();
+    let mut hashed: Vec<([u8; 32], ComparedBlob)> = Vec::new();
     for group in parts.chunk_by(|one, other| (one.length, one.sum) == (other.length, other.sum)) {
         if let [_] = group {
             continue;

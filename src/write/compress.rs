@@ -1,6 +1,6 @@
 //! Compressed components: the encoder of `zten_zstd`, with the errors of this crate.
 
-use zten_zstd::Failure;
+use zten_zstd::CallbackFailure;
 use zten_zstd::encode::{self, EncodeError};
 
 use crate::error::{BareError, Error, Misuse, OutOfMemory};
@@ -69,10 +69,10 @@ impl Encoder {
     }
 }
 
-fn failed<E: From<BareError>>(failure: Failure<E, EncodeError>) -> E {
+fn failed<E: From<BareError>>(failure: CallbackFailure<E, EncodeError>) -> E {
     match failure {
-        Failure::Callback(error) => error,
-        Failure::Codec(error) => encode_error(error).into(),
+        CallbackFailure::Callback(error) => error,
+        CallbackFailure::Codec(error) => encode_error(error).into(),
     }
 }
 

@@ -162,7 +162,11 @@ impl<'a> NewComponent<'a> {
 
     /// Resolves the component for the generation that is written. The offset and the digest of its blob are not known
     /// yet.
-    pub(super) fn resolve(&self, ordinal: u32, writing: &Writing) -> Result<Part<'a>, BareError> {
+    pub(super) fn resolve(
+        &self,
+        ordinal: u32,
+        writing: &Writing,
+    ) -> Result<DeclaredComponent<'a>, BareError> {
         let (storage, logical, type_name) = match self.element(writing) {
             ElementType::Plain(StorageType::Bool) if writing.bool_is_type => {
                 (StorageType::Bool, Logical::NONE, Some(StorageType::Bool.name()))
@@ -196,7 +200,7 @@ impl<'a> NewComponent<'a> {
         let level = self.level.filter(|_| self.stored.is_none() && bytes != 0);
         let own =
             || StoredBlob { offset: 0, length: bytes, compressed: level.is_some(), digest: None };
-        Ok(Part {
+        Ok(DeclaredComponent {
             role: self.role,
             ordinal,
             storage,
@@ -214,7 +218,7 @@ impl<'a> NewComponent<'a> {
 }
 
 /// A component in the form of the generation that is written, and the place of its blob.
-pub(super) struct Part<'a> {
+pub(super) struct DeclaredComponent<'a> {
     pub(super) role: &'a str,
     /// The ordinal among the declared components.
     pub(super) ordinal: u32,
@@ -244,7 +248,7 @@ pub(super) struct Declared<'a> {
     pub(super) shape: &'a [u64],
     /// The attributes as CBOR.
     pub(super) attributes: Option<Encoder>,
-    pub(super) parts: Vec<Part<'a>>,
+    pub(super) parts: Vec<DeclaredComponent<'a>>,
 }
 
 /// An object to write.

@@ -3,9 +3,9 @@
 use alloc::vec::Vec;
 
 use super::canonical_order;
-use super::declare::{Declared, NewObject, Part, ShardRecord};
+use super::declare::{Declared, DeclaredComponent, NewObject, ShardRecord};
 use super::encoded::Encoded;
-use super::entry::{self, Value, record};
+use super::entry::{self, FieldValue, record};
 use super::settings::{Target, WriteOptions};
 use crate::cbor::{
     BREAK, Encoder, Input, UNLIMITED, fault, key, map_head, pass, pass_attributes, rewrite, skip,
@@ -193,8 +193,8 @@ impl Draft {
             table.map(1)?;
             table.text(name)?;
             record(table, v2::ShardKey::TABLE_ORDER, v2::ShardKey::write, |key| match key {
-                v2::ShardKey::size => Some(Value::Uint(shard.size)),
-                v2::ShardKey::digest => Some(Value::Digest(&shard.digest)),
+                v2::ShardKey::size => Some(FieldValue::Uint(shard.size)),
+                v2::ShardKey::digest => Some(FieldValue::Digest(&shard.digest)),
             })
         })?;
         v2::validate_shards(self.limits(), table.as_bytes()).map_err(fault_error)?;
@@ -264,7 +264,7 @@ impl Draft {
             part.digest = record.digest;
         }
         declared.parts.sort_unstable_by_key(|part| part.ordinal);
-        let in_order = |a: &Part<'_>, b: &Part<'_>| {
+        let in_order = |a: &DeclaredComponent<'_>, b: &DeclaredComponent<'_>| {
             self.target.order(a.role.as_bytes(), b.role.as_bytes()).is_lt()
         };
         if self.target.canonical && !declared.parts.is_sorted_by(in_order) {
@@ -287,7 +287,7 @@ impl Draft {
     }
 
     /// Checks what a reader cannot check by the entry of a component alone.
-    fn check_part(&self, part: &Part<'_>) -> Result<(), BareError> {
+    fn check_part(&self, part: &DeclaredComponent<'_>) -> Result<(), BareError> {
         let limits = self.limits();
         if part.is_stored {
             self.target.has_shards()?;
@@ -313,7 +313,9 @@ impl Draft {
     /// Adds the entry of an object to the entries.
     fn write(&mut self, declared: &mut Declared<'_>) -> Result<(), OutOfMemory> {
         if self.target.writing.deterministic {
-            let order = |a: &Part<'_>, b: &Part<'_>| canonical_order(a.role, b.role);
+            let order = |a: &DeclaredComponent<'_>, b: &DeclaredComponent<'_>| {
+                canonical_order(a.role, b.role)
+            };
             declared.parts.sort_unstable_by(order);
         }
         entry::object(&mut self.entries, declared, &self.target)

@@ -25,14 +25,14 @@ use crate::num::u64_from_usize;
 /// let packed = Part::of_bytes(DType::F4E2M1, &[0x21, 0x43]);
 /// ```
 #[derive(Clone, Debug)]
-pub struct Part<'a> {
+pub struct ComponentData<'a> {
     dtype: DType,
     elements: u64,
     /// The little-endian bytes; `None` if memory ran out while they were copied.
     bytes: Option<Cow<'a, [u8]>>,
 }
 
-impl<'a> Part<'a> {
+impl<'a> ComponentData<'a> {
     /// Creates a part of elements of the type `dtype`, given as little-endian bytes.
     pub fn of_bytes(dtype: DType, bytes: &'a [u8]) -> Self {
         let bits = u64_from_usize(bytes.len()).saturating_mul(8);
@@ -71,19 +71,19 @@ fn copied<T: Element>(elements: &[T]) -> Option<Vec<u8>> {
     Some(bytes)
 }
 
-impl<'a, T: Element> From<&'a [T]> for Part<'a> {
+impl<'a, T: Element> From<&'a [T]> for ComponentData<'a> {
     fn from(elements: &'a [T]) -> Self {
         Self::new(elements)
     }
 }
 
-impl<'a, T: Element> From<&'a Vec<T>> for Part<'a> {
+impl<'a, T: Element> From<&'a Vec<T>> for ComponentData<'a> {
     fn from(elements: &'a Vec<T>) -> Self {
         Self::new(elements)
     }
 }
 
-impl<'a, T: Element, const N: usize> From<&'a [T; N]> for Part<'a> {
+impl<'a, T: Element, const N: usize> From<&'a [T; N]> for ComponentData<'a> {
     fn from(elements: &'a [T; N]) -> Self {
         Self::new(elements)
     }
@@ -121,7 +121,7 @@ impl<S: Sink> Writer<S> {
         &mut self,
         name: &str,
         shape: &[u64],
-        elements: impl Into<Part<'a>>,
+        elements: impl Into<ComponentData<'a>>,
     ) -> Result<(), Error> {
         let part = elements.into();
         let new = self.with_level(&NewObject::dense(name, shape, part.dtype));
@@ -176,7 +176,7 @@ impl<S: Sink> Writer<S> {
         &mut self,
         name: &str,
         shape: &[u64; 2],
-        parts: &[(&str, Part<'_>)],
+        parts: &[(&str, ComponentData<'_>)],
     ) -> Result<(), Error> {
         let new = NewObject::sparse_csr(name, shape, DType::Unknown, 0);
         self.add_parts(&new, ["indptr", "values", "indices"], parts)
@@ -191,7 +191,7 @@ impl<S: Sink> Writer<S> {
         &mut self,
         name: &str,
         shape: &[u64],
-        parts: &[(&str, Part<'_>)],
+        parts: &[(&str, ComponentData<'_>)],
     ) -> Result<(), Error> {
         let new = NewObject::sparse_coo(name, shape, DType::Unknown, 0);
         self.add_parts(&new, ["coords", "values"], parts)
@@ -208,7 +208,7 @@ impl<S: Sink> Writer<S> {
         name: &str,
         shape: &[u64; 2],
         attributes: &T,
-        parts: &[(&str, Part<'_>)],
+        parts: &[(&str, ComponentData<'_>)],
     ) -> Result<(), Error> {
         let attributes = Encoded::from_value(attributes)?;
         let new = NewObject::quantized_group(name, shape, [(DType::Unknown, 0); 3]);
@@ -220,7 +220,7 @@ impl<S: Sink> Writer<S> {
         &mut self,
         object: &NewObject<'_>,
         roles: [&str; N],
-        parts: &[(&str, Part<'_>)],
+        parts: &[(&str, ComponentData<'_>)],
     ) -> Result<(), Error> {
         let find = |role| {
             let mut own = parts.iter().filter(|(name, _)| *name == role);

@@ -5,7 +5,7 @@ use alloc::vec::Vec;
 use serde::Serialize;
 use serde_cbor_2::Serializer;
 
-use super::entry::{Value, record};
+use super::entry::{FieldValue, record};
 use crate::cbor::{Attributes, Encoder};
 use crate::debug_summary::Bytes;
 use crate::error::{BareError, Error, Misuse, OutOfMemory};
@@ -49,9 +49,9 @@ impl Encoded {
     /// [`OutOfMemory`].
     pub fn mx(block_size: u64, axis: Option<u64>) -> Result<Self, Error> {
         Self::of_record(MxKey::TABLE_ORDER, MxKey::write, |key| match key {
-            MxKey::axis => axis.map(Value::Uint),
-            MxKey::block_size => Some(Value::Uint(block_size)),
-            MxKey::scale_form => Some(Value::Text("e8m0_exponent")),
+            MxKey::axis => axis.map(FieldValue::Uint),
+            MxKey::block_size => Some(FieldValue::Uint(block_size)),
+            MxKey::scale_form => Some(FieldValue::Text("e8m0_exponent")),
         })
     }
 
@@ -62,15 +62,15 @@ impl Encoded {
     /// [`OutOfMemory`].
     pub fn gguf(elems_per_block: u64, block_bytes: u64) -> Result<Self, Error> {
         Self::of_record(GgufKey::TABLE_ORDER, GgufKey::write, |key| match key {
-            GgufKey::block_bytes => Some(Value::Uint(block_bytes)),
-            GgufKey::elems_per_block => Some(Value::Uint(elems_per_block)),
+            GgufKey::block_bytes => Some(FieldValue::Uint(block_bytes)),
+            GgufKey::elems_per_block => Some(FieldValue::Uint(elems_per_block)),
         })
     }
 
     fn of_record<'a, K: Copy>(
         keys: &[K],
         write: impl Fn(K, &mut Encoder) -> Result<(), OutOfMemory>,
-        value: impl Fn(K) -> Option<Value<'a>>,
+        value: impl Fn(K) -> Option<FieldValue<'a>>,
     ) -> Result<Self, Error> {
         Ok(Self(Encoder::with(|out| record(out, keys, write, value))?.into_bytes()))
     }

@@ -3,7 +3,7 @@
 //! In canonical files and files of 2, fields are in the order of deterministic CBOR. In other files they are in the order
 //! of the tables, which readers try first.
 
-use super::declare::{Declared, Part};
+use super::declare::{Declared, DeclaredComponent};
 use super::settings::Target;
 use crate::cbor::Encoder;
 use crate::digest::{Digest, DigestText};
@@ -23,22 +23,22 @@ pub(super) fn object(
         out.map(u64_from_usize(object.parts.len()))?;
         object.parts.iter().try_for_each(|part| component(out, part, target))
     };
-    let attributes = || object.attributes.as_ref().map(|own| Value::Encoded(own.as_bytes()));
+    let attributes = || object.attributes.as_ref().map(|own| FieldValue::Encoded(own.as_bytes()));
     out.text(object.name)?;
     if target.writing.deterministic {
         return record(out, v2::ObjectKey::TABLE_ORDER, v2::ObjectKey::write, |key| match key {
-            v2::ObjectKey::parts => Some(Value::Written(&components)),
-            v2::ObjectKey::shape => Some(Value::Numbers(object.shape)),
-            v2::ObjectKey::layout => Some(Value::Text(object.layout)),
+            v2::ObjectKey::parts => Some(FieldValue::Written(&components)),
+            v2::ObjectKey::shape => Some(FieldValue::Numbers(object.shape)),
+            v2::ObjectKey::layout => Some(FieldValue::Text(object.layout)),
             v2::ObjectKey::attributes => attributes(),
         });
     }
     // For this record, the table and deterministic CBOR have the same order.
     record(out, ObjectKey::TABLE_ORDER, ObjectKey::write, |key| match key {
-        ObjectKey::shape => Some(Value::Numbers(object.shape)),
-        ObjectKey::format => Some(Value::Text(object.layout)),
+        ObjectKey::shape => Some(FieldValue::Numbers(object.shape)),
+        ObjectKey::format => Some(FieldValue::Text(object.layout)),
         ObjectKey::attributes => attributes(),
-        ObjectKey::components => Some(Value::Written(&components)),
+        ObjectKey::components => Some(FieldValue::Written(&components)),
     })
 }
 
@@ -58,11 +58,15 @@ const _: () = assert!(
 );
 
 /// Writes the role and the fields of `part`.
-fn component(out: &mut Encoder, part: &Part<'_>, target: &Target) -> Result<(), OutOfMemory> {
+fn component(
+    out: &mut Encoder,
+    part: &DeclaredComponent<'_>,
+    target: &Target,
+) -> Result<(), OutOfMemory> {
     let blob = &part.blob;
-    let decoded = blob.compressed.then_some(Value::Uint(part.bytes));
-    let encoding = decoded.map(|_| Value::Text(target.writing.compression.name()));
-    let logical = part.type_name.map(Value::Text);
+    let decoded = blob.compressed.then_some(FieldValue::Uint(part.bytes));
+    let encoding = decoded.map(|_| FieldValue::Text(target.writing.compression.name()));
+    let logical = part.type_name.map(FieldValue::Text);
     out.text(part.role)?;
     if target.writing.deterministic {
         let bools =
@@ -70,21 +74,21 @@ fn component(out: &mut Encoder, part: &Part<'_>, target: &Target) -> Result<(), 
         let dtype = if bools { StorageType::U8 } else { part.storage };
         let extent = [blob.offset, blob.length];
         return record(out, v2::PartKey::TABLE_ORDER, v2::PartKey::write, |key| match key {
-            v2::PartKey::blob => Some(Value::Numbers(&extent)),
+            v2::PartKey::blob => Some(FieldValue::Numbers(&extent)),
             v2::PartKey::logical_type => logical,
-            v2::PartKey::dtype => Some(Value::Text(dtype.name())),
-            v2::PartKey::shard => part.shard.map(Value::Text),
-            v2::PartKey::digest => blob.digest.as_ref().map(Value::Digest),
+            v2::PartKey::dtype => Some(FieldValue::Text(dtype.name())),
+            v2::PartKey::shard => part.shard.map(FieldValue::Text),
+            v2::PartKey::digest => blob.digest.as_ref().map(FieldValue::Digest),
             v2::PartKey::encoding => encoding,
             v2::PartKey::decoded_length => decoded,
         });
     }
     let order = if target.canonical { CANONICAL_ORDER } else { ComponentKey::TABLE_ORDER };
     record(out, order, ComponentKey::write, |key| match key {
-        ComponentKey::dtype => Some(Value::Text(part.storage.name())),
-        ComponentKey::offset => Some(Value::Uint(blob.offset)),
-        ComponentKey::length => Some(Value::Uint(blob.length)),
-        ComponentKey::digest => blob.digest.as_ref().map(Value::Digest),
+        ComponentKey::dtype => Some(FieldValue::Text(part.storage.name())),
+        ComponentKey::offset => Some(FieldValue::Uint(blob.offset)),
+        ComponentKey::length => Some(FieldValue::Uint(blob.length)),
+        ComponentKey::digest => blob.digest.as_ref().map(FieldValue::Digest),
         ComponentKey::encoding => encoding,
         ComponentKey::decoded_length => decoded,
         ComponentKey::logical_type => logical,
@@ -93,7 +97,7 @@ fn component(out: &mut Encoder, part: &Part<'_>, target: &Target) -> Result<(), 
 
 /// The value of a field to write.
 #[derive(Clone, Copy)]
-pub(super) enum Value<'a> {
+pub(super) enum FieldValue<'a> {
     Uint(u64),
     Text(&'a str),
     Numbers(&'a [u64]),
@@ -108,7 +112,7 @@ pub(super) fn record<'a, K: Copy>(
     out: &mut Encoder,
     keys: &[K],
     write: impl Fn(K, &mut Encoder) -> Result<(), OutOfMemory>,
-    value: impl Fn(K) -> Option<Value<'a>>,
+    value: impl Fn(K) -> Option<FieldValue<'a>>,
 ) -> Result<(), OutOfMemory> {
     let (head, mut count) = (out.len(), 0_u8);
     out.map(0)?;
@@ -117,19 +121,19 @@ pub(super) fn record<'a, K: Copy>(
         count = count.saturating_add(1);
         write(*key, out)?;
         match value {
-            Value::Uint(number) => out.uint(number)?,
-            Value::Text(text) => out.text(text)?,
-            Value::Numbers(numbers) => {
+            FieldValue::Uint(number) => out.uint(number)?,
+            FieldValue::Text(text) => out.text(text)?,
+            FieldValue::Numbers(numbers) => {
                 out.array(u64_from_usize(numbers.len()))?;
                 numbers.iter().try_for_each(|number| out.uint(*number))?;
             }
             // A digest of an unknown algorithm becomes the empty text, which readers reject.
-            Value::Digest(own) => {
+            FieldValue::Digest(own) => {
                 let digest_text = DigestText::new(own);
                 out.text_of(digest_text.as_ref().map_or(b"", DigestText::as_bytes))?;
             }
-            Value::Encoded(bytes) => out.raw(bytes)?,
-            Value::Written(write) => write(out)?,
+            FieldValue::Encoded(bytes) => out.raw(bytes)?,
+            FieldValue::Written(write) => write(out)?,
         }
     }
     out.count(head, count);

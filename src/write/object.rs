@@ -6,7 +6,7 @@ use core::num::NonZeroUsize;
 use core::slice::Iter;
 
 use super::blob_sink::BlobSink;
-use super::declare::{Declared, NewComponent, NewObject, Part, StoredBlob};
+use super::declare::{Declared, DeclaredComponent, NewComponent, NewObject, StoredBlob};
 use super::draft::Draft;
 use super::sink::Sink;
 use super::writer::Writer;
@@ -242,7 +242,7 @@ impl<'w, 'a, S: Sink> TensorWriter<'w, 'a, S> {
                 self.ordinal = self.ordinal.saturating_add(1);
                 continue;
             }
-            let Part { role, storage, bytes: left, level, known_sha256, .. } = *part;
+            let DeclaredComponent { role, storage, bytes: left, level, known_sha256, .. } = *part;
             self.file.begin_blob(left, level, known_sha256)?;
             self.sparse.begin(role, storage)?;
             let odd = part.packed && self.is_odd(role);
@@ -300,7 +300,7 @@ impl<S: Sink> std::io::Write for TensorWriter<'_, '_, S> {
 }
 
 /// Returns the number of values of a sparse object, computed from the size of its indices.
-fn nnz(format: Layout, shape: &[u64], parts: &[Part<'_>]) -> Option<u64> {
+fn nnz(format: Layout, shape: &[u64], parts: &[DeclaredComponent<'_>]) -> Option<u64> {
     let (role, each) = match format {
         Layout::SparseCsr => ("indices", 1),
         Layout::SparseCoo => ("coords", u64_from_usize(shape.len())),

@@ -7,7 +7,7 @@ use half::{bf16, f16};
 use serde::Serialize;
 use zten::error::Misuse;
 use zten::rules::Rule;
-use zten::write::Part;
+use zten::write::ComponentData;
 use zten::{Archive, DType, Error, Layout, OpenOptions, ReadAt, Tensor, Writer};
 use zten_corpus::cbor::{text, uint, uints};
 use zten_corpus::v2::{FileV2, part, quant_group};
@@ -254,7 +254,7 @@ fn a_changed_byte_of_a_quantized_tensor_is_found() {
     }
     let attributes = Attributes { bits: 4, group_size: 16, packing: "8_per_i32" };
     let (words, scales, zeros) = ([0x1234_i32; 2], [1.0_f32], [0.0_f32]);
-    let parts: [(&str, Part<'_>); 3] = [
+    let parts: [(&str, ComponentData<'_>); 3] = [
         ("packed_weight", (&words).into()),
         ("scales", (&scales).into()),
         ("zeros", (&zeros).into()),

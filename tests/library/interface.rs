@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use zten::error::Misuse;
 use zten::half::bf16;
 use zten::open::{Opening, Step, Wanted};
-use zten::write::{Part, WriteOptions};
+use zten::write::{ComponentData, WriteOptions};
 use zten::{
     Archive, DType, Digest, Encoding, Error, ErrorKind, Generation, InMemory, Layout, Limits,
     OpenOptions, ReadAt, Tensor, Tolerance, Writer,
@@ -55,9 +55,9 @@ fn a_file_is_written_and_read() {
     big.finish().unwrap();
     let (values, indices, indptr) = ([1.5_f32, 2.5], [2_u64, 0], [0_u64, 1, 2]);
     let parts = [
-        ("values", Part::from(&values)),
-        ("indptr", Part::from(&indptr)),
-        ("indices", Part::from(&indices)),
+        ("values", ComponentData::from(&values)),
+        ("indptr", ComponentData::from(&indptr)),
+        ("indices", ComponentData::from(&indices)),
     ];
     file.add_csr("graph", &[2, 3], &parts).unwrap();
     assert!(!path.exists());

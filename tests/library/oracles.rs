@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 
 use zten::attributes::Value;
 use zten_testkit::oracles::{
-    self, Calls, Filled, Form, Format, Grown, Lie, Lied, Model, Outcome, Plan, file_format,
+    self, Calls, CanonicalRelation, Filled, Format, Grown, Lie, Lied, Model, Outcome, Plan,
+    file_format,
 };
 use zten_testkit::safetensors::header;
 use zten_testkit::sample::{chance, least, rounds};
@@ -64,8 +65,8 @@ fn the_canonical_form_holds_for_the_corpus() {
     let (mut own, mut other) = (0, 0);
     for (_name, _, bytes) in corpus() {
         match oracles::canonical(&bytes) {
-            Form::Own => own += 1,
-            Form::Other => other += 1,
+            CanonicalRelation::Own => own += 1,
+            CanonicalRelation::Other => other += 1,
             _ => {}
         }
     }

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use zten::error::Misuse;
-use zten::formats::write::{Failure, NamedTensor};
+use zten::formats::write::{NamedTensor, WriteFailure};
 use zten::{DType, ErrorKind};
 
 fn named<'a>(tensors: &'a [(&'a str, Vec<u64>, Vec<f32>)]) -> Vec<NamedTensor<'a>> {
@@ -53,7 +53,11 @@ fn elements_of_any_type_are_saved() {
         let mut tensors: Vec<NamedTensor<'_>> =
             vec![("u8", &[2], (&bytes).into()), ("i64", &[1, 2], (&wide).into())];
         if name == "x.safetensors" {
-            tensors.push(("f4", &[4], zten::write::Part::of_bytes(DType::F4E2M1, &packed)));
+            tensors.push((
+                "f4",
+                &[4],
+                zten::write::ComponentData::of_bytes(DType::F4E2M1, &packed),
+            ));
         }
         zten::save(&path, &tensors).unwrap();
         let archive = zten::open(&path).unwrap();
@@ -74,12 +78,12 @@ fn what_cannot_be_saved_leaves_the_old_file() {
         };
         let twice = [one.clone(), one.clone()];
         let error = zten::save(&path, &named(&twice)).unwrap_err();
-        let is_told = matches!(&error, Failure::Inexpressible(why) if why.to_string().contains("\"w\": another tensor"));
+        let is_told = matches!(&error, WriteFailure::Inexpressible(why) if why.to_string().contains("\"w\": another tensor"));
         assert!(is_told, "{name}: {error}");
         for values in [vec![1.0], vec![1.0, 2.0, 3.0]] {
             let wrong = [("w", vec![2], values)];
             let error = zten::save(&path, &named(&wrong)).unwrap_err();
-            let is_length = matches!(&error, Failure::Source(error) if error.kind() == ErrorKind::Misuse(Misuse::Length));
+            let is_length = matches!(&error, WriteFailure::Source(error) if error.kind() == ErrorKind::Misuse(Misuse::Length));
             assert!(is_length, "{name}: {error}");
         }
         assert!(fs::read(&path).unwrap() == before, "{name}");
@@ -92,12 +96,12 @@ fn what_cannot_be_saved_leaves_the_old_file() {
     ] {
         let error = zten::save(folder.path().join(name), &named(&two)).unwrap_err();
         assert!(
-            matches!(&error, Failure::Inexpressible(_)) && error.to_string().contains(wanted),
+            matches!(&error, WriteFailure::Inexpressible(_)) && error.to_string().contains(wanted),
             "{error}"
         );
     }
     assert!(!folder.path().join("x.pt").exists());
     let error = zten::save(folder.path().join("none/x.zt"), &named(&two)).unwrap_err();
-    assert!(matches!(error, Failure::Output(_)));
+    assert!(matches!(error, WriteFailure::Output(_)));
     assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 4);
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use zten::element::StorageType;
 use zten::manifest::ElementType;
 use zten::write::{
-    Checksum, Encoded, Level, NewComponent, NewObject, Part, Sink, WriteOptions, Writer,
+    Checksum, ComponentData, Encoded, Level, NewComponent, NewObject, Sink, WriteOptions, Writer,
     canonical_order,
 };
 use zten::{
@@ -219,13 +219,13 @@ fn wrong_parts<T: Clone>(parts: &[(&'static str, T)]) -> Vec<Vec<(&'static str, 
 }
 
 /// A way to write a tensor by its parts.
-type Add<'a> = &'a dyn Fn(&mut Writer<Vec<u8>>, &[(&str, Part<'_>)]) -> Result<(), Error>;
+type Add<'a> = &'a dyn Fn(&mut Writer<Vec<u8>>, &[(&str, ComponentData<'_>)]) -> Result<(), Error>;
 
 /// Checks that parts may come in any order, and are all there, once. Their tensor is `x`.
 fn check_parts(
     settings: &WriteOptions,
     wanted: &[u8],
-    parts: &[(&'static str, Part<'_>)],
+    parts: &[(&'static str, ComponentData<'_>)],
     add: Add<'_>,
 ) {
     for order in orders(parts) {
@@ -250,13 +250,13 @@ fn parts_come_in_any_order_and_once() {
     let two = WriteOptions::default().generation(Generation::V2);
     for settings in [WriteOptions::default(), two, two.checksum(Checksum::None)] {
         let (indptr, values, indices) = ([0_u64, 1, 3], [1_u8, 2, 3], [8_u64, 0, 4]);
-        let of_csr: [(&'static str, Part<'_>); 3] = [
+        let of_csr: [(&'static str, ComponentData<'_>); 3] = [
             ("indptr", (&indptr).into()),
             ("values", (&values).into()),
             ("indices", (&indices).into()),
         ];
         let (coords, halves) = ([3_u64, 4, 5], [1_i16]);
-        let of_coo: [(&'static str, Part<'_>); 2] =
+        let of_coo: [(&'static str, ComponentData<'_>); 2] =
             [("coords", (&coords).into()), ("values", (&halves).into())];
         let written = |object: &NewObject<'_>, parts: &[(&str, &[u8])]| {
             let mut writer = writer(&settings);
@@ -289,7 +289,7 @@ fn parts_come_in_any_order_and_once() {
 fn quantized_parts_come_in_any_order_and_once() {
     let attributes = BTreeMap::from([("bits", 4_u8), ("group_size", 16)]);
     let (zeros, scales, packed) = ([half::f16::ONE], [half::f16::ONE], [7_i32, -1]);
-    let parts: [(&'static str, Part<'_>); 3] = [
+    let parts: [(&'static str, ComponentData<'_>); 3] = [
         ("scales", (&scales).into()),
         ("packed_weight", (&packed).into()),
         ("zeros", (&zeros).into()),
@@ -367,7 +367,9 @@ fn elements_are_written_at_once() {
         // A scalar, elements in a vector, and bytes of a type that is given.
         writer.add("scalar", &[], &[7_u8]).unwrap();
         writer.add("vector", &[2, 2], &vec![1_i8, 2, 3, 4]).unwrap();
-        writer.add("bytes", &[1, 2], Part::of_bytes(DType::I16, &[1, 0, 255, 255])).unwrap();
+        writer
+            .add("bytes", &[1, 2], ComponentData::of_bytes(DType::I16, &[1, 0, 255, 255]))
+            .unwrap();
         let file = writer.finish().unwrap();
         check(&file, &OpenOptions::default()).unwrap();
         let archive = Archive::from_bytes(&file).unwrap();
@@ -401,7 +403,7 @@ fn elements_come_piece_by_piece() {
 
     let bytes: Vec<u8> = (0..24).collect();
     let mut at_once = Writer::to(Vec::new()).unwrap();
-    at_once.add("x", &[2, 3], Part::of_bytes(DType::F32, &bytes)).unwrap();
+    at_once.add("x", &[2, 3], ComponentData::of_bytes(DType::F32, &bytes)).unwrap();
     let at_once = at_once.finish().unwrap();
     for size in [1, 3, 7, 24] {
         let mut writer = Writer::to(Vec::new()).unwrap();
@@ -456,23 +458,27 @@ fn errors_of_writing_name_tensor_and_component() {
         assert!(error.to_string().ends_with(&place), "{error}");
     };
     let settings = WriteOptions::default();
-    let add = |name: &str, shape: &[u64], part: Part<'_>| {
+    let add = |name: &str, shape: &[u64], part: ComponentData<'_>| {
         writer(&settings).add(name, shape, part).unwrap_err()
     };
     // What is declared, and what comes.
     named(&add("big", &[1 << 40, 1 << 40], (&[0_u8]).into()), "big", Some("data"));
     named(&add("few", &[2], (&[0_u8]).into()), "few", Some("data"));
     named(&add("many", &[2], (&[0_u8; 3]).into()), "many", Some("data"));
-    named(&add("of what", &[2], Part::of_bytes(DType::Unknown, &[0])), "of what", Some("data"));
+    named(
+        &add("of what", &[2], ComponentData::of_bytes(DType::Unknown, &[0])),
+        "of what",
+        Some("data"),
+    );
     named(&add("rank", &[1; 65], (&[0_u8]).into()), "rank", None);
-    let bools = Part::of_bytes(DType::Bool, &[0, 2]);
+    let bools = ComponentData::of_bytes(DType::Bool, &[0, 2]);
     let error = add("bools", &[2], bools);
     assert_eq!(error.rule(), Some("bool-value"));
     named(&error, "bools", Some("data"));
 
     let (indptr, values, indices) = ([0_u64, 2], [1_u8, 2], [0_u64, 3]);
     let csr = |indptr: &[u64], values: &[u8], indices: &[u64]| {
-        let parts: [(&str, Part<'_>); 3] =
+        let parts: [(&str, ComponentData<'_>); 3] =
             [("indptr", indptr.into()), ("values", values.into()), ("indices", indices.into())];
         writer(&settings).add_csr("m", &[1, 3], &parts).unwrap_err()
     };
@@ -491,7 +497,7 @@ fn errors_of_writing_name_tensor_and_component() {
     let error = writer(&settings).add_csr("m", &[1, 3], &narrow).unwrap_err();
     assert_eq!(error.rule(), Some("index-dtype"));
     named(&error, "m", Some("indptr"));
-    let parts: [(&str, Part<'_>); 2] =
+    let parts: [(&str, ComponentData<'_>); 2] =
         [("coords", (&[0_u64, 5]).into()), ("values", (&[1_u8]).into())];
     let error = writer(&settings).add_coo("c", &[3, 3], &parts).unwrap_err();
     assert_eq!(error.rule(), Some("index-range"));
@@ -638,7 +644,7 @@ fn compressed_components_can_be_read_again() {
     all.add("empty", &[0], &[0_f32; 0]).unwrap();
     assert_eq!(all.finish().unwrap(), file);
     let mut all = writer(&settings);
-    let parts: [(&str, Part<'_>); 2] =
+    let parts: [(&str, ComponentData<'_>); 2] =
         [("coords", (&[0_u64; 2]).into()), ("values", (&[1_u8]).into())];
     all.add_coo("coo", &[1, 1], &parts).unwrap();
     all.begin("begun", &[0], DType::U8).unwrap().finish().unwrap();

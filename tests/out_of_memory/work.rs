@@ -8,8 +8,8 @@ use zten::rules::{Class, Row, Scope, Source, Texts};
 use zten::shards::Files;
 use zten::verify::{self, Subject};
 use zten::write::{
-    Checksum, Copier, Encoded, Level, NewComponent, NewObject, Part, ShardWriter, WriteOptions,
-    Writer,
+    Checksum, ComponentData, Copier, Encoded, Level, NewComponent, NewObject, ShardWriter,
+    WriteOptions, Writer,
 };
 use zten::{
     Archive, Component, DType, Element, Error, Generation, InMemory, Layout, OpenOptions, Tensor,
@@ -338,19 +338,20 @@ pub(crate) fn write_elements(checksum: Checksum, level: Option<u8>) -> Result<()
     }
     let mut writer = Writer::new(Vec::new(), &settings)?;
     writer.add("dense", &[2, 3], &[1.5_f32; 6])?;
-    writer.add("packed", &[2], Part::of_bytes(DType::U8, &[1, 2]))?;
+    writer.add("packed", &[2], ComponentData::of_bytes(DType::U8, &[1, 2]))?;
     let mut begun = writer.begin("begun", &[5000], DType::F16)?;
     for _ in 0..10 {
         begun.write_part("data", &[7; 1000])?;
     }
     begun.finish()?;
     let (indptr, index, one) = ([0_u64, 1], [3_u64], [1_u8]);
-    let indptr = ("indptr", Part::from(&indptr));
-    let (indices, values) = (("indices", Part::from(&index)), ("values", Part::from(&one)));
+    let indptr = ("indptr", ComponentData::from(&indptr));
+    let (indices, values) =
+        (("indices", ComponentData::from(&index)), ("values", ComponentData::from(&one)));
     writer.add_csr("csr", &[1, 9], &[values, indptr, indices])?;
-    let coords = ("coords", Part::from(&index));
-    writer.add_coo("coo", &[4], &[("values", Part::from(&one)), coords])?;
-    let parts = ["packed_weight", "scales", "zeros"].map(|role| (role, Part::from(&one)));
+    let coords = ("coords", ComponentData::from(&index));
+    writer.add_coo("coo", &[4], &[("values", ComponentData::from(&one)), coords])?;
+    let parts = ["packed_weight", "scales", "zeros"].map(|role| (role, ComponentData::from(&one)));
     writer.add_quantized("quantized", &[2, 1], &Attributes { bits: 4, packing: "" }, &parts)?;
     writer.finish().map(drop)
 }
@@ -400,7 +401,7 @@ pub(crate) const NAMED: &[(&str, Named)] = &[
     }),
     ("elements that are wrong", || {
         let mut writer = Writer::new(Vec::new(), &WriteOptions::default())?;
-        writer.add("truth", &[1], Part::of_bytes(DType::Bool, &[2]))
+        writer.add("truth", &[1], ComponentData::of_bytes(DType::Bool, &[2]))
     }),
     ("more elements than there should be", || {
         let mut writer = Writer::new(Vec::new(), &WriteOptions::default())?;

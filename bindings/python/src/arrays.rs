@@ -22,10 +22,10 @@ use zten::write::{FileSink, Sink as _};
 use zten::{Error, ReadAt as _};
 
 use crate::cbor;
-use crate::error::{Failure, exception};
+use crate::error::{CallFailure, exception};
 use crate::interrupt::{self, Cancel};
 use crate::output::{Output, PIECE, Pieces};
-use crate::write::Part;
+use crate::write::ComponentArgs;
 
 /// Returns the suffix, without its dot, of the format to write: `format` if it is given, otherwise the suffix of `path`. If
 /// neither is given, the format is zTensor.
@@ -52,16 +52,22 @@ pub(crate) fn format(suffix: &str) -> PyResult<WrittenFormat> {
 const BUFFER: usize = 64 << 10;
 
 /// Returns the exception to raise for the `failure` to write a file at `path`, which is `None` for a file in memory.
-pub(crate) fn raised(py: Python<'_>, failure: write::Failure<Error>, path: Option<&Path>) -> PyErr {
+pub(crate) fn raised(
+    py: Python<'_>,
+    failure: write::WriteFailure<Error>,
+    path: Option<&Path>,
+) -> PyErr {
     match failure {
-        write::Failure::Source(error) => Failure::from(error).at(py, path),
+        write::WriteFailure::Source(error) => CallFailure::from(error).at(py, path),
         // The writer returns `InvalidData` for a bool that is neither 0 nor 1, and for an array whose size has changed since it
         // was declared.
-        write::Failure::Output(error) if error.kind() == io::ErrorKind::InvalidData => {
+        write::WriteFailure::Output(error) if error.kind() == io::ErrorKind::InvalidData => {
             PyValueError::new_err(error.to_string())
         }
-        write::Failure::Output(error) => Failure::from(Error::from_write(error)).at(py, path),
-        write::Failure::Inexpressible(Inexpressible { subject, sentence }) => {
+        write::WriteFailure::Output(error) => {
+            CallFailure::from(Error::from_write(error)).at(py, path)
+        }
+        write::WriteFailure::Inexpressible(Inexpressible { subject, sentence }) => {
             let mut finding = Finding::new(Verdict::Unsupported, sentence);
             if let Subject::Tensor(name) = subject {
                 finding.object = Some(name);
@@ -110,7 +116,7 @@ struct Begun {
 
 impl Begun {
     /// Writes the next array, whose elements are `bytes`.
-    fn write(&mut self, bytes: &[u8], cancel: &Cancel) -> Result<(), write::Failure<Error>> {
+    fn write(&mut self, bytes: &[u8], cancel: &Cancel) -> Result<(), write::WriteFailure<Error>> {
         let Self { list, draft, out, buffer } = self;
         draft.begin_array(list, out)?;
         let mut pieces = Pieces { buffer, size: PIECE, cancel };
@@ -118,7 +124,7 @@ impl Begun {
         let mut write = |piece: &[u8]| draft.write(piece, out).map_err(Error::from_write);
         pieces
             .pass(bytes, only_stores, &mut write)
-            .map_err(|error| write::Failure::Output(error.into()))?;
+            .map_err(|error| write::WriteFailure::Output(error.into()))?;
         Ok(draft.end_array(out)?)
     }
 }
@@ -142,7 +148,7 @@ impl ArrayWriter {
             list.arrays.push((name, described(&element, shape)?));
         }
         let begin = || {
-            let mut out = Output::new(path.as_deref()).map_err(write::Failure::Source)?;
+            let mut out = Output::new(path.as_deref()).map_err(write::WriteFailure::Source)?;
             let draft = Draft::begin(format, &list, &mut out, Settings::default())?;
             Ok((draft, out))
         };
@@ -178,7 +184,7 @@ impl ArrayWriter {
             draft.finish(&list, &mut out).map_err(Error::from_write)?;
             out.finish()
         });
-        let failed = |error| raised(py, write::Failure::Source(error), self.path.as_deref());
+        let failed = |error| raised(py, write::WriteFailure::Source(error), self.path.as_deref());
         Ok(finished.map_err(failed)?.map(|bytes| PyBytes::new(py, &bytes)))
     }
 
@@ -220,14 +226,14 @@ impl Spool {
         format: WrittenFormat,
         path: &Path,
         cancel: &Cancel,
-    ) -> Result<(), write::Failure<Error>> {
+    ) -> Result<(), write::WriteFailure<Error>> {
         let Self { list, starts, sink, out, buffer, .. } = self;
         out.into_inner().map_err(io::IntoInnerError::into_error)?;
-        let mut target = Output::new(Some(path)).map_err(write::Failure::Source)?;
+        let mut target = Output::new(Some(path)).map_err(write::WriteFailure::Source)?;
         let mut spooled = Spooled { list, starts, sink, buffer, cancel };
         write::write(format, &mut spooled, &mut target, Settings::default())?;
         cancel.check()?;
-        target.finish().map(drop).map_err(write::Failure::Source)
+        target.finish().map(drop).map_err(write::WriteFailure::Source)
     }
 }
 
@@ -266,16 +272,16 @@ impl ArraySource for Spooled<'_> {
         &mut self,
         at: usize,
         take: &mut write::ChunkFn<'_>,
-    ) -> Result<(), write::Failure<Error>> {
+    ) -> Result<(), write::WriteFailure<Error>> {
         let Self { list, starts, sink, buffer, cancel } = self;
         let Some((start, (_, array))) = starts.get(at).zip(list.arrays.get(at)) else {
-            return Err(write::Failure::Source(Misuse::NoTensor.into()));
+            return Err(write::WriteFailure::Source(Misuse::NoTensor.into()));
         };
         let (mut at, mut left) = (*start, array.bytes());
         while left > 0 {
             cancel.check()?;
             buffer.resize(usize::try_from(left).unwrap_or(PIECE).min(PIECE), 0);
-            sink.file().read_at(at, buffer).map_err(write::Failure::Source)?;
+            sink.file().read_at(at, buffer).map_err(write::WriteFailure::Source)?;
             take(buffer)?;
             let piece = u64_from_usize(buffer.len());
             at = at.saturating_add(piece);
@@ -298,7 +304,7 @@ impl SpoolWriter {
             Ok((sink, BufWriter::with_capacity(BUFFER, file)))
         };
         let begun: Result<_, Error> = create();
-        let (sink, out) = begun.map_err(|error| Failure::from(error).at(py, Some(&path)))?;
+        let (sink, out) = begun.map_err(|error| CallFailure::from(error).at(py, Some(&path)))?;
         let (list, names, starts, buffer) = Default::default();
         let spool = Spool { list, names, starts, end: 0, sink, out, buffer };
         Ok(Self { open: Mutex::new(Some(spool)), path, format })
@@ -316,7 +322,7 @@ impl SpoolWriter {
         name: &str,
         format: &str,
         shape: Vec<u64>,
-        parts: Vec<Part<'_>>,
+        parts: Vec<ComponentArgs<'_>>,
         attributes: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<()> {
         let failed = |sentence: String| {
@@ -358,7 +364,7 @@ impl SpoolWriter {
             (open, written)
         })?;
         // After a failed write the end of the unnamed file is unknown, so the writer stays closed.
-        written.map_err(|error| Failure::from(error).at(py, Some(&self.path)))?;
+        written.map_err(|error| CallFailure::from(error).at(py, Some(&self.path)))?;
         put_back(&self.open, open);
         Ok(())
     }

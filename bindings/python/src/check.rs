@@ -17,7 +17,7 @@ use zten_report::check::{Note, Report, Scope, Valid, summary, with_notes};
 use zten_report::digests::Difference;
 use zten_report::stores;
 
-use crate::error::Failure;
+use crate::error::CallFailure;
 use crate::interrupt::{self, Cancel};
 use crate::options::{Opening, Strictness};
 use crate::read;
@@ -25,7 +25,7 @@ use crate::source::{Given, Open};
 
 /// A report with the fields of `docs/json.md`, except for `file`.
 #[derive(IntoPyObject)]
-pub(crate) struct Found {
+pub(crate) struct CheckReport {
     verdict: &'static str,
     level: Option<&'static str>,
     format: Option<String>,
@@ -73,7 +73,7 @@ impl From<Note<'_>> for FoundNote {
     }
 }
 
-impl From<Report<'_>> for Found {
+impl From<Report<'_>> for CheckReport {
     fn from(report: Report<'_>) -> Self {
         Self {
             verdict: report.verdict,
@@ -93,14 +93,14 @@ impl From<Report<'_>> for Found {
     }
 }
 
-impl From<Finding> for Found {
+impl From<Finding> for CheckReport {
     fn from(finding: Finding) -> Self {
         Report::found(&finding, None).into()
     }
 }
 
-impl From<Failure> for Found {
-    fn from(failure: Failure) -> Self {
+impl From<CallFailure> for CheckReport {
+    fn from(failure: CallFailure) -> Self {
         (*failure.finding).into()
     }
 }
@@ -122,8 +122,8 @@ impl Plan {
     }
 
     /// Checks the file `given`, and compares it with its name if it is a blob of a store. Returns its report. Most faults of the file
-    /// are returned as a [`Failure`], which also converts into a report.
-    fn check(&self, given: Given, cancel: &Cancel) -> Result<Found, Failure> {
+    /// are returned as a [`CallFailure`], which also converts into a report.
+    fn check(&self, given: Given, cancel: &Cancel) -> Result<CheckReport, CallFailure> {
         if self.scope != Scope::All {
             return self.check_content(given, cancel);
         }
@@ -139,13 +139,13 @@ impl Plan {
         };
         let Some(blob) = source.hashed().filter(|_| !is_unread) else { return found };
         match blob.expected().compare(&blob.finish()?) {
-            Some(differs) => Ok(Found { format, ..differs.into() }),
+            Some(differs) => Ok(CheckReport { format, ..differs.into() }),
             None => found,
         }
     }
 
     /// Checks the file `given` as [`check`](Self::check) does, but not its name.
-    fn check_content(&self, given: Given, cancel: &Cancel) -> Result<Found, Failure> {
+    fn check_content(&self, given: Given, cancel: &Cancel) -> Result<CheckReport, CallFailure> {
         let (recognition, misnamed) = given.recognize(cancel)?;
         let opened = Open::of_recognized(given, recognition, &self.opening, cancel);
         let open = match (opened, misnamed) {
@@ -176,7 +176,7 @@ impl Plan {
         let fault = match found {
             Ok(None) => None,
             Ok(Some(finding)) => Some(Box::new(finding)),
-            Err(error) => match Failure::reading(manifest, error) {
+            Err(error) => match CallFailure::reading(manifest, error) {
                 raised if raised.was_raised() => return Err(raised),
                 failure => Some(failure.finding),
             },
@@ -202,7 +202,7 @@ pub(crate) fn check(
     file: &Bound<'_, PyAny>,
     strictness: Strictness,
     manifest_only: bool,
-) -> PyResult<Found> {
+) -> PyResult<CheckReport> {
     let plan = Plan::new(&strictness, manifest_only)?;
     let found = if let Ok(path) = file.extract::<PathBuf>() {
         // The path is opened as part of the check: a file that cannot be opened has a report, too.
@@ -227,7 +227,7 @@ pub(crate) fn check_batch(
     strictness: Strictness,
     manifest_only: bool,
     threads: usize,
-) -> PyResult<Vec<Found>> {
+) -> PyResult<Vec<CheckReport>> {
     let plan = Plan::new(&strictness, manifest_only)?;
     let mut done = interrupt::run(py, u64::MAX, |cancel| {
         let next = AtomicUsize::new(0);
@@ -237,7 +237,7 @@ pub(crate) fn check_batch(
                 let at = next.fetch_add(1, Ordering::Relaxed);
                 let Some(path) = files.get(at).filter(|_| !cancel.is_set()) else { break };
                 let check = || plan.check(Given::from_path(path)?, cancel);
-                let found = interrupt::until(cancel, check).unwrap_or_else(Found::from);
+                let found = interrupt::until(cancel, check).unwrap_or_else(CheckReport::from);
                 done.lock().unwrap_or_else(PoisonError::into_inner).push((at, found));
             }
         };

@@ -13,7 +13,7 @@ use zten::verify::{Subject, Threads, Verifier};
 use zten::{Error, Tensor};
 use zten_report::check::stored;
 use zten_report::digests;
-use zten_report::measure::{self, Found};
+use zten_report::measure::{self, Measured};
 use zten_report::sums::{self, Of, Sum, is_unknown};
 use zten_report::totals::FileTotals;
 
@@ -111,7 +111,7 @@ pub(crate) fn each<'a, T: Send + Sync>(
 
 /// Returns the JSON document of `zten stat --json` about the objects `ordinals`, which are read and verified.
 pub(crate) fn statistics(open: &Open, ordinals: &[u32], cancel: &Cancel) -> Result<String, Error> {
-    let unknown = |_: &Tensor<'_>| Found::Skipped("of an unknown type");
+    let unknown = |_: &Tensor<'_>| Measured::Skipped("of an unknown type");
     let found = each(open, ordinals, cancel, (measure::object_statistics, unknown))?;
     let mut out = Vec::new();
     to_line(&mut out, &measure::document("", &found))?;

@@ -9,11 +9,13 @@ use zten::shards::Files;
 use zten::verify::{Threads as _, Verifier};
 use zten::{Component, Error, Tensor};
 use zten_report::check::stored;
-use zten_report::diff::{Difference, Object, Side, Summary, Tolerance, compare, document};
+use zten_report::diff::{
+    Difference, ObjectDifference, Side, Summary, Tolerance, compare, document,
+};
 use zten_report::sums::{self, Of, Sum};
 
 use crate::content::{each, threads_for};
-use crate::error::Failure;
+use crate::error::CallFailure;
 use crate::interrupt::{self, Cancel};
 use crate::reader::Reader;
 use crate::select::select;
@@ -79,7 +81,7 @@ fn content_sums<'a>(
 /// The index (0 or 1) of the file that cannot be read, and the error of the first such object.
 fn measure(
     files: [&Open; 2],
-    objects: &mut [Object<'_>],
+    objects: &mut [ObjectDifference<'_>],
     tolerance: Option<Tolerance>,
     cancel: &Cancel,
 ) -> Result<(), (usize, Error)> {
@@ -168,7 +170,7 @@ pub(crate) fn diff(
         let both = readers.into_iter().zip(files);
         match both.into_iter().nth(side) {
             Some((reader, open)) => reader.failed(py, open, error),
-            None => Failure::from(error).at(py, None),
+            None => CallFailure::from(error).at(py, None),
         }
     })
 }

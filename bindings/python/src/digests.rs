@@ -11,9 +11,9 @@ use pyo3::pybacked::PyBackedBytes;
 use sha2::{Digest as _, Sha256};
 use zten::num::u64_from_usize;
 use zten::{Component, Error, Manifest, Tensor};
-use zten_report::digests::{self, Difference, Digests, Entry, Mismatch};
+use zten_report::digests::{self, Difference, DigestLine, Digests, Mismatch};
 
-use crate::error::Failure;
+use crate::error::CallFailure;
 use crate::interrupt::Cancel;
 
 /// The number of bytes that are hashed between two checks for cancellation.
@@ -68,7 +68,10 @@ impl Enforced {
                     file.take(most.saturating_add(1)).read_to_end(&mut text)?;
                     Ok(text)
                 };
-                parse(&py.detach(read).map_err(|error| Failure::from(error).at(py, Some(&path)))?)?
+                parse(
+                    &py.detach(read)
+                        .map_err(|error| CallFailure::from(error).at(py, Some(&path)))?,
+                )?
             }
             GivenList::Names(names) => {
                 let mut entries = Vec::new();
@@ -107,7 +110,7 @@ impl Enforced {
     }
 
     /// Compares `entry`, which was computed from the content, with the list.
-    fn compare_entry(&self, entry: &Entry<'_>) -> Result<(), Error> {
+    fn compare_entry(&self, entry: &DigestLine<'_>) -> Result<(), Error> {
         mismatch(self.list.compare(entry).map(|difference| (difference, entry)))
     }
 
@@ -123,7 +126,7 @@ impl Enforced {
 }
 
 /// Returns the error for a difference between an entry and the list, if there is one.
-fn mismatch(found: Option<(Difference, &Entry<'_>)>) -> Result<(), Error> {
+fn mismatch(found: Option<(Difference, &DigestLine<'_>)>) -> Result<(), Error> {
     match found {
         Some((difference, entry)) => Err(Mismatch::new(difference, entry).into()),
         None => Ok(()),
@@ -137,7 +140,7 @@ impl GivenSums {
     /// A digest without a role for a tensor with several components; text that is not a SHA-256.
     fn add_to(
         self,
-        entries: &mut Vec<Entry<'static>>,
+        entries: &mut Vec<DigestLine<'static>>,
         name: String,
         manifest: &Manifest<impl AsRef<[u8]>>,
     ) -> PyResult<()> {
@@ -163,16 +166,16 @@ impl GivenSums {
             })?;
             let (name, role) = (name.clone().into(), role.into());
             let (kind, bytes, sha256) = ("".into(), None, Some(sha256));
-            entries.push(Entry { name, role, kind, bytes, sha256 });
+            entries.push(DigestLine { name, role, kind, bytes, sha256 });
         }
         Ok(())
     }
 }
 
 /// Returns the list entry of `component`, whose `bytes` decoded bytes have been hashed in `sum`.
-fn entry<'a>(component: &Component<'a>, bytes: u64, sum: Sha256) -> Entry<'a> {
+fn entry<'a>(component: &Component<'a>, bytes: u64, sum: Sha256) -> DigestLine<'a> {
     let tensor = component.tensor();
-    Entry {
+    DigestLine {
         name: tensor.name().into(),
         role: component.role().into(),
         kind: digests::kind(&tensor, component).into(),

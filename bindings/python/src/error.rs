@@ -17,19 +17,19 @@ use zten_report::digests::Mismatch;
 
 /// The error of a failed call, before it becomes a Python exception: it can be made without the interpreter's lock.
 #[derive(Debug)]
-pub(crate) struct Failure {
+pub(crate) struct CallFailure {
     error: Error,
     pub(crate) finding: Box<Finding>,
 }
 
-impl<E: Into<Error>> From<E> for Failure {
+impl<E: Into<Error>> From<E> for CallFailure {
     fn from(error: E) -> Self {
         let error = error.into();
         Self::new(Finding::from_error(&error), error)
     }
 }
 
-impl Failure {
+impl CallFailure {
     fn new(mut finding: Finding, error: Error) -> Self {
         if let ErrorKind::Misuse(Misuse::Quantization) | ErrorKind::Inexpressible(_) = error.kind()
         {

@@ -10,7 +10,7 @@ use pyo3::types::{PyInt, PySlice, PyTuple};
 const LARGEST: u64 = 1 << 20;
 
 /// A part of an array.
-pub(crate) struct Part {
+pub(crate) struct IndexedPart {
     /// The range of the part in each dimension.
     pub(crate) ranges: Vec<Range<u64>>,
     /// The shape of the part, without the dimensions that an integer selects.
@@ -19,8 +19,11 @@ pub(crate) struct Part {
 
 /// Returns the part of an array of the shape `dimensions` that `index` selects: an integer or a slice without a step, or a
 /// tuple of these. Returns `None` for any other index, and if the index is out of range: `_index.py` handles these or raises.
-pub(crate) fn of_index(dimensions: Vec<u64>, index: Option<&Bound<'_, PyAny>>) -> Option<Part> {
-    let mut part = Part { ranges: Vec::new(), shape: Vec::new() };
+pub(crate) fn of_index(
+    dimensions: Vec<u64>,
+    index: Option<&Bound<'_, PyAny>>,
+) -> Option<IndexedPart> {
+    let mut part = IndexedPart { ranges: Vec::new(), shape: Vec::new() };
     // NumPy 1 has arrays of at most 32 dimensions.
     if dimensions.len() > 32 {
         return None;

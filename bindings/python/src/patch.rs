@@ -14,14 +14,12 @@ use zten::formats::write::{self, Array, DeclaredArrays, written_generation};
 use zten::shards::Files;
 use zten::write::{FileSink, IoSink, WriteOptions};
 use zten::{Error, Generation, ReadAt as _};
-use zten_patch::{
-    ArrayFile, ArrayUpdate, Chain, Failure as PatchFailure, Model, Patch, ReadArray, Settings,
-};
+use zten_patch::{ArrayFile, ArrayUpdate, Chain, Model, Patch, PatchFailure, ReadArray, Settings};
 use zten_report::check::stored;
 use zten_report::digests::{hex, kind};
 
 use crate::arrays;
-use crate::error::Failure;
+use crate::error::CallFailure;
 use crate::interrupt::{self, Cancel};
 use crate::options::{Opening, Strictness};
 use crate::output::PIECE;
@@ -30,13 +28,13 @@ use crate::value;
 use crate::write::level;
 
 /// An array as Python passes it: its name, dtype and shape, and its bytes, or `None` if they are fetched when they are read.
-type Entry<'py> = (String, String, Vec<u64>, Option<PyReadonlyArray1<'py, u8>>);
+type ArrayArgs<'py> = (String, String, Vec<u64>, Option<PyReadonlyArray1<'py, u8>>);
 
 /// A model as Python passes it: either a list of arrays with a function that returns the bytes of the array of a given number, or a
 /// file.
 #[derive(FromPyObject)]
 pub(crate) enum GivenModel<'py> {
-    Arrays(Vec<Entry<'py>>, Py<PyAny>),
+    Arrays(Vec<ArrayArgs<'py>>, Py<PyAny>),
     #[pyo3(transparent)]
     File(Bound<'py, PyAny>),
 }
@@ -100,9 +98,9 @@ impl<'py> Side<'py> {
     fn raised(&self, py: Python<'_>, error: Error) -> PyErr {
         match self {
             Self::File(open, path) => {
-                Failure::reading(open.manifest(), error).at(py, path.as_deref())
+                CallFailure::reading(open.manifest(), error).at(py, path.as_deref())
             }
-            Self::Arrays { .. } => Failure::from(error).at(py, None),
+            Self::Arrays { .. } => CallFailure::from(error).at(py, None),
         }
     }
 }
@@ -249,7 +247,7 @@ impl Blamed<'_> {
     fn raised(self, py: Python<'_>, failure: PatchFailure) -> PyErr {
         let of = |side: Option<&Side<'_>>, error: Error| match side {
             Some(side) => side.raised(py, error),
-            None => Failure::from(error).at(py, None),
+            None => CallFailure::from(error).at(py, None),
         };
         match failure {
             PatchFailure::Old(error) => of(self.old, error),
@@ -257,21 +255,21 @@ impl Blamed<'_> {
             PatchFailure::Patch(number, error) => {
                 match self.patches.and_then(|own| own.0.get(number)) {
                     Some((open, path)) => {
-                        Failure::reading(open.manifest(), error).at(py, path.as_deref())
+                        CallFailure::reading(open.manifest(), error).at(py, path.as_deref())
                     }
-                    None => Failure::from(error).at(py, None),
+                    None => CallFailure::from(error).at(py, None),
                 }
             }
             // A patch may give a bool another value than 0 and 1. The file is to blame, and not the caller.
             PatchFailure::Output(error) if error.kind() == io::ErrorKind::InvalidData => {
                 let why = write::Inexpressible::file(error.to_string());
-                arrays::raised(py, write::Failure::Inexpressible(why), self.target)
+                arrays::raised(py, write::WriteFailure::Inexpressible(why), self.target)
             }
             PatchFailure::Output(error) => {
-                arrays::raised(py, write::Failure::Output(error), self.target)
+                arrays::raised(py, write::WriteFailure::Output(error), self.target)
             }
             PatchFailure::Inexpressible(why) => {
-                arrays::raised(py, write::Failure::Inexpressible(why), self.target)
+                arrays::raised(py, write::WriteFailure::Inexpressible(why), self.target)
             }
             other => PyValueError::new_err(other.to_string()),
         }
@@ -484,7 +482,7 @@ fn described<'py>(py: Python<'py>, patch: &Patch<'_>) -> PyResult<Shown<'py>> {
 
 /// An array that is changed in place: its name, dtype and shape, and the index of its memory in the list that Python passes. Arrays
 /// that share their memory have the same index.
-type Place = (String, String, Vec<u64>, usize);
+type TargetArgs = (String, String, Vec<u64>, usize);
 
 /// Memory that is changed in place.
 struct Writable<'a> {
@@ -523,7 +521,7 @@ impl ReadArray for Writable<'_> {
 #[pyo3(signature = (places, memory, patches, strictness))]
 pub(crate) fn patch_update<'py>(
     py: Python<'py>,
-    places: Vec<Place>,
+    places: Vec<TargetArgs>,
     mut memory: Vec<PyReadwriteArray1<'py, u8>>,
     patches: Vec<Bound<'py, PyAny>>,
     strictness: Strictness,

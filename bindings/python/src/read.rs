@@ -172,7 +172,7 @@ fn loader(open: &Open) -> Loader {
 }
 
 /// The destination of the content of a component.
-enum Slot<'b> {
+enum ReadDestination<'b> {
     /// The rest of the caller's buffer.
     Given(&'b mut [u8]),
     /// Memory that grows as bytes come.
@@ -188,8 +188,11 @@ pub(crate) fn object(
     cancel: &Cancel,
 ) -> Result<Vec<Option<Vec<u8>>>, Error> {
     let slots = buffers.into_iter();
-    let mut slots: Vec<_> =
-        slots.map(|buffer| buffer.map_or_else(|| Slot::Grown(Vec::new()), Slot::Given)).collect();
+    let mut slots: Vec<_> = slots
+        .map(|buffer| {
+            buffer.map_or_else(|| ReadDestination::Grown(Vec::new()), ReadDestination::Given)
+        })
+        .collect();
     let mut put = Ok(());
     tapped(open, ordinal, cancel, |component, chunk| {
         let at = component.location().component().and_then(|at| usize::try_from(at).ok());
@@ -199,17 +202,17 @@ pub(crate) fn object(
         }
     })?;
     put?;
-    if slots.iter().any(|slot| matches!(slot, Slot::Given(rest) if !rest.is_empty())) {
+    if slots.iter().any(|slot| matches!(slot, ReadDestination::Given(rest) if !rest.is_empty())) {
         return Err(Misuse::Buffer.into());
     }
     let grown = |slot| match slot {
-        Slot::Given(_) => None,
-        Slot::Grown(bytes) => Some(bytes),
+        ReadDestination::Given(_) => None,
+        ReadDestination::Grown(bytes) => Some(bytes),
     };
     Ok(slots.into_iter().map(grown).collect())
 }
 
-impl Slot<'_> {
+impl ReadDestination<'_> {
     /// Appends `chunk`.
     fn put(&mut self, chunk: &[u8]) -> Result<(), Error> {
         match self {

@@ -24,10 +24,10 @@ use zten_report::notation;
 
 use crate::content::{self, Hashed};
 use crate::digests::{Enforced, GivenList};
-use crate::error::{Failure, exception};
+use crate::error::{CallFailure, exception};
 use crate::interrupt;
 use crate::options::Strictness;
-use crate::part::{self, Part};
+use crate::part::{self, IndexedPart};
 use crate::read;
 use crate::select::select;
 use crate::source::{Given, Open};
@@ -67,7 +67,7 @@ impl Reader {
 
     /// Returns the exception for `error`, which reading the file returned.
     pub(crate) fn failed(&self, py: Python<'_>, open: &Open, error: Error) -> PyErr {
-        Failure::reading(open.manifest(), error).at(py, self.path.as_deref())
+        CallFailure::reading(open.manifest(), error).at(py, self.path.as_deref())
     }
 }
 
@@ -92,7 +92,7 @@ impl Reader {
         if conventions {
             let grouped =
                 interrupt::run(py, open.effort(0), |cancel| open.with_conventions(cancel))?;
-            open = grouped.map_err(|error| Failure::from(error).at(py, path.as_deref()))?;
+            open = grouped.map_err(|error| CallFailure::from(error).at(py, path.as_deref()))?;
         }
         Ok(Self { open: RwLock::new(Some(Arc::new(open))), path })
     }
@@ -415,7 +415,8 @@ impl Reader {
         let open = self.open()?;
         let object = object(&open, ordinal)?;
         let Some((place, element, size)) = plain_element(&object) else { return Ok(None) };
-        let Some(Part { ranges, shape }) = part::of_index(object.shape().to_vec(), index) else {
+        let Some(IndexedPart { ranges, shape }) = part::of_index(object.shape().to_vec(), index)
+        else {
             return Ok(None);
         };
         let Some(length) = part::length(&ranges, size) else { return Ok(None) };

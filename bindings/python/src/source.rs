@@ -14,21 +14,21 @@ use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::PyBytes;
 use zten::finding::Finding;
-use zten::formats::{Begun, Part, Recognition};
+use zten::formats::{Begun, PartFile, Recognition};
 use zten::network::{is_remote, shown};
 use zten::shards::{IS_LINK, LINKED, Runs, Sibling, Want};
 use zten::{Archive, Component, Error, Manifest, ReadAt, Tensor, error::Misuse};
 use zten_report::stores::{self, Hashed, Role};
 
 use crate::digests::Enforced;
-use crate::error::Failure;
+use crate::error::CallFailure;
 use crate::interrupt::{self, Cancel};
 use crate::options::Opening;
 pub(crate) use shards::OpenShards;
-use shards::{Found, Listed};
+use shards::{Listed, OpenedShard};
 
 /// The bytes of a file that is read.
-pub(crate) enum Source {
+pub(crate) enum OpenSource {
     File(File),
     /// A blob of a store, which is hashed as it is read.
     Blob(Hashed<File>),
@@ -38,7 +38,7 @@ pub(crate) enum Source {
     Remote(Box<zten_remote::RemoteFile>),
 }
 
-impl Source {
+impl OpenSource {
     /// Returns the blob of a store that is hashed as it is read, if this is one.
     pub(crate) fn hashed(&self) -> Option<&Hashed<File>> {
         match self {
@@ -56,7 +56,7 @@ pub(crate) struct PythonFile {
 
 /// A file that the caller passed, before its header is read.
 pub(crate) struct Given {
-    source: Arc<Source>,
+    source: Arc<OpenSource>,
     /// The number of bytes of the file.
     length: u64,
     /// The path or URL of the file; empty for bytes and objects.
@@ -64,7 +64,7 @@ pub(crate) struct Given {
 }
 
 impl Given {
-    fn new(source: Source, length: u64, name: PathBuf) -> Self {
+    fn new(source: OpenSource, length: u64, name: PathBuf) -> Self {
         Self { source: Arc::new(source), length, name }
     }
 
@@ -73,10 +73,10 @@ impl Given {
     pub(crate) fn recognize(
         &self,
         cancel: &Cancel,
-    ) -> Result<(Recognition, Option<Finding>), Failure> {
+    ) -> Result<(Recognition, Option<Finding>), CallFailure> {
         let watched = Watched::new(&self.source, cancel);
         let recognized = zten::formats::recognize(&watched, self.length, &self.name);
-        let recognized = recognized.map_err(|error| Failure::opening(error, None))?;
+        let recognized = recognized.map_err(|error| CallFailure::opening(error, None))?;
         let misnamed = recognized.misnamed(&self.name);
         Ok((recognized, misnamed))
     }
@@ -89,12 +89,12 @@ impl Given {
         if given.is_instance_of::<PyBytes>() {
             let bytes: PyBackedBytes = given.extract()?;
             let length = u64::try_from(bytes.len())?;
-            return Ok(Self::new(Source::Bytes(bytes), length, PathBuf::new()));
+            return Ok(Self::new(OpenSource::Bytes(bytes), length, PathBuf::new()));
         }
         if given.hasattr("read")? && given.hasattr("seek")? {
             let length = interrupt::reading(|| given.call_method1("seek", (0, 2))?.extract())?;
             let object = PythonFile { object: given.clone().unbind(), turn: Mutex::new(()) };
-            return Ok(Self::new(Source::Object(object), length, PathBuf::new()));
+            return Ok(Self::new(OpenSource::Object(object), length, PathBuf::new()));
         }
         let path: PathBuf = given.extract().map_err(|_| {
             let kind = given.get_type();
@@ -103,7 +103,7 @@ impl Given {
             ))
         })?;
         let opened = interrupt::run(given.py(), opening_effort(&path), |_| Self::from_path(&path))?;
-        opened.map_err(|error| Failure::from(error).at(given.py(), Some(&shown(&path))))
+        opened.map_err(|error| CallFailure::from(error).at(given.py(), Some(&shown(&path))))
     }
 
     /// Reads and validates the header of the file, without the interpreter's lock.
@@ -125,7 +125,7 @@ impl Given {
         work: impl FnOnce(Self, &Cancel) -> T + Send + 'static,
     ) -> PyResult<T> {
         match *self.source {
-            Source::Object(_) => interrupt::run(py, bytes, |cancel| work(self, cancel)),
+            OpenSource::Object(_) => interrupt::run(py, bytes, |cancel| work(self, cancel)),
             _ => interrupt::run_or_abandon(py, bytes, |cancel| work(self, cancel)),
         }
     }
@@ -141,19 +141,19 @@ impl Given {
         let model = path.is_dir().then(|| zten::formats::find_model(path)).transpose()?;
         let path = model.as_deref().unwrap_or(path);
         let (file, length) = zten::source::open_regular(path)?;
-        Ok(Self::new(Source::File(file), length, path.to_owned()))
+        Ok(Self::new(OpenSource::File(file), length, path.to_owned()))
     }
 
     /// Hashes the file as it is read if its real path is that of a blob of a store, whose name says the digest.
     pub(crate) fn hashed(self) -> Self {
         let Self { source, length, name } = self;
         let expected = match (&*source, stores::role_of(&name)) {
-            (Source::File(_), Some((Role::Blob(expected), _))) => Some(expected),
+            (OpenSource::File(_), Some((Role::Blob(expected), _))) => Some(expected),
             _ => None,
         };
         let source = match (Arc::try_unwrap(source), expected) {
-            (Ok(Source::File(file)), Some(expected)) => {
-                Arc::new(Source::Blob(Hashed::new(file, length, expected)))
+            (Ok(OpenSource::File(file)), Some(expected)) => {
+                Arc::new(OpenSource::Blob(Hashed::new(file, length, expected)))
             }
             (Ok(source), _) => Arc::new(source),
             (Err(source), _) => source,
@@ -162,7 +162,7 @@ impl Given {
     }
 
     /// Returns the source of the bytes of the file.
-    pub(crate) fn source(&self) -> Arc<Source> {
+    pub(crate) fn source(&self) -> Arc<OpenSource> {
         Arc::clone(&self.source)
     }
 
@@ -184,7 +184,7 @@ impl Given {
         };
         let file = open().map_err(|error: RemoteError| io::Error::from(error))?;
         let length = file.length();
-        Ok(Self::new(Source::Remote(Box::new(file)), length, path.to_owned()))
+        Ok(Self::new(OpenSource::Remote(Box::new(file)), length, path.to_owned()))
     }
 
     /// Returns the error that this build does not read remote files, with advice.
@@ -218,7 +218,11 @@ impl Open {
     /// Reads and validates the header of `given`. The shards of a file with a path are opened now, those of a remote file when
     /// they are read. The files that an index or the first of several GGUF files names are opened now, and their headers are
     /// read.
-    pub(crate) fn new(given: Given, opening: &Opening, cancel: &Cancel) -> Result<Self, Failure> {
+    pub(crate) fn new(
+        given: Given,
+        opening: &Opening,
+        cancel: &Cancel,
+    ) -> Result<Self, CallFailure> {
         let (recognition, _) = given.recognize(cancel)?;
         Self::of_recognized(given, recognition, opening, cancel)
     }
@@ -229,14 +233,14 @@ impl Open {
         recognition: Recognition,
         opening: &Opening,
         cancel: &Cancel,
-    ) -> Result<Self, Failure> {
+    ) -> Result<Self, CallFailure> {
         let Given { source, length: _, name } = given;
         let options = &opening.options;
         let watched = Watched::new(&source, cancel);
         let detected = recognition.detected(&name);
         let failure = |error| match detected {
-            None => Failure::from(error),
-            Some(detected) => Failure::opening(error, detected.name()),
+            None => CallFailure::from(error),
+            Some(detected) => CallFailure::opening(error, detected.name()),
         };
         let begun = options.begin_recognized(watched, recognition, &name);
         let list = |wanted: Vec<Want>| -> io::Result<Vec<_>> {
@@ -273,7 +277,7 @@ impl Open {
                 }
                 let parts = found.iter();
                 let parts: Vec<_> = parts
-                    .map(|(name, source, length)| Part { name, source, length: *length })
+                    .map(|(name, source, length)| PartFile { name, source, length: *length })
                     .collect();
                 let archive = root.open(&parts, options).map_err(failure)?;
                 Ok(Self { archive, shards, digests: None })
@@ -322,7 +326,7 @@ impl Open {
     }
 
     /// Returns the source of the bytes of the file.
-    fn source(&self) -> &Arc<Source> {
+    fn source(&self) -> &Arc<OpenSource> {
         &self.archive.source().source
     }
 
@@ -347,15 +351,18 @@ impl Open {
     /// Returns whether the file is read over the network.
     pub(crate) fn is_remote(&self) -> bool {
         match **self.source() {
-            Source::File(_) | Source::Blob(_) | Source::Bytes(_) | Source::Object(_) => false,
+            OpenSource::File(_)
+            | OpenSource::Blob(_)
+            | OpenSource::Bytes(_)
+            | OpenSource::Object(_) => false,
             #[cfg(feature = "remote")]
-            Source::Remote(_) => true,
+            OpenSource::Remote(_) => true,
         }
     }
 
     /// Returns whether the file is a file on disk or bytes in memory, which several threads can read at once.
     pub(crate) fn is_local(&self) -> bool {
-        matches!(**self.source(), Source::File(_) | Source::Bytes(_))
+        matches!(**self.source(), OpenSource::File(_) | OpenSource::Bytes(_))
     }
 
     /// Returns the effort of reading `bytes` bytes, as the number of bytes that [`interrupt::run`] takes: a request over the
@@ -408,7 +415,7 @@ impl Open {
 
     /// Returns whether the file was opened by its path.
     pub(crate) fn is_file(&self) -> bool {
-        matches!(**self.source(), Source::File(_))
+        matches!(**self.source(), OpenSource::File(_))
     }
 
     /// Duplicates the descriptor of a file that was opened by its path. Returns `None` for other sources. The caller has to
@@ -417,7 +424,7 @@ impl Open {
     pub(crate) fn descriptor(&self) -> io::Result<Option<i32>> {
         use std::os::fd::IntoRawFd as _;
         match &**self.source() {
-            Source::File(file) => Ok(Some(file.try_clone()?.into_raw_fd())),
+            OpenSource::File(file) => Ok(Some(file.try_clone()?.into_raw_fd())),
             _ => Ok(None),
         }
     }
@@ -431,12 +438,12 @@ impl Open {
 
 /// The bytes of a file, whose reads fail after `cancel` was set.
 pub(crate) struct Watched {
-    source: Arc<Source>,
+    source: Arc<OpenSource>,
     cancel: Cancel,
 }
 
 impl Watched {
-    fn new(source: &Arc<Source>, cancel: &Cancel) -> Self {
+    fn new(source: &Arc<OpenSource>, cancel: &Cancel) -> Self {
         Self { source: source.clone(), cancel: cancel.clone() }
     }
 }
@@ -445,12 +452,12 @@ impl ReadAt for Watched {
     fn read_at(&self, offset: u64, buffer: &mut [u8]) -> Result<(), Error> {
         self.cancel.check()?;
         match &*self.source {
-            Source::File(file) => file.read_at(offset, buffer),
-            Source::Blob(file) => file.read_at(offset, buffer),
-            Source::Object(object) => Ok(object.read_at(offset, buffer)?),
+            OpenSource::File(file) => file.read_at(offset, buffer),
+            OpenSource::Blob(file) => file.read_at(offset, buffer),
+            OpenSource::Object(object) => Ok(object.read_at(offset, buffer)?),
             #[cfg(feature = "remote")]
-            Source::Remote(file) => file.read_at(offset, buffer),
-            Source::Bytes(bytes) => {
+            OpenSource::Remote(file) => file.read_at(offset, buffer),
+            OpenSource::Bytes(bytes) => {
                 let short = || io::Error::from(io::ErrorKind::UnexpectedEof);
                 let bytes = bytes.bytes_at(offset, buffer.len()).ok_or_else(short)?;
                 buffer.copy_from_slice(bytes);
@@ -461,8 +468,8 @@ impl ReadAt for Watched {
 
     fn identity(&self) -> Option<[u64; 2]> {
         match &*self.source {
-            Source::File(file) => file.identity(),
-            Source::Blob(file) => file.identity(),
+            OpenSource::File(file) => file.identity(),
+            OpenSource::Blob(file) => file.identity(),
             _ => None,
         }
     }
@@ -470,30 +477,30 @@ impl ReadAt for Watched {
     fn bytes_at(&self, offset: u64, length: usize) -> Option<&[u8]> {
         match &*self.source {
             // After cancellation nothing is lent, so the caller turns to `read_at`, which fails.
-            Source::Bytes(bytes) if !self.cancel.is_set() => bytes.bytes_at(offset, length),
+            OpenSource::Bytes(bytes) if !self.cancel.is_set() => bytes.bytes_at(offset, length),
             _ => None,
         }
     }
 
     fn gap(&self) -> u64 {
         match &*self.source {
-            Source::File(file) => file.gap(),
-            Source::Blob(file) => file.gap(),
+            OpenSource::File(file) => file.gap(),
+            OpenSource::Blob(file) => file.gap(),
             _ => 0,
         }
     }
 }
 
 #[cfg(feature = "remote")]
-impl Source {
+impl OpenSource {
     /// Opens the shard or sibling file `want` of a remote file. Returns `None` if it does not exist, or this file is not
     /// remote.
-    fn find(&self, want: &Want) -> io::Result<Option<Found>> {
+    fn find(&self, want: &Want) -> io::Result<Option<OpenedShard>> {
         let Self::Remote(file) = self else { return Ok(None) };
         let found = file.find(want).map_err(io::Error::from)?;
         Ok(found.map(|file| {
             let length = file.length();
-            Found::new(Self::Remote(Box::new(file)), length)
+            OpenedShard::new(Self::Remote(Box::new(file)), length)
         }))
     }
 
@@ -515,9 +522,9 @@ impl Source {
     clippy::unnecessary_wraps,
     reason = "with the feature `remote`, both are needed"
 )]
-impl Source {
+impl OpenSource {
     /// Returns `None`: this build does not read remote files.
-    fn find(&self, _: &Want) -> io::Result<Option<Found>> {
+    fn find(&self, _: &Want) -> io::Result<Option<OpenedShard>> {
         Ok(None)
     }
 

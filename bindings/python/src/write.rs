@@ -27,7 +27,7 @@ use zten_report::check::stored;
 
 use crate::arrays;
 use crate::cbor;
-use crate::error::{Failure, exception};
+use crate::error::{CallFailure, exception};
 use crate::interrupt::{self, Cancel};
 use crate::options::Strictness;
 use crate::output::{HASHED_PIECE, Output, PIECE, Pieces};
@@ -37,9 +37,9 @@ use crate::source::Given;
 /// The form of a new zTensor file, as Python passes it: `generation`, `digest`, `canonical`, and whether components with equal
 /// bytes are stored once.
 #[derive(FromPyObject)]
-pub(crate) struct Form(String, Option<String>, bool, bool);
+pub(crate) struct FileForm(String, Option<String>, bool, bool);
 
-impl Form {
+impl FileForm {
     /// Returns the write options of the library for this form.
     ///
     /// # Errors
@@ -83,7 +83,7 @@ pub(crate) fn level(zstd: Option<u8>) -> PyResult<Option<Level>> {
 
 /// One component: its role, storage dtype, dtype, number of elements and bytes, and whether another component may have equal
 /// bytes, which are then stored once.
-pub(crate) type Part<'py> = (String, String, String, u64, PyReadonlyArray1<'py, u8>, bool);
+pub(crate) type ComponentArgs<'py> = (String, String, String, u64, PyReadonlyArray1<'py, u8>, bool);
 
 /// A zTensor file that is being written. `_zten.pyi` has the signatures.
 #[pyclass(frozen, module = "zten._zten")]
@@ -126,7 +126,7 @@ impl Writer {
 
     /// Returns the exception for `error`, with the path of the file.
     fn failed(&self, py: Python<'_>, error: Error) -> PyErr {
-        Failure::from(error).at(py, self.path.as_deref())
+        CallFailure::from(error).at(py, self.path.as_deref())
     }
 }
 
@@ -135,10 +135,15 @@ impl Writer {
     /// Begins a file at `path`, or in memory if it is `None`.
     #[new]
     #[pyo3(signature = (path, form, zstd))]
-    fn new(py: Python<'_>, path: Option<PathBuf>, form: Form, zstd: Option<u8>) -> PyResult<Self> {
+    fn new(
+        py: Python<'_>,
+        path: Option<PathBuf>,
+        form: FileForm,
+        zstd: Option<u8>,
+    ) -> PyResult<Self> {
         let (options, level) = (form.options()?, level(zstd)?);
         let begin = || zten::Writer::new(Output::new(path.as_deref())?, &options.hashing_thread());
-        let writer = begin().map_err(|error| Failure::from(error).at(py, path.as_deref()))?;
+        let writer = begin().map_err(|error| CallFailure::from(error).at(py, path.as_deref()))?;
         let second = form.0 == "2";
         let order = if second { Ord::cmp } else { canonical_order };
         let shares = second && form.2;
@@ -148,14 +153,14 @@ impl Writer {
     /// Begins a new edition of the file at `path`, to which objects are appended.
     #[staticmethod]
     #[pyo3(signature = (path, form, zstd))]
-    fn append(py: Python<'_>, path: PathBuf, form: Form, zstd: Option<u8>) -> PyResult<Self> {
+    fn append(py: Python<'_>, path: PathBuf, form: FileForm, zstd: Option<u8>) -> PyResult<Self> {
         let (options, level) = (form.options()?, level(zstd)?);
         let begin = || {
             let (sink, manifest) = FileSink::edition(&path, &OpenOptions::default())?;
             zten::Writer::append(Output::File(sink), &manifest, &options.hashing_thread())
         };
         let writer = py.detach(begin);
-        let writer = writer.map_err(|error| Failure::from(error).at(py, Some(&path)))?;
+        let writer = writer.map_err(|error| CallFailure::from(error).at(py, Some(&path)))?;
         let order = canonical_order;
         let open = Mutex::new(Some(writer.into()));
         Ok(Self { open, path: Some(path), level, order, shares: false })
@@ -169,7 +174,7 @@ impl Writer {
         name: &str,
         format: &str,
         shape: Vec<u64>,
-        mut parts: Vec<Part<'_>>,
+        mut parts: Vec<ComponentArgs<'_>>,
         attributes: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<()> {
         // The canonical form prescribes the order of roles. Other forms allow any order, this one too.
@@ -282,7 +287,7 @@ pub(crate) fn convert(
     // The path, the suffix of the format, and whether an existing file is replaced.
     target: (PathBuf, String, bool),
     strictness: Strictness,
-    form: Form,
+    form: FileForm,
     zstd: Option<u8>,
 ) -> PyResult<usize> {
     let (target, format, overwrite) = target;
@@ -302,7 +307,7 @@ pub(crate) fn convert(
             return Err(exception(py, &finding, path.as_deref()));
         }
         let written = interrupt::run(py, open.effort(stored(manifest)), |cancel| {
-            let input = write::Failure::Source;
+            let input = write::WriteFailure::Source;
             let mut shards = open.all_shards(cancel).map_err(input)?;
             shards.verify().map_err(input)?;
             let root = open.root(cancel);
@@ -316,10 +321,12 @@ pub(crate) fn convert(
             cancel.check()?;
             Ok(publish(sink).map_err(io::Error::from)?)
         })?;
-        let of_target = matches!(written, Err(write::Failure::Output(_)));
+        let of_target = matches!(written, Err(write::WriteFailure::Output(_)));
         let about = if of_target { Some(target.as_path()) } else { path.as_deref() };
-        written.map_err(|failure: write::Failure<Error>| match failure {
-            write::Failure::Source(error) => Failure::reading(manifest, error).at(py, about),
+        written.map_err(|failure: write::WriteFailure<Error>| match failure {
+            write::WriteFailure::Source(error) => {
+                CallFailure::reading(manifest, error).at(py, about)
+            }
             failure => arrays::raised(py, failure, about),
         })?;
         return Ok(manifest.len());
@@ -367,7 +374,7 @@ pub(crate) fn convert(
     })?;
     copied.map_err(|error: Error| {
         let of_target = matches!(error.kind(), ErrorKind::Write | ErrorKind::NotDurable);
-        let failure = Failure::reading(manifest, error);
+        let failure = CallFailure::reading(manifest, error);
         failure.at(py, if of_target { Some(&target) } else { path.as_deref() })
     })
 }

@@ -23,7 +23,7 @@ use crate::args::Call;
 use crate::input::file::{FileWithShards, Opened};
 use crate::output::app::App;
 use crate::output::report::Problem;
-use check::Record;
+use check::RenderedOutcome;
 
 /// A job of a command: the files that the command is run on, [`Call::files_of_job`] in number.
 pub(crate) struct Job<'a> {
@@ -50,7 +50,7 @@ pub(crate) trait Create {
 
 /// Runs the command on `job`. The command prints its output, except for `check`: its result is returned, because results are
 /// printed in the order of the files, and counted.
-pub(crate) fn run(call: &Call, app: &mut App, job: Job<'_>) -> io::Result<Option<Record>> {
+pub(crate) fn run(call: &Call, app: &mut App, job: Job<'_>) -> io::Result<Option<RenderedOutcome>> {
     let Job { number, files, create, longest_result } = job;
     let mut files = files.into_iter();
     let Some(file) = files.next() else { return Ok(None) };

@@ -16,7 +16,7 @@ use zten::write::FileSink;
 use zten_worker::Confinement;
 
 use crate::args::{Call, Check};
-use crate::commands::check::{Entries, Entry, Record};
+use crate::commands::check::{CheckedFile, Entries, RenderedOutcome};
 use crate::commands::{self, Create, Job, check, convert, hash};
 use crate::output::app::App;
 use crate::output::report::Problem;
@@ -60,7 +60,7 @@ fn run_here(app: &mut App, call: &Call) -> io::Result<()> {
             Ok(None) => break,
             Err(message) => return app.usage(message),
         };
-        let open = |entry: &Entry| {
+        let open = |entry: &CheckedFile| {
             let file = entry.opened(call.strictness());
             file.map_err(|error| Box::new(Problem::io(&entry.path, &error)))
         };
@@ -71,7 +71,7 @@ fn run_here(app: &mut App, call: &Call) -> io::Result<()> {
             (&mut checks, record, job_entries.first())
         {
             let also = entry.also.clone();
-            checks.record(app, &entry.path, &Record { also, ..record })?;
+            checks.record(app, &entry.path, &RenderedOutcome { also, ..record })?;
         }
         app.out.flush()?;
     }

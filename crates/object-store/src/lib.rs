@@ -34,7 +34,7 @@ use zten::{Archive, Component, Manifest, OpenOptions, Tensor};
 
 pub use error::Error;
 use pieces::Pieces;
-use request::Object;
+use request::ObjectVersion;
 
 /// The number of sibling files that are looked for, and of ranges that are fetched, at once.
 const PARALLEL: usize = 8;
@@ -47,11 +47,11 @@ const PASSES: usize = 8;
 #[derive(Debug)]
 pub struct TensorObject {
     store: Arc<dyn ObjectStore>,
-    object: Object,
+    object: ObjectVersion,
     /// The header. Its own source of bytes is empty.
     archive: Archive<zten::InMemory<[u8; 0]>>,
     /// The files that hold tensors of this file, by their names in it.
-    siblings: HashMap<String, Object>,
+    siblings: HashMap<String, ObjectVersion>,
 }
 
 impl TensorObject {
@@ -73,7 +73,7 @@ impl TensorObject {
         location: Path,
         options: &OpenOptions,
     ) -> Result<Self, Error> {
-        let object = Object::of_meta(store.head(&location).await?);
+        let object = ObjectVersion::of_meta(store.head(&location).await?);
         let name = location.filename().unwrap_or_default().to_owned();
         let mut opening = Opening::new(name.as_str(), object.length(), options);
         let mut siblings = HashMap::new();
@@ -100,7 +100,7 @@ impl TensorObject {
                     let found: Vec<_> =
                         stream::iter(requests).buffered(PARALLEL).try_collect().await?;
                     for (name, found) in found {
-                        opening.opened(name.clone(), found.as_ref().map(Object::length));
+                        opening.opened(name.clone(), found.as_ref().map(ObjectVersion::length));
                         siblings.extend(found.map(|object| (name, object)));
                     }
                 }
@@ -237,8 +237,8 @@ impl TensorObject {
 /// Fetches the bytes of `wanted`, a range of `object` or of one of its `siblings`.
 async fn fetch_wanted(
     store: &Arc<dyn ObjectStore>,
-    object: &Object,
-    siblings: &HashMap<String, Object>,
+    object: &ObjectVersion,
+    siblings: &HashMap<String, ObjectVersion>,
     wanted: Wanted,
 ) -> Result<(Wanted, Vec<u8>), Error> {
     let own = wanted.file.as_ref().map_or(Some(object), |name| siblings.get(name));
@@ -251,7 +251,7 @@ async fn find(
     store: &Arc<dyn ObjectStore>,
     location: &Path,
     want: &Want,
-) -> Result<Option<Object>, Error> {
+) -> Result<Option<ObjectVersion>, Error> {
     let folder = location.parent().unwrap_or_default();
     for place in want.places() {
         let path = match place {
@@ -262,7 +262,7 @@ async fn find(
             ShardPath::Below(steps) => steps.into_iter().fold(folder.clone(), Path::join),
         };
         match store.head(&path).await {
-            Ok(meta) => return Ok(Some(Object::of_meta(meta))),
+            Ok(meta) => return Ok(Some(ObjectVersion::of_meta(meta))),
             Err(object_store::Error::NotFound { .. }) => {}
             Err(error) => return Err(error.into()),
         }

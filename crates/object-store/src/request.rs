@@ -16,9 +16,9 @@ const GAP: u64 = 64 << 10;
 
 /// The version of an object that was seen first.
 #[derive(Clone, Debug)]
-pub(crate) struct Object(ObjectMeta);
+pub(crate) struct ObjectVersion(ObjectMeta);
 
-impl Object {
+impl ObjectVersion {
     /// Creates the object that `meta` describes.
     pub(crate) fn of_meta(meta: ObjectMeta) -> Self {
         Self(meta)

@@ -7,8 +7,7 @@ use std::io::{self, Seek, Write};
 use zten::attributes::Attributes;
 use zten::formats::profile;
 use zten::formats::write::{
-    self, Array, ArrayList, ArraySource, ChunkFn, Failure as WriteFailure, OpaqueType, Settings,
-    WrittenFormat,
+    self, Array, ArrayList, ArraySource, ChunkFn, OpaqueType, Settings, WriteFailure, WrittenFormat,
 };
 use zten::num::u64_from_usize;
 use zten::shards::Source;
@@ -19,7 +18,7 @@ use zten_report::catalog::{PATCH_BASE, PATCH_RECORD, PATCH_RESULT};
 use zten_report::digests::{hex, kind};
 
 use crate::content::{Producer, Stopped};
-use crate::failure::{Failure, broken, broken_in, no_memory};
+use crate::failure::{PatchFailure, broken, broken_in, no_memory};
 use crate::model::{Model, encoded};
 use crate::patch::Patch;
 use crate::{Change, Sha256};
@@ -32,12 +31,12 @@ use crate::{Change, Sha256};
 pub struct Chain<'c, 'a> {
     pub(crate) base: &'c Model<'a>,
     pub(crate) patches: &'c [Patch<'a>],
-    pub(crate) slots: Vec<Slot<'a>>,
+    pub(crate) slots: Vec<ResultTensor<'a>>,
 }
 
 /// A tensor of the result.
 #[derive(Clone, Debug)]
-pub(crate) struct Slot<'a> {
+pub(crate) struct ResultTensor<'a> {
     pub(crate) name: &'a str,
     /// The tensor that supplies the bytes. It is a tensor of the base, or a tensor that patch number `origin` holds whole.
     pub(crate) tensor: Tensor<'a>,
@@ -60,8 +59,8 @@ impl<'c, 'a> Chain<'c, 'a> {
     /// `patch-base` if a patch does not follow the patch before it, or does not fit the tensors that it is applied to: a tensor is
     /// missing or has another type or shape, or a new name is in use already. `patch-record` if the order in a patch does not list
     /// each tensor once.
-    pub fn new(base: &'c Model<'a>, patches: &'c [Patch<'a>]) -> Result<Self, Failure> {
-        let mut plan = Plan::new(base).map_err(Failure::Old)?;
+    pub fn new(base: &'c Model<'a>, patches: &'c [Patch<'a>]) -> Result<Self, PatchFailure> {
+        let mut plan = Plan::new(base).map_err(PatchFailure::Old)?;
         let mut result = None;
         for (number, patch) in patches.iter().enumerate() {
             if result.is_some_and(|result| result != patch.record.base) {
@@ -69,7 +68,7 @@ impl<'c, 'a> Chain<'c, 'a> {
                     "the patch does not follow the one before it: it was made of {}, which is not the result of that patch",
                     hex(&patch.record.base)
                 );
-                return Err(Failure::Patch(number, broken(&PATCH_BASE, sentence)));
+                return Err(PatchFailure::Patch(number, broken(&PATCH_BASE, sentence)));
             }
             plan.apply(number, patch)?;
             result = Some(patch.record.result);
@@ -109,13 +108,14 @@ impl<'c, 'a> Chain<'c, 'a> {
         format: WrittenFormat,
         out: &mut (impl Write + Seek),
         options: &WriteOptions,
-    ) -> Result<(), Failure> {
+    ) -> Result<(), PatchFailure> {
         if format == WrittenFormat::ZTensor {
             return self.write_ztensor(IoSink(out), options).map(drop);
         }
         let mut arrays =
             Arrays { producer: Producer::new(self), verifiers: self.verifiers(), chain: self };
-        write::write(format, &mut arrays, out, Settings::default()).map_err(Failure::of_writer)?;
+        write::write(format, &mut arrays, out, Settings::default())
+            .map_err(PatchFailure::of_writer)?;
         arrays.producer.finish()
     }
 
@@ -127,12 +127,12 @@ impl<'c, 'a> Chain<'c, 'a> {
         &self,
         sink: S,
         options: &WriteOptions,
-    ) -> Result<S::Output, Failure> {
-        let mut writer = Writer::new(sink, options).map_err(Failure::of_writing)?;
+    ) -> Result<S::Output, PatchFailure> {
+        let mut writer = Writer::new(sink, options).map_err(PatchFailure::of_writing)?;
         let attributes = self.attributes();
         if attributes.clone().next().is_some() {
-            let encoded = encoded(&attributes).map_err(Failure::of_writing)?;
-            writer.attributes_encoded(&encoded).map_err(Failure::of_writing)?;
+            let encoded = encoded(&attributes).map_err(PatchFailure::of_writing)?;
+            writer.attributes_encoded(&encoded).map_err(PatchFailure::of_writing)?;
         }
         let (producer, failed) = (RefCell::new(Producer::new(self)), Cell::new(None));
         // The number of the tensor that is copied.
@@ -168,18 +168,19 @@ impl<'c, 'a> Chain<'c, 'a> {
                 return Err(failure);
             }
             written.map_err(|error| match error.kind() {
-                ErrorKind::Inexpressible(_) | ErrorKind::Write => Failure::of_writing(error),
+                ErrorKind::Inexpressible(_) | ErrorKind::Write => PatchFailure::of_writing(error),
                 _ => slot.failed(error),
             })?;
         }
         drop(copiers);
         producer.into_inner().finish()?;
-        writer.finish().map_err(Failure::of_writing)
+        writer.finish().map_err(PatchFailure::of_writing)
     }
 
     /// Returns whether the result differs from the base in nothing but elements: the names, types, shapes and attributes stay.
     pub fn keeps_header(&self) -> bool {
-        let stays = |slot: &Slot<'_>| slot.origin.is_none() && slot.name == slot.tensor.name();
+        let stays =
+            |slot: &ResultTensor<'_>| slot.origin.is_none() && slot.name == slot.tensor.name();
         self.slots.len() == self.base.tensors.len()
             && self.slots.iter().all(stays)
             && self.patches.iter().all(|patch| patch.attributes.is_none())
@@ -187,7 +188,8 @@ impl<'c, 'a> Chain<'c, 'a> {
 
     /// Returns the tensors that have the content of the base.
     pub fn unchanged(&self) -> impl Iterator<Item = Tensor<'a>> + '_ {
-        let is_unchanged = |slot: &&Slot<'_>| slot.origin.is_none() && slot.deltas.is_empty();
+        let is_unchanged =
+            |slot: &&ResultTensor<'_>| slot.origin.is_none() && slot.deltas.is_empty();
         self.slots.iter().filter(is_unchanged).map(|slot| slot.tensor)
     }
 
@@ -205,11 +207,11 @@ impl<'c, 'a> Chain<'c, 'a> {
         &'s self,
         copy: &'s dyn Source,
         write: &mut dyn FnMut(u64, &[u8]) -> io::Result<()>,
-    ) -> Result<(), Failure>
+    ) -> Result<(), PatchFailure>
     where
         'a: 's,
     {
-        let in_copy = |slot: &'s Slot<'a>| Slot {
+        let in_copy = |slot: &'s ResultTensor<'a>| ResultTensor {
             tensor: if slot.deltas.is_empty() { slot.tensor.read_from(copy) } else { slot.tensor },
             ..slot.clone()
         };
@@ -225,7 +227,7 @@ impl<'c, 'a> Chain<'c, 'a> {
                 if slot.deltas.is_empty() { Ok(()) } else { write(begin, bytes) }
             };
             let read = chain.read(number, (&mut producer, &mut verifiers), &mut take);
-            read.map_err(Failure::of_writer)?;
+            read.map_err(PatchFailure::of_writer)?;
         }
         producer.finish()
     }
@@ -234,12 +236,12 @@ impl<'c, 'a> Chain<'c, 'a> {
     ///
     /// # Errors
     /// The errors of [`write`](Self::write) but those of the output.
-    pub fn dry_run(&self) -> Result<(), Failure> {
+    pub fn dry_run(&self) -> Result<(), PatchFailure> {
         let mut producer = Producer::new(self);
         let mut verifiers = self.verifiers();
         for number in 0..self.slots.len() {
             let read = self.read(number, (&mut producer, &mut verifiers), &mut |_| Ok(()));
-            read.map_err(Failure::of_writer)?;
+            read.map_err(PatchFailure::of_writer)?;
         }
         producer.finish()
     }
@@ -256,7 +258,7 @@ impl<'c, 'a> Chain<'c, 'a> {
         number: usize,
         (producer, verifiers): (&mut Producer<'_, 'a>, &mut [Verifier]),
         take: &mut ChunkFn<'_>,
-    ) -> Result<(), WriteFailure<Failure>> {
+    ) -> Result<(), WriteFailure<PatchFailure>> {
         let Some(slot) = self.slots.get(number) else { return Ok(()) };
         let at = slot.origin.map_or(0, |patch| patch.saturating_add(1));
         let Some(verifier) = verifiers.get_mut(at) else { return Ok(()) };
@@ -279,12 +281,12 @@ impl<'c, 'a> Chain<'c, 'a> {
     }
 }
 
-impl Slot<'_> {
+impl ResultTensor<'_> {
     /// Returns `error` as the failure of the file that holds this tensor: the base or a patch.
-    pub(crate) fn failed(&self, error: Error) -> Failure {
+    pub(crate) fn failed(&self, error: Error) -> PatchFailure {
         match self.origin {
-            None => Failure::Old(error),
-            Some(patch) => Failure::Patch(patch, error),
+            None => PatchFailure::Old(error),
+            Some(patch) => PatchFailure::Patch(patch, error),
         }
     }
 }
@@ -292,7 +294,7 @@ impl Slot<'_> {
 /// The tensors of a model to which patches are applied.
 struct Plan<'a> {
     /// The tensors in their order; `None` for those that were removed.
-    slots: Vec<Option<Slot<'a>>>,
+    slots: Vec<Option<ResultTensor<'a>>>,
     /// The slot of each name.
     names: HashMap<&'a str, usize>,
 }
@@ -304,7 +306,7 @@ impl<'a> Plan<'a> {
         names.try_reserve(base.tensors.len()).map_err(|_| no_memory())?;
         for (at, tensor) in base.tensors.iter().enumerate() {
             let (name, origin, deltas) = (tensor.name(), None, Vec::new());
-            slots.push(Some(Slot { name, tensor: *tensor, origin, deltas }));
+            slots.push(Some(ResultTensor { name, tensor: *tensor, origin, deltas }));
             names.insert(name, at);
         }
         Ok(Self { slots, names })
@@ -312,7 +314,7 @@ impl<'a> Plan<'a> {
 
     /// Applies patch `number` to the list of tensors: removes and renames tensors, notes the changes of components, adds whole
     /// tensors, and puts the tensors in order.
-    fn apply(&mut self, number: usize, patch: &Patch<'a>) -> Result<(), Failure> {
+    fn apply(&mut self, number: usize, patch: &Patch<'a>) -> Result<(), PatchFailure> {
         self.rename(patch).map_err(|error| failure(number, error))?;
         for (change, own) in patch.record.changed.iter().enumerate() {
             let slot = self.names.get(own.name).and_then(|at| self.slots.get_mut(*at)?.as_mut());
@@ -322,7 +324,7 @@ impl<'a> Plan<'a> {
             slot.deltas.push(Delta { patch: number, change });
         }
         for (name, tensor) in patch.whole() {
-            let slot = Slot { name, tensor, origin: Some(number), deltas: Vec::new() };
+            let slot = ResultTensor { name, tensor, origin: Some(number), deltas: Vec::new() };
             if let Some(place) = self.names.get(name).and_then(|at| self.slots.get_mut(*at)) {
                 *place = Some(slot);
                 continue;
@@ -331,7 +333,7 @@ impl<'a> Plan<'a> {
             self.names.insert(name, self.slots.len());
             self.slots.push(Some(slot));
         }
-        self.order(patch).map_err(|error| Failure::Patch(number, error))
+        self.order(patch).map_err(|error| PatchFailure::Patch(number, error))
     }
 
     /// Removes and renames tensors.
@@ -386,8 +388,8 @@ impl<'a> Plan<'a> {
 
 /// Converts an `error` of applying patch `number` into a failure. The first patch is applied to the base itself, so its failure is
 /// about the base.
-fn failure(number: usize, error: Error) -> Failure {
-    if number == 0 { Failure::Old(error) } else { Failure::Patch(number, error) }
+fn failure(number: usize, error: Error) -> PatchFailure {
+    if number == 0 { PatchFailure::Old(error) } else { PatchFailure::Patch(number, error) }
 }
 
 fn missing(name: &str, changes: &str) -> Error {
@@ -396,7 +398,7 @@ fn missing(name: &str, changes: &str) -> Error {
 }
 
 /// Checks that the component of `change` has the type and shape that the patch was made of.
-fn check(slot: &Slot<'_>, change: &Change<'_>) -> Result<(), Error> {
+fn check(slot: &ResultTensor<'_>, change: &Change<'_>) -> Result<(), Error> {
     let Some(component) = slot.tensor.component(change.role) else {
         let role = zten::escape::quoted(change.role);
         let sentence = format!("the tensor has no component {role}, which the patch changes");
@@ -447,9 +449,13 @@ impl ArrayList for Arrays<'_, '_, '_> {
 }
 
 impl ArraySource for Arrays<'_, '_, '_> {
-    type Error = Failure;
+    type Error = PatchFailure;
 
-    fn read(&mut self, at: usize, take: &mut ChunkFn<'_>) -> Result<(), WriteFailure<Failure>> {
+    fn read(
+        &mut self,
+        at: usize,
+        take: &mut ChunkFn<'_>,
+    ) -> Result<(), WriteFailure<PatchFailure>> {
         self.chain.read(at, (&mut self.producer, &mut self.verifiers), take)
     }
 }

@@ -4,12 +4,12 @@ use sha2::{Digest as _, Sha256 as Hasher};
 use zten::num::u64_from_usize;
 use zten::{Component, DType, Error};
 use zten_report::catalog::{PATCH_BASE, PATCH_FRAME, PATCH_RESULT};
-use zten_report::digests::Entry;
+use zten_report::digests::DigestLine;
 
 use crate::Sha256;
-use crate::chain::{Chain, Delta, Slot, other_result};
+use crate::chain::{Chain, Delta, ResultTensor, other_result};
 use crate::elements::Elements;
-use crate::failure::{Failure, broken_in, internal, no_memory};
+use crate::failure::{PatchFailure, broken_in, internal, no_memory};
 use crate::frame::{Cursor, Decoder, FRAME};
 use crate::identity::{entry, identity};
 use crate::model::Model;
@@ -22,11 +22,11 @@ pub(crate) enum Stopped<E> {
     /// The function that takes the bytes failed.
     Taker(E),
     /// A file is not valid, or cannot be read.
-    Failed(Failure),
+    Failed(PatchFailure),
 }
 
-impl<E> From<Failure> for Stopped<E> {
-    fn from(failure: Failure) -> Self {
+impl<E> From<PatchFailure> for Stopped<E> {
+    fn from(failure: PatchFailure) -> Self {
         Self::Failed(failure)
     }
 }
@@ -34,7 +34,7 @@ impl<E> From<Failure> for Stopped<E> {
 /// Changes the bytes of tensors as the patches of a chain say, and computes the digests of the result.
 pub(crate) struct Producer<'c, 'a> {
     base: &'c Model<'a>,
-    slots: &'c [Slot<'a>],
+    slots: &'c [ResultTensor<'a>],
     patches: &'c [Patch<'a>],
     readers: Vec<StreamReader<'c, 'a>>,
     decoder: Decoder,
@@ -105,7 +105,7 @@ impl<'c, 'a> Producer<'c, 'a> {
         while !rest.is_empty() {
             let room = length.saturating_sub(self.frame.len());
             let (now, later) = rest.split_at(room.min(rest.len()));
-            let failed = |_| Failure::Old(no_memory());
+            let failed = |_| PatchFailure::Old(no_memory());
             self.frame.try_reserve(now.len()).map_err(failed)?;
             self.frame.extend_from_slice(now);
             rest = later;
@@ -140,7 +140,7 @@ impl<'c, 'a> Producer<'c, 'a> {
         slot: usize,
         ordinal: usize,
         component: &Component<'_>,
-    ) -> Result<(), Failure> {
+    ) -> Result<(), PatchFailure> {
         let (elements, hasher) = (Elements::of(component), Hasher::new());
         let mut changes = Vec::new();
         for delta in self.slots.get(slot).map(|own| own.deltas.as_slice()).unwrap_or_default() {
@@ -149,7 +149,9 @@ impl<'c, 'a> Producer<'c, 'a> {
             if change.is_some_and(|change| change.role == component.role())
                 && let Some(cursor) = patch.cursors.get(delta.change)
             {
-                changes.try_reserve(1).map_err(|_| Failure::Patch(delta.patch, no_memory()))?;
+                changes
+                    .try_reserve(1)
+                    .map_err(|_| PatchFailure::Patch(delta.patch, no_memory()))?;
                 changes.push((*delta, *cursor));
             }
         }
@@ -169,7 +171,7 @@ impl<'c, 'a> Producer<'c, 'a> {
             let name = self.slots.get(current.slot).map(|slot| slot.name.to_owned());
             let read = self.decoder.frame(current.elements, streams, cursor, &mut self.frame);
             is_changed |=
-                read.map_err(|error| Failure::Patch(delta.patch, error.about(name, None)))?;
+                read.map_err(|error| PatchFailure::Patch(delta.patch, error.about(name, None)))?;
         }
         if is_changed
             && current.is_bool
@@ -178,7 +180,7 @@ impl<'c, 'a> Producer<'c, 'a> {
         {
             let name = self.slots.get(current.slot).map_or("", |slot| slot.name);
             let error = broken_in(name, &PATCH_FRAME, "a bool becomes neither 0 nor 1");
-            return Err(Failure::Patch(delta.patch, error).into());
+            return Err(PatchFailure::Patch(delta.patch, error).into());
         }
         current.bytes = current.bytes.saturating_add(u64_from_usize(self.frame.len()));
         current.hasher.update(&self.frame);
@@ -197,7 +199,7 @@ impl<'c, 'a> Producer<'c, 'a> {
         for (delta, cursor) in &current.changes {
             let ended = cursor.finish();
             let named = |error: Error| error.about(Some(slot.name.to_owned()), None);
-            ended.map_err(|error| Failure::Patch(delta.patch, named(error)))?;
+            ended.map_err(|error| PatchFailure::Patch(delta.patch, named(error)))?;
         }
         let sum = current.hasher.finalize().into();
         if let Some((delta, _)) = current.changes.last() {
@@ -208,7 +210,7 @@ impl<'c, 'a> Producer<'c, 'a> {
             }
         }
         let sums = self.sums.get_mut(current.slot);
-        let sums = sums.ok_or_else(|| Failure::Old(internal()))?;
+        let sums = sums.ok_or_else(|| PatchFailure::Old(internal()))?;
         while sums.len() <= current.ordinal {
             sums.push(None);
         }
@@ -220,15 +222,15 @@ impl<'c, 'a> Producer<'c, 'a> {
 
     /// Returns the reason why the component that has these `changes` did not get the digest that its last patch gives: its base has
     /// other content, or a patch is damaged.
-    fn mismatch(&self, slot: &Slot<'_>, changes: &[(Delta, Cursor)]) -> Failure {
+    fn mismatch(&self, slot: &ResultTensor<'_>, changes: &[(Delta, Cursor)]) -> PatchFailure {
         let change =
             |delta: &Delta| self.patches.get(delta.patch)?.record.changed.get(delta.change);
         let (Some((first, _)), Some((last, _))) = (changes.first(), changes.last()) else {
-            return Failure::Old(internal());
+            return PatchFailure::Old(internal());
         };
         let damaged = |delta: &Delta| {
             let sentence = "the elements do not get the digest that the patch gives";
-            Failure::Patch(delta.patch, broken_in(slot.name, &PATCH_RESULT, sentence))
+            PatchFailure::Patch(delta.patch, broken_in(slot.name, &PATCH_RESULT, sentence))
         };
         let (Some(own), Some(component)) =
             (change(first), change(first).and_then(|own| slot.tensor.component(own.role)))
@@ -251,11 +253,11 @@ impl<'c, 'a> Producer<'c, 'a> {
     }
 
     /// Compares the identity of the whole result with the one that the last patch gives. All tensors must have ended.
-    pub(crate) fn finish(self) -> Result<(), Failure> {
+    pub(crate) fn finish(self) -> Result<(), PatchFailure> {
         let Some((number, patch)) = self.patches.iter().enumerate().next_back() else {
             return Ok(());
         };
-        let mut entries: Vec<Entry<'_>> = Vec::new();
+        let mut entries: Vec<DigestLine<'_>> = Vec::new();
         for (slot, sums) in self.slots.iter().zip(&self.sums) {
             for (component, sum) in slot.tensor.components().zip(sums) {
                 entries.extend(sum.map(|sum| entry(slot.name, &component, sum)));
@@ -268,7 +270,7 @@ impl<'c, 'a> Producer<'c, 'a> {
         // Each changed component has the digest that the patch gives. So another tensor of the base is not the one that the patch was
         // made of, or a whole tensor of the patch is damaged.
         check_base(self.base, self.patches)?;
-        Err(Failure::Patch(number, other_result(&patch.record.result, &found)))
+        Err(PatchFailure::Patch(number, other_result(&patch.record.result, &found)))
     }
 }
 

@@ -9,7 +9,7 @@ use zten::{Error, ErrorKind};
 /// The reason why a patch is not made, or not applied.
 #[derive(Debug)]
 #[non_exhaustive]
-pub enum Failure {
+pub enum PatchFailure {
     /// The old model, which is the base of a patch, cannot be read, is not valid, or is not the base of the patch.
     Old(Error),
     /// The new model, which a patch is made for, cannot be read or is not valid.
@@ -22,7 +22,7 @@ pub enum Failure {
     Inexpressible(Inexpressible),
 }
 
-impl Failure {
+impl PatchFailure {
     /// Returns the error of writing a file, or of a file whose format cannot hold a tensor.
     pub(crate) fn of_writing(error: Error) -> Self {
         match error.kind() {
@@ -34,11 +34,11 @@ impl Failure {
     }
 
     /// Returns the failure of a writer whose source is a chain of patches.
-    pub(crate) fn of_writer(failure: write::Failure<Self>) -> Self {
+    pub(crate) fn of_writer(failure: write::WriteFailure<Self>) -> Self {
         match failure {
-            write::Failure::Source(failure) => failure,
-            write::Failure::Output(error) => Self::Output(error),
-            write::Failure::Inexpressible(why) => Self::Inexpressible(why),
+            write::WriteFailure::Source(failure) => failure,
+            write::WriteFailure::Output(error) => Self::Output(error),
+            write::WriteFailure::Inexpressible(why) => Self::Inexpressible(why),
         }
     }
 
@@ -51,7 +51,7 @@ impl Failure {
     }
 }
 
-impl fmt::Display for Failure {
+impl fmt::Display for PatchFailure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Old(error) => write!(f, "the old model: {error}"),
@@ -65,7 +65,7 @@ impl fmt::Display for Failure {
     }
 }
 
-impl std::error::Error for Failure {
+impl std::error::Error for PatchFailure {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match self {
             Self::Old(error) | Self::New(error) | Self::Patch(_, error) => Some(error),

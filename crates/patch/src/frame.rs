@@ -33,7 +33,7 @@ pub(crate) struct Encoder {
 
 /// The form in which a frame was written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Form {
+pub(crate) enum FrameForm {
     Unchanged,
     /// The number of changed elements.
     Sparse(usize),
@@ -47,10 +47,10 @@ impl Encoder {
         elements: Elements,
         [old, new]: [&[u8]; 2],
         out: &mut StreamWriter,
-    ) -> Result<Form, Error> {
+    ) -> Result<FrameForm, Error> {
         if old == new {
             out.room(Stream::Frames, 1)?.push(UNCHANGED);
-            return Ok(Form::Unchanged);
+            return Ok(FrameForm::Unchanged);
         }
         self.gaps.clear();
         self.differences.clear();
@@ -76,7 +76,7 @@ impl Encoder {
                 let plane = new.iter().skip(byte.into()).step_by(elements.width.into());
                 out.room(Stream::Values(byte), count)?.extend(plane);
             }
-            return Ok(Form::Whole);
+            return Ok(FrameForm::Whole);
         }
         let [low, high, ..] = changed.saturating_sub(1).to_le_bytes();
         out.room(Stream::Frames, 3)?.extend([planes, low, high]);
@@ -85,7 +85,7 @@ impl Encoder {
             let plane = self.differences.iter().map(|own| byte_of(*own, byte));
             out.room(Stream::Differences(byte), changed)?.extend(plane);
         }
-        Ok(Form::Sparse(changed))
+        Ok(FrameForm::Sparse(changed))
     }
 
     /// Appends the gap before each changed element to `gaps`, and the difference of the element to `differences`.

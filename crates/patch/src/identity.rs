@@ -1,7 +1,7 @@
 //! The identity of the tensors of a model.
 
 use zten::{Component, Tensor};
-use zten_report::digests::{Entry, kind};
+use zten_report::digests::{DigestLine, kind};
 
 use crate::Sha256;
 
@@ -10,9 +10,9 @@ pub(crate) fn entry<'a>(
     name: &'a str,
     component: &Component<'a>,
     (bytes, sha256): (u64, Sha256),
-) -> Entry<'a> {
+) -> DigestLine<'a> {
     let tensor: Tensor<'a> = component.tensor();
-    Entry {
+    DigestLine {
         name: name.into(),
         role: component.role().into(),
         kind: kind(&tensor, component).into(),
@@ -22,7 +22,7 @@ pub(crate) fn entry<'a>(
 }
 
 /// Returns the identity of the tensors with these entries, as `zten hash --id` prints it.
-pub(crate) fn identity(mut entries: Vec<Entry<'_>>) -> Sha256 {
+pub(crate) fn identity(mut entries: Vec<DigestLine<'_>>) -> Sha256 {
     entries.sort_unstable_by(|one, other| one.key().cmp(&other.key()));
     // Every entry has a digest and a length, so there is an identity.
     zten_report::sums::identity(entries).unwrap_or_default()

@@ -64,7 +64,7 @@ mod verify;
 
 pub use arrays::{ArrayFile, ReadArray};
 pub use chain::Chain;
-pub use failure::Failure;
+pub use failure::PatchFailure;
 pub use make::{Settings, Summary, make};
 pub use model::Model;
 pub use patch::Patch;

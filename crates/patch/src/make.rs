@@ -10,16 +10,16 @@ use zten::manifest::ElementType;
 use zten::num::u64_from_usize;
 use zten::write::{Change as Copied, Checksum, Copier, Encoded, Level, Sink, WriteOptions, Writer};
 use zten::{Component, DType, Error, ErrorKind, Generation, Layout, Tensor};
-use zten_report::digests::{self, Entry, kind};
+use zten_report::digests::{self, DigestLine, kind};
 use zten_report::sums::{Of, sum};
 
 use crate::Sha256;
 use crate::elements::Elements;
-use crate::failure::{Failure, internal, no_memory};
-use crate::frame::{Encoder, FRAME, Form, resize};
+use crate::failure::{PatchFailure, internal, no_memory};
+use crate::frame::{Encoder, FRAME, FrameForm, resize};
 use crate::identity::{entry, identity};
 use crate::model::{Model, are_equal, encoded};
-use crate::record::{Change, Record};
+use crate::record::{Change, PatchRecord};
 use crate::streams::{StreamWriter, WHOLE};
 
 /// Settings for making a patch.
@@ -64,16 +64,16 @@ pub fn make<S: Sink>(
     new: &Model<'_>,
     sink: S,
     settings: &Settings,
-) -> Result<(S::Output, Summary), Failure> {
+) -> Result<(S::Output, Summary), PatchFailure> {
     let options = WriteOptions::default().generation(Generation::V2).checksum(Checksum::Xxh3);
-    let writer = Writer::new(sink, &options).map_err(Failure::of_writing)?;
+    let writer = Writer::new(sink, &options).map_err(PatchFailure::of_writing)?;
     let mut maker = Maker {
         writer,
         streams: StreamWriter::new(settings.level),
         encoder: Encoder::default(),
         frames: Default::default(),
         entries: Default::default(),
-        record: Record { format: &new.format, ..Record::default() },
+        record: PatchRecord { format: &new.format, ..PatchRecord::default() },
         summary: Summary::default(),
         level: settings.level,
         kinds: Vec::new(),
@@ -90,8 +90,8 @@ struct Maker<'m, S: Sink> {
     /// A frame of the old and one of the new component.
     frames: [Vec<u8>; 2],
     /// The digests of the components of the old and of the new model.
-    entries: [Vec<Entry<'m>>; 2],
-    record: Record<'m>,
+    entries: [Vec<DigestLine<'m>>; 2],
+    record: PatchRecord<'m>,
     summary: Summary,
     level: Level,
     /// The type and shape of each change in the record. [`finish`](Self::finish) puts them into the record, which only borrows
@@ -116,9 +116,9 @@ fn content(tensor: &Tensor<'_>, sums: &[(u64, Sha256)]) -> Sha256 {
 
 impl<'m, S: Sink> Maker<'m, S> {
     /// Compares all tensors, and writes what changed.
-    fn tensors(&mut self, old: &Model<'m>, new: &Model<'m>) -> Result<(), Failure> {
+    fn tensors(&mut self, old: &Model<'m>, new: &Model<'m>) -> Result<(), PatchFailure> {
         let mut left: HashMap<&str, Tensor<'m>> = HashMap::new();
-        left.try_reserve(old.tensors.len()).map_err(|_| Failure::Old(no_memory()))?;
+        left.try_reserve(old.tensors.len()).map_err(|_| PatchFailure::Old(no_memory()))?;
         left.extend(old.tensors.iter().map(|tensor| (tensor.name(), *tensor)));
         let mut added = Vec::new();
         for tensor in &new.tensors {
@@ -127,7 +127,7 @@ impl<'m, S: Sink> Maker<'m, S> {
                     self.compare([old, new], [before, *tensor])?;
                 }
                 Some(before) => {
-                    self.sum(&before, old, 0).map_err(Failure::Old)?;
+                    self.sum(&before, old, 0).map_err(PatchFailure::Old)?;
                     self.whole(tensor, new)?;
                 }
                 None => added.push(*tensor),
@@ -136,7 +136,7 @@ impl<'m, S: Sink> Maker<'m, S> {
         // The tensors that are left were removed or renamed.
         let mut removed: HashMap<Sha256, VecDeque<Tensor<'m>>> = HashMap::new();
         for tensor in old.tensors.iter().filter(|tensor| left.contains_key(tensor.name())) {
-            let sums = self.sum(tensor, old, 0).map_err(Failure::Old)?;
+            let sums = self.sum(tensor, old, 0).map_err(PatchFailure::Old)?;
             removed.entry(content(tensor, &sums)).or_default().push_back(*tensor);
         }
         for tensor in added {
@@ -145,7 +145,7 @@ impl<'m, S: Sink> Maker<'m, S> {
                 continue;
             }
             let mut verifier = new.verifier.clone();
-            let sums = sums(&mut verifier, &tensor).map_err(Failure::New)?;
+            let sums = sums(&mut verifier, &tensor).map_err(PatchFailure::New)?;
             let same = removed.get_mut(&content(&tensor, &sums));
             let is_same = |own: &Tensor<'_>| are_equal(&own.attributes(), &tensor.attributes());
             let same = same.filter(|own| own.front().is_some_and(is_same));
@@ -185,21 +185,27 @@ impl<'m, S: Sink> Maker<'m, S> {
     }
 
     /// Writes `tensor` of the new model whole.
-    fn whole(&mut self, tensor: &Tensor<'m>, new: &Model<'m>) -> Result<(), Failure> {
+    fn whole(&mut self, tensor: &Tensor<'m>, new: &Model<'m>) -> Result<(), PatchFailure> {
         let is_known = |own: Component<'_>| {
             matches!(own.element_type(), ElementType::Plain(_) | ElementType::Logical(_))
         };
         // The reader of a patch would not interpret these, and so not verify them.
         let is_known = tensor.components().all(is_known)
             && (tensor.layout() != Layout::Unknown
-                || profile(tensor).map_err(Failure::New)?.is_some());
+                || profile(tensor).map_err(PatchFailure::New)?.is_some());
         if !is_known {
             let sentence = "it is added or changes more than elements, and a patch cannot hold an unknown type or layout";
-            return Err(Failure::Inexpressible(Inexpressible::tensor(tensor.name(), sentence)));
+            return Err(PatchFailure::Inexpressible(Inexpressible::tensor(
+                tensor.name(),
+                sentence,
+            )));
         }
         if !keeps_indices(tensor) {
             let sentence = "it is added or changes more than elements, and generation 2 has other types of indices";
-            return Err(Failure::Inexpressible(Inexpressible::tensor(tensor.name(), sentence)));
+            return Err(PatchFailure::Inexpressible(Inexpressible::tensor(
+                tensor.name(),
+                sentence,
+            )));
         }
         let name = format!("{WHOLE}{}", tensor.name());
         // In 0.1 any byte that is not 0 is true, and generation 2 knows only 1.
@@ -228,12 +234,15 @@ impl<'m, S: Sink> Maker<'m, S> {
         let mut copier = copier.layouts(profile).compressed(self.level);
         let written = copier.object(tensor, &mut self.writer, None);
         written.map_err(|error| match error.kind() {
-            ErrorKind::Write => Failure::Output(error.into()),
-            _ => Failure::New(error),
+            ErrorKind::Write => PatchFailure::Output(error.into()),
+            _ => PatchFailure::New(error),
         })?;
         if has_other_bools.get() {
             let sentence = "it is added or changes more than elements, and generation 2 has no bools other than 0 and 1";
-            return Err(Failure::Inexpressible(Inexpressible::tensor(tensor.name(), sentence)));
+            return Err(PatchFailure::Inexpressible(Inexpressible::tensor(
+                tensor.name(),
+                sentence,
+            )));
         }
         let sums = hashers.into_inner().into_iter();
         let sums: Vec<_> = sums.map(|(bytes, own)| (bytes, own.finalize().into())).collect();
@@ -247,12 +256,12 @@ impl<'m, S: Sink> Maker<'m, S> {
         &mut self,
         models: [&Model<'m>; 2],
         [before, after]: [Tensor<'m>; 2],
-    ) -> Result<(), Failure> {
+    ) -> Result<(), PatchFailure> {
         // The readers of single components do not check that indices fit together.
         if !matches!(before.layout(), Layout::Dense) {
             let [old, new] = models.map(|model| model.verifier.clone());
-            { old }.check(&before).map_err(Failure::Old)?;
-            { new }.check(&after).map_err(Failure::New)?;
+            { old }.check(&before).map_err(PatchFailure::Old)?;
+            { new }.check(&after).map_err(PatchFailure::New)?;
         }
         let mut is_changed = false;
         for component in after.components() {
@@ -266,23 +275,27 @@ impl<'m, S: Sink> Maker<'m, S> {
     }
 
     /// Compares two components, writes the elements that differ, and returns whether any do.
-    fn component(&mut self, old: &Component<'m>, new: &Component<'m>) -> Result<bool, Failure> {
+    fn component(
+        &mut self,
+        old: &Component<'m>,
+        new: &Component<'m>,
+    ) -> Result<bool, PatchFailure> {
         let elements = Elements::of(new);
         let length = FRAME.saturating_mul(elements.width.into());
         let mut readers =
-            [old.reader().map_err(Failure::Old)?, new.reader().map_err(Failure::New)?];
+            [old.reader().map_err(PatchFailure::Old)?, new.reader().map_err(PatchFailure::New)?];
         let before = self.streams.lengths();
         // As long as both are equal, they have one digest.
         let (mut common, mut hashers) = (Hasher::new(), None::<[Hasher; 2]>);
         let (mut bytes, mut unchanged) = (0_u64, 0_usize);
         loop {
-            let sides = [Failure::Old, Failure::New];
+            let sides = [PatchFailure::Old, PatchFailure::New];
             for ((frame, reader), side) in self.frames.iter_mut().zip(&mut readers).zip(sides) {
                 fill(reader, frame, length).map_err(side)?;
             }
             let [old_frame, new_frame] = &self.frames;
             if old_frame.len() != new_frame.len() {
-                return Err(Failure::New(internal()));
+                return Err(PatchFailure::New(internal()));
             }
             if new_frame.is_empty() {
                 break;
@@ -296,7 +309,7 @@ impl<'m, S: Sink> Maker<'m, S> {
                     continue;
                 }
                 None => {
-                    self.streams.unchanged(unchanged).map_err(Failure::of_writing)?;
+                    self.streams.unchanged(unchanged).map_err(PatchFailure::of_writing)?;
                     let [old, new] = hashers.insert([common.clone(), common.clone()]);
                     old.update(old_frame);
                     new.update(new_frame);
@@ -310,14 +323,14 @@ impl<'m, S: Sink> Maker<'m, S> {
                 let sentence =
                     "it changes, and has bools other than 0 and 1, which only files of 0.1 have";
                 let name = new.tensor().name();
-                return Err(Failure::Inexpressible(Inexpressible::tensor(name, sentence)));
+                return Err(PatchFailure::Inexpressible(Inexpressible::tensor(name, sentence)));
             }
             let frames = [old_frame.as_slice(), new_frame];
             let form = self.encoder.frame(elements, frames, &mut self.streams);
-            if let Form::Sparse(count) = form.map_err(Failure::of_writing)? {
+            if let FrameForm::Sparse(count) = form.map_err(PatchFailure::of_writing)? {
                 self.summary.elements = self.summary.elements.saturating_add(u64_from_usize(count));
             }
-            self.streams.flush(&mut self.writer, false).map_err(Failure::of_writing)?;
+            self.streams.flush(&mut self.writer, false).map_err(PatchFailure::of_writing)?;
         }
         let is_changed = hashers.is_some();
         let [base, result]: [Sha256; 2] =
@@ -344,10 +357,14 @@ impl<'m, S: Sink> Maker<'m, S> {
     ///
     /// # Errors
     /// Writing to the sink fails; out of memory.
-    fn finish(mut self, old: &Model<'m>, new: &Model<'m>) -> Result<(S::Output, Summary), Failure> {
-        self.streams.flush(&mut self.writer, true).map_err(Failure::of_writing)?;
+    fn finish(
+        mut self,
+        old: &Model<'m>,
+        new: &Model<'m>,
+    ) -> Result<(S::Output, Summary), PatchFailure> {
+        self.streams.flush(&mut self.writer, true).map_err(PatchFailure::of_writing)?;
         let [base, result] = self.entries.map(identity);
-        let mut record = Record { base, result, ..self.record.clone() };
+        let mut record = PatchRecord { base, result, ..self.record.clone() };
         record.order = order(&record, old, new);
         for (change, kind) in record.changed.iter_mut().zip(&self.kinds) {
             change.kind = kind;
@@ -355,15 +372,15 @@ impl<'m, S: Sink> Maker<'m, S> {
         let attributes = if are_equal(&old.attributes, &new.attributes) {
             None
         } else {
-            Some(encoded(&new.attributes).map_err(Failure::New)?)
+            Some(encoded(&new.attributes).map_err(PatchFailure::New)?)
         };
         let record_attributes = record.write(attributes.as_ref().map(Encoded::as_bytes));
-        let all = record_attributes.map_err(Failure::of_writing)?;
-        self.writer.attributes_encoded(&all).map_err(Failure::of_writing)?;
+        let all = record_attributes.map_err(PatchFailure::of_writing)?;
+        self.writer.attributes_encoded(&all).map_err(PatchFailure::of_writing)?;
         let mut summary = Summary { base, result, ..self.summary };
         summary.removed = u64_from_usize(record.removed.len());
         summary.renamed = u64_from_usize(record.renamed.len());
-        Ok((self.writer.finish().map_err(Failure::of_writing)?, summary))
+        Ok((self.writer.finish().map_err(PatchFailure::of_writing)?, summary))
     }
 }
 
@@ -416,7 +433,7 @@ fn is_same_kind(old: &Tensor<'_>, new: &Tensor<'_>) -> bool {
 
 /// Returns the order of the tensors of `new` as positions in the order that a result has without this list, or `None` if both
 /// orders are the same.
-fn order(record: &Record<'_>, old: &Model<'_>, new: &Model<'_>) -> Option<Vec<u32>> {
+fn order(record: &PatchRecord<'_>, old: &Model<'_>, new: &Model<'_>) -> Option<Vec<u32>> {
     let renamed: HashMap<_, _> = record.renamed.iter().map(|[old, new]| (*old, *new)).collect();
     let kept: HashMap<_, _> = new.tensors.iter().map(|own| (own.name(), false)).collect();
     let mut usual = HashMap::new();

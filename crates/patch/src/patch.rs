@@ -11,15 +11,15 @@ use zten_report::catalog::{PATCH_FILE, PATCH_RECORD, PATCH_STREAM};
 
 use crate::failure::{broken, no_memory};
 use crate::model::Model;
-use crate::record::{ATTRIBUTES, Change, KEY, Record};
-use crate::streams::{Part, Positions, Streams, part};
+use crate::record::{ATTRIBUTES, Change, KEY, PatchRecord};
+use crate::streams::{PatchTensor, Positions, Streams, part};
 use crate::{Sha256, frame::Cursor};
 
 /// An open patch. Its description has been checked, and its streams have as many bytes as the changes need. The content of the
 /// streams is checked when the patch is applied.
 #[derive(Clone, Debug)]
 pub struct Patch<'a> {
-    pub(crate) record: Record<'a>,
+    pub(crate) record: PatchRecord<'a>,
     /// The positions in the streams of each change of the record.
     pub(crate) cursors: Vec<Cursor>,
     /// The whole tensors under their own names.
@@ -44,7 +44,7 @@ impl<'a> Patch<'a> {
         }
         let model = Model::new(manifest, source)?;
         let all = manifest.attributes();
-        let record = Record::read(&all)?;
+        let record = PatchRecord::read(&all)?;
         let attributes = read_attributes(&all)?;
         let mut streams = Streams::new();
         let mut whole = Vec::new();
@@ -52,10 +52,10 @@ impl<'a> Patch<'a> {
         chunks.try_reserve(model.tensors.len()).map_err(|_| no_memory())?;
         for tensor in &model.tensors {
             match part(tensor.name()) {
-                Some(Part::Chunk { ordinal, number }) => {
+                Some(PatchTensor::Chunk { ordinal, number }) => {
                     chunks.insert((ordinal, number), tensor);
                 }
-                Some(Part::Whole(name)) => {
+                Some(PatchTensor::Whole(name)) => {
                     whole.try_reserve(1).map_err(|_| no_memory())?;
                     whole.push((name, *tensor));
                 }
@@ -145,7 +145,7 @@ fn read_attributes(all: &Attributes<'_>) -> Result<Option<Encoded>, Error> {
 }
 
 /// Checks that no tensor is both changed and whole.
-fn check_names(record: &Record<'_>, whole: &[(&str, Tensor<'_>)]) -> Result<(), Error> {
+fn check_names(record: &PatchRecord<'_>, whole: &[(&str, Tensor<'_>)]) -> Result<(), Error> {
     let mut names = HashSet::new();
     names.try_reserve(whole.len()).map_err(|_| no_memory())?;
     names.extend(whole.iter().map(|(name, _)| *name));

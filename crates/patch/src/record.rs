@@ -40,7 +40,7 @@ pub struct Change<'a> {
 
 /// The description of all changes.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Record<'a> {
+pub(crate) struct PatchRecord<'a> {
     /// The identity of the tensors of the base.
     pub(crate) base: Sha256,
     /// The identity of the tensors of the result.
@@ -61,7 +61,7 @@ fn wrong(why: &str) -> Error {
     broken(&PATCH_RECORD, format!("the attribute {KEY} {why}"))
 }
 
-impl<'a> Record<'a> {
+impl<'a> PatchRecord<'a> {
     /// Reads the record in the attributes of a file.
     pub(crate) fn read(attributes: &Attributes<'a>) -> Result<Self, Error> {
         let not_a_patch =

@@ -138,7 +138,7 @@ pub(crate) struct Streams<'a> {
 }
 
 /// A tensor of a patch, as its name tells.
-pub(crate) enum Part<'a> {
+pub(crate) enum PatchTensor<'a> {
     /// Chunk `number` of the stream at `ordinal`.
     Chunk { ordinal: usize, number: u64 },
     /// A whole tensor of this name.
@@ -147,15 +147,15 @@ pub(crate) enum Part<'a> {
 
 /// Returns whether the tensor `name` of a patch is a chunk of a stream or a whole tensor, or `None` if a patch has no tensor of
 /// this name.
-pub(crate) fn part(name: &str) -> Option<Part<'_>> {
+pub(crate) fn part(name: &str) -> Option<PatchTensor<'_>> {
     if let Some(name) = name.strip_prefix(WHOLE) {
-        return Some(Part::Whole(name));
+        return Some(PatchTensor::Whole(name));
     }
     let (stream, number) = name.split_once('/')?;
     let ordinal = NAMES.iter().position(|name| *name == stream)?;
     let parsed: u64 = number.parse().ok()?;
     // Each number has one spelling, so no chunk has two names.
-    (parsed.to_string() == number).then_some(Part::Chunk { ordinal, number: parsed })
+    (parsed.to_string() == number).then_some(PatchTensor::Chunk { ordinal, number: parsed })
 }
 
 impl<'a> Streams<'a> {
@@ -211,12 +211,12 @@ impl<'a> Streams<'a> {
 #[derive(Debug)]
 pub(crate) struct StreamReader<'p, 'a> {
     streams: &'p Streams<'a>,
-    held: [Held; STREAMS],
+    held: [DecodedChunk; STREAMS],
 }
 
 /// A decoded chunk.
 #[derive(Debug, Default)]
-struct Held {
+struct DecodedChunk {
     /// The number of the chunk; `None` before the first was read, and after an error.
     number: Option<u64>,
     bytes: Vec<u8>,
@@ -248,7 +248,7 @@ impl<'p, 'a> StreamReader<'p, 'a> {
     }
 }
 
-impl Held {
+impl DecodedChunk {
     /// Decodes and verifies `chunk`, whose length was checked.
     fn read(&mut self, chunk: &Component<'_>) -> Result<(), Error> {
         let mut reader = chunk.reader()?;

@@ -7,9 +7,9 @@ use zten::DType;
 use zten::formats::write::Inexpressible;
 use zten_report::catalog::PATCH_RESULT;
 
-use crate::chain::{Chain, Slot};
+use crate::chain::{Chain, ResultTensor};
 use crate::content::Producer;
-use crate::failure::{Failure, broken_in, no_memory};
+use crate::failure::{PatchFailure, broken_in, no_memory};
 
 /// A function that takes changed elements: the name of the tensor, an offset in it, and the bytes from this offset on.
 pub type WriteFn<'w> = dyn FnMut(&str, u64, &[u8]) -> io::Result<()> + 'w;
@@ -30,13 +30,16 @@ impl<'u, 'c, 'a> ArrayUpdate<'u, 'c, 'a> {
     /// same memory. Reads no content.
     ///
     /// # Errors
-    /// [`Failure::Inexpressible`] if a patch adds, removes, renames or retypes a tensor, or gives two twins different elements.
-    pub fn new(chain: &'u Chain<'c, 'a>, twins: &[(&'u str, &'u str)]) -> Result<Self, Failure> {
+    /// [`PatchFailure::Inexpressible`] if a patch adds, removes, renames or retypes a tensor, or gives two twins different elements.
+    pub fn new(
+        chain: &'u Chain<'c, 'a>,
+        twins: &[(&'u str, &'u str)],
+    ) -> Result<Self, PatchFailure> {
         let refused = |name: &str, sentence: &str| {
-            Failure::Inexpressible(Inexpressible::tensor(name, sentence.to_owned()))
+            PatchFailure::Inexpressible(Inexpressible::tensor(name, sentence.to_owned()))
         };
         let mut slots = HashMap::new();
-        slots.try_reserve(chain.slots.len()).map_err(|_| Failure::Old(no_memory()))?;
+        slots.try_reserve(chain.slots.len()).map_err(|_| PatchFailure::Old(no_memory()))?;
         for slot in &chain.slots {
             if slot.origin.is_some() {
                 let sentence = "the patch adds it or changes its type, shape or attributes, and arrays in place change in their elements only";
@@ -55,7 +58,7 @@ impl<'u, 'c, 'a> ArrayUpdate<'u, 'c, 'a> {
             return Err(refused(removed.name(), sentence));
         }
         let mut second = HashSet::new();
-        second.try_reserve(twins.len()).map_err(|_| Failure::Old(no_memory()))?;
+        second.try_reserve(twins.len()).map_err(|_| PatchFailure::Old(no_memory()))?;
         for (one, other) in twins {
             let (Some(first), Some(twin)) = (slots.get(*one), slots.get(*other)) else { continue };
             if !chain.are_alike(first, twin) {
@@ -72,7 +75,7 @@ impl<'u, 'c, 'a> ArrayUpdate<'u, 'c, 'a> {
     /// # Errors
     /// The errors of [`Chain::dry_run`]; `patch-result` if a patch gives a bool a value other than 0 and 1, which the writer of a
     /// file would reject.
-    pub fn check(&self) -> Result<(), Failure> {
+    pub fn check(&self) -> Result<(), PatchFailure> {
         let (mut producer, mut verifiers) = (Producer::new(self.chain), self.chain.verifiers());
         for (number, slot) in self.chain.slots.iter().enumerate() {
             let (is_bool, mut has_other) = (slot.tensor.dtype() == DType::Bool, false);
@@ -81,10 +84,10 @@ impl<'u, 'c, 'a> ArrayUpdate<'u, 'c, 'a> {
                 Ok(())
             };
             let read = self.chain.read(number, (&mut producer, &mut verifiers), &mut take);
-            read.map_err(Failure::of_writer)?;
+            read.map_err(PatchFailure::of_writer)?;
             if let (true, Some(last)) = (has_other, slot.deltas.last()) {
                 let sentence = "a bool gets a value other than 0 and 1";
-                return Err(Failure::Patch(
+                return Err(PatchFailure::Patch(
                     last.patch,
                     broken_in(slot.name, &PATCH_RESULT, sentence),
                 ));
@@ -100,7 +103,7 @@ impl<'u, 'c, 'a> ArrayUpdate<'u, 'c, 'a> {
     /// # Errors
     /// The base or a patch has changed since [`check`](Self::check), or cannot be read, and the errors of `write`. Some tensors are
     /// then changed, and others are not.
-    pub fn write(&self, write: &mut WriteFn<'_>) -> Result<(), Failure> {
+    pub fn write(&self, write: &mut WriteFn<'_>) -> Result<(), PatchFailure> {
         let (mut producer, mut verifiers) = (Producer::new(self.chain), self.chain.verifiers());
         for (number, slot) in self.chain.slots.iter().enumerate() {
             if slot.deltas.is_empty() || self.twins.contains(slot.name) {
@@ -113,7 +116,7 @@ impl<'u, 'c, 'a> ArrayUpdate<'u, 'c, 'a> {
                 written
             };
             let read = self.chain.read(number, (&mut producer, &mut verifiers), &mut take);
-            read.map_err(Failure::of_writer)?;
+            read.map_err(PatchFailure::of_writer)?;
         }
         Ok(())
     }
@@ -121,8 +124,8 @@ impl<'u, 'c, 'a> ArrayUpdate<'u, 'c, 'a> {
 
 impl Chain<'_, '_> {
     /// Returns whether each patch gives the tensors `one` and `other` the same elements, as the digests in the patch say.
-    fn are_alike(&self, one: &Slot<'_>, other: &Slot<'_>) -> bool {
-        let steps = |slot: &Slot<'_>| -> Vec<_> {
+    fn are_alike(&self, one: &ResultTensor<'_>, other: &ResultTensor<'_>) -> bool {
+        let steps = |slot: &ResultTensor<'_>| -> Vec<_> {
             let steps = slot.deltas.iter().map(|delta| {
                 let patch = self.patches.get(delta.patch)?;
                 let change = patch.record.changed.get(delta.change)?;

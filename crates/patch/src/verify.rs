@@ -1,12 +1,12 @@
 //! Checking a patch against a base.
 
 use zten_report::catalog::PATCH_BASE;
-use zten_report::digests::{Entry, hex};
+use zten_report::digests::{DigestLine, hex};
 use zten_report::sums::{Of, sum};
 
 use crate::Sha256;
 use crate::chain::Chain;
-use crate::failure::{Failure, broken};
+use crate::failure::{PatchFailure, broken};
 use crate::identity::{entry, identity};
 use crate::model::Model;
 use crate::patch::Patch;
@@ -28,7 +28,7 @@ pub struct Verified {
 ///
 /// # Errors
 /// The errors of [`Chain::new`] and [`Chain::write`], but those of the output.
-pub fn verify<'a>(base: &Model<'a>, patches: &[Patch<'a>]) -> Result<Verified, Failure> {
+pub fn verify<'a>(base: &Model<'a>, patches: &[Patch<'a>]) -> Result<Verified, PatchFailure> {
     let found = check_base(base, patches)?;
     let chain = Chain::new(base, patches)?;
     chain.dry_run()?;
@@ -37,7 +37,7 @@ pub fn verify<'a>(base: &Model<'a>, patches: &[Patch<'a>]) -> Result<Verified, F
 }
 
 /// Checks that `base` has the identity that the first of `patches` was made of, and returns it.
-pub(crate) fn check_base(base: &Model<'_>, patches: &[Patch<'_>]) -> Result<Sha256, Failure> {
+pub(crate) fn check_base(base: &Model<'_>, patches: &[Patch<'_>]) -> Result<Sha256, PatchFailure> {
     let found = base_identity(base)?;
     let Some(first) = patches.first().filter(|first| found != first.base()) else {
         return Ok(found);
@@ -51,15 +51,15 @@ pub(crate) fn check_base(base: &Model<'_>, patches: &[Patch<'_>]) -> Result<Sha2
         let found = hex(&found);
         format!("the tensors have the identity {found}, and the patch was made of {expected}")
     };
-    Err(Failure::Old(broken(&PATCH_BASE, sentence)))
+    Err(PatchFailure::Old(broken(&PATCH_BASE, sentence)))
 }
 
 /// Computes the identity of the tensors of `model`.
-fn base_identity(model: &Model<'_>) -> Result<Sha256, Failure> {
+fn base_identity(model: &Model<'_>) -> Result<Sha256, PatchFailure> {
     let mut verifier = model.verifier.clone();
-    let mut entries: Vec<Entry<'_>> = Vec::new();
+    let mut entries: Vec<DigestLine<'_>> = Vec::new();
     for tensor in &model.tensors {
-        let sums = sum(&mut verifier, tensor, Of::Bytes).map_err(Failure::Old)?;
+        let sums = sum(&mut verifier, tensor, Of::Bytes).map_err(PatchFailure::Old)?;
         for (component, sum) in tensor.components().zip(sums) {
             if let (Some(bytes), Some(sha256)) = (sum.bytes, sum.sha256) {
                 entries.push(entry(tensor.name(), &component, (bytes, sha256)));

@@ -6,7 +6,9 @@ use std::sync::Mutex;
 use zten::error::Misuse;
 use zten::formats::write::{Array, DeclaredArrays};
 use zten::{Archive, DType, Error, Generation, ReadAt as _};
-use zten_patch::{ArrayFile, ArrayUpdate, Chain, Failure, Model, Patch, ReadArray, Settings, make};
+use zten_patch::{
+    ArrayFile, ArrayUpdate, Chain, Model, Patch, PatchFailure, ReadArray, Settings, make,
+};
 
 /// An array of a test: its name, dtype, shape and bytes.
 type Own = (String, DType, Vec<u64>, Vec<u8>);
@@ -116,7 +118,7 @@ fn update(
     all: &[Own],
     patch: &Archive<zten::InMemory<Vec<u8>>>,
     twins: &[(&str, &str)],
-) -> Result<(), Failure> {
+) -> Result<(), PatchFailure> {
     let file = ArrayFile::open(&list(all), memory).unwrap();
     let base = Model::of_arrays(&list(all), &file).unwrap();
     let patches = [Patch::open(patch.manifest(), patch).unwrap()];
@@ -165,7 +167,7 @@ fn arrays_change_in_place() {
         assert!(memory.has(&new));
         // The same patch again changes nothing.
         let again = update(&memory, &old, &patch, &[]).unwrap_err();
-        assert!(matches!(again, Failure::Old(_)), "{again}");
+        assert!(matches!(again, PatchFailure::Old(_)), "{again}");
         assert!(memory.has(&new));
     }
 }
@@ -189,7 +191,7 @@ fn nothing_changes_if_a_patch_does_more_than_change_elements() {
     for new in variants {
         let memory = Memory::new(&old);
         let failed = update(&memory, &old, &patch(&old, &new), &[]).unwrap_err();
-        assert!(matches!(failed, Failure::Inexpressible(_)), "{failed}");
+        assert!(matches!(failed, PatchFailure::Inexpressible(_)), "{failed}");
         assert!(memory.has(&old));
     }
 }
@@ -209,7 +211,7 @@ fn memory_of_two_tensors_changes_once() {
         let new = [tensor("a", &[1, 2, 9]), tensor("b", &b)];
         let (other, memory) = (patch(&old, &new), Memory::new(&old));
         let failed = update(&memory, &old, &other, &[("a", "b")]).unwrap_err();
-        assert!(matches!(failed, Failure::Inexpressible(_)), "{failed}");
+        assert!(matches!(failed, PatchFailure::Inexpressible(_)), "{failed}");
         assert!(memory.has(&old));
     }
 }
@@ -242,8 +244,8 @@ fn an_array_that_cannot_be_read_is_the_error_of_its_model() {
         if own.3.is_empty() {
             assert!(old.is_ok() && new.is_ok());
         } else {
-            assert!(matches!(old, Err(Failure::Old(_))), "{}", own.0);
-            assert!(matches!(new, Err(Failure::New(_))), "{}", own.0);
+            assert!(matches!(old, Err(PatchFailure::Old(_))), "{}", own.0);
+            assert!(matches!(new, Err(PatchFailure::New(_))), "{}", own.0);
         }
     }
 }

@@ -5,7 +5,7 @@ use std::io::Cursor;
 use zten::formats::write::WrittenFormat;
 use zten::write::{Encoded, WriteOptions, Writer};
 use zten::{Archive, DType, Generation, InMemory, OpenOptions};
-use zten_patch::{Chain, Failure, Model, Patch, Settings, make, verify};
+use zten_patch::{Chain, Model, Patch, PatchFailure, Settings, make, verify};
 
 type File = Archive<InMemory<Vec<u8>>>;
 
@@ -61,7 +61,7 @@ fn opened(patch: &File) -> Patch<'_> {
 }
 
 /// Applies `patches` to `old`, and returns the result as a file of `format`.
-fn apply(old: &File, patches: &[&File], format: WrittenFormat) -> Result<Vec<u8>, Failure> {
+fn apply(old: &File, patches: &[&File], format: WrittenFormat) -> Result<Vec<u8>, PatchFailure> {
     let base = model(old);
     let patches: Vec<_> = patches.iter().map(|own| opened(own)).collect();
     let chain = Chain::new(&base, &patches)?;
@@ -214,7 +214,7 @@ fn a_chain_is_applied_in_one_pass() {
         assert_eq!(content(&result), content(&files[end]), "{end} patches");
     }
     let skips = apply(&files[0], &[&patches[0], &patches[2]], WrittenFormat::ZTensor);
-    let Err(Failure::Patch(1, error)) = skips else { panic!("{skips:?}") };
+    let Err(PatchFailure::Patch(1, error)) = skips else { panic!("{skips:?}") };
     assert_eq!(error.rule(), Some("patch-base"), "{error}");
 }
 
@@ -235,10 +235,11 @@ fn other_bases_are_rejected() {
             apply(&base, &[&patch], WrittenFormat::ZTensor).map(drop),
             verify(&model(&base), &[opened(&patch)]).map(drop),
         ] {
-            let Err(Failure::Old(error)) = result else { panic!("{result:?}") };
+            let Err(PatchFailure::Old(error)) = result else { panic!("{result:?}") };
             assert_eq!(error.rule(), Some("patch-base"), "{error}");
         }
-        let Err(Failure::Old(error)) = apply(&base, &[&patch], WrittenFormat::Safetensors) else {
+        let Err(PatchFailure::Old(error)) = apply(&base, &[&patch], WrittenFormat::Safetensors)
+        else {
             panic!("it is applied")
         };
         error.to_string()

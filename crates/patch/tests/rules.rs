@@ -4,7 +4,7 @@ use sha2::{Digest as _, Sha256};
 use zten::verify::Verifier;
 use zten::write::WriteOptions;
 use zten::{Archive, Generation, InMemory};
-use zten_patch::{Chain, Failure, Model, Patch};
+use zten_patch::{Chain, Model, Patch, PatchFailure};
 use zten_report::sums::{Of, entries, identity, sum};
 use zten_testkit::oracles::{HandChange, HandPatch};
 
@@ -83,7 +83,7 @@ fn apply(patch: &HandPatch, base: &File) -> Result<Vec<f32>, String> {
     let written = Chain::new(&base, &patches)
         .and_then(|chain| chain.write_ztensor(Vec::new(), &WriteOptions::default()));
     let written = written.map_err(|failure| match &failure {
-        Failure::Old(error) | Failure::Patch(0, error) => rule(error),
+        PatchFailure::Old(error) | PatchFailure::Patch(0, error) => rule(error),
         other => panic!("{other}"),
     })?;
     let result = Archive::from_bytes(written).unwrap();

@@ -66,12 +66,12 @@ struct SequentialRun {
 #[derive(Debug)]
 struct Block {
     range: Range<u64>,
-    state: State,
+    state: BlockState,
     is_used: bool,
 }
 
 #[derive(Debug)]
-enum State {
+enum BlockState {
     Coming(JoinHandle<Result<Vec<u8>, RemoteError>>),
     Here(Vec<u8>),
 }
@@ -281,7 +281,7 @@ impl Ahead {
     fn fetch(&mut self, range: Range<u64>, Origin { network, object }: Origin<'_>) {
         let (object, wanted) = (object.clone(), range.clone());
         let coming = network.begin(async move { object.read(wanted).await });
-        self.held.push_back(Block { range, state: State::Coming(coming), is_used: false });
+        self.held.push_back(Block { range, state: BlockState::Coming(coming), is_used: false });
     }
 
     /// Returns the part of `range` that the block `held[place]` has. Blocks the thread until the block is fetched.
@@ -293,16 +293,16 @@ impl Ahead {
     ) -> Result<&[u8], RemoteError> {
         let Some(block) = self.held.get_mut(place) else { return Err(RemoteError::OtherRange) };
         block.is_used = true;
-        if let State::Coming(coming) = &mut block.state {
+        if let BlockState::Coming(coming) = &mut block.state {
             match network.wait_for(coming) {
-                Ok(bytes) => block.state = State::Here(bytes),
+                Ok(bytes) => block.state = BlockState::Here(bytes),
                 Err(error) => {
                     self.held.remove(place);
                     return Err(error);
                 }
             }
         }
-        let Some(Block { range: whole, state: State::Here(bytes), .. }) = self.held.get(place)
+        let Some(Block { range: whole, state: BlockState::Here(bytes), .. }) = self.held.get(place)
         else {
             return Err(RemoteError::OtherRange);
         };
@@ -316,7 +316,7 @@ impl Ahead {
 
 impl Drop for Block {
     fn drop(&mut self) {
-        if let State::Coming(coming) = &self.state {
+        if let BlockState::Coming(coming) = &self.state {
             coming.abort();
         }
     }

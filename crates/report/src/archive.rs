@@ -51,7 +51,7 @@ pub fn archive<'a, I: Iterator<Item = Tensor<'a>>>(
         left_out: left_out(manifest),
         shards: List(move || manifest.shards().map(shard)),
         totals: FileTotals::of(objects()),
-        objects: List(move || objects().map(Object::<true>)),
+        objects: List(move || objects().map(DescribedObject::<true>)),
     }
 }
 
@@ -90,9 +90,9 @@ fn shard(shard: Shard<'_>) -> impl Serialize {
 
 /// The description of an object with its components, and optionally with its attributes.
 #[derive(Clone, Copy, Debug)]
-pub struct Object<'a, const ATTRIBUTES: bool>(pub Tensor<'a>);
+pub struct DescribedObject<'a, const ATTRIBUTES: bool>(pub Tensor<'a>);
 
-impl<const ATTRIBUTES: bool> Serialize for Object<'_, ATTRIBUTES> {
+impl<const ATTRIBUTES: bool> Serialize for DescribedObject<'_, ATTRIBUTES> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         if ATTRIBUTES {
             fields(&self.0, self.0.own_attributes().map(value::Map), serializer)

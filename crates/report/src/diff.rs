@@ -56,11 +56,11 @@ impl<'a> Side<'a> {
 
 /// The differences of two files.
 #[derive(Debug)]
-pub struct Found<'a> {
+pub struct FileDifferences<'a> {
     /// The attributes of the files that differ.
     pub attributes: Vec<AttributeChange<'a>>,
     /// Objects in the natural order of their names.
-    pub objects: Vec<Object<'a>>,
+    pub objects: Vec<ObjectDifference<'a>>,
     /// The number of objects that are equal.
     pub equal: u64,
     /// The number of objects that differ within the tolerance, or `None` if there is no tolerance.
@@ -71,7 +71,7 @@ pub struct Found<'a> {
 
 /// An object that is not the same in both files.
 #[derive(Debug)]
-pub struct Object<'a> {
+pub struct ObjectDifference<'a> {
     /// The name of the object in the new file, and of a removed object in the old file.
     pub name: &'a str,
     /// The kind of the change.
@@ -95,7 +95,7 @@ pub enum Difference<'a> {
     Renamed(&'a str),
 }
 
-impl Object<'_> {
+impl ObjectDifference<'_> {
     /// Returns whether [`measure`](Self::measure) has elements to compare: the object is in both files and its content differs. With
     /// a tolerance, elements whose dtype or layout differs are compared, too, because the tolerance may accept their values.
     pub fn has_elements(&self, tolerance: Option<Tolerance>) -> bool {
@@ -123,7 +123,7 @@ impl Object<'_> {
     }
 }
 
-impl Found<'_> {
+impl FileDifferences<'_> {
     /// Returns whether there is no difference among the objects that were compared.
     pub fn is_equal(&self) -> bool {
         self.attributes.is_empty() && self.objects.is_empty()
@@ -132,7 +132,7 @@ impl Found<'_> {
     /// Removes the tensors whose elements differ within the tolerance from `objects`, and counts the removed tensors in `within`.
     pub fn accept(&mut self) {
         let before = self.objects.len();
-        let is_within = |object: &Object<'_>| {
+        let is_within = |object: &ObjectDifference<'_>| {
             matches!(object.difference, Difference::Changed) && object.changes.is_within()
         };
         self.objects.retain(|object| !is_within(object));
@@ -158,8 +158,8 @@ fn content((tensor, sums): &Summed<'_>) -> [u8; 32] {
 }
 
 /// Finds the differences of the tensors of two files by their sums. The attributes of the files are compared only if
-/// `with_attributes` is true. The elements are not compared: see [`Object::measure`].
-pub fn compare([old, new]: [Side<'_>; 2], with_attributes: bool) -> Found<'_> {
+/// `with_attributes` is true. The elements are not compared: see [`ObjectDifference::measure`].
+pub fn compare([old, new]: [Side<'_>; 2], with_attributes: bool) -> FileDifferences<'_> {
     let compared = old.has_attributes() && new.has_attributes();
     let attributes =
         |old, new| if compared { attribute::attributes(&old, &new) } else { Vec::new() };
@@ -192,7 +192,12 @@ pub fn compare([old, new]: [Side<'_>; 2], with_attributes: bool) -> Found<'_> {
                     equal = equal.saturating_add(1);
                 } else {
                     let (name, difference) = (one.name(), Difference::Changed);
-                    objects.push(Object { name, difference, changes, both: Some([one, other]) });
+                    objects.push(ObjectDifference {
+                        name,
+                        difference,
+                        changes,
+                        both: Some([one, other]),
+                    });
                 }
             }
         }
@@ -207,9 +212,9 @@ pub fn compare([old, new]: [Side<'_>; 2], with_attributes: bool) -> Found<'_> {
             }
             None => Difference::Added,
         };
-        objects.push(Object { name: object.name(), difference, changes, both: None });
+        objects.push(ObjectDifference { name: object.name(), difference, changes, both: None });
     }
-    objects.extend(removed.into_values().flatten().map(|object| Object {
+    objects.extend(removed.into_values().flatten().map(|object| ObjectDifference {
         name: object.name(),
         difference: Difference::Removed,
         changes: Changes::default(),
@@ -219,5 +224,5 @@ pub fn compare([old, new]: [Side<'_>; 2], with_attributes: bool) -> Found<'_> {
     objects.sort_by(|one, other| natural::compare(one.name, other.name));
     let attributes =
         if with_attributes { attributes(old.attributes, new.attributes) } else { Vec::new() };
-    Found { attributes, objects, equal, within: None, unread }
+    FileDifferences { attributes, objects, equal, within: None, unread }
 }

@@ -27,7 +27,7 @@ pub type Sha256 = [u8; 32];
 
 /// The entry of one component. `Display` writes its line.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Entry<'a> {
+pub struct DigestLine<'a> {
     /// The name of the tensor.
     pub name: Cow<'a, str>,
     /// The role of the component.
@@ -40,7 +40,7 @@ pub struct Entry<'a> {
     pub sha256: Option<Sha256>,
 }
 
-impl fmt::Display for Entry<'_> {
+impl fmt::Display for DigestLine<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.sha256 {
             Some(sha256) => f.write_str(&hex(&sha256))?,
@@ -55,7 +55,7 @@ impl fmt::Display for Entry<'_> {
     }
 }
 
-impl Entry<'_> {
+impl DigestLine<'_> {
     /// Returns the name and the role, by which entries are sorted.
     pub fn key(&self) -> (&str, &str) {
         (&self.name, &self.role)
@@ -106,7 +106,7 @@ fn word(text: &str) -> String {
 
 /// A list of digests with one entry per component, sorted by names and roles.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Digests(Vec<Entry<'static>>);
+pub struct Digests(Vec<DigestLine<'static>>);
 
 impl Digests {
     /// Parses `list`. Memory is a small multiple of the length of `list`.
@@ -163,9 +163,10 @@ impl Digests {
     ///
     /// # Errors
     /// A sentence about a component with two entries.
-    pub fn new(mut entries: Vec<Entry<'static>>) -> Result<Self, String> {
+    pub fn new(mut entries: Vec<DigestLine<'static>>) -> Result<Self, String> {
         entries.sort_unstable_by(|one, other| one.key().cmp(&other.key()));
-        let twice = |two: &&[Entry<'_>]| matches!(two, [one, other] if one.key() == other.key());
+        let twice =
+            |two: &&[DigestLine<'_>]| matches!(two, [one, other] if one.key() == other.key());
         match entries.windows(2).find(twice) {
             Some([entry, ..]) => {
                 Err(format!("duplicate entry {}/{}", Name(&entry.name), Name(&entry.role)))
@@ -175,12 +176,12 @@ impl Digests {
     }
 
     /// Returns the entries, sorted by names and roles.
-    pub fn entries(&self) -> &[Entry<'static>] {
+    pub fn entries(&self) -> &[DigestLine<'static>] {
         &self.0
     }
 
     /// Compares `found`, the entry of a component of a file, with the entry in this list.
-    pub fn compare(&self, found: &Entry<'_>) -> Option<Difference> {
+    pub fn compare(&self, found: &DigestLine<'_>) -> Option<Difference> {
         let at = self.0.binary_search_by(|entry| entry.key().cmp(&found.key()));
         let Some(listed) = at.ok().and_then(|at| self.0.get(at)) else {
             return Some(Difference::Added);
@@ -196,11 +197,11 @@ impl Digests {
     /// with the name and role of the component.
     pub fn differences<'e>(
         &'e self,
-        found: impl IntoIterator<Item = Entry<'e>>,
+        found: impl IntoIterator<Item = DigestLine<'e>>,
     ) -> Vec<(Difference, Cow<'e, str>, Cow<'e, str>)> {
         let mut listed = self.0.iter().peekable();
         let mut differences = Vec::new();
-        let missing = |Entry { name, role, .. }: &'e Entry<'_>| {
+        let missing = |DigestLine { name, role, .. }: &'e DigestLine<'_>| {
             (Difference::Missing, Cow::Borrowed(&**name), Cow::Borrowed(&**role))
         };
         for entry in found {
@@ -263,7 +264,7 @@ pub struct Mismatch {
 
 impl Mismatch {
     /// Creates the error for the component of `entry`.
-    pub fn new(difference: Difference, entry: &Entry<'_>) -> Self {
+    pub fn new(difference: Difference, entry: &DigestLine<'_>) -> Self {
         let (name, role) = entry.key();
         Self { difference, name: name.to_owned(), role: role.to_owned() }
     }
@@ -372,14 +373,14 @@ pub(crate) fn parse_hex<const N: usize>(hex: &str) -> Option<[u8; N]> {
 #[derive(Debug)]
 pub struct DigestLists {
     text: Vec<u8>,
-    parts: Vec<Part>,
+    parts: Vec<FileDigests>,
     /// For each path that a part has, the index of its first part in `parts`; `None` if two of its parts differ.
     by_path: HashMap<String, Option<usize>>,
 }
 
 /// The digests of one file in a [`DigestLists`].
 #[derive(Debug)]
-struct Part {
+struct FileDigests {
     bytes: Range<usize>,
     /// The number of lines of the list before this part.
     lines: usize,
@@ -393,7 +394,7 @@ impl DigestLists {
         for (lines, line) in lists.text.split_inclusive(|byte| *byte == b'\n').enumerate() {
             let end = at.saturating_add(line.len());
             if line.starts_with(MAGIC.as_bytes()) {
-                lists.parts.push(Part { bytes: at..end, lines });
+                lists.parts.push(FileDigests { bytes: at..end, lines });
             } else if let Some(part) = lists.parts.last_mut() {
                 part.bytes.end = end;
             }
@@ -471,7 +472,7 @@ impl DigestLists {
     }
 
     /// Returns the bytes of `part`.
-    fn bytes(&self, part: &Part) -> &[u8] {
+    fn bytes(&self, part: &FileDigests) -> &[u8] {
         self.text.get(part.bytes.clone()).unwrap_or_default()
     }
 }
@@ -483,7 +484,7 @@ fn path_of(part: &[u8]) -> Option<&str> {
 }
 
 /// Parses the line of a component.
-fn entry(line: &str) -> Result<Entry<'static>, &'static str> {
+fn entry(line: &str) -> Result<DigestLine<'static>, &'static str> {
     if line.contains(is_hidden) {
         return Err("hidden character without an escape");
     }
@@ -506,7 +507,7 @@ fn entry(line: &str) -> Result<Entry<'static>, &'static str> {
     };
     let (name, role) = parse().ok_or("invalid name: expected NAME/ROLE, each plain or quoted")?;
     let kind = kind.to_owned().into();
-    Ok(Entry {
+    Ok(DigestLine {
         name: name.into(),
         role: role.into(),
         kind,
@@ -584,7 +585,7 @@ mod tests {
     fn lists_are_read_as_they_are_written() {
         let names = ["w", "", "a b", "a/b", "\"", "\\", "\n", "…", "\u{202e}", "重み", "  ", "#"];
         let all: Vec<_> = names.iter().flat_map(|name| names.map(|role| (*name, role))).collect();
-        let entries = all.iter().map(|(name, role)| Entry {
+        let entries = all.iter().map(|(name, role)| DigestLine {
             name: (*name).into(),
             role: (*role).into(),
             kind: "f32[2]".into(),
@@ -597,21 +598,21 @@ mod tests {
         assert_eq!(parsed, Digests::new(entries.clone().collect()).unwrap());
         for entry in entries {
             assert_eq!(parsed.compare(&entry), None);
-            let other = Entry { kind: "u32[2]".into(), ..entry.clone() };
+            let other = DigestLine { kind: "u32[2]".into(), ..entry.clone() };
             assert_eq!(parsed.compare(&other), Some(Difference::Changed));
-            let other = Entry { sha256: Some([8; 32]), ..entry.clone() };
+            let other = DigestLine { sha256: Some([8; 32]), ..entry.clone() };
             assert_eq!(parsed.compare(&other), Some(Difference::Changed));
-            let other = Entry { sha256: None, ..entry.clone() };
+            let other = DigestLine { sha256: None, ..entry.clone() };
             assert_eq!(parsed.compare(&other), Some(Difference::Changed));
-            let other = Entry { role: "other".into(), ..entry };
+            let other = DigestLine { role: "other".into(), ..entry };
             assert_eq!(parsed.compare(&other), Some(Difference::Added));
         }
         assert_eq!(parsed.differences(parsed.entries().to_vec()), []);
         let (mut found, mut wanted) = (Vec::new(), Vec::new());
         for (number, entry) in parsed.entries().iter().enumerate() {
-            let other = Entry { sha256: None, ..entry.clone() };
+            let other = DigestLine { sha256: None, ..entry.clone() };
             let role = format!("{}\0", entry.role).into();
-            let after = Entry { role, ..entry.clone() };
+            let after = DigestLine { role, ..entry.clone() };
             match number % 4 {
                 0 => wanted.push((Difference::Missing, entry.name.clone(), entry.role.clone())),
                 1 => wanted.push((Difference::Changed, entry.name.clone(), entry.role.clone())),

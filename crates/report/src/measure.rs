@@ -7,7 +7,7 @@ use serde::Serialize;
 use zten::element::StorageType;
 use zten::json::{Integer, List, Schema, integer, integer_or_null};
 use zten::manifest::ElementType;
-use zten::number::Kind;
+use zten::number::NumberKind;
 use zten::{Component, Error, Tensor, verify::Verifier};
 
 use crate::blocks::reason;
@@ -17,7 +17,7 @@ use crate::values::Values;
 
 /// The result of measuring an object: its statistics, or the reason why it has none.
 #[derive(Clone, Copy, Debug)]
-pub enum Found {
+pub enum Measured {
     /// The statistics.
     Read(Read),
     /// The elements are not numbers, or zten cannot read them as numbers, for the reason in the text.
@@ -26,7 +26,7 @@ pub enum Found {
     Unread(&'static str),
 }
 
-impl Found {
+impl Measured {
     /// Returns why there are no statistics.
     pub fn skipped(self) -> Option<String> {
         match self {
@@ -41,7 +41,7 @@ impl Found {
 #[derive(Clone, Copy, Debug)]
 pub struct Read {
     /// The type whose shortest digits are printed for an element.
-    pub kind: Kind,
+    pub kind: NumberKind,
     /// The statistics of the stored elements.
     pub statistics: Statistics,
     /// The number of implied zeros of a sparse object, or `None` for a dense object, or if the number exceeds a `u64`.
@@ -64,7 +64,7 @@ pub struct Total {
     /// The name of the dtype.
     pub dtype: String,
     /// The type whose shortest digits are printed for an element.
-    pub kind: Kind,
+    pub kind: NumberKind,
     /// The number of tensors.
     pub tensors: u64,
     /// The statistics of all their elements.
@@ -72,10 +72,10 @@ pub struct Total {
 }
 
 /// Returns the total of each dtype. The dtype with the most elements comes first.
-pub fn totals(found: &[(Tensor<'_>, Found)]) -> Vec<Total> {
+pub fn totals(found: &[(Tensor<'_>, Measured)]) -> Vec<Total> {
     let mut totals: BTreeMap<String, Total> = BTreeMap::new();
     for (object, found) in found {
-        let Found::Read(read) = found else { continue };
+        let Measured::Read(read) = found else { continue };
         let (dtype, kind) = (dtype(object), read.kind);
         let statistics = Statistics::default();
         let empty = || Total { dtype: dtype.clone(), kind, tensors: 0, statistics };
@@ -92,24 +92,24 @@ pub fn totals(found: &[(Tensor<'_>, Found)]) -> Vec<Total> {
 ///
 /// # Errors
 /// The content of `object` breaks a rule, or cannot be read.
-pub fn object_statistics(verifier: &mut Verifier, object: &Tensor<'_>) -> Result<Found, Error> {
+pub fn object_statistics(verifier: &mut Verifier, object: &Tensor<'_>) -> Result<Measured, Error> {
     if let Some(rule) = reason(object.state()) {
-        return Ok(Found::Unread(rule));
+        return Ok(Measured::Unread(rule));
     }
     let is_opaque =
         |component: Component<'_>| matches!(component.element_type(), ElementType::Opaque(..));
     if object.components().any(is_opaque) {
-        return Ok(Found::Skipped("opaque"));
+        return Ok(Measured::Skipped("opaque"));
     }
     if object.is_quantized() {
         let mut statistics = Statistics::default();
         verifier.values(object, |numbers| statistics.add(numbers))?;
-        let kind = Kind::Plain(StorageType::F32);
-        return Ok(Found::Read(Read { kind, statistics, implied: None, is_sparse: false }));
+        let kind = NumberKind::Plain(StorageType::F32);
+        return Ok(Measured::Read(Read { kind, statistics, implied: None, is_sparse: false }));
     }
     let mut values = match Values::of(object) {
         Ok(values) => values,
-        Err(why) => return Ok(Found::Skipped(why)),
+        Err(why) => return Ok(Measured::Skipped(why)),
     };
     let (role, mut statistics) = (values.role(), Statistics::default());
     verifier.object(object, |component, chunk| {
@@ -120,7 +120,7 @@ pub fn object_statistics(verifier: &mut Verifier, object: &Tensor<'_>) -> Result
     let is_sparse = role == "values";
     let implied = object.element_count().filter(|_| is_sparse);
     let implied = implied.and_then(|elements| elements.checked_sub(statistics.count));
-    Ok(Found::Read(Read { kind: values.kind(), statistics, implied, is_sparse }))
+    Ok(Measured::Read(Read { kind: values.kind(), statistics, implied, is_sparse }))
 }
 
 /// The document. Its keys are those of `docs/json.md`.
@@ -156,7 +156,7 @@ struct DescribedTotal {
 }
 
 /// Returns the JSON document of the file called `file`, whose keys `docs/json.md` describes.
-pub fn document<'a>(file: &'a str, found: &'a [(Tensor<'a>, Found)]) -> impl Serialize + 'a {
+pub fn document<'a>(file: &'a str, found: &'a [(Tensor<'a>, Measured)]) -> impl Serialize + 'a {
     let totals = totals(found);
     let objects = List(|| found.iter().map(|(object, found)| described(object, *found)));
     let totals = List(move || totals.clone().into_iter().map(described_total));
@@ -168,12 +168,12 @@ fn described_total(total: Total) -> DescribedTotal {
     DescribedTotal { dtype, tensors, statistics }
 }
 
-fn described<'a>(object: &Tensor<'a>, found: Found) -> impl Serialize + use<'a> {
+fn described<'a>(object: &Tensor<'a>, found: Measured) -> impl Serialize + use<'a> {
     let shape = object.shape();
     let (skipped, dtype) = (found.skipped(), dtype(object));
     let (statistics, implied_zeros) = match found {
-        Found::Read(read) => (Some(read.statistics), read.implied),
-        Found::Skipped(_) | Found::Unread(_) => (None, None),
+        Measured::Read(read) => (Some(read.statistics), read.implied),
+        Measured::Skipped(_) | Measured::Unread(_) => (None, None),
     };
     let shape = List(move || shape.iter().copied().map(Integer));
     let (name, layout) = (object.name(), object.layout_name());

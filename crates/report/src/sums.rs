@@ -9,7 +9,7 @@ use zten::num::u64_from_usize;
 use zten::rules::{Row, Unsupported};
 use zten::{Component, Error, ErrorKind, Tensor, verify::Verifier, view::Normalization};
 
-use crate::digests::{self, Entry, HEADER};
+use crate::digests::{self, DigestLine, HEADER};
 
 /// The sum of one component.
 #[derive(Clone, Copy, Debug)]
@@ -73,9 +73,9 @@ pub fn sorted<'a>(object: &Tensor<'a>, sums: &[Sum]) -> Vec<(Component<'a>, Sum)
 }
 
 /// Returns the entries of `object` in a list of digests, from the `sums` of its components.
-pub fn entries<'a>(object: &Tensor<'a>, sums: &[Sum]) -> impl Iterator<Item = Entry<'a>> {
+pub fn entries<'a>(object: &Tensor<'a>, sums: &[Sum]) -> impl Iterator<Item = DigestLine<'a>> {
     let object = *object;
-    sorted(&object, sums).into_iter().map(move |(component, sum)| Entry {
+    sorted(&object, sums).into_iter().map(move |(component, sum)| DigestLine {
         name: object.name().into(),
         role: component.role().into(),
         kind: digests::kind(&object, &component).into(),
@@ -94,7 +94,7 @@ pub fn unsummed(object: &Tensor<'_>) -> Vec<Sum> {
 /// Returns the identity of the tensors whose components have these `entries`, sorted by name, then role: the SHA-256 of their
 /// list of digests, without a path. Tensors of equal names, types, shapes and content have the same identity in any format.
 /// Returns `None` if an entry lacks the digest, the length or the type of its component.
-pub fn identity<'e>(entries: impl IntoIterator<Item = Entry<'e>>) -> Option<digests::Sha256> {
+pub fn identity<'e>(entries: impl IntoIterator<Item = DigestLine<'e>>) -> Option<digests::Sha256> {
     let mut list = Hashing(Sha256::new());
     writeln!(list, "{HEADER}").ok()?;
     for entry in entries {

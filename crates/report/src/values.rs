@@ -2,7 +2,7 @@
 
 use std::io;
 
-use zten::number::{Fp8, Kind};
+use zten::number::{Fp8, NumberKind};
 use zten::{DType, Layout, Tensor};
 
 use crate::unpacked::{self, Unpacking};
@@ -15,15 +15,15 @@ const PIECE: usize = 1 << 10;
 pub struct Values {
     /// The role of the component that holds the elements.
     role: &'static str,
-    form: Form,
+    form: ValueForm,
     /// The bytes so far of an incomplete element.
     begun: Vec<u8>,
     numbers: Vec<f64>,
 }
 
 #[derive(Debug)]
-enum Form {
-    Plain(Kind),
+enum ValueForm {
+    Plain(NumberKind),
     Packed(Unpacking),
 }
 
@@ -42,10 +42,10 @@ impl Values {
         if !matches!(object.layout(), Layout::Dense | Layout::SparseCsr | Layout::SparseCoo) {
             return Err("of an unknown layout");
         }
-        let form = match (unpacked::count(&component), Kind::of_component(&component)) {
-            (Some(count), _) => Form::Packed(Unpacking::new(count)),
-            (None, Some(Kind::Complex(_))) => return Err("complex"),
-            (None, Some(kind)) if component.dtype() != DType::Unknown => Form::Plain(kind),
+        let form = match (unpacked::count(&component), NumberKind::of_component(&component)) {
+            (Some(count), _) => ValueForm::Packed(Unpacking::new(count)),
+            (None, Some(NumberKind::Complex(_))) => return Err("complex"),
+            (None, Some(kind)) if component.dtype() != DType::Unknown => ValueForm::Plain(kind),
             _ => return Err("of an unknown type"),
         };
         Ok(Self { role, form, begun: Vec::new(), numbers: Vec::new() })
@@ -57,10 +57,10 @@ impl Values {
     }
 
     /// Returns the type whose shortest digits are printed for an element.
-    pub fn kind(&self) -> Kind {
+    pub fn kind(&self) -> NumberKind {
         match self.form {
-            Form::Plain(kind) => kind,
-            Form::Packed(_) => Kind::Fp8(Fp8::E2M1),
+            ValueForm::Plain(kind) => kind,
+            ValueForm::Packed(_) => NumberKind::Fp8(Fp8::E2M1),
         }
     }
 
@@ -68,15 +68,15 @@ impl Values {
     pub fn chunk(&mut self, chunk: &[u8], take: &mut dyn FnMut(&[f64])) {
         let Self { form, begun, numbers, .. } = self;
         match form {
-            Form::Plain(kind) => split_elements(chunk, begun, kind.width(), &mut |bytes| {
+            ValueForm::Plain(kind) => split_elements(chunk, begun, kind.width(), &mut |bytes| {
                 numbers.clear();
                 kind.values(bytes, numbers);
                 take(numbers);
             }),
-            Form::Packed(unpacking) => {
+            ValueForm::Packed(unpacking) => {
                 let _ = unpacking.chunk(chunk, &mut |codes| {
                     numbers.clear();
-                    Kind::Fp8(Fp8::E2M1).values(codes, numbers);
+                    NumberKind::Fp8(Fp8::E2M1).values(codes, numbers);
                     take(numbers);
                     Ok::<(), io::Error>(())
                 });

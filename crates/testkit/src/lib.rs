@@ -21,7 +21,8 @@ pub use corpus::{
 };
 pub use layout::Layout;
 pub use open::{
-    Far, Header, Shards, canonical, copy, misuse, open_in_steps, open_ztensor, reads, slice, write,
+    DetachedArchive, Far, Shards, canonical, copy, misuse, open_in_steps, open_ztensor, reads,
+    slice, write,
 };
 pub use placed::{Placed, borrows, placed};
 

@@ -52,7 +52,7 @@ impl Type {
 
 /// A part of an object, with its decoded little-endian elements.
 #[derive(Clone, Debug)]
-pub struct Part {
+pub struct ObjectComponent {
     /// The role.
     pub role: &'static str,
     /// The type of the elements.
@@ -63,7 +63,7 @@ pub struct Part {
     pub content: Vec<u8>,
 }
 
-impl Part {
+impl ObjectComponent {
     /// Generates a part of `elements` elements, whose content repeats 16 pseudorandom bytes.
     ///
     /// # Errors
@@ -102,7 +102,7 @@ impl Part {
 }
 
 /// The shape and the parts of an object.
-pub type Body = (Vec<u64>, Vec<Part>);
+pub type Body = (Vec<u64>, Vec<ObjectComponent>);
 
 /// Generates a dense array of the shape `shape` with elements of the type `of`.
 ///
@@ -110,7 +110,7 @@ pub type Body = (Vec<u64>, Vec<Part>);
 /// Never: if `u` runs out of bytes, zeros follow.
 pub fn array(u: &mut Unstructured<'_>, shape: Vec<u64>, of: Type) -> Result<Body> {
     let elements = if shape.contains(&0) { 0 } else { shape.iter().product() };
-    let data = Part::any(u, "data", of, elements)?;
+    let data = ObjectComponent::any(u, "data", of, elements)?;
     Ok((shape, vec![data]))
 }
 
@@ -151,9 +151,12 @@ pub fn csr(
         indices.extend(cells(u, columns, in_order)?);
         indptr.push(indices.len() as u64);
     }
-    let values = Part::any(u, "values", of, indices.len() as u64)?;
-    let indices = Part::indices("indices", index, &indices);
-    Ok((vec![rows, columns], vec![Part::indices("indptr", pointer, &indptr), values, indices]))
+    let values = ObjectComponent::any(u, "values", of, indices.len() as u64)?;
+    let indices = ObjectComponent::indices("indices", index, &indices);
+    Ok((
+        vec![rows, columns],
+        vec![ObjectComponent::indices("indptr", pointer, &indptr), values, indices],
+    ))
 }
 
 /// Generates a sparse tensor with values of the type `of` and coordinates of the type `index`.
@@ -169,6 +172,6 @@ pub fn coo(u: &mut Unstructured<'_>, of: Type, index: StorageType, in_order: boo
         let behind: u64 = shape[dimension + 1..].iter().product();
         coords.extend(cells.iter().map(|cell| cell / behind % size));
     }
-    let values = Part::any(u, "values", of, cells.len() as u64)?;
-    Ok((shape, vec![Part::indices("coords", index, &coords), values]))
+    let values = ObjectComponent::any(u, "values", of, cells.len() as u64)?;
+    Ok((shape, vec![ObjectComponent::indices("coords", index, &coords), values]))
 }

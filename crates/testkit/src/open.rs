@@ -35,7 +35,7 @@ where
 }
 
 /// An archive whose data cannot be read, because it has no source.
-pub type Header = Archive<InMemory<[u8; 0]>>;
+pub type DetachedArchive = Archive<InMemory<[u8; 0]>>;
 
 /// Opens the file `name` with [`Opening`], and reads each range that it requests from `source`. Every sibling file is reported as
 /// missing.
@@ -49,7 +49,7 @@ pub fn open_in_steps<'n>(
     name: impl Into<FileName<'n>>,
     (source, length): (&dyn ReadAt, usize),
     options: &OpenOptions,
-) -> Result<Header, Error> {
+) -> Result<DetachedArchive, Error> {
     let mut opening = Opening::new(name, length as u64, options);
     loop {
         match opening.step()? {

@@ -61,7 +61,7 @@ mod tree;
 
 pub use append::{Appended, append};
 pub use builder::{Calls, Filled, builder};
-pub use canonical::{Form, canonical};
+pub use canonical::{CanonicalRelation, canonical};
 pub use cbor::cbor;
 pub use conventions::conventions;
 pub use digests::digests;

@@ -23,7 +23,9 @@ use zten_sandbox::Budget;
 
 pub use channel::{Packet, Received, is_gone, is_too_many, pair, write};
 pub use handshake::{Greeting, Start, confine, receive_start};
-pub use message::{Assembly, DESCRIPTORS, Failure, PACKET, PART, Part, invalid, split_at_most};
+pub use message::{
+    Assembly, DESCRIPTORS, IoFailure, MessagePart, PACKET, PART, invalid, split_at_most,
+};
 
 /// The time in which a worker has to receive a packet while it starts.
 const START: Duration = Duration::from_secs(60);
@@ -59,7 +61,7 @@ impl Process {
         let child = command.stdin(theirs).spawn()?;
         let mut process = Self::at(socket, start.budget);
         process.child = Some(child);
-        Part::send_all(&start.to_bytes()?, |packet| process.send(packet))?;
+        MessagePart::send_all(&start.to_bytes()?, |packet| process.send(packet))?;
         Ok(process)
     }
 

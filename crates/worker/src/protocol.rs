@@ -11,7 +11,7 @@ use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 
 use serde::{Deserialize, Serialize};
 
-use crate::process::{Assembly, PART, Packet, Part, Received, invalid, split_at_most};
+use crate::process::{Assembly, MessagePart, PART, Packet, Received, invalid, split_at_most};
 use crate::{Work, WorkFile};
 
 /// The largest length in bytes of a call: its argument and the names of its files.
@@ -67,7 +67,7 @@ pub fn call(
     while let Some(bytes) = parts.next() {
         let has_more = parts.peek().is_some();
         let files = if has_more { Vec::new() } else { std::mem::take(&mut files) };
-        packets.push(Packet::with_files(&Part { bytes, has_more }, files)?);
+        packets.push(Packet::with_files(&MessagePart { bytes, has_more }, files)?);
     }
     Ok(packets)
 }
@@ -99,7 +99,8 @@ impl Incoming {
     /// # Errors
     /// The packet is invalid, or lacks a descriptor.
     pub fn add(&mut self, received: &mut Received) -> io::Result<Option<Arrived>> {
-        let part = received.message::<Part<'_>>()?.ok_or_else(|| invalid("an empty packet"))?;
+        let part =
+            received.message::<MessagePart<'_>>()?.ok_or_else(|| invalid("an empty packet"))?;
         let Some(bytes) = self.0.add(&part)? else { return Ok(None) };
         let call: Call<'_> = postcard::from_bytes(&bytes).map_err(|_| invalid("unknown form"))?;
         let file = |(name, length): (serde_bytes::ByteBuf, u64)| {
@@ -157,10 +158,10 @@ impl Exchange {
             match received.message::<Reply<'_>>()? {
                 None => return Ok(None),
                 Some(Reply::Bytes(bytes)) => {
-                    self.answer.add(&Part { bytes, has_more: true })?;
+                    self.answer.add(&MessagePart { bytes, has_more: true })?;
                 }
                 Some(Reply::Done(number)) if number == self.number => {
-                    let end = Part { bytes: &[], has_more: false };
+                    let end = MessagePart { bytes: &[], has_more: false };
                     break Ok(self.answer.add(&end)?.unwrap_or_default());
                 }
                 Some(Reply::Failed(number, why)) if number == self.number => {

@@ -16,12 +16,12 @@ pub(crate) struct Task {
     pub(crate) number: u64,
     pub(crate) submitted: Instant,
     is_canceled: AtomicBool,
-    state: Mutex<State>,
+    state: Mutex<TaskState>,
     changed: Condvar,
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct TaskState {
     /// The job, until a worker takes it.
     job: Option<Job>,
     outcome: Option<Result<Vec<u8>, JobError>>,
@@ -34,12 +34,12 @@ impl Task {
             number,
             submitted: Instant::now(),
             is_canceled: AtomicBool::new(false),
-            state: Mutex::new(State { job: Some(job), ..State::default() }),
+            state: Mutex::new(TaskState { job: Some(job), ..TaskState::default() }),
             changed: Condvar::new(),
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, TaskState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

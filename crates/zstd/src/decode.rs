@@ -22,9 +22,9 @@ use core::ops::Range;
 pub use self::block::Block;
 pub use self::decoder::Decoder;
 pub use self::error::{DecodeError, Flaw};
-pub use self::header::Header;
+pub use self::header::FrameHeader;
 use self::walk::FrameWalk;
-use crate::Failure;
+use crate::CallbackFailure;
 use crate::num::u64_from_usize;
 use crate::xxh64::Xxh64;
 
@@ -48,7 +48,7 @@ pub trait BlockDecoder: Default {
     ///
     /// # Errors
     /// The decoder cannot begin the frame.
-    fn begin(&mut self, header: &Header, most: u64) -> Result<(), Flaw>;
+    fn begin(&mut self, header: &FrameHeader, most: u64) -> Result<(), Flaw>;
 
     /// Decodes `block`. The caller has read all bytes of earlier blocks.
     ///
@@ -83,7 +83,7 @@ pub struct Frames<D = Decoder> {
 
 /// The frame that is being decoded.
 struct Frame {
-    header: Header,
+    header: FrameHeader,
     produced: u64,
     /// Whether the last block has been decoded.
     last: bool,
@@ -100,7 +100,7 @@ impl<D: BlockDecoder> Frames<D> {
         source: &mut impl FnMut(u64, &mut [u8]) -> Result<(), E>,
         stored: Range<u64>,
         bounds: Bounds,
-    ) -> Result<Self, Failure<E, DecodeError>> {
+    ) -> Result<Self, CallbackFailure<E, DecodeError>> {
         let over = |bytes| DecodeError::new(Flaw::Decoded, stored.start).found(bytes);
         if let Some(declared) = bounds.declared.filter(|declared| *declared > bounds.decoded) {
             return Err(over(declared).into());
@@ -138,7 +138,7 @@ impl<D: BlockDecoder> Frames<D> {
         &self,
         source: &mut impl FnMut(u64, &mut [u8]) -> Result<(), E>,
         mut each: impl FnMut(Range<u64>, Option<u64>) -> bool,
-    ) -> Result<(), Failure<E, DecodeError>> {
+    ) -> Result<(), CallbackFailure<E, DecodeError>> {
         let mut walk = self.walk.anew();
         while let Some(header) = walk.header(source)? {
             while !walk.block(source, &header)? {}
@@ -169,7 +169,7 @@ impl<D: BlockDecoder> Frames<D> {
         source: &mut impl FnMut(u64, &mut [u8]) -> Result<(), E>,
         buffer: &mut [u8],
         tap: &mut impl FnMut(&[u8]),
-    ) -> Result<usize, Failure<E, DecodeError>> {
+    ) -> Result<usize, CallbackFailure<E, DecodeError>> {
         let mut filled = 0_usize;
         while let Some(rest) = buffer.get_mut(filled..).filter(|rest| !rest.is_empty()) {
             if self.frame.is_none() {
@@ -208,7 +208,7 @@ impl<D: BlockDecoder> Frames<D> {
         &mut self,
         source: &mut impl FnMut(u64, &mut [u8]) -> Result<(), E>,
         tap: &mut impl FnMut(&[u8]),
-    ) -> Result<bool, Failure<E, DecodeError>> {
+    ) -> Result<bool, CallbackFailure<E, DecodeError>> {
         let at = self.walk.position();
         let Some(header) = self.walk.header(source)? else {
             if self.declared && self.produced != self.most {
@@ -230,7 +230,7 @@ impl<D: BlockDecoder> Frames<D> {
         &mut self,
         source: &mut impl FnMut(u64, &mut [u8]) -> Result<(), E>,
         tap: &mut impl FnMut(&[u8]),
-    ) -> Result<(), Failure<E, DecodeError>> {
+    ) -> Result<(), CallbackFailure<E, DecodeError>> {
         let at = self.walk.position();
         let Some(frame) = &mut self.frame else {
             return Ok(());
@@ -265,7 +265,7 @@ impl<D: BlockDecoder> Frames<D> {
         &mut self,
         source: &mut impl FnMut(u64, &mut [u8]) -> Result<(), E>,
         at: u64,
-    ) -> Result<(), Failure<E, DecodeError>> {
+    ) -> Result<(), CallbackFailure<E, DecodeError>> {
         let memory = DecodeError::new(Flaw::Memory, at);
         let length = usize::try_from(self.walk.position().saturating_sub(at));
         let length = length.map_err(|_| memory)?;
@@ -278,7 +278,7 @@ impl<D: BlockDecoder> Frames<D> {
         let (at, first) = (at.saturating_add(u64_from_usize(ahead.len())), ahead.len());
         self.stored.resize(length, 0);
         match self.stored.get_mut(first..) {
-            Some(rest) if !rest.is_empty() => source(at, rest).map_err(Failure::Callback),
+            Some(rest) if !rest.is_empty() => source(at, rest).map_err(CallbackFailure::Callback),
             _ => Ok(()),
         }
     }
@@ -295,7 +295,7 @@ impl<D: BlockDecoder> Frames<D> {
     }
 }
 
-impl<C> From<DecodeError> for Failure<C, DecodeError> {
+impl<C> From<DecodeError> for CallbackFailure<C, DecodeError> {
     fn from(error: DecodeError) -> Self {
         Self::Codec(error)
     }
@@ -315,7 +315,7 @@ pub fn decode(frames: &[u8], bounds: Bounds) -> Result<Vec<u8>, DecodeError> {
     };
     let stored = 0..u64_from_usize(frames.len());
     let opened = Frames::<Decoder>::open(&mut source, stored, bounds);
-    let mut frames = opened.map_err(Failure::either)?;
+    let mut frames = opened.map_err(CallbackFailure::either)?;
     let mut all = Vec::new();
     loop {
         let filled = all.len();
@@ -326,7 +326,7 @@ pub fn decode(frames: &[u8], bounds: Bounds) -> Result<Vec<u8>, DecodeError> {
         reserved.map_err(|_| DecodeError::new(Flaw::Memory, 0))?;
         all.resize(filled.saturating_add(room), 0);
         let rest = all.get_mut(filled..).ok_or(DecodeError::new(Flaw::Corrupt, 0))?;
-        let read = frames.read(&mut source, rest, &mut |_| ()).map_err(Failure::either)?;
+        let read = frames.read(&mut source, rest, &mut |_| ()).map_err(CallbackFailure::either)?;
         all.truncate(filled.saturating_add(read));
         if read < room {
             return Ok(all);

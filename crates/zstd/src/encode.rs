@@ -19,7 +19,7 @@ use core::fmt;
 use self::block::Blocks;
 use self::matches::Effort;
 pub use self::seekable::Seekable;
-use crate::Failure;
+use crate::CallbackFailure;
 use crate::format::{LARGEST_BLOCK, MAGIC};
 use crate::num::{DebugExpect as _, u64_from_usize};
 use crate::xxh64::Xxh64;
@@ -84,7 +84,7 @@ impl fmt::Display for EncodeError {
 
 impl core::error::Error for EncodeError {}
 
-impl<C> From<EncodeError> for Failure<C, EncodeError> {
+impl<C> From<EncodeError> for CallbackFailure<C, EncodeError> {
     fn from(error: EncodeError) -> Self {
         Self::Codec(error)
     }
@@ -140,7 +140,7 @@ impl Encoder {
         &mut self,
         mut bytes: &[u8],
         out: &mut impl FnMut(&[u8]) -> Result<(), E>,
-    ) -> Result<(), Failure<E, EncodeError>> {
+    ) -> Result<(), CallbackFailure<E, EncodeError>> {
         if u64_from_usize(bytes.len()) > self.decoded.saturating_sub(self.taken) {
             return Err(EncodeError::Length.into());
         }
@@ -149,7 +149,7 @@ impl Encoder {
             let room = LARGEST_BLOCK.saturating_sub(filled);
             // A full block is written only when more bytes come, because the last block must be marked.
             if room == 0 {
-                self.flush(false, out).map_err(Failure::Callback)?;
+                self.flush(false, out).map_err(CallbackFailure::Callback)?;
                 continue;
             }
             let (now, later) = bytes.split_at_checked(room).unwrap_or((bytes, &[]));
@@ -170,7 +170,7 @@ impl Encoder {
     pub fn finish<E>(
         mut self,
         out: &mut impl FnMut(&[u8]) -> Result<(), E>,
-    ) -> Result<(), Failure<E, EncodeError>> {
+    ) -> Result<(), CallbackFailure<E, EncodeError>> {
         self.end(out).map(drop)
     }
 
@@ -178,14 +178,14 @@ impl Encoder {
     fn end<E>(
         &mut self,
         out: &mut impl FnMut(&[u8]) -> Result<(), E>,
-    ) -> Result<[u8; 4], Failure<E, EncodeError>> {
+    ) -> Result<[u8; 4], CallbackFailure<E, EncodeError>> {
         if self.taken != self.decoded {
             return Err(EncodeError::Length.into());
         }
-        self.flush(true, out).map_err(Failure::Callback)?;
+        self.flush(true, out).map_err(CallbackFailure::Callback)?;
         let Some(sum) = &self.sum else { return Ok([0; 4]) };
         let sum = sum.low().to_le_bytes();
-        out(&sum).map_err(Failure::Callback)?;
+        out(&sum).map_err(CallbackFailure::Callback)?;
         Ok(sum)
     }
 
@@ -250,7 +250,7 @@ pub fn encode(content: &[u8], level: Level) -> Result<Vec<u8>, EncodeError> {
         Ok(())
     };
     let mut encoder = Encoder::new(level, u64_from_usize(content.len()))?;
-    encoder.write(content, &mut out).map_err(Failure::either)?;
-    encoder.finish(&mut out).map_err(Failure::either)?;
+    encoder.write(content, &mut out).map_err(CallbackFailure::either)?;
+    encoder.finish(&mut out).map_err(CallbackFailure::either)?;
     Ok(frame)
 }

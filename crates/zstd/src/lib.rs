@@ -29,14 +29,14 @@ mod xxh64;
 
 /// The reason why a function that calls a callback of the caller ended early.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Failure<C, E> {
+pub enum CallbackFailure<C, E> {
     /// The callback failed.
     Callback(C),
     /// Decoding or encoding failed.
     Codec(E),
 }
 
-impl<F> Failure<F, F> {
+impl<F> CallbackFailure<F, F> {
     /// The error, whichever it is.
     pub fn either(self) -> F {
         match self {

@@ -5,7 +5,7 @@
 
 use ruzstd::decoding::{BlockDecodingStrategy, FrameDecoder};
 use ruzstd::io::Read as _;
-use zten_zstd::decode::{Block, BlockDecoder, Flaw, Header};
+use zten_zstd::decode::{Block, BlockDecoder, Flaw, FrameHeader};
 
 use crate::num::u64_from_usize;
 
@@ -19,7 +19,7 @@ impl Default for Decoder {
 }
 
 impl BlockDecoder for Decoder {
-    fn begin(&mut self, header: &Header, most: u64) -> Result<(), Flaw> {
+    fn begin(&mut self, header: &FrameHeader, most: u64) -> Result<(), Flaw> {
         let (own, window) = header.for_decoder(most);
         *self = Self::default();
         self.0.set_max_window_size(window);

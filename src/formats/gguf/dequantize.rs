@@ -16,7 +16,7 @@ pub(super) use k::{Q2K, Q3K, Q4K, Q5K, Q6K, Q8K};
 pub(super) use scaled::{Q1_0, Q2_0, Q4_0, Q4_1, Q5_0, Q5_1, Q8_0, Tq1_0, Tq2_0};
 
 /// The bytes of one block, which holds `N` elements.
-pub(crate) trait Record<const N: usize>:
+pub(crate) trait BlockBytes<const N: usize>:
     FromBytes + Immutable + KnownLayout + Unaligned
 {
     /// Computes the elements of the block into `out`.
@@ -25,7 +25,7 @@ pub(crate) trait Record<const N: usize>:
 
 /// Computes the elements of the blocks in `bytes`. Returns `None` if `bytes` is no whole number of blocks, or `out` has another
 /// number of elements.
-pub(crate) fn dequantize<R: Record<N>, const N: usize>(
+pub(crate) fn dequantize<R: BlockBytes<N>, const N: usize>(
     bytes: &[u8],
     out: &mut [f32],
 ) -> Option<()> {

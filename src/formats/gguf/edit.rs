@@ -13,12 +13,12 @@ use crate::error::{Error, OutOfMemory};
 use crate::escape;
 use crate::formats::error::FormatError;
 use crate::formats::rules::Rule;
-use crate::formats::write::{Failure, Inexpressible};
+use crate::formats::write::{Inexpressible, WriteFailure};
 use crate::limits::{Limits, OpenOptions};
 use crate::num::u64_from_usize;
 use crate::read_at::ReadAt;
 
-use super::header::{ALIGNMENT, ALIGNMENT_KEY, Header, info, read_alignment, read_version};
+use super::header::{ALIGNMENT, ALIGNMENT_KEY, GgufHeader, info, read_alignment, read_version};
 use super::input::{Input, Stop};
 use super::{File, MAGIC, value};
 
@@ -65,8 +65,8 @@ pub fn edit_header(
     length: u64,
     options: &OpenOptions,
     edit: &HeaderEdit<'_>,
-) -> Result<EditedHeader, Failure<Error>> {
-    let failed = |error: FormatError| Failure::Source(Error::from(error));
+) -> Result<EditedHeader, WriteFailure<Error>> {
+    let failed = |error: FormatError| WriteFailure::Source(Error::from(error));
     let start = crate::formats::start(source, length).map_err(failed)?;
     let file = File { source, length, options };
     let limits = options.limit();
@@ -79,16 +79,17 @@ pub fn edit_header(
             Err(Refusal::Inexpressible(why)) => Ok(Some(Err(why))),
         }
     });
-    let EditedHeader { bytes, data } = edited.map_err(failed)?.map_err(Failure::Inexpressible)?;
+    let EditedHeader { bytes, data } =
+        edited.map_err(failed)?.map_err(WriteFailure::Inexpressible)?;
     // A file without data may end before the offset at which its data would begin.
     let edited = EditedHeader { bytes, data: data.min(length) };
     let rest = length.saturating_sub(edited.data);
     let new_length = u64_from_usize(edited.bytes.len()).saturating_add(rest);
-    match Header::parse(Input::new(&edited.bytes, new_length, limits), limits) {
+    match GgufHeader::parse(Input::new(&edited.bytes, new_length, limits), limits) {
         Ok(_) => Ok(edited),
         Err(Stop::Failed(error)) => {
             let sentence = format!("the new header would be invalid: {}", Error::from(error));
-            Err(Failure::Inexpressible(Inexpressible::file(sentence)))
+            Err(WriteFailure::Inexpressible(Inexpressible::file(sentence)))
         }
         Err(Stop::More) => Err(failed(FormatError::internal("a new header is not complete"))),
     }

@@ -38,7 +38,7 @@ const BLOCKS: usize = 82;
 
 /// A valid header, except that the extents of tensor data have not been checked.
 #[derive(Debug)]
-pub(super) struct Header<'h> {
+pub(super) struct GgufHeader<'h> {
     /// The number of tensors.
     pub(super) tensors: u32,
     /// The largest number of bytes that the names, layouts and attributes of all tensors take as CBOR.
@@ -73,7 +73,7 @@ const UNREAD: usize = 40;
 
 /// A tensor, as the header describes it.
 #[derive(Debug)]
-pub(super) struct Info<'h> {
+pub(super) struct TensorInfo<'h> {
     pub(super) name: &'h str,
     pub(super) kind: Type,
     /// The length of the tensor's data in bytes; `None` for a tensor of a type that zten does not read.
@@ -86,7 +86,7 @@ pub(super) struct Info<'h> {
     rank: usize,
 }
 
-impl Info<'_> {
+impl TensorInfo<'_> {
     /// The dimensions, outermost first.
     pub(super) fn shape(&self) -> Result<&[u64], FormatError> {
         let shape = self.shape.get(..self.rank);
@@ -119,9 +119,9 @@ impl Info<'_> {
 }
 
 /// A header, its metadata as CBOR, and the extents of tensor data.
-pub(super) type Parsed<'h> = (Header<'h>, Vec<u8>, Vec<Extent>);
+pub(super) type Parsed<'h> = (GgufHeader<'h>, Vec<u8>, Vec<Extent>);
 
-impl<'h> Header<'h> {
+impl<'h> GgufHeader<'h> {
     /// Parses a header. `input` begins at the first byte of the file.
     pub(super) fn parse(mut input: Input<'h>, limits: &Limits) -> Result<Parsed<'h>, Stop> {
         // The caller has recognized the file by its magic number.
@@ -132,7 +132,7 @@ impl<'h> Header<'h> {
         let Metadata { cbor, alignment, known } = metadata(&mut input, keys, limits)?;
         let (first, mut extents, mut text) = (input, Vec::new(), 0_usize);
         for _ in 0..tensors {
-            let Info { name, kind, bytes, offset, description_offset, .. } =
+            let TensorInfo { name, kind, bytes, offset, description_offset, .. } =
                 info(&mut input, alignment, limits)?;
             let more = match (kind, byte_order) {
                 (Type::Plain(_), _) => 2,
@@ -169,7 +169,7 @@ impl<'h> Header<'h> {
     }
 
     /// Parses the descriptions of all tensors again, in their order.
-    pub(super) fn infos(&self) -> impl Iterator<Item = Result<Info<'h>, FormatError>> {
+    pub(super) fn infos(&self) -> impl Iterator<Item = Result<TensorInfo<'h>, FormatError>> {
         let mut input = self.first;
         (0..self.tensors).map(move |_| {
             info(&mut input, self.alignment, &self.limits).map_err(|stop| match stop {
@@ -262,7 +262,7 @@ pub(super) fn info<'h>(
     input: &mut Input<'h>,
     alignment: u64,
     limits: &Limits,
-) -> Result<Info<'h>, Stop> {
+) -> Result<TensorInfo<'h>, Stop> {
     let at = input.at();
     let name = input.text("the name of a tensor")?;
     let violation =
@@ -308,5 +308,5 @@ pub(super) fn info<'h>(
     }
     // The offset fits, because a header has at most 100 MiB.
     let description_offset = u32::try_from(at).unwrap_or(u32::MAX);
-    Ok(Info { name, kind, bytes, offset, description_offset, shape, rank })
+    Ok(TensorInfo { name, kind, bytes, offset, description_offset, shape, rank })
 }

@@ -118,7 +118,7 @@ pub(super) fn check(
         }
         other => other,
     };
-    let entries = || keys.iter().map(|at| Entry::read(input.seek(*at)));
+    let entries = || keys.iter().map(|at| MetadataEntry::read(input.seek(*at)));
     let find = |start: &str, end: &str| {
         let mut entries = entries().filter_map(Result::ok);
         entries.find(|entry| entry.key.strip_prefix(start) == Some(end))
@@ -155,7 +155,7 @@ pub(super) fn check(
 }
 
 /// Checks the length of a key.
-fn check_key(entry: &Entry<'_>) -> Result<(), Stop> {
+fn check_key(entry: &MetadataEntry<'_>) -> Result<(), Stop> {
     if is_valid(entry.key) {
         return Ok(());
     }
@@ -166,7 +166,7 @@ fn check_key(entry: &Entry<'_>) -> Result<(), Stop> {
 
 /// Checks the texts of tokens that stand for bytes. The array `types` has a type for each token. Arrays of other types are
 /// ignored, because [`Facts::check`] has reported them.
-fn check_bytes(mut tokens: Entry<'_>, mut types: Entry<'_>) -> Result<(), Stop> {
+fn check_bytes(mut tokens: MetadataEntry<'_>, mut types: MetadataEntry<'_>) -> Result<(), Stop> {
     if tokens.kind != STRING || ![I32, U32].contains(&types.kind) {
         return Ok(());
     }
@@ -193,7 +193,7 @@ fn other_byte(text: &[u8], at: u64) -> Stop {
 
 /// A metadata key and its value.
 #[derive(Clone, Copy)]
-struct Entry<'h> {
+struct MetadataEntry<'h> {
     key: &'h str,
     /// The offset of the key in the file.
     at: u64,
@@ -207,7 +207,7 @@ struct Entry<'h> {
     content: Input<'h>,
 }
 
-impl<'h> Entry<'h> {
+impl<'h> MetadataEntry<'h> {
     /// Parses a key and the type of its value.
     fn read(mut input: Input<'h>) -> Result<Self, Stop> {
         let at = input.at();
@@ -306,7 +306,7 @@ struct Facts<'h> {
 
 impl Facts<'_> {
     /// Checks the value of `entry`, whose key has passed [`is_known`].
-    fn check(&self, entry: &Entry<'_>) -> Result<(), Stop> {
+    fn check(&self, entry: &MetadataEntry<'_>) -> Result<(), Stop> {
         match (entry.key.strip_prefix(TOKENIZER), self.architecture) {
             (Some(name), _) => self.check_tokenizer(entry, name),
             (None, Some(architecture)) => match entry.key.strip_prefix(architecture) {
@@ -318,7 +318,7 @@ impl Facts<'_> {
     }
 
     /// Checks the value of `entry`, whose key is the prefix of the tokenizer followed by `name`.
-    fn check_tokenizer(&self, entry: &Entry<'_>, name: &str) -> Result<(), Stop> {
+    fn check_tokenizer(&self, entry: &MetadataEntry<'_>, name: &str) -> Result<(), Stop> {
         if let Some((_, kinds, elements)) = ARRAYS.iter().find(|row| row.0 == name) {
             if entry.length.is_none() || !kinds.contains(&entry.kind) {
                 let expected = format_args!("array of {elements}");
@@ -349,7 +349,7 @@ impl Facts<'_> {
     }
 
     /// Checks the value of `entry`, whose key is the architecture followed by `end`.
-    fn check_count(&self, entry: &Entry<'_>, end: &str) -> Result<(), Stop> {
+    fn check_count(&self, entry: &MetadataEntry<'_>, end: &str) -> Result<(), Stop> {
         let Some((_, least, most, is_for_each)) = COUNTS.iter().find(|row| row.0 == end) else {
             return Ok(());
         };

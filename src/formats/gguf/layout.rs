@@ -10,7 +10,7 @@ use crate::formats::rules::Rule;
 use crate::num::{sort_by, u64_from_usize};
 use crate::read_at::ReadAt;
 
-use super::header::{Extent, Header};
+use super::header::{Extent, GgufHeader};
 
 /// The number of bytes of padding that are read at once.
 const PIECE: usize = 4096;
@@ -22,7 +22,7 @@ pub(super) struct Layout<'l, 'h> {
     pub(super) length: u64,
     /// The first bytes of the file. Padding within them is not read again.
     pub(super) start: &'l [u8],
-    pub(super) header: &'l Header<'h>,
+    pub(super) header: &'l GgufHeader<'h>,
 }
 
 /// The offset of the description and the length in bytes of each tensor whose type zten does not read, sorted by this offset.

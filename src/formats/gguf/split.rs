@@ -11,7 +11,7 @@ use crate::formats::builder_error::{self, format_error};
 use crate::formats::cbor;
 use crate::formats::error::{FormatError, Subject, copied};
 use crate::formats::error_of_part;
-use crate::formats::root::{self, Part};
+use crate::formats::root::{self, PartFile};
 use crate::formats::rules::Rule;
 use crate::index::{Builder, Parsed};
 use crate::limits::{Limits, OpenOptions};
@@ -132,7 +132,7 @@ impl Split {
     pub(crate) fn open(
         &self,
         first: &Archive<impl ReadAt>,
-        parts: &[Part<'_>],
+        parts: &[PartFile<'_>],
         options: &OpenOptions,
     ) -> Result<Parsed, FormatError> {
         let numbers = self.numbers;

@@ -9,7 +9,7 @@ use crate::element::ByteOrder;
 use crate::error::{Error, OutOfMemory};
 use crate::escape::Short;
 use crate::formats::error::{FormatError, copied};
-use crate::formats::root::{Part, byte_length};
+use crate::formats::root::{PartFile, byte_length};
 use crate::formats::rules::Rule;
 use crate::index::{Copies, CopyPair, CopyPlace, Finding, Span};
 use crate::limits::Limits;
@@ -69,7 +69,7 @@ impl Unselected {
     pub(super) fn add(
         &mut self,
         tensor: &Tensor<'_>,
-        (part, file): (&Part<'_>, u32),
+        (part, file): (&PartFile<'_>, u32),
         is_named: bool,
         limits: &Limits,
     ) -> Result<u64, FormatError> {
@@ -106,7 +106,7 @@ impl Unselected {
     pub(crate) fn resolve<S: ReadAt>(
         self,
         archive: &mut Archive<S>,
-        files: &[Part<'_>],
+        files: &[PartFile<'_>],
     ) -> Result<(), FormatError> {
         let Self { mut tensors, texts, unnamed, mut copies, mut overlays } = self;
         if tensors.is_empty() {
@@ -182,10 +182,10 @@ impl Unselected {
 }
 
 /// Returns the place of the bytes of `tensor`: the file among `files` that holds them, and their offset.
-fn place_of(tensor: &Tensor<'_>, files: &[Part<'_>]) -> Result<CopyPlace, FormatError> {
+fn place_of(tensor: &Tensor<'_>, files: &[PartFile<'_>]) -> Result<CopyPlace, FormatError> {
     let component = first_component(tensor)?;
     let place = component.shard().and_then(|name| {
-        let by_length = |file: &Part<'_>| (file.name.len(), file.name).cmp(&(name.len(), name));
+        let by_length = |file: &PartFile<'_>| (file.name.len(), file.name).cmp(&(name.len(), name));
         let file = len_u32(files.binary_search_by(by_length).ok()?);
         Some(CopyPlace { file, offset: component.extent().offset() })
     });

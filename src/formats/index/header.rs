@@ -15,7 +15,7 @@ use crate::formats::json;
 use crate::formats::json_text;
 use crate::formats::limits::check_keys;
 use crate::formats::ordered_map::OrderedMap;
-use crate::formats::record::{self, NUMBER, Record};
+use crate::formats::record::{self, FieldReader, NUMBER};
 use crate::formats::rules::Rule;
 use crate::limits::Limits;
 use crate::num::u64_from_usize;
@@ -45,7 +45,7 @@ const MOST: usize = 128 << 20;
 
 /// The content of an index.
 #[derive(Debug, Default)]
-pub(super) struct Header {
+pub(super) struct IndexHeader {
     pub(super) weights: Weights,
     /// The format of all files; `None` if the index names no files.
     pub(super) part_format: Option<PartFormat>,
@@ -83,7 +83,7 @@ impl Count {
     }
 }
 
-impl Header {
+impl IndexHeader {
     /// Parses an index, and checks that all keys are unique.
     pub(super) fn parse(bytes: &[u8], limits: &Limits) -> Result<Self, FormatError> {
         let mut reading = Reading { limits, header: Self::default(), rejection: None };
@@ -119,7 +119,7 @@ fn duplicate_key(key: &str) -> FormatError {
 /// The map `weight_map` of an index: which file contains each tensor.
 #[derive(Debug, Default)]
 pub(super) struct Weights {
-    /// A [`Record`] for each tensor: its name, and the number of its file.
+    /// A [record](FieldReader) for each tensor: its name, and the number of its file.
     records: Vec<u8>,
     /// The position of each record in `records`, sorted by the names of tensors.
     starts: Vec<u32>,
@@ -164,9 +164,9 @@ impl Weights {
     }
 
     /// Returns the record at position `start`.
-    fn record(&self, start: u32) -> Record<'_> {
+    fn record(&self, start: u32) -> FieldReader<'_> {
         let start = usize::try_from(start).unwrap_or(usize::MAX);
-        Record(self.records.get(start..).unwrap_or_default())
+        FieldReader(self.records.get(start..).unwrap_or_default())
     }
 
     /// Adds the tensor `name` in the file number `number`.
@@ -223,7 +223,7 @@ impl Weights {
 /// The state of parsing an index.
 struct Reading<'l> {
     limits: &'l Limits,
-    header: Header,
+    header: IndexHeader,
     /// The error that ended parsing; `None` if the JSON parser reports the error itself.
     rejection: Option<FormatError>,
 }
@@ -354,7 +354,7 @@ fn unread_format(name: &str) -> Option<(Rule, &'static str)> {
     }
 }
 
-impl Header {
+impl IndexHeader {
     /// Adds the tensor `name` in the file `file`. All files must have one format.
     fn push(&mut self, name: &str, file: &str, limits: &Limits) -> Result<(), FormatError> {
         let number = if let Some(number) = self.weights.file(file) {

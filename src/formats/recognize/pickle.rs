@@ -104,7 +104,7 @@ type Step<T = ()> = Result<T, Halt>;
 
 /// The kind of a value on the stack. Two kinds differ only if some instruction fails on one of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Value {
+enum StackKind {
     Mark,
     /// A number, bytes, a tuple or the like, which cannot be called and to which no item can be added.
     Plain,
@@ -145,11 +145,11 @@ impl<I: Input> Scanner<'_, I> {
         let op = self.input.byte()?.ok_or(Halt::Cut)?;
         self.count = self.count.saturating_add(1);
         match op {
-            b'(' => self.stack.push(Value::Mark)?,
-            b')' | b'N' | 0x88 | 0x89 | 0x97 => self.stack.push(Value::Plain)?,
-            b']' => self.stack.push(Value::List)?,
-            b'}' => self.stack.push(Value::Dict)?,
-            0x8f => self.stack.push(Value::Set)?,
+            b'(' => self.stack.push(StackKind::Mark)?,
+            b')' | b'N' | 0x88 | 0x89 | 0x97 => self.stack.push(StackKind::Plain)?,
+            b']' => self.stack.push(StackKind::List)?,
+            b'}' => self.stack.push(StackKind::Dict)?,
+            0x8f => self.stack.push(StackKind::Set)?,
             b'K' => self.fixed(1)?,
             b'M' => self.fixed(2)?,
             b'J' => self.fixed(4)?,
@@ -159,17 +159,17 @@ impl<I: Input> Scanner<'_, I> {
             b'S' => self.quoted()?,
             b'V' => {
                 self.line()?;
-                self.stack.push(Value::Text)?;
+                self.stack.push(StackKind::Text)?;
             }
-            b'U' | 0x8c => self.counted::<1>(Value::Text)?,
-            b'X' => self.counted::<4>(Value::Text)?,
-            0x8d => self.counted::<8>(Value::Text)?,
-            b'T' => self.counted_signed(Value::Text)?,
-            0x8b => self.counted_signed(Value::Plain)?,
-            b'C' | 0x8a => self.counted::<1>(Value::Plain)?,
-            b'B' => self.counted::<4>(Value::Plain)?,
-            0x8e => self.counted::<8>(Value::Plain)?,
-            0x96 => self.counted::<8>(Value::List)?,
+            b'U' | 0x8c => self.counted::<1>(StackKind::Text)?,
+            b'X' => self.counted::<4>(StackKind::Text)?,
+            0x8d => self.counted::<8>(StackKind::Text)?,
+            b'T' => self.counted_signed(StackKind::Text)?,
+            0x8b => self.counted_signed(StackKind::Plain)?,
+            b'C' | 0x8a => self.counted::<1>(StackKind::Plain)?,
+            b'B' => self.counted::<4>(StackKind::Plain)?,
+            0x8e => self.counted::<8>(StackKind::Plain)?,
+            0x96 => self.counted::<8>(StackKind::List)?,
             b'c' => {
                 let (object, spelling) = self.names()?;
                 self.import(object, spelling)?;
@@ -177,11 +177,11 @@ impl<I: Input> Scanner<'_, I> {
             0x93 => {
                 for _ in 0..2 {
                     let name = self.stack.pop()?;
-                    if !matches!(name, Value::Text | Value::Object | Value::OddObject) {
+                    if !matches!(name, StackKind::Text | StackKind::Object | StackKind::OddObject) {
                         return Err(Halt::Malformed);
                     }
                 }
-                self.import(Value::Object, Spelling::Path)?;
+                self.import(StackKind::Object, Spelling::Path)?;
             }
             // The opcodes EXT1, EXT2 and EXT4 import an object by a number in `copyreg`'s registry.
             0x82 => self.extension::<1>()?,
@@ -192,11 +192,11 @@ impl<I: Input> Scanner<'_, I> {
             }
             b'P' => {
                 self.line()?;
-                self.stack.push(Value::Object)?;
+                self.stack.push(StackKind::Object)?;
             }
             b'Q' => {
                 self.stack.pop()?;
-                self.stack.push(Value::Object)?;
+                self.stack.push(StackKind::Object)?;
             }
             b'R' | 0x81 => {
                 self.stack.pop()?;
@@ -221,24 +221,24 @@ impl<I: Input> Scanner<'_, I> {
             b'b' => {
                 self.stack.pop()?;
                 let object = self.stack.top()?;
-                if matches!(object, Value::Object | Value::OddObject) {
+                if matches!(object, StackKind::Object | StackKind::OddObject) {
                     self.stack.pop()?;
                     self.call(object)?;
                 }
             }
-            b'a' => self.add(1, |value| value == Value::List)?,
-            b's' => self.add(2, |value| matches!(value, Value::List | Value::Dict))?,
-            b'e' => self.add_all(|value| value == Value::List)?,
-            b'u' => self.add_all(|value| matches!(value, Value::List | Value::Dict))?,
-            0x90 => self.add_all(|value| value == Value::Set)?,
-            b't' | 0x91 => self.gather(Value::Plain)?,
-            b'l' => self.gather(Value::List)?,
-            b'd' => self.gather(Value::Dict)?,
+            b'a' => self.add(1, |value| value == StackKind::List)?,
+            b's' => self.add(2, |value| matches!(value, StackKind::List | StackKind::Dict))?,
+            b'e' => self.add_all(|value| value == StackKind::List)?,
+            b'u' => self.add_all(|value| matches!(value, StackKind::List | StackKind::Dict))?,
+            0x90 => self.add_all(|value| value == StackKind::Set)?,
+            b't' | 0x91 => self.gather(StackKind::Plain)?,
+            b'l' => self.gather(StackKind::List)?,
+            b'd' => self.gather(StackKind::Dict)?,
             0x85..=0x87 => {
                 for _ in 0x84..op {
                     self.stack.pop()?;
                 }
-                self.stack.push(Value::Plain)?;
+                self.stack.push(StackKind::Plain)?;
             }
             b'0' => self.stack.pop_any()?,
             b'1' => drop(self.stack.pop_mark()?),
@@ -293,7 +293,7 @@ impl<I: Input> Scanner<'_, I> {
     /// Skips the operand of `length` bytes of an instruction that pushes a number.
     fn fixed(&mut self, length: u64) -> Step {
         self.skip(length)?;
-        self.stack.push(Value::Plain)
+        self.stack.push(StackKind::Plain)
     }
 
     /// Skips `length` bytes of the input.
@@ -309,7 +309,7 @@ impl<I: Input> Scanner<'_, I> {
     }
 
     /// Skips an operand that begins with its length in `N` bytes, and pushes `value`.
-    fn counted<const N: usize>(&mut self, value: Value) -> Step {
+    fn counted<const N: usize>(&mut self, value: StackKind) -> Step {
         let length = self.number::<N>()?;
         self.skip(length)?;
         self.stack.push(value)
@@ -317,7 +317,7 @@ impl<I: Input> Scanner<'_, I> {
 
     /// Skips an operand that begins with its length in 4 bytes, and pushes `value`. The unpickler fails on a length whose sign
     /// bit is set.
-    fn counted_signed(&mut self, value: Value) -> Step {
+    fn counted_signed(&mut self, value: StackKind) -> Step {
         let length = self.number::<4>()?;
         if length > 0x7fff_ffff {
             return Err(Halt::Malformed);
@@ -349,15 +349,27 @@ impl<I: Input> Scanner<'_, I> {
     }
 
     fn integer(&mut self) -> Step {
-        if self.line()?.is_integer() { self.stack.push(Value::Plain) } else { Err(Halt::Malformed) }
+        if self.line()?.is_integer() {
+            self.stack.push(StackKind::Plain)
+        } else {
+            Err(Halt::Malformed)
+        }
     }
 
     fn float(&mut self) -> Step {
-        if self.line()?.is_float() { self.stack.push(Value::Plain) } else { Err(Halt::Malformed) }
+        if self.line()?.is_float() {
+            self.stack.push(StackKind::Plain)
+        } else {
+            Err(Halt::Malformed)
+        }
     }
 
     fn quoted(&mut self) -> Step {
-        if self.line()?.is_quoted() { self.stack.push(Value::Text) } else { Err(Halt::Malformed) }
+        if self.line()?.is_quoted() {
+            self.stack.push(StackKind::Text)
+        } else {
+            Err(Halt::Malformed)
+        }
     }
 
     /// Reads a line that contains the key of a value in the memo.
@@ -367,18 +379,18 @@ impl<I: Input> Scanner<'_, I> {
 
     /// Reads two lines that name a module and an attribute of the module. Returns the object and the less plausible spelling
     /// of the two names.
-    fn names(&mut self) -> Step<(Value, Spelling)> {
+    fn names(&mut self) -> Step<(StackKind, Spelling)> {
         let (module, name) = (self.line()?.spelling(), self.line()?.spelling());
         match module.max(name) {
             Spelling::Impossible => Err(Halt::Malformed),
-            spelling @ Spelling::Odd => Ok((Value::OddObject, spelling)),
-            spelling => Ok((Value::Object, spelling)),
+            spelling @ Spelling::Odd => Ok((StackKind::OddObject, spelling)),
+            spelling => Ok((StackKind::Object, spelling)),
         }
     }
 
     /// Pushes the imported `object`. Importing runs the code of a module, so outside of text a plausible name is evidence. In
     /// text it is not, since any two lines may follow a `c`.
-    fn import(&mut self, object: Value, spelling: Spelling) -> Step {
+    fn import(&mut self, object: StackKind, spelling: Spelling) -> Step {
         if !self.is_text && spelling == Spelling::Path {
             return Err(Halt::Found(Evidence::Import));
         }
@@ -390,24 +402,24 @@ impl<I: Input> Scanner<'_, I> {
         if self.number::<N>()? == 0 {
             return Err(Halt::Malformed);
         }
-        self.import(Value::Object, Spelling::Path)
+        self.import(StackKind::Object, Spelling::Path)
     }
 
     /// Ends the scan if calling `function`, or changing the object `function`, is evidence of a pickle.
-    fn call(&mut self, function: Value) -> Step {
+    fn call(&mut self, function: StackKind) -> Step {
         match function {
-            Value::OddObject if self.is_text => {
+            StackKind::OddObject if self.is_text => {
                 self.calls_oddly = true;
-                self.stack.push(Value::Object)
+                self.stack.push(StackKind::Object)
             }
-            Value::Object | Value::OddObject => Err(Halt::Found(Evidence::Call)),
+            StackKind::Object | StackKind::OddObject => Err(Halt::Found(Evidence::Call)),
             _ => Err(Halt::Malformed),
         }
     }
 
     /// Pops `count` values and adds them to the container below. `takes_values` says which built-in containers the instruction
     /// accepts; on an imported object, it calls a method of the object.
-    fn add(&mut self, count: u8, takes_values: fn(Value) -> bool) -> Step {
+    fn add(&mut self, count: u8, takes_values: fn(StackKind) -> bool) -> Step {
         for _ in 0..count {
             self.stack.pop()?;
         }
@@ -416,7 +428,7 @@ impl<I: Input> Scanner<'_, I> {
 
     /// Pops all values above the last mark and adds them to the container below, as [`add`](Self::add) does. The unpickler does
     /// not check the container if there are no values.
-    fn add_all(&mut self, takes_values: fn(Value) -> bool) -> Step {
+    fn add_all(&mut self, takes_values: fn(StackKind) -> bool) -> Step {
         match self.stack.pop_mark()? {
             Some(_) => self.add_to_top(takes_values),
             None => self.stack.top().map(drop),
@@ -424,9 +436,9 @@ impl<I: Input> Scanner<'_, I> {
     }
 
     /// Checks that values can be added to the value on top of the stack.
-    fn add_to_top(&mut self, takes_values: fn(Value) -> bool) -> Step {
+    fn add_to_top(&mut self, takes_values: fn(StackKind) -> bool) -> Step {
         match self.stack.top()? {
-            object @ (Value::Object | Value::OddObject) => {
+            object @ (StackKind::Object | StackKind::OddObject) => {
                 self.stack.pop()?;
                 self.call(object)
             }
@@ -436,7 +448,7 @@ impl<I: Input> Scanner<'_, I> {
     }
 
     /// Pops all values above the last mark and pushes `value`, the container that holds them.
-    fn gather(&mut self, value: Value) -> Step {
+    fn gather(&mut self, value: StackKind) -> Step {
         self.stack.pop_mark()?;
         self.stack.push(value)
     }
@@ -482,14 +494,14 @@ impl<I: Input> Scanner<'_, I> {
 #[derive(Default)]
 struct Stack {
     /// Values and the number of times that each is repeated.
-    runs: Vec<(Value, u64)>,
+    runs: Vec<(StackKind, u64)>,
 }
 
 /// The largest number of runs on the stack: they take 16 MiB.
 const RUNS: usize = 1 << 20;
 
 impl Stack {
-    fn push(&mut self, value: Value) -> Step {
+    fn push(&mut self, value: StackKind) -> Step {
         if let Some((last, count)) = self.runs.last_mut()
             && *last == value
         {
@@ -505,14 +517,14 @@ impl Stack {
     }
 
     /// Returns the value on top of the stack. Fails on a mark.
-    fn top(&self) -> Step<Value> {
+    fn top(&self) -> Step<StackKind> {
         match self.runs.last() {
-            Some((value, _)) if *value != Value::Mark => Ok(*value),
+            Some((value, _)) if *value != StackKind::Mark => Ok(*value),
             _ => Err(Halt::Malformed),
         }
     }
 
-    fn pop(&mut self) -> Step<Value> {
+    fn pop(&mut self) -> Step<StackKind> {
         let top = self.top()?;
         self.pop_any()?;
         Ok(top)
@@ -529,12 +541,12 @@ impl Stack {
     }
 
     /// Drops all values above the last mark, and the mark. Returns the lowest of these values.
-    fn pop_mark(&mut self) -> Step<Option<Value>> {
+    fn pop_mark(&mut self) -> Step<Option<StackKind>> {
         let mut lowest = None;
         loop {
             match self.runs.last() {
                 None => return Err(Halt::Malformed),
-                Some((Value::Mark, _)) => {
+                Some((StackKind::Mark, _)) => {
                     self.pop_any()?;
                     return Ok(lowest);
                 }
@@ -551,9 +563,9 @@ impl Stack {
 #[derive(Default)]
 struct Memo {
     /// The values with the consecutive keys from 0.
-    dense: Vec<Value>,
+    dense: Vec<StackKind>,
     /// The values with other keys.
-    others: OrderedMap<u64, Value>,
+    others: OrderedMap<u64, StackKind>,
     /// Whether values have been dropped. Any key may then have any value.
     is_full: bool,
 }
@@ -570,7 +582,7 @@ impl Memo {
     }
 
     /// Stores `value` under `key`.
-    fn put(&mut self, key: u64, value: Value) -> Step {
+    fn put(&mut self, key: u64, value: StackKind) -> Step {
         let place = usize::try_from(key).unwrap_or(usize::MAX);
         if let Some(stored) = self.dense.get_mut(place) {
             *stored = value;
@@ -586,9 +598,9 @@ impl Memo {
     }
 
     /// Returns the value under `key`.
-    fn get(&self, key: u64) -> Option<Value> {
+    fn get(&self, key: u64) -> Option<StackKind> {
         if self.is_full {
-            return Some(Value::Object);
+            return Some(StackKind::Object);
         }
         let place = usize::try_from(key).unwrap_or(usize::MAX);
         self.dense.get(place).or_else(|| self.others.get(&key)).copied()

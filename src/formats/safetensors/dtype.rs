@@ -1,36 +1,36 @@
 //! The names of dtypes.
 
 use crate::element::{LogicalType, StorageType};
-use crate::formats::kind::Kind;
+use crate::formats::kind::FormatDType;
 
 /// All known names, most frequent first, because the search begins at the start.
 const NAMES: [Name; 20] = [
-    Name::new("BF16", Kind::Plain(StorageType::Bf16)),
-    Name::new("F16", Kind::Plain(StorageType::F16)),
-    Name::new("F32", Kind::Plain(StorageType::F32)),
-    Name::new("F8_E4M3", Kind::Logical(LogicalType::F8E4M3Fn)),
-    Name::new("U8", Kind::Plain(StorageType::U8)),
-    Name::new("I8", Kind::Plain(StorageType::I8)),
-    Name::new("I32", Kind::Plain(StorageType::I32)),
-    Name::new("I64", Kind::Plain(StorageType::I64)),
-    Name::new("F4", Kind::Logical(LogicalType::F4E2M1)),
-    Name::new("F8_E8M0", Kind::Logical(LogicalType::F8E8M0)),
-    Name::new("F8_E5M2", Kind::Logical(LogicalType::F8E5M2)),
-    Name::new("F64", Kind::Plain(StorageType::F64)),
-    Name::new("BOOL", Kind::Plain(StorageType::Bool)),
-    Name::new("U16", Kind::Plain(StorageType::U16)),
-    Name::new("I16", Kind::Plain(StorageType::I16)),
-    Name::new("U32", Kind::Plain(StorageType::U32)),
-    Name::new("U64", Kind::Plain(StorageType::U64)),
-    Name::new("C64", Kind::Logical(LogicalType::Complex64)),
-    Name::new("F8_E4M3FNUZ", Kind::Logical(LogicalType::F8E4M3Fnuz)),
-    Name::new("F8_E5M2FNUZ", Kind::Logical(LogicalType::F8E5M2Fnuz)),
+    Name::new("BF16", FormatDType::Plain(StorageType::Bf16)),
+    Name::new("F16", FormatDType::Plain(StorageType::F16)),
+    Name::new("F32", FormatDType::Plain(StorageType::F32)),
+    Name::new("F8_E4M3", FormatDType::Logical(LogicalType::F8E4M3Fn)),
+    Name::new("U8", FormatDType::Plain(StorageType::U8)),
+    Name::new("I8", FormatDType::Plain(StorageType::I8)),
+    Name::new("I32", FormatDType::Plain(StorageType::I32)),
+    Name::new("I64", FormatDType::Plain(StorageType::I64)),
+    Name::new("F4", FormatDType::Logical(LogicalType::F4E2M1)),
+    Name::new("F8_E8M0", FormatDType::Logical(LogicalType::F8E8M0)),
+    Name::new("F8_E5M2", FormatDType::Logical(LogicalType::F8E5M2)),
+    Name::new("F64", FormatDType::Plain(StorageType::F64)),
+    Name::new("BOOL", FormatDType::Plain(StorageType::Bool)),
+    Name::new("U16", FormatDType::Plain(StorageType::U16)),
+    Name::new("I16", FormatDType::Plain(StorageType::I16)),
+    Name::new("U32", FormatDType::Plain(StorageType::U32)),
+    Name::new("U64", FormatDType::Plain(StorageType::U64)),
+    Name::new("C64", FormatDType::Logical(LogicalType::Complex64)),
+    Name::new("F8_E4M3FNUZ", FormatDType::Logical(LogicalType::F8E4M3Fnuz)),
+    Name::new("F8_E5M2FNUZ", FormatDType::Logical(LogicalType::F8E5M2Fnuz)),
 ];
 
 /// The name of a dtype, and its element type.
 struct Name {
     text: &'static str,
-    kind: Kind,
+    kind: FormatDType,
     /// The name and the quote after it as a little-endian word, if they take at most eight bytes.
     word: u64,
     /// The bits of `word` that the name and the quote take.
@@ -38,7 +38,7 @@ struct Name {
 }
 
 impl Name {
-    const fn new(text: &'static str, kind: Kind) -> Self {
+    const fn new(text: &'static str, kind: FormatDType) -> Self {
         // If the name does not fit, this combination of an empty mask and a nonzero word never matches.
         let (mut word, mut mask) = (u64::MAX, 0);
         if text.len() < 8 {
@@ -58,14 +58,14 @@ impl Name {
 }
 
 /// Returns the element type of the dtype `name`, or `None` if zten has no such elements.
-pub(super) fn kind(name: &str) -> Option<Kind> {
+pub(super) fn kind(name: &str) -> Option<FormatDType> {
     NAMES.iter().find(|known| known.text == name).map(|known| known.kind)
 }
 
 /// Returns the element type of the dtype whose name a text begins with, and the text after the closing quote. Names of eight
 /// bytes and more are not recognized here.
 #[inline]
-pub(super) fn quoted_kind(text: &[u8]) -> Option<(&[u8], Kind)> {
+pub(super) fn quoted_kind(text: &[u8]) -> Option<(&[u8], FormatDType)> {
     let word = u64::from_le_bytes(*text.first_chunk()?);
     let found = NAMES.iter().find(|known| word & known.mask == known.word)?;
     Some((text.get(found.text.len()..)?.get(1..)?, found.kind))

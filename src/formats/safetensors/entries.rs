@@ -7,7 +7,7 @@ use core::fmt;
 use crate::escape::Short;
 use crate::formats::cbor::Map;
 use crate::formats::error::FormatError;
-use crate::formats::kind::Kind;
+use crate::formats::kind::FormatDType;
 use crate::formats::limits::{too_many_dimensions, too_many_keys};
 use crate::formats::rules::Rule;
 use crate::limits::Limits;
@@ -44,9 +44,9 @@ pub(crate) struct Entries<'h> {
 
 /// A tensor, as the header describes it.
 #[derive(Debug)]
-pub(crate) struct Entry<'e> {
+pub(crate) struct TensorEntry<'e> {
     pub(crate) name: &'e str,
-    pub(crate) kind: Kind,
+    pub(crate) kind: FormatDType,
     /// The dimensions, whose number is within the limit.
     pub(crate) shape: &'e [u64],
     /// The start and end of the data, counted from the end of the header.
@@ -62,7 +62,7 @@ type Tensor<'h> = (Text, &'h str, Fields);
 
 /// The fields of an entry, without its dimensions.
 struct Fields {
-    kind: Kind,
+    kind: FormatDType,
     data_offsets: (u64, u64),
     /// The position of the shape, as the number of bytes from there to the end of the text.
     shape_left: usize,
@@ -102,7 +102,7 @@ impl<'h> Entries<'h> {
     }
 
     /// Parses the next tensor. Returns `None` at the end of the header.
-    pub(crate) fn next(&mut self) -> Result<Option<Entry<'_>>, FormatError> {
+    pub(crate) fn next(&mut self) -> Result<Option<TensorEntry<'_>>, FormatError> {
         let (name, written, fields) = match self.tensor() {
             Ok(Some(tensor)) => tensor,
             Ok(None) => return Ok(None),
@@ -111,7 +111,7 @@ impl<'h> Entries<'h> {
         let Some(shape) = self.dimensions.all() else {
             return Err(self.format_error(&Fault::new(Why::Rank, fields.shape_left).into()));
         };
-        Ok(Some(Entry {
+        Ok(Some(TensorEntry {
             name: if name.has_escapes { &self.unescaped } else { written },
             kind: fields.kind,
             shape,

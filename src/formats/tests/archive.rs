@@ -25,7 +25,7 @@ use crate::manifest::Tensor;
 use crate::read_at::ReadAt;
 
 use super::batter::Content;
-use super::{Kind, Read};
+use super::{FormatDType, Read};
 
 /// A source of bytes that records which ranges are read.
 #[derive(Debug)]
@@ -106,13 +106,15 @@ pub(super) fn metadata(attributes: Attributes<'_>) -> Result<Vec<u8>, Error> {
 }
 
 /// Returns the facts about a tensor that the header gives: its name; and its shape, element type and range of bytes.
-pub(super) fn facts(tensor: &Tensor<'_>) -> (String, (Vec<u64>, Kind, std::ops::Range<u64>)) {
+pub(super) fn facts(
+    tensor: &Tensor<'_>,
+) -> (String, (Vec<u64>, FormatDType, std::ops::Range<u64>)) {
     let data = tensor.component("data").unwrap();
     let kind = match data.element_type() {
-        ElementType::Plain(storage) => Kind::Plain(storage),
-        ElementType::Logical(logical) => Kind::Logical(logical),
+        ElementType::Plain(storage) => FormatDType::Plain(storage),
+        ElementType::Logical(logical) => FormatDType::Logical(logical),
         // Elements that zten does not interpret are read as bytes.
-        ElementType::Opaque(..) | ElementType::Unknown(_) => Kind::Plain(StorageType::U8),
+        ElementType::Opaque(..) | ElementType::Unknown(_) => FormatDType::Plain(StorageType::U8),
         other => panic!("{other:?}"),
     };
     (tensor.name().to_owned(), (tensor.shape().to_vec(), kind, data.extent().range()))

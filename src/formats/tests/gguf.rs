@@ -16,7 +16,7 @@ use crate::limits::OpenOptions;
 use crate::verify::check;
 
 use super::archive::Noted;
-use super::{Kind, START, brief, read, rejection};
+use super::{FormatDType, START, brief, read, rejection};
 
 use zten_corpus::other::gguf::big_endian;
 pub(super) use zten_corpus::other::gguf::{file, info, pair, text};
@@ -125,7 +125,7 @@ fn every_type_of_tensor() {
         let data: Vec<u8> = (0..6 * storage.width()).collect();
         let bytes = file(&[], &[info("t", &[3, 2], id, 0)], &data);
         let (_, tensors) = read("x", &bytes).unwrap();
-        assert_eq!(tensors, [("t".to_owned(), vec![2, 3], Kind::Plain(storage), data)]);
+        assert_eq!(tensors, [("t".to_owned(), vec![2, 3], FormatDType::Plain(storage), data)]);
     }
     let mut blocks = 0;
     for id in 0..100 {
@@ -136,7 +136,10 @@ fn every_type_of_tensor() {
         let bytes = file(&[], &[info("t", &[2 * block.elements, 3], id, 0)], &data);
         let (_, tensors) = read("x", &bytes).unwrap();
         let shape = vec![3, 2 * block.elements];
-        assert_eq!(tensors, [("t".to_owned(), shape, Kind::Plain(StorageType::U8), data.clone())]);
+        assert_eq!(
+            tensors,
+            [("t".to_owned(), shape, FormatDType::Plain(StorageType::U8), data.clone())]
+        );
         let archive = OpenOptions::default().from_bytes(&*bytes).unwrap();
         let tensor = archive.tensor("t").unwrap();
         assert_eq!(tensor.layout_name(), format!("gguf.{}", block.name.to_ascii_lowercase()));

@@ -11,7 +11,7 @@ use zten_testkit::safetensors::header;
 use crate::archive::Archive;
 use crate::error::Error;
 use crate::finding::{Finding, Verdict};
-use crate::formats::{Begun, Part};
+use crate::formats::{Begun, PartFile};
 use crate::limits::{Limits, OpenOptions};
 use crate::manifest::Tensor;
 use crate::num::u64_from_usize;
@@ -53,7 +53,7 @@ fn open_with<T>(
     let siblings: Vec<_> = files.iter().map(|(name, bytes)| (name, candidate(bytes))).collect();
     let part = |(name, file)| {
         let Candidate { source, length }: &Candidate<_> = file;
-        Part { name, source, length: *length }
+        PartFile { name, source, length: *length }
     };
     let parts: Vec<_> = siblings.iter().map(|(name, file)| part((**name, file))).collect();
     let Candidate { source, length } = candidate(index);
@@ -404,7 +404,7 @@ fn copies_in_one_file_of_two_names_are_not_read() {
     let length = u64_from_usize(bytes.len());
     let parts = ["a.safetensors", "b.safetensors"];
     let source = OneFile(&bytes);
-    let parts = parts.map(|name| Part { name, source: &source, length });
+    let parts = parts.map(|name| PartFile { name, source: &source, length });
     let options = OpenOptions::default();
     let root = OneFile(index.as_bytes());
     let begun = options.begin(root, u64_from_usize(index.len()), Path::new("x.index.json"));
@@ -431,7 +431,8 @@ fn memory_follows_the_copies() {
     let length: usize = files.iter().map(|(_, bytes)| bytes.len() - count).sum();
     let siblings: Vec<_> = files.iter().map(|(name, bytes)| (*name, candidate(bytes))).collect();
     let parts = siblings.iter();
-    let parts = parts.map(|(name, file)| Part { name, source: &file.source, length: file.length });
+    let parts =
+        parts.map(|(name, file)| PartFile { name, source: &file.source, length: file.length });
     let parts: Vec<_> = parts.collect();
     let Candidate { source, length: index_length } = candidate(index.as_bytes());
     let mut opened = None;
@@ -496,7 +497,7 @@ fn memory_follows_the_index() {
     let index = format!(r#"{{"weight_map":{{{map}}}}}"#);
     let bytes = file(&header, &vec![0; count]);
     let Candidate { source, length } = candidate(&bytes);
-    let parts = [Part { name: "x.safetensors", source: &source, length }];
+    let parts = [PartFile { name: "x.safetensors", source: &source, length }];
     let Candidate { source, length } = candidate(index.as_bytes());
     let mut opened = None;
     let memory = allocation_counter::measure(|| {

@@ -10,7 +10,7 @@ use crate::layout::State;
 use crate::limits::{Limits, OpenOptions};
 use crate::manifest::Component;
 
-use super::{Kind, open_with, read, rejection, single};
+use super::{FormatDType, open_with, read, rejection, single};
 
 pub(super) use zten_corpus::other::npy::{file, versioned};
 
@@ -33,24 +33,24 @@ fn content(component: &Component<'_>) -> Vec<u8> {
 fn every_type_in_either_byte_order() {
     use StorageType as T;
     for (code, kind, part, width) in [
-        ("?", Kind::Plain(T::Bool), 1, 1),
-        ("b1", Kind::Plain(T::Bool), 1, 1),
-        ("i1", Kind::Plain(T::I8), 1, 1),
-        ("u1", Kind::Plain(T::U8), 1, 1),
-        ("i2", Kind::Plain(T::I16), 2, 2),
-        ("u2", Kind::Plain(T::U16), 2, 2),
-        ("f2", Kind::Plain(T::F16), 2, 2),
-        ("i4", Kind::Plain(T::I32), 4, 4),
-        ("u4", Kind::Plain(T::U32), 4, 4),
-        ("f4", Kind::Plain(T::F32), 4, 4),
-        ("i8", Kind::Plain(T::I64), 8, 8),
-        ("u8", Kind::Plain(T::U64), 8, 8),
-        ("f8", Kind::Plain(T::F64), 8, 8),
-        ("c8", Kind::Logical(LogicalType::Complex64), 4, 8),
-        ("c16", Kind::Logical(LogicalType::Complex128), 8, 16),
+        ("?", FormatDType::Plain(T::Bool), 1, 1),
+        ("b1", FormatDType::Plain(T::Bool), 1, 1),
+        ("i1", FormatDType::Plain(T::I8), 1, 1),
+        ("u1", FormatDType::Plain(T::U8), 1, 1),
+        ("i2", FormatDType::Plain(T::I16), 2, 2),
+        ("u2", FormatDType::Plain(T::U16), 2, 2),
+        ("f2", FormatDType::Plain(T::F16), 2, 2),
+        ("i4", FormatDType::Plain(T::I32), 4, 4),
+        ("u4", FormatDType::Plain(T::U32), 4, 4),
+        ("f4", FormatDType::Plain(T::F32), 4, 4),
+        ("i8", FormatDType::Plain(T::I64), 8, 8),
+        ("u8", FormatDType::Plain(T::U64), 8, 8),
+        ("f8", FormatDType::Plain(T::F64), 8, 8),
+        ("c8", FormatDType::Logical(LogicalType::Complex64), 4, 8),
+        ("c16", FormatDType::Logical(LogicalType::Complex128), 8, 16),
     ] {
         let mut data = counting(6 * width);
-        if kind == Kind::Plain(T::Bool) {
+        if kind == FormatDType::Plain(T::Bool) {
             data = vec![0, 1, 1, 0, 1, 0];
         }
         let little =

@@ -6,16 +6,16 @@ use alloc::vec::Vec;
 
 use crate::element::{LogicalType, StorageType};
 
-use super::{Kind, Read, data, read, single};
+use super::{FormatDType, Read, data, read, single};
 
-const PLAIN: fn(StorageType) -> Kind = Kind::Plain;
+const PLAIN: fn(StorageType) -> FormatDType = FormatDType::Plain;
 
 /// Elements that count up from 0.
 fn count<const W: usize>(elements: u8, bytes: impl Fn(u8) -> [u8; W]) -> Vec<u8> {
     (0..elements).flat_map(bytes).collect()
 }
 
-fn tensor(name: &str, shape: &[u64], kind: Kind, bytes: Vec<u8>) -> Read {
+fn tensor(name: &str, shape: &[u64], kind: FormatDType, bytes: Vec<u8>) -> Read {
     (name.to_owned(), shape.to_vec(), kind, bytes)
 }
 
@@ -52,7 +52,7 @@ fn numpy_archives() {
         tensor("bools", &[3], PLAIN(StorageType::Bool), vec![1, 0, 1]),
         tensor("layer.0/weight", &[2, 3], PLAIN(StorageType::F32), weight),
         tensor("columns", &[4, 3], PLAIN(StorageType::U64), columns),
-        tensor("complex", &[3], Kind::Logical(LogicalType::Complex128), complex),
+        tensor("complex", &[3], FormatDType::Logical(LogicalType::Complex128), complex),
         tensor("none", &[0, 5], PLAIN(StorageType::I8), vec![]),
         tensor("one", &[], PLAIN(StorageType::F16), vec![0x00, 0x3e]),
     ];
@@ -69,7 +69,7 @@ fn safetensors() {
         ("u64", PLAIN(T::U64), 16),
         ("i64", PLAIN(T::I64), 16),
         ("f64", PLAIN(T::F64), 16),
-        ("c64", Kind::Logical(L::Complex64), 16),
+        ("c64", FormatDType::Logical(L::Complex64), 16),
         ("f32", PLAIN(T::F32), 8),
         ("u32", PLAIN(T::U32), 8),
         ("i32", PLAIN(T::I32), 8),
@@ -77,10 +77,10 @@ fn safetensors() {
         ("f16", PLAIN(T::F16), 4),
         ("u16", PLAIN(T::U16), 4),
         ("i16", PLAIN(T::I16), 4),
-        ("e5m2fnuz", Kind::Logical(L::F8E5M2Fnuz), 2),
-        ("e4m3fnuz", Kind::Logical(L::F8E4M3Fnuz), 2),
-        ("e4m3fn", Kind::Logical(L::F8E4M3Fn), 2),
-        ("e5m2", Kind::Logical(L::F8E5M2), 2),
+        ("e5m2fnuz", FormatDType::Logical(L::F8E5M2Fnuz), 2),
+        ("e4m3fnuz", FormatDType::Logical(L::F8E4M3Fnuz), 2),
+        ("e4m3fn", FormatDType::Logical(L::F8E4M3Fn), 2),
+        ("e5m2", FormatDType::Logical(L::F8E5M2), 2),
         ("i8", PLAIN(T::I8), 2),
         ("u8", PLAIN(T::U8), 2),
         ("bool", PLAIN(T::Bool), 2),

@@ -12,7 +12,7 @@ use crate::formats::Rule;
 use crate::limits::{Limits, OpenOptions};
 
 use super::archive::{Noted, read};
-use super::{Kind, START, rejection};
+use super::{FormatDType, START, rejection};
 
 pub(super) use zten_corpus::other::safetensors::file;
 
@@ -28,26 +28,26 @@ fn one(dtype: &str, shape: &str, length: usize) -> Vec<u8> {
     file(&format!(r#"{{"a.b":{entry}}}"#), &data)
 }
 
-const TYPES: [(&str, Kind, usize); 19] = [
-    ("BOOL", Kind::Plain(StorageType::Bool), 1),
-    ("U8", Kind::Plain(StorageType::U8), 1),
-    ("I8", Kind::Plain(StorageType::I8), 1),
-    ("U16", Kind::Plain(StorageType::U16), 2),
-    ("I16", Kind::Plain(StorageType::I16), 2),
-    ("F16", Kind::Plain(StorageType::F16), 2),
-    ("BF16", Kind::Plain(StorageType::Bf16), 2),
-    ("U32", Kind::Plain(StorageType::U32), 4),
-    ("I32", Kind::Plain(StorageType::I32), 4),
-    ("F32", Kind::Plain(StorageType::F32), 4),
-    ("U64", Kind::Plain(StorageType::U64), 8),
-    ("I64", Kind::Plain(StorageType::I64), 8),
-    ("F64", Kind::Plain(StorageType::F64), 8),
-    ("F8_E4M3", Kind::Logical(LogicalType::F8E4M3Fn), 1),
-    ("F8_E5M2", Kind::Logical(LogicalType::F8E5M2), 1),
-    ("F8_E4M3FNUZ", Kind::Logical(LogicalType::F8E4M3Fnuz), 1),
-    ("F8_E5M2FNUZ", Kind::Logical(LogicalType::F8E5M2Fnuz), 1),
-    ("C64", Kind::Logical(LogicalType::Complex64), 8),
-    ("F8_E8M0", Kind::Logical(LogicalType::F8E8M0), 1),
+const TYPES: [(&str, FormatDType, usize); 19] = [
+    ("BOOL", FormatDType::Plain(StorageType::Bool), 1),
+    ("U8", FormatDType::Plain(StorageType::U8), 1),
+    ("I8", FormatDType::Plain(StorageType::I8), 1),
+    ("U16", FormatDType::Plain(StorageType::U16), 2),
+    ("I16", FormatDType::Plain(StorageType::I16), 2),
+    ("F16", FormatDType::Plain(StorageType::F16), 2),
+    ("BF16", FormatDType::Plain(StorageType::Bf16), 2),
+    ("U32", FormatDType::Plain(StorageType::U32), 4),
+    ("I32", FormatDType::Plain(StorageType::I32), 4),
+    ("F32", FormatDType::Plain(StorageType::F32), 4),
+    ("U64", FormatDType::Plain(StorageType::U64), 8),
+    ("I64", FormatDType::Plain(StorageType::I64), 8),
+    ("F64", FormatDType::Plain(StorageType::F64), 8),
+    ("F8_E4M3", FormatDType::Logical(LogicalType::F8E4M3Fn), 1),
+    ("F8_E5M2", FormatDType::Logical(LogicalType::F8E5M2), 1),
+    ("F8_E4M3FNUZ", FormatDType::Logical(LogicalType::F8E4M3Fnuz), 1),
+    ("F8_E5M2FNUZ", FormatDType::Logical(LogicalType::F8E5M2Fnuz), 1),
+    ("C64", FormatDType::Logical(LogicalType::Complex64), 8),
+    ("F8_E8M0", FormatDType::Logical(LogicalType::F8E8M0), 1),
 ];
 
 #[test]
@@ -67,7 +67,7 @@ fn every_type_is_kept() {
 
 #[test]
 fn two_elements_of_fp4_share_a_byte() {
-    let kind = Kind::Logical(LogicalType::F4E2M1);
+    let kind = FormatDType::Logical(LogicalType::F4E2M1);
     for (shape, dimensions, length) in
         [("[2]", &[2][..], 1), ("[2,3]", &[2, 3], 3), ("[0,3]", &[0, 3], 0)]
     {

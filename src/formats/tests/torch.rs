@@ -21,7 +21,7 @@ use crate::formats::{TORCH_STEPS, torch_steps};
 use crate::limits::{Limits, OpenOptions};
 use crate::read_at::ReadAt;
 
-use super::{Kind, data, open_with, read, rejection};
+use super::{FormatDType, data, open_with, read, rejection};
 
 /// A file that PyTorch wrote, from which a storage of zeros was cut to keep the repository small: the rest of the file, the
 /// offset of the zeros and their number.
@@ -65,7 +65,7 @@ fn floats(values: &[f32]) -> Vec<u8> {
 /// Checks all dtypes in protocols 2 and 5. The bytes of the elements count up from 0.
 #[test]
 fn types() {
-    let (plain, logical) = (Kind::Plain, Kind::Logical);
+    let (plain, logical) = (FormatDType::Plain, FormatDType::Logical);
     let wanted = [
         ("float32", plain(S::F32), 4),
         ("float64", plain(S::F64), 8),

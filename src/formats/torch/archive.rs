@@ -10,7 +10,7 @@ use crate::formats::zip::{Decoded, Directory, Extents, Member, Window, defer, re
 use crate::limits::{Limits, OpenOptions};
 
 use super::check_longest;
-use super::storages::{Record, Storages};
+use super::storages::{StorageRecord, Storages};
 
 /// The name of the pickle in the folder of the archive.
 const PICKLE: &str = "data.pkl";
@@ -116,7 +116,7 @@ impl<'d> Folder<'d> {
         if name == PICKLE {
             self.pickle = Some(member);
         } else if let Some(key) = name.strip_prefix("data/").filter(|key| is_number(key)) {
-            self.storages.add(Record::new(key, member))?;
+            self.storages.add(StorageRecord::new(key, member))?;
         } else if NOTES.contains(&name) {
             self.notes.try_reserve(1).map_err(|_| FormatError::memory())?;
             self.notes.push((name, member));

@@ -9,7 +9,7 @@ use crate::num::u64_from_usize;
 use super::calls::ARGUMENTS;
 use super::globals::{Global, Known};
 use super::machine::Machine;
-use super::pickle::{Fact, LONGEST_NAME, Pickle, Value};
+use super::pickle::{Fact, LONGEST_NAME, Pickle, Pickled};
 
 /// A scalar of NumPy.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -27,22 +27,28 @@ const LONGEST_SCALAR: usize = 8;
 
 impl Machine<'_> {
     /// Returns the value that `class`, a class or function of NumPy, makes from the items of the tuple `args`.
-    pub(super) fn make_array(&mut self, class: Known, args: u32) -> Result<Value, FormatError> {
+    pub(super) fn make_array(&mut self, class: Known, args: u32) -> Result<Pickled, FormatError> {
         let count = self.pickle.length(args);
-        let items: [Value; ARGUMENTS] = self.pickle.first(args);
+        let items: [Pickled; ARGUMENTS] = self.pickle.first(args);
         match (class, count, items) {
             // The arguments make an empty array, which a state then fills.
             (
                 Known::Reconstruct,
                 3,
-                [Value::Global(Global::Known(Known::Array)), Value::Tuple(shape), code, ..],
+                [Pickled::Global(Global::Known(Known::Array)), Pickled::Tuple(shape), code, ..],
             ) if self.is_zero(shape) && self.is_byte_b(code) => {
-                Ok(Value::Array(self.pickle.container(self.now)?))
+                Ok(Pickled::Array(self.pickle.container(self.now)?))
             }
             (
                 Known::FromBuffer,
                 4,
-                [bytes, Value::NumpyDtype(dtype), Value::Tuple(shape), Value::Text(order), ..],
+                [
+                    bytes,
+                    Pickled::NumpyDtype(dtype),
+                    Pickled::Tuple(shape),
+                    Pickled::Text(order),
+                    ..,
+                ],
             ) => {
                 let is_column_major = match self.pickle.short(order, LONGEST_NAME) {
                     Some(b"C") => false,
@@ -50,14 +56,14 @@ impl Machine<'_> {
                     _ => return Err(self.wrong_arguments(class)),
                 };
                 let node = self.pickle.container(self.now)?;
-                self.fill(node, shape, dtype, (Value::Bool(is_column_major), bytes))?;
-                Ok(Value::Array(node))
+                self.fill(node, shape, dtype, (Pickled::Bool(is_column_major), bytes))?;
+                Ok(Pickled::Array(node))
             }
-            (Known::Scalar, 2, [Value::NumpyDtype(dtype), bytes, ..]) => {
+            (Known::Scalar, 2, [Pickled::NumpyDtype(dtype), bytes, ..]) => {
                 let size = size_of_element(self.pickle.numpy_type(dtype));
                 // Python 3 decodes the byte strings of Python 2 to texts.
                 let bytes = match bytes {
-                    Value::Text(at) => self.latin_1(at, class)?,
+                    Pickled::Text(at) => self.latin_1(at, class)?,
                     bytes => bytes,
                 };
                 // A scalar of Python objects is not written by NumPy.
@@ -65,14 +71,14 @@ impl Machine<'_> {
                     return Err(self.wrong_arguments(class));
                 }
                 let node = self.pickle.container(self.now)?;
-                self.pickle.extend(node, &[Value::NumpyDtype(dtype), bytes])?;
-                Ok(Value::Scalar(node))
+                self.pickle.extend(node, &[Pickled::NumpyDtype(dtype), bytes])?;
+                Ok(Pickled::Scalar(node))
             }
             (
                 Known::NumpyDtype,
                 3,
                 [
-                    name @ (Value::Text(_) | Value::Global(Global::Known(Known::Record))),
+                    name @ (Pickled::Text(_) | Pickled::Global(Global::Known(Known::Record))),
                     is_aligned,
                     is_copied,
                     ..,
@@ -81,18 +87,18 @@ impl Machine<'_> {
             ) if self.is_flag(is_aligned, false) && self.is_flag(is_copied, true) => {
                 let node = self.pickle.container(self.now)?;
                 self.pickle.extend(node, &[name])?;
-                Ok(Value::NumpyDtype(node))
+                Ok(Pickled::NumpyDtype(node))
             }
             (Known::DtypeClass, 0, _) => {
-                self.object(Value::Global(Global::Known(class)), Value::Tuple(args))
+                self.object(Pickled::Global(Global::Known(class)), Pickled::Tuple(args))
             }
             _ => Err(self.wrong_arguments(class)),
         }
     }
 
     /// Returns whether `value` is the flag `wanted`, or the number that old versions of NumPy wrote for the flag.
-    fn is_flag(&self, value: Value, wanted: bool) -> bool {
-        value == Value::Bool(wanted) || self.pickle.count(value) == Some(wanted.into())
+    fn is_flag(&self, value: Pickled, wanted: bool) -> bool {
+        value == Pickled::Bool(wanted) || self.pickle.count(value) == Some(wanted.into())
     }
 
     /// Returns whether the tuple `shape` is `(0,)`.
@@ -102,9 +108,9 @@ impl Machine<'_> {
     }
 
     /// Returns whether `code` is the byte `b`, or a text of it, as Python 2 writes the byte.
-    fn is_byte_b(&self, code: Value) -> bool {
+    fn is_byte_b(&self, code: Pickled) -> bool {
         match code {
-            Value::Bytes(at) | Value::Latin1(at) | Value::Text(at) => {
+            Pickled::Bytes(at) | Pickled::Latin1(at) | Pickled::Text(at) => {
                 self.pickle.short(at, LONGEST_NAME) == Some(b"b")
             }
             _ => false,
@@ -114,8 +120,9 @@ impl Machine<'_> {
     /// Gives the array `node` a state, the items of the tuple `state`: the version 1, the shape, the dtype, whether the order is
     /// column-major, and the bytes or a list of objects.
     pub(super) fn fill_array(&mut self, node: u32, state: u32) -> Result<(), FormatError> {
-        let items: [Value; 5] = self.pickle.first(state);
-        let (version, Value::Tuple(shape), Value::NumpyDtype(dtype), order, content) = items.into()
+        let items: [Pickled; 5] = self.pickle.first(state);
+        let (version, Pickled::Tuple(shape), Pickled::NumpyDtype(dtype), order, content) =
+            items.into()
         else {
             return Err(self.wrong_arguments(Known::Array));
         };
@@ -135,14 +142,14 @@ impl Machine<'_> {
         node: u32,
         shape: u32,
         dtype: u32,
-        (order, content): (Value, Value),
+        (order, content): (Pickled, Pickled),
     ) -> Result<(), FormatError> {
         let wrong = |machine: &Self| machine.wrong_arguments(Known::Array);
         // Checked before the items are read: a pickle can refer to one long tuple many times, in a few bytes each, and every read
         // would visit all items. NumPy has no arrays with more dimensions.
         let has_shape = !self.pickle.has(shape, Fact::HasOtherThanInts)
             && self.pickle.length(shape) <= MOST_DIMENSIONS;
-        if !has_shape || !matches!(order, Value::Bool(_)) {
+        if !has_shape || !matches!(order, Pickled::Bool(_)) {
             return Err(wrong(self));
         }
         let mut elements = Some(1_u64);
@@ -154,11 +161,11 @@ impl Machine<'_> {
         let kind = self.pickle.numpy_type(dtype);
         let content = match content {
             // Python 3 decodes the byte strings of Python 2 to texts, and NumPy encodes the texts in Latin-1.
-            Value::Text(at) => self.latin_1(at, Known::Array)?,
+            Pickled::Text(at) => self.latin_1(at, Known::Array)?,
             content => content,
         };
         let fits = match (kind, content) {
-            (Type::Objects, Value::List(list)) => u64::from(self.pickle.length(list)) == elements,
+            (Type::Objects, Pickled::List(list)) => u64::from(self.pickle.length(list)) == elements,
             (Type::Objects, _) => false,
             // NumPy knows more names of dtypes than zten does. The array is not read.
             (Type::Unknown, _) => self.pickle.byte_length(content)?.is_some(),
@@ -170,7 +177,7 @@ impl Machine<'_> {
         if !fits {
             return Err(wrong(self));
         }
-        let values = [Value::Tuple(shape), Value::NumpyDtype(dtype), order, content];
+        let values = [Pickled::Tuple(shape), Pickled::NumpyDtype(dtype), order, content];
         self.pickle.extend(node, &values)
     }
 
@@ -184,13 +191,13 @@ impl Machine<'_> {
         let Some(has_objects) = self.pickle.objects_of_dtype(node, state, kind) else {
             return Err(self.wrong_arguments(Known::NumpyDtype));
         };
-        self.pickle.extend(node, &[Value::Tuple(state)])?;
+        self.pickle.extend(node, &[Pickled::Tuple(state)])?;
         if has_objects {
             self.pickle.note(node, Fact::HasObjects);
         }
         let [_, _, _, _, fields] = self.pickle.first(state);
         match fields {
-            Value::Dict(fields) => self.pickle.add_fields(node, fields),
+            Pickled::Dict(fields) => self.pickle.add_fields(node, fields),
             _ => Ok(()),
         }
     }
@@ -220,13 +227,13 @@ impl<'p> Pickle<'p> {
     /// if the state is not one that NumPy writes for a dtype of this name, which is `kind`. NumPy takes the sizes and flags from the
     /// state, and with wrong flags it would take the bytes of numbers for pointers to objects.
     fn objects_of_dtype(&self, node: u32, state: u32, kind: Type) -> Option<bool> {
-        let items: [Value; 8] = self.first(state);
+        let items: [Pickled; 8] = self.first(state);
         let [version, order, array, names, fields, size, alignment, flags] = items;
-        let number = |value: Value| match value {
-            Value::Int(at) => self.int(at),
+        let number = |value: Pickled| match value {
+            Pickled::Int(at) => self.int(at),
             _ => None,
         };
-        let is_order = matches!(order, Value::Text(at)
+        let is_order = matches!(order, Pickled::Text(at)
             if matches!(self.short(at, LONGEST_NAME), Some(b"<" | b">" | b"|" | b"=")));
         let letter = self.numpy_name(node).bytes().next();
         let is_date = matches!(letter, Some(b'M' | b'm'));
@@ -237,21 +244,21 @@ impl<'p> Pickle<'p> {
         else {
             return None;
         };
-        if let (Value::Dict(_), Value::Tuple(_), Value::None) = (fields, names, array) {
+        if let (Pickled::Dict(_), Pickled::Tuple(_), Pickled::None) = (fields, names, array) {
             let flags = flags & !ALIGNED;
             let is_record = kind == Type::Unknown || letter == Some(b'V');
             return Some(flags == 27).filter(|_| is_record && RECORDS.contains(&flags));
         }
-        if (names, fields) != (Value::None, Value::None) {
+        if (names, fields) != (Pickled::None, Pickled::None) {
             return None;
         }
-        if let Value::Tuple(array) = array {
+        if let Pickled::Tuple(array) = array {
             let [inner] = self.first(array);
-            let Value::NumpyDtype(inner) = inner else { return None };
+            let Pickled::NumpyDtype(inner) = inner else { return None };
             let is_plain = letter == Some(b'V') && !self.is_of_objects(inner);
             return Some(false).filter(|_| is_plain && flags & OBJECTS & !TEXT & !16 == 0);
         }
-        if array != Value::None {
+        if array != Pickled::None {
             return None;
         }
         let sizes = (number(size), number(alignment).is_some_and(|alignment| alignment > 0));
@@ -274,8 +281,8 @@ impl<'p> Pickle<'p> {
         };
         let mut items = self.items(fields);
         while let (Some(_), Some(field)) = (items.next(), items.next()) {
-            let Value::Tuple(field) = field else { return Err(wrong()) };
-            let [Value::NumpyDtype(inner), Value::Int(_)] = self.first(field) else {
+            let Pickled::Tuple(field) = field else { return Err(wrong()) };
+            let [Pickled::NumpyDtype(inner), Pickled::Int(_)] = self.first(field) else {
                 return Err(wrong());
             };
             if self.is_of_objects(inner) && !self.has(dtype, Fact::HasObjects) {
@@ -297,11 +304,11 @@ impl<'p> Pickle<'p> {
         }
         let [name, state] = self.first(node);
         let [_, order, array, _, _, size] = match state {
-            Value::Tuple(state) => self.first(state),
-            _ => [Value::None; 6],
+            Pickled::Tuple(state) => self.first(state),
+            _ => [Pickled::None; 6],
         };
-        let text = |value: Value| match value {
-            Value::Text(at) => {
+        let text = |value: Pickled| match value {
+            Pickled::Text(at) => {
                 self.short(at, LONGEST_NAME).and_then(|text| str::from_utf8(text).ok())
             }
             _ => None,
@@ -311,7 +318,7 @@ impl<'p> Pickle<'p> {
             return self.count(size).map_or(Type::Unknown, Type::Opaque);
         };
         // If each element is an array of another dtype, the name of the dtype is `V` and the size of an element.
-        if array != Value::None && !name.starts_with('V') {
+        if array != Pickled::None && !name.starts_with('V') {
             return Type::Unknown;
         }
         let order = text(order).filter(|order| *order != "=").unwrap_or_default();
@@ -329,7 +336,7 @@ impl<'p> Pickle<'p> {
     pub(super) fn numpy_name(&self, node: u32) -> &'p str {
         let [name] = self.first(node);
         match name {
-            Value::Text(at) => {
+            Pickled::Text(at) => {
                 let name = self.short(at, LONGEST_NAME).unwrap_or_default();
                 str::from_utf8(name).unwrap_or_default()
             }
@@ -338,15 +345,15 @@ impl<'p> Pickle<'p> {
     }
 
     /// Returns the number of bytes that `value` holds; `None` if `value` is not bytes.
-    pub(super) fn byte_length(&mut self, value: Value) -> Result<Option<u64>, FormatError> {
+    pub(super) fn byte_length(&mut self, value: Pickled) -> Result<Option<u64>, FormatError> {
         let value = match value {
-            Value::ByteArray(node) if self.length(node) == 0 => return Ok(Some(0)),
-            Value::ByteArray(node) => self.first::<1>(node)[0],
+            Pickled::ByteArray(node) if self.length(node) == 0 => return Ok(Some(0)),
+            Pickled::ByteArray(node) => self.first::<1>(node)[0],
             value => value,
         };
         Ok(match value {
-            Value::Bytes(at) => Some(self.operand_length(at)),
-            Value::Latin1(at) => self.latin_1_length(at)?,
+            Pickled::Bytes(at) => Some(self.operand_length(at)),
+            Pickled::Latin1(at) => self.latin_1_length(at)?,
             _ => None,
         })
     }
@@ -369,12 +376,12 @@ impl<'p> Pickle<'p> {
 
     /// Returns the scalar of NumPy `node` as a number; `None` if it is of another kind.
     pub(super) fn number(&self, node: u32) -> Option<ScalarValue> {
-        let [Value::NumpyDtype(dtype), content] = self.first(node) else { return None };
+        let [Pickled::NumpyDtype(dtype), content] = self.first(node) else { return None };
         let Type::Known(Number { storage, logical: None, is_big }) = self.numpy_type(dtype) else {
             return None;
         };
         let content = match content {
-            Value::ByteArray(node) => self.first::<1>(node)[0],
+            Pickled::ByteArray(node) => self.first::<1>(node)[0],
             content => content,
         };
         let (mut bytes, mut length) = ([0_u8; LONGEST_SCALAR], 0_usize);
@@ -385,9 +392,11 @@ impl<'p> Pickle<'p> {
             length = length.saturating_add(1);
         };
         match content {
-            Value::Bytes(at) => self.short(at, LONGEST_SCALAR)?.iter().copied().for_each(&mut add),
+            Pickled::Bytes(at) => {
+                self.short(at, LONGEST_SCALAR)?.iter().copied().for_each(&mut add);
+            }
             // Each character above 127 takes two bytes.
-            Value::Latin1(at) => {
+            Pickled::Latin1(at) => {
                 let text =
                     str::from_utf8(self.short(at, LONGEST_SCALAR.saturating_mul(2))?).ok()?;
                 text.chars().filter_map(|one| u8::try_from(u32::from(one)).ok()).for_each(&mut add);

@@ -8,7 +8,7 @@ use crate::formats::rules::Rule;
 
 use super::globals::{self, Global, Known};
 use super::machine::{Context, Machine};
-use super::pickle::{Fact, LONGEST_NAME, TensorLayout, Unknown, Value};
+use super::pickle::{Fact, LONGEST_NAME, Pickled, TensorLayout, Unknown};
 
 /// The largest number of arguments of a function that the machine knows.
 pub(super) const ARGUMENTS: usize = 8;
@@ -30,21 +30,23 @@ impl Machine<'_> {
     pub(super) fn reduce(&mut self) -> Result<(), FormatError> {
         let (args, function) = (self.pop()?, self.pop()?);
         let value = match (function, args) {
-            (Value::Global(global), Value::Tuple(node)) => match self.call(global, node) {
-                // A file that is only a pickle is checked, but its values are never read. Its texts may also be spelled as in
-                // protocols 0 and 1, which this machine takes for bytes. So wrong arguments of such a call are accepted.
-                Err(error)
-                    if self.context == Context::Alone
-                        && error.breaks(Rule::TorchCall)
-                        && matches!(global, Global::Known(_)) =>
-                {
-                    self.object(function, args)?
+            (Pickled::Global(global), Pickled::Tuple(node)) => {
+                match self.call(global, node) {
+                    // A file that is only a pickle is checked, but its values are never read. Its texts may also be spelled as in
+                    // protocols 0 and 1, which this machine takes for bytes. So wrong arguments of such a call are accepted.
+                    Err(error)
+                        if self.context == Context::Alone
+                            && error.breaks(Rule::TorchCall)
+                            && matches!(global, Global::Known(_)) =>
+                    {
+                        self.object(function, args)?
+                    }
+                    made => made?,
                 }
-                made => made?,
-            },
-            (Value::Foreign(_), Value::Tuple(_)) => self.object(function, args)?,
+            }
+            (Pickled::Foreign(_), Pickled::Tuple(_)) => self.object(function, args)?,
             // The result of a call may be a function again.
-            (Value::Object(node), Value::Tuple(_)) if self.is_foreign(node) => {
+            (Pickled::Object(node), Pickled::Tuple(_)) if self.is_foreign(node) => {
                 self.object(function, args)?
             }
             _ => return Err(self.wrong_call()),
@@ -55,35 +57,35 @@ impl Machine<'_> {
     /// Executes NEWOBJ: makes an object of a class.
     pub(super) fn new_object(&mut self) -> Result<(), FormatError> {
         let (args, class) = (self.pop()?, self.pop()?);
-        let Value::Tuple(node) = args else { return Err(self.wrong_call()) };
+        let Pickled::Tuple(node) = args else { return Err(self.wrong_call()) };
         let value = match class {
-            Value::Global(Global::Known(Known::Namespace)) if self.pickle.length(node) == 0 => {
-                Value::Namespace(self.empty(Value::Namespace)?)
+            Pickled::Global(Global::Known(Known::Namespace)) if self.pickle.length(node) == 0 => {
+                Pickled::Namespace(self.empty(Pickled::Namespace)?)
             }
-            Value::Global(Global::Known(Known::Uuid)) if self.pickle.length(node) == 0 => {
+            Pickled::Global(Global::Known(Known::Uuid)) if self.pickle.length(node) == 0 => {
                 self.object(class, args)?
             }
-            Value::Foreign(_) => self.object(class, args)?,
+            Pickled::Foreign(_) => self.object(class, args)?,
             _ => return Err(self.wrong_call()),
         };
         self.push(value)
     }
 
     /// Returns a new object of `class` with the arguments `args`.
-    pub(super) fn object(&mut self, class: Value, args: Value) -> Result<Value, FormatError> {
+    pub(super) fn object(&mut self, class: Pickled, args: Pickled) -> Result<Pickled, FormatError> {
         let node = self.pickle.container(self.now)?;
         self.pickle.extend(node, &[class, args])?;
-        Ok(Value::Object(node))
+        Ok(Pickled::Object(node))
     }
 
     /// Returns the value that calling `function` with the items of the tuple `node` would return.
-    fn call(&mut self, function: Global, node: u32) -> Result<Value, FormatError> {
+    fn call(&mut self, function: Global, node: u32) -> Result<Pickled, FormatError> {
         let count = self.pickle.length(node);
-        let args: [Value; ARGUMENTS] = self.pickle.first(node);
+        let args: [Pickled; ARGUMENTS] = self.pickle.first(node);
         Ok(match (function, count, args) {
-            (Global::OrderedDict, 0, _) => Value::Ordered(self.empty(Value::Ordered)?),
-            (Global::OrderedDict, 1, [Value::List(list), ..]) => self.ordered(list)?,
-            (Global::Size, 1, [shape @ Value::Tuple(node), ..])
+            (Global::OrderedDict, 0, _) => Pickled::Ordered(self.empty(Pickled::Ordered)?),
+            (Global::OrderedDict, 1, [Pickled::List(list), ..]) => self.ordered(list)?,
+            (Global::Size, 1, [shape @ Pickled::Tuple(node), ..])
                 if !self.pickle.has(node, Fact::HasOtherThanInts) =>
             {
                 shape
@@ -103,36 +105,40 @@ impl Machine<'_> {
     }
 
     /// Returns the value that calling `known` with the items of the tuple `node` would return.
-    fn call_known(&mut self, known: Known, node: u32) -> Result<Value, FormatError> {
+    fn call_known(&mut self, known: Known, node: u32) -> Result<Pickled, FormatError> {
         let count = self.pickle.length(node);
-        let args: [Value; ARGUMENTS] = self.pickle.first(node);
+        let args: [Pickled; ARGUMENTS] = self.pickle.first(node);
         let shape = match (known, count, args) {
-            (Known::Layout, 1, [Value::Text(at), ..]) => {
+            (Known::Layout, 1, [Pickled::Text(at), ..]) => {
                 let layout = self.pickle.short(at, LONGEST_NAME).and_then(globals::layout);
-                return layout.map(Value::Layout).ok_or_else(|| self.wrong_arguments(known));
+                return layout.map(Pickled::Layout).ok_or_else(|| self.wrong_arguments(known));
             }
-            (Known::Sparse, 2, [Value::Layout(layout), Value::Tuple(data), ..]) => {
+            (Known::Sparse, 2, [Pickled::Layout(layout), Pickled::Tuple(data), ..]) => {
                 return self.sparse(layout, data);
             }
-            (Known::ScriptList, 1, [list @ Value::List(_), ..])
-            | (Known::ScriptType, 2, [list, Value::Text(_), ..]) => return Ok(list),
-            (Known::OfType, 4, [Value::Global(function), class, Value::Tuple(args), state, ..]) => {
+            (Known::ScriptList, 1, [list @ Pickled::List(_), ..])
+            | (Known::ScriptType, 2, [list, Pickled::Text(_), ..]) => return Ok(list),
+            (
+                Known::OfType,
+                4,
+                [Pickled::Global(function), class, Pickled::Tuple(args), state, ..],
+            ) => {
                 return self.of_type(function, class, args, state);
             }
-            (Known::ParameterClass, 1, [tensor @ Value::Tensor(_), ..])
-            | (Known::ParameterClass, 2, [tensor @ Value::Tensor(_), Value::Bool(_), ..]) => {
+            (Known::ParameterClass, 1, [tensor @ Pickled::Tensor(_), ..])
+            | (Known::ParameterClass, 2, [tensor @ Pickled::Tensor(_), Pickled::Bool(_), ..]) => {
                 return Ok(tensor);
             }
             (
                 Known::Quantized,
                 6 | 7,
                 [
-                    Value::Storage(_),
-                    Value::Int(_),
-                    shape @ Value::Tuple(_),
-                    Value::Tuple(_),
-                    Value::Tuple(_),
-                    Value::Bool(_),
+                    Pickled::Storage(_),
+                    Pickled::Int(_),
+                    shape @ Pickled::Tuple(_),
+                    Pickled::Tuple(_),
+                    Pickled::Tuple(_),
+                    Pickled::Bool(_),
                     hooks,
                     ..,
                 ],
@@ -140,17 +146,19 @@ impl Machine<'_> {
                 self.drop_hooks(hooks);
                 shape
             }
-            (Known::Nested, 3 | 4, [Value::Tensor(_), Value::Tensor(_), Value::Tensor(_), ..]) => {
-                Value::None
-            }
+            (
+                Known::Nested,
+                3 | 4,
+                [Pickled::Tensor(_), Pickled::Tensor(_), Pickled::Tensor(_), ..],
+            ) => Pickled::None,
             (
                 Known::Meta,
                 4,
                 [
-                    Value::Global(Global::Dtype(_)),
-                    shape @ Value::Tuple(_),
-                    Value::Tuple(_),
-                    Value::Bool(_),
+                    Pickled::Global(Global::Dtype(_)),
+                    shape @ Pickled::Tuple(_),
+                    Pickled::Tuple(_),
+                    Pickled::Bool(_),
                     ..,
                 ],
             )
@@ -158,10 +166,10 @@ impl Machine<'_> {
                 Known::Wrapper,
                 6..=8,
                 [
-                    Value::Global(Global::Known(Known::TensorClass)) | Value::Foreign(_),
-                    Value::Global(Global::Dtype(_)),
-                    shape @ Value::Tuple(_),
-                    Value::Tuple(_),
+                    Pickled::Global(Global::Known(Known::TensorClass)) | Pickled::Foreign(_),
+                    Pickled::Global(Global::Dtype(_)),
+                    shape @ Pickled::Tuple(_),
+                    Pickled::Tuple(_),
                     ..,
                 ],
             ) => shape,
@@ -169,19 +177,19 @@ impl Machine<'_> {
                 Known::DeviceTensor,
                 4,
                 [
-                    tensor @ (Value::Tensor(_) | Value::Array(_)),
-                    Value::Global(Global::Dtype(_)),
-                    Value::Text(_),
-                    Value::Bool(_),
+                    tensor @ (Pickled::Tensor(_) | Pickled::Array(_)),
+                    Pickled::Global(Global::Dtype(_)),
+                    Pickled::Text(_),
+                    Pickled::Bool(_),
                     ..,
                 ],
             ) => {
                 let [first, _, third] = match tensor {
-                    Value::Tensor(node) | Value::Array(node) => self.pickle.first(node),
+                    Pickled::Tensor(node) | Pickled::Array(node) => self.pickle.first(node),
                     _ => return Err(self.wrong_arguments(known)),
                 };
                 // The shape is the first item of an array and the third item of a tensor.
-                if matches!(tensor, Value::Array(_)) { first } else { third }
+                if matches!(tensor, Pickled::Array(_)) { first } else { third }
             }
             _ if is_of_numpy(known) => return self.make_array(known, node),
             _ => return self.make_value(known, node),
@@ -189,24 +197,24 @@ impl Machine<'_> {
         self.unread_tensor(known, shape)
     }
 
-    /// Creates a placeholder for a tensor that zten does not read. `function` makes the tensor. `shape` is [`Value::None`] if the
+    /// Creates a placeholder for a tensor that zten does not read. `function` makes the tensor. `shape` is [`Pickled::None`] if the
     /// arguments do not give the shape.
-    fn unread_tensor(&mut self, function: Known, shape: Value) -> Result<Value, FormatError> {
-        if let Value::Tuple(node) = shape
+    fn unread_tensor(&mut self, function: Known, shape: Pickled) -> Result<Pickled, FormatError> {
+        if let Pickled::Tuple(node) = shape
             && self.pickle.has(node, Fact::HasOtherThanInts)
         {
             return Err(self.wrong_arguments(function));
         }
         let node = self.pickle.container(self.now)?;
-        self.pickle.extend(node, &[Value::Global(Global::Known(function)), shape])?;
-        Ok(Value::UnreadTensor(node))
+        self.pickle.extend(node, &[Pickled::Global(Global::Known(function)), shape])?;
+        Ok(Pickled::UnreadTensor(node))
     }
 
     /// Returns the device that `function`, a [`Global::Device`], makes from the items of the tuple `args`. The result is an object
     /// if PyTorch only knows the kind of device with an extension package.
-    fn device(&mut self, function: Global, args: u32) -> Result<Value, FormatError> {
-        let [name, number, ..]: [Value; ARGUMENTS] = self.pickle.first(args);
-        let Value::Text(at) = name else { return Err(self.wrong_call()) };
+    fn device(&mut self, function: Global, args: u32) -> Result<Pickled, FormatError> {
+        let [name, number, ..]: [Pickled; ARGUMENTS] = self.pickle.first(args);
+        let Pickled::Text(at) = name else { return Err(self.wrong_call()) };
         let text = self.pickle.short(at, LONGEST_NAME).unwrap_or_default();
         let (kind, in_name) = globals::device(text).ok_or_else(|| self.wrong_call())?;
         let is_valid = |number: u64| number <= u64::from(globals::LAST_DEVICE);
@@ -216,30 +224,30 @@ impl Machine<'_> {
                     return Ok(name);
                 }
             }
-            (2, Value::Int(_))
+            (2, Pickled::Int(_))
                 if in_name.is_none() && self.pickle.count(number).is_some_and(is_valid) =>
             {
                 if globals::is_kind(kind) {
                     let node = self.pickle.container(self.now)?;
                     self.pickle.extend(node, &[name, number])?;
-                    return Ok(Value::Device(node));
+                    return Ok(Pickled::Device(node));
                 }
             }
             _ => return Err(self.wrong_call()),
         }
         self.is_beyond_torch(Unknown::Device);
-        self.object(Value::Global(function), Value::Tuple(args))
+        self.object(Pickled::Global(function), Pickled::Tuple(args))
     }
 
     /// Returns an ordered dictionary of the pairs in `list`, the form in which Python 2 wrote ordered dictionaries.
-    fn ordered(&mut self, list: u32) -> Result<Value, FormatError> {
-        let node = self.empty(Value::Ordered)?;
+    fn ordered(&mut self, list: u32) -> Result<Pickled, FormatError> {
+        let node = self.empty(Pickled::Ordered)?;
         let mut next = self.pickle.items(list).place();
         loop {
             let mut items = self.pickle.resume(next);
-            let Some(pair) = items.next() else { return Ok(Value::Ordered(node)) };
+            let Some(pair) = items.next() else { return Ok(Pickled::Ordered(node)) };
             next = items.place();
-            let (Value::List(pair) | Value::Tuple(pair)) = pair else {
+            let (Pickled::List(pair) | Pickled::Tuple(pair)) = pair else {
                 return Err(self.wrong_call());
             };
             if self.pickle.length(pair) != 2 {
@@ -252,13 +260,13 @@ impl Machine<'_> {
     }
 
     /// Returns the parameter that is made from `args`: a tensor, whether it requires gradients, hooks, and perhaps a state.
-    fn parameter(&mut self, args: [Value; ARGUMENTS]) -> Result<Value, FormatError> {
-        let [tensor, grad @ Value::Bool(_), hooks, state, ..] = args else {
+    fn parameter(&mut self, args: [Pickled; ARGUMENTS]) -> Result<Pickled, FormatError> {
+        let [tensor, grad @ Pickled::Bool(_), hooks, state, ..] = args else {
             return Err(self.wrong_call());
         };
         match tensor {
-            Value::Tensor(node) => self.check_gradients(node, grad)?,
-            Value::UnreadTensor(_) | Value::Sparse(_) => {}
+            Pickled::Tensor(node) => self.check_gradients(node, grad)?,
+            Pickled::UnreadTensor(_) | Pickled::Sparse(_) => {}
             _ => return Err(self.wrong_call()),
         }
         self.drop_hooks(hooks);
@@ -272,14 +280,14 @@ impl Machine<'_> {
     fn of_type(
         &mut self,
         function: Global,
-        class: Value,
+        class: Pickled,
         args: u32,
-        state: Value,
-    ) -> Result<Value, FormatError> {
+        state: Pickled,
+    ) -> Result<Pickled, FormatError> {
         let is_class = matches!(
             class,
-            Value::Global(Global::Known(Known::TensorClass | Known::ParameterClass))
-                | Value::Foreign(_)
+            Pickled::Global(Global::Known(Known::TensorClass | Known::ParameterClass))
+                | Pickled::Foreign(_)
         );
         let makes_tensor = matches!(
             function,
@@ -295,7 +303,7 @@ impl Machine<'_> {
         let tensor = self.call(function, args)?;
         match (class, state) {
             // The class decides what its state is, so the state is dropped without a check.
-            (Value::Foreign(_), _) => self.pickle.dropped.add_state(),
+            (Pickled::Foreign(_), _) => self.pickle.dropped.add_state(),
             _ => self.drop_attributes(state)?,
         }
         Ok(tensor)
@@ -303,26 +311,30 @@ impl Machine<'_> {
 
     /// Notes that the hooks of a tensor are left out, unless `value` is `None` or an empty dictionary. The dictionary is marked,
     /// because later instructions may add hooks to an empty one.
-    fn drop_hooks(&mut self, value: Value) {
+    fn drop_hooks(&mut self, value: Pickled) {
         match value {
-            Value::None => {}
-            Value::Dict(node) | Value::Ordered(node) => self.pickle.note(node, Fact::IsHooks),
+            Pickled::None => {}
+            Pickled::Dict(node) | Pickled::Ordered(node) => {
+                self.pickle.note(node, Fact::IsHooks);
+            }
             _ => self.pickle.dropped.add_hooks(),
         }
     }
 
     /// Marks the `state` of a parameter, which is checked after the last instruction and then dropped.
-    fn drop_attributes(&mut self, state: Value) -> Result<(), FormatError> {
+    fn drop_attributes(&mut self, state: Pickled) -> Result<(), FormatError> {
         match state {
-            Value::None => {}
-            Value::Dict(node) | Value::Ordered(node) => self.pickle.note(node, Fact::IsState),
+            Pickled::None => {}
+            Pickled::Dict(node) | Pickled::Ordered(node) => {
+                self.pickle.note(node, Fact::IsState);
+            }
             // The first item holds plain attributes, the second those of `__slots__`. PyTorch sets both in the same way.
-            Value::Tuple(node) if self.pickle.length(node) == 2 => {
-                let parts: [Value; 2] = self.pickle.first(node);
+            Pickled::Tuple(node) if self.pickle.length(node) == 2 => {
+                let parts: [Pickled; 2] = self.pickle.first(node);
                 for part in parts {
                     match part {
-                        Value::None => {}
-                        Value::Dict(node) | Value::Ordered(node) => {
+                        Pickled::None => {}
+                        Pickled::Dict(node) | Pickled::Ordered(node) => {
                             self.pickle.note(node, Fact::IsState);
                         }
                         _ => return Err(self.wrong_call()),
@@ -335,28 +347,32 @@ impl Machine<'_> {
     }
 
     /// Checks that the dtype of the node `tensor` allows gradients if `grad` is `True`: PyTorch fails on other tensors.
-    fn check_gradients(&self, tensor: u32, grad: Value) -> Result<(), FormatError> {
+    fn check_gradients(&self, tensor: u32, grad: Pickled) -> Result<(), FormatError> {
         let dtype = self.pickle.tensor_dtype(tensor)?;
-        if grad == Value::Bool(true) && !dtype.has_gradients() {
+        if grad == Pickled::Bool(true) && !dtype.has_gradients() {
             return Err(self.violation(Rule::TorchTensor, Rule::TorchTensor.row().broken()));
         }
         Ok(())
     }
 
     /// Returns the tensor that `function`, a [`Global::Tensor`], makes from `args`.
-    fn tensor(&mut self, function: Global, args: [Value; ARGUMENTS]) -> Result<Value, FormatError> {
+    fn tensor(
+        &mut self,
+        function: Global,
+        args: [Pickled; ARGUMENTS],
+    ) -> Result<Pickled, FormatError> {
         let Global::Tensor(least, _, dtype_at) = function else { return Err(self.wrong_call()) };
         let [storage, offset, shape, strides, grad, hooks, seventh, eighth] = args;
         let (dtype, extra) = match dtype_at {
             Some(_) => (seventh, eighth),
-            None => (Value::None, seventh),
+            None => (Pickled::None, seventh),
         };
         let is_dtype = match dtype_at {
-            Some(_) => matches!(dtype, Value::Global(Global::Dtype(_))),
+            Some(_) => matches!(dtype, Pickled::Global(Global::Dtype(_))),
             None => true,
         };
-        let is_grad = least < 6 || matches!(grad, Value::Bool(_));
-        let (Value::Storage(_), Value::Int(_), Value::Tuple(_), Value::Tuple(_), true) =
+        let is_grad = least < 6 || matches!(grad, Pickled::Bool(_));
+        let (Pickled::Storage(_), Pickled::Int(_), Pickled::Tuple(_), Pickled::Tuple(_), true) =
             (storage, offset, shape, strides, is_dtype && is_grad)
         else {
             return Err(self.wrong_call());
@@ -367,63 +383,68 @@ impl Machine<'_> {
         let node = self.pickle.container_of(self.now, Fact::IsTensor)?;
         self.pickle.extend(node, &[storage, offset, shape, strides, dtype, extra])?;
         match extra {
-            Value::None => {}
+            Pickled::None => {}
             // The metadata says whether elements are conjugated or negated.
-            Value::Dict(metadata) => self.pickle.note(metadata, Fact::IsTensorMetadata),
+            Pickled::Dict(metadata) => self.pickle.note(metadata, Fact::IsTensorMetadata),
             _ => return Err(self.wrong_call()),
         }
         // PyTorch changes a tensor that it rebuilds with a dtype in place, which fails if the tensor requires gradients.
-        if dtype_at.is_some() && grad == Value::Bool(true) {
+        if dtype_at.is_some() && grad == Pickled::Bool(true) {
             let sentence = "a tensor that is rebuilt with a dtype cannot require gradients";
             return Err(self.violation(Rule::TorchTensor, sentence));
         }
         if least >= 6 {
             self.check_gradients(node, grad)?;
         }
-        Ok(Value::Tensor(node))
+        Ok(Pickled::Tensor(node))
     }
 
     /// Returns the sparse tensor of `layout` that is made from the items of the tuple `data`.
-    fn sparse(&mut self, layout: TensorLayout, data: u32) -> Result<Value, FormatError> {
-        let items: [Value; 4] = self.pickle.first(data);
+    fn sparse(&mut self, layout: TensorLayout, data: u32) -> Result<Pickled, FormatError> {
+        let items: [Pickled; 4] = self.pickle.first(data);
         let (indices, values, shape) = match (layout, self.pickle.length(data), items) {
             (TensorLayout::Coo, 3, [indices, values, shape, _])
-            | (TensorLayout::Coo, 4, [indices, values, shape, Value::Bool(_) | Value::None]) => {
-                ([indices, Value::None], values, shape)
+            | (TensorLayout::Coo, 4, [indices, values, shape, Pickled::Bool(_) | Pickled::None]) => {
+                ([indices, Pickled::None], values, shape)
             }
             (TensorLayout::Csr | TensorLayout::Other, 4, [starts, indices, values, shape]) => {
                 ([starts, indices], values, shape)
             }
             _ => return Err(self.wrong_arguments(Known::Sparse)),
         };
-        let is_shape = matches!(shape, Value::Tuple(node)
+        let is_shape = matches!(shape, Pickled::Tuple(node)
             if !self.pickle.has(node, Fact::HasOtherThanInts));
         let are_tensors = indices.into_iter().chain([values]).all(|part| {
-            matches!(part, Value::Tensor(_)) || (part == Value::None && layout == TensorLayout::Coo)
+            matches!(part, Pickled::Tensor(_))
+                || (part == Pickled::None && layout == TensorLayout::Coo)
         });
         if !is_shape || !are_tensors {
             return Err(self.wrong_arguments(Known::Sparse));
         }
         let node = self.pickle.container(self.now)?;
         let [first, second] = indices;
-        self.pickle.extend(node, &[Value::Layout(layout), first, second, values, shape])?;
-        Ok(Value::Sparse(node))
+        self.pickle.extend(node, &[Pickled::Layout(layout), first, second, values, shape])?;
+        Ok(Pickled::Sparse(node))
     }
 
     /// Executes BUILD: gives a state to the object on top of the stack.
     pub(super) fn build(&mut self) -> Result<(), FormatError> {
         let state = self.pop()?;
         match (self.top()?, state) {
-            (Value::Ordered(_), Value::Dict(state)) => self.drop_versions(state),
-            (Value::Namespace(node), Value::Dict(state)) if self.pickle.length(node) == 0 => {
+            (Pickled::Ordered(_), Pickled::Dict(state)) => self.drop_versions(state),
+            (Pickled::Namespace(node), Pickled::Dict(state)) if self.pickle.length(node) == 0 => {
                 self.copy_attributes(state, node)?;
             }
-            (Value::Array(node), Value::Tuple(state)) => self.fill_array(node, state)?,
-            (Value::NumpyDtype(node), Value::Tuple(state)) => self.set_dtype(node, state)?,
-            (Value::Object(node), _) if self.is_foreign(node) => {
+            (Pickled::Array(node), Pickled::Tuple(state)) => {
+                self.fill_array(node, state)?;
+            }
+            (Pickled::NumpyDtype(node), Pickled::Tuple(state)) => {
+                self.set_dtype(node, state)?;
+            }
+            (Pickled::Object(node), _) if self.is_foreign(node) => {
                 self.pickle.extend(node, &[state])?;
             }
-            (Value::Object(node), Value::Dict(state)) if self.is_uuid(node, state) => {}
+            (Pickled::Object(node), Pickled::Dict(state)) if self.is_uuid(node, state) => {}
             _ => {
                 let sentence = "a state is given to a value that takes no state";
                 return Err(self.violation(Rule::TorchCall, sentence));
@@ -436,10 +457,10 @@ impl Machine<'_> {
     /// versions do not affect tensors, so nothing is said about them.
     fn drop_versions(&mut self, state: u32) {
         let [key, value] = self.pickle.first(state);
-        let is_named = matches!(key, Value::Text(at)
+        let is_named = matches!(key, Pickled::Text(at)
             if self.pickle.short(at, LONGEST_NAME) == Some(b"_metadata"));
         match value {
-            Value::Ordered(node) if is_named && self.pickle.length(state) == 2 => {
+            Pickled::Ordered(node) if is_named && self.pickle.length(state) == 2 => {
                 self.pickle.note(node, Fact::IsMetadata);
             }
             _ if self.pickle.length(state) == 0 => {}
@@ -455,7 +476,7 @@ impl Machine<'_> {
             let mut items = self.pickle.resume(next);
             let (Some(name), Some(value)) = (items.next(), items.next()) else { return Ok(()) };
             next = items.place();
-            if !matches!(name, Value::Text(_)) {
+            if !matches!(name, Pickled::Text(_)) {
                 return Err(self.wrong_arguments(Known::Namespace));
             }
             self.pickle.extend(node, &[name, value])?;
@@ -465,20 +486,20 @@ impl Machine<'_> {
     /// Executes BINPERSID: makes a storage from a persistent id.
     pub(super) fn persistent(&mut self) -> Result<(), FormatError> {
         let id = self.pop()?;
-        let (count, [kind, class, key, device, length, part]): (_, [Value; 6]) = match id {
-            Value::Tuple(node) => (self.pickle.length(node), self.pickle.first(node)),
-            _ => (0, [Value::None; 6]),
+        let (count, [kind, class, key, device, length, part]): (_, [Pickled; 6]) = match id {
+            Pickled::Tuple(node) => (self.pickle.length(node), self.pickle.first(node)),
+            _ => (0, [Pickled::None; 6]),
         };
-        let text = |value: Value| match value {
-            Value::Text(at) => self.pickle.short(at, LONGEST_NAME),
+        let text = |value: Pickled| match value {
+            Pickled::Text(at) => self.pickle.short(at, LONGEST_NAME),
             // Pickles of protocols 0 and 1 store texts as lines, which this machine takes for bytes.
-            Value::Bytes(at) if self.context.allows_any_opcode() => {
+            Pickled::Bytes(at) if self.context.allows_any_opcode() => {
                 self.pickle.short(at, LONGEST_NAME)
             }
             _ => None,
         };
         // A persistent id of the kind `module` gives the source file of a class of modules. Its value is the class.
-        if text(kind) == Some(b"module") && count == 4 && matches!(class, Value::Foreign(_)) {
+        if text(kind) == Some(b"module") && count == 4 && matches!(class, Pickled::Foreign(_)) {
             return self.push(class);
         }
         let parsed_device = text(device).and_then(globals::device);
@@ -489,34 +510,34 @@ impl Machine<'_> {
         }
         // In a stream, a storage may be a part of another storage. The sixth item then describes the part.
         let is_whole = match (self.context, count, part) {
-            (Context::Stream | Context::Alone, 6, Value::Tuple(part)) => self.is_part(part),
+            (Context::Stream | Context::Alone, 6, Pickled::Tuple(part)) => self.is_part(part),
             (Context::Stream, 5, _) | (Context::StreamHeader, ..) => false,
-            (Context::Stream | Context::Alone, 6, Value::None) | (_, 5, _) => true,
+            (Context::Stream | Context::Alone, 6, Pickled::None) | (_, 5, _) => true,
             _ => false,
         };
         let is_storage = is_whole
             && text(kind) == Some(b"storage")
             && parsed_device.is_some()
             && text(key).is_some()
-            && matches!(class, Value::Global(Global::Storage(_) | Global::Untyped))
-            && matches!(length, Value::Int(_));
+            && matches!(class, Pickled::Global(Global::Storage(_) | Global::Untyped))
+            && matches!(length, Pickled::Int(_));
         if !is_storage {
             let sentence = "a persistent id is not that of a storage";
             return Err(self.violation(Rule::TorchPersistentId, sentence));
         }
-        if self.context == Context::Stream && class == Value::Global(Global::Untyped) {
+        if self.context == Context::Stream && class == Pickled::Global(Global::Untyped) {
             self.is_beyond_torch(Unknown::UntypedStorage);
         }
         let node = self.pickle.container_of(self.now, Fact::IsStorage)?;
         self.pickle.extend(node, &[class, key, length, device, part])?;
-        self.push(Value::Storage(node))
+        self.push(Pickled::Storage(node))
     }
 
     /// Returns whether the tuple `part` describes a part of a storage: a key, an offset, and a number of elements.
     fn is_part(&self, part: u32) -> bool {
         let [key, offset, length] = self.pickle.first(part);
         self.pickle.length(part) == 3
-            && matches!((key, offset, length), (Value::Text(at), Value::Int(_), Value::Int(_))
+            && matches!((key, offset, length), (Pickled::Text(at), Pickled::Int(_), Pickled::Int(_))
                 if self.pickle.short(at, LONGEST_NAME).is_some())
     }
 }

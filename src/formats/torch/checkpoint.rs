@@ -8,7 +8,7 @@ use crate::escape::Short;
 use crate::formats::builder_error::{self, format_error};
 use crate::formats::cbor::Map;
 use crate::formats::error::{FormatError, copied};
-use crate::formats::kind::Kind;
+use crate::formats::kind::FormatDType;
 use crate::formats::npy::types::{Number, Type};
 use crate::formats::rules::Rule;
 use crate::index::{Builder, Encoding, Layout, Parsed, RawComponent, RawElements, RawObject};
@@ -16,7 +16,7 @@ use crate::num::{sort_by, u64_from_usize};
 
 use super::duplicate_key;
 use super::globals::{Global, Known};
-use super::pickle::{Fact, Pickle, TensorLayout, Unknown, Value};
+use super::pickle::{Fact, Pickle, Pickled, TensorLayout, Unknown};
 use super::storages::{Storages, Tensor};
 use super::walk::{Leaf, NameWalk};
 
@@ -24,7 +24,7 @@ use super::walk::{Leaf, NameWalk};
 pub(super) struct Checkpoint<'c, 'p> {
     pub(super) pickle: Pickle<'p>,
     /// The value of the whole pickle.
-    pub(super) root: Value,
+    pub(super) root: Pickled,
     pub(super) storages: &'c mut Storages<'p>,
     /// Whether the elements of storages are big-endian.
     pub(super) is_big: bool,
@@ -154,23 +154,23 @@ struct Described<'d> {
 
 impl Tensors<'_, '_, '_, '_> {
     /// Adds the tensor `value`, called `name`.
-    fn add(&mut self, value: Value, name: &str) -> Result<(), FormatError> {
+    fn add(&mut self, value: Pickled, name: &str) -> Result<(), FormatError> {
         let about = |error: FormatError| error.about(name);
         match value {
-            Value::Tensor(node) => self.add_tensor(node, name),
-            Value::Sparse(node) => self.add_sparse(node, name),
-            Value::Array(node) => self.add_array(node, name),
-            Value::UnreadTensor(node) => {
+            Pickled::Tensor(node) => self.add_tensor(node, name),
+            Pickled::Sparse(node) => self.add_sparse(node, name),
+            Pickled::Array(node) => self.add_array(node, name),
+            Pickled::UnreadTensor(node) => {
                 let [function, shape] = self.pickle.first(node);
                 let shape = match shape {
-                    Value::Tuple(shape) => self.dimensions(shape, node).map_err(about)?,
+                    Pickled::Tuple(shape) => self.dimensions(shape, node).map_err(about)?,
                     _ => Vec::new(),
                 };
                 let kind = match function {
-                    Value::Global(Global::Known(Known::Quantized)) => "quantized",
-                    Value::Global(Global::Known(Known::Meta)) => "meta",
-                    Value::Global(Global::Known(Known::Nested)) => "nested",
-                    Value::Global(Global::Known(Known::DeviceTensor)) => "device tensor",
+                    Pickled::Global(Global::Known(Known::Quantized)) => "quantized",
+                    Pickled::Global(Global::Known(Known::Meta)) => "meta",
+                    Pickled::Global(Global::Known(Known::Nested)) => "nested",
+                    Pickled::Global(Global::Known(Known::DeviceTensor)) => "device tensor",
                     _ => "subclass",
                 };
                 self.add_unread(name, &shape, (Rule::TorchValue, kind), self.pickle.position(node))
@@ -218,7 +218,7 @@ impl Tensors<'_, '_, '_, '_> {
     /// entries of one cell add up.
     fn add_sparse(&mut self, node: u32, name: &str) -> Result<(), FormatError> {
         let [layout, first, second, values, shape] = self.pickle.first(node);
-        let (Value::Layout(layout), Value::Tuple(shape)) = (layout, shape) else {
+        let (Pickled::Layout(layout), Pickled::Tuple(shape)) = (layout, shape) else {
             return Err(FormatError::internal("a sparse tensor has no shape"));
         };
         let about = |error: FormatError| error.about(name);
@@ -226,7 +226,7 @@ impl Tensors<'_, '_, '_, '_> {
         let position = self.pickle.position(node);
         let mut parts = Vec::new();
         for part in [first, second, values] {
-            let Value::Tensor(node) = part else { continue };
+            let Pickled::Tensor(node) = part else { continue };
             let tensor = self.tensor(node).map_err(about)?;
             self.storages.mark_used(&tensor);
             self.note_byte_order(&tensor, name);
@@ -272,14 +272,14 @@ impl Tensors<'_, '_, '_, '_> {
     fn add_array(&mut self, node: u32, name: &str) -> Result<(), FormatError> {
         let about = |error: FormatError| error.about(name);
         let position = self.pickle.position(node);
-        let [Value::Tuple(shape), Value::NumpyDtype(dtype), order, content] =
+        let [Pickled::Tuple(shape), Pickled::NumpyDtype(dtype), order, content] =
             self.pickle.first(node)
         else {
             return Err(FormatError::internal("an array has no state"));
         };
         let shape = self.dimensions(shape, node).map_err(about)?;
         let content = match content {
-            Value::ByteArray(node) => {
+            Pickled::ByteArray(node) => {
                 let [content] = self.pickle.first(node);
                 content
             }
@@ -288,12 +288,12 @@ impl Tensors<'_, '_, '_, '_> {
         let type_name = self.pickle.numpy_name(dtype);
         let component = match content {
             // The node of an empty `bytearray` has no item.
-            Value::None => RawComponent::raw(StorageType::U8, 0, 0),
-            Value::Bytes(at) if self.is_raw_pickle => {
+            Pickled::None => RawComponent::raw(StorageType::U8, 0, 0),
+            Pickled::Bytes(at) if self.is_raw_pickle => {
                 let (offset, length) = self.pickle.extent(at);
                 RawComponent::raw(StorageType::U8, offset, length)
             }
-            Value::Latin1(at) if self.is_raw_pickle => {
+            Pickled::Latin1(at) if self.is_raw_pickle => {
                 let (offset, length) = self.pickle.extent(at);
                 RawComponent {
                     encoding: Encoding::Latin1,
@@ -310,7 +310,7 @@ impl Tensors<'_, '_, '_, '_> {
                 );
             }
         };
-        let component = RawComponent { column_major: order == Value::Bool(true), ..component };
+        let component = RawComponent { column_major: order == Pickled::Bool(true), ..component };
         let component = match self.pickle.numpy_type(dtype) {
             Type::Known(Number { storage, logical, is_big }) => RawComponent {
                 storage,
@@ -393,7 +393,7 @@ fn is_coo(coords: &Tensor, values: &Tensor, rank: u64) -> bool {
 
 /// Returns whether the elements of `tensor` are integers, as indices must be.
 fn has_indices(tensor: &Tensor) -> bool {
-    matches!(tensor.dtype.kind(), Some(Kind::Plain(storage)) if storage.is_integer())
+    matches!(tensor.dtype.kind(), Some(FormatDType::Plain(storage)) if storage.is_integer())
 }
 
 /// Returns whether tensors of starts, indices and values describe a sparse matrix of the given shape.

@@ -7,7 +7,7 @@ use crate::formats::error::FormatError;
 use crate::formats::rules::Rule;
 
 use super::globals;
-use super::pickle::{Fact, LONGEST_NAME, Pickle, Value};
+use super::pickle::{Fact, LONGEST_NAME, Pickle, Pickled};
 
 impl Pickle<'_> {
     /// Checks the states of parameters, hooks and versions of modules after all instructions, since containers may grow until
@@ -19,7 +19,7 @@ impl Pickle<'_> {
                 // PyTorch sets each key as an attribute of the tensor. Setting some built-in attributes, such as `data`,
                 // changes the elements.
                 let is_attribute = match key {
-                    Value::Text(at) => {
+                    Pickled::Text(at) => {
                         !self.short(at, LONGEST_NAME).is_some_and(globals::is_property)
                     }
                     _ => false,
@@ -59,9 +59,9 @@ impl Pickle<'_> {
     fn check_tensor_metadata(&self, node: u32) -> Result<(), FormatError> {
         let mut items = self.items(node);
         while let (Some(key), Some(value)) = (items.next(), items.next()) {
-            let is_known = matches!(key, Value::Text(at)
+            let is_known = matches!(key, Pickled::Text(at)
                 if matches!(self.short(at, LONGEST_NAME), Some(b"conj" | b"neg")));
-            if !is_known || !matches!(value, Value::Bool(_)) {
+            if !is_known || !matches!(value, Pickled::Bool(_)) {
                 let sentence = "the metadata of a tensor has a key other than `conj` and `neg`, or a value that is not a bool";
                 return Err(FormatError::violation_at(
                     Rule::TorchCall,
@@ -88,7 +88,7 @@ impl Pickle<'_> {
                 let (Some(key), Some(value)) = (items.next(), items.next()) else { break };
                 next = items.place();
                 match value {
-                    Value::Dict(inner) | Value::Ordered(inner) => {
+                    Pickled::Dict(inner) | Pickled::Ordered(inner) => {
                         if !self.has(inner, Fact::IsMetadata) {
                             self.note(inner, Fact::IsMetadata);
                             pending.try_reserve(1).map_err(|_| FormatError::memory())?;
@@ -98,7 +98,7 @@ impl Pickle<'_> {
                     value if self.is_scalar(value) => {}
                     _ => self.dropped.add_attributes(),
                 }
-                if !matches!(key, Value::Text(_)) {
+                if !matches!(key, Pickled::Text(_)) {
                     self.dropped.add_attributes();
                 }
             }

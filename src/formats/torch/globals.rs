@@ -7,7 +7,7 @@ use alloc::format;
 use alloc::string::String;
 
 use crate::element::{LogicalType, StorageType};
-use crate::formats::kind::Kind::{self, Logical, Plain};
+use crate::formats::kind::FormatDType::{self, Logical, Plain};
 
 use super::pickle::TensorLayout;
 
@@ -126,7 +126,7 @@ type Row = (&'static str, &'static str, Known);
 pub(super) struct Dtype(u8);
 
 impl Dtype {
-    fn row(self) -> Option<&'static (&'static str, &'static str, u8, Option<Kind>)> {
+    fn row(self) -> Option<&'static (&'static str, &'static str, u8, Option<FormatDType>)> {
         DTYPES.get(usize::from(self.0))
     }
 
@@ -146,14 +146,14 @@ impl Dtype {
     }
 
     /// Returns the element type in an archive, or `None` if zten has no such elements.
-    pub(super) fn kind(self) -> Option<Kind> {
+    pub(super) fn kind(self) -> Option<FormatDType> {
         self.row().and_then(|row| row.3)
     }
 }
 
 /// The dtypes: the name, the class of storages (empty if the dtype has no class of its own), the width of an element in bytes,
 /// and the kind of elements.
-const DTYPES: [(&str, &str, u8, Option<Kind>); 47] = [
+const DTYPES: [(&str, &str, u8, Option<FormatDType>); 47] = [
     ("float32", "FloatStorage", 4, Some(Plain(StorageType::F32))),
     ("float64", "DoubleStorage", 8, Some(Plain(StorageType::F64))),
     ("float16", "HalfStorage", 2, Some(Plain(StorageType::F16))),

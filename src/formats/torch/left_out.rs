@@ -22,7 +22,7 @@ const MOST_NAME_BYTES: usize = 1 << 20;
 /// Values that are left out, by kind.
 #[derive(Default)]
 pub(super) struct LeftOut {
-    kinds: Vec<Kind>,
+    kinds: Vec<LeftOutKind>,
     /// The number of values whose kind is not among the first [`MOST`] kinds.
     others: u64,
     /// The name of each value with its kind, for programs that list all of them.
@@ -32,7 +32,7 @@ pub(super) struct LeftOut {
 }
 
 /// The values of one kind.
-struct Kind {
+struct LeftOutKind {
     /// The kind, such as the name of a class.
     what: String,
     count: u64,
@@ -61,7 +61,7 @@ impl LeftOut {
         } else if self.kinds.len() < MOST {
             self.kinds.try_reserve(1).map_err(|_| FormatError::memory())?;
             let first = copied(Short(name))?;
-            self.kinds.push(Kind { what, count: 1, first });
+            self.kinds.push(LeftOutKind { what, count: 1, first });
         } else {
             self.others = self.others.saturating_add(1);
         }
@@ -77,7 +77,7 @@ impl LeftOut {
     /// out.
     pub(super) fn note(&self, dropped: Dropped) -> Result<Option<FormatError>, FormatError> {
         let mut sentence = List(String::new());
-        for Kind { what, count, first } in &self.kinds {
+        for LeftOutKind { what, count, first } in &self.kinds {
             match count {
                 1 => sentence.add(format_args!("{first} ({what})"))?,
                 _ => sentence.add(format_args!("{count} values ({what}), the first is {first}"))?,

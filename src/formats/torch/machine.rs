@@ -14,7 +14,7 @@ use crate::num::{len_u32, u64_from_usize, usize_from_u32};
 
 use super::globals::{self, Global, Known};
 use super::opcodes::{self, Op};
-use super::pickle::{BeyondTorch, Fact, Pickle, Unknown, Value, allowance, decimal, unsigned};
+use super::pickle::{BeyondTorch, Fact, Pickle, Pickled, Unknown, allowance, decimal, unsigned};
 
 /// Where a pickle comes from, which decides the opcodes and the globals that are allowed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -68,11 +68,11 @@ pub(super) struct Machine<'p> {
     pub(super) now: u32,
     /// The position at which the last frame that began ends.
     frame: Option<usize>,
-    stack: Vec<Value>,
+    stack: Vec<Pickled>,
     /// The largest height of the stack so far, for which the arena has been charged.
     highest: usize,
     /// The memo: keys with their values, in ascending order of the keys.
-    memo: Vec<(u32, Value)>,
+    memo: Vec<(u32, Pickled)>,
     /// The protocol of the pickle.
     protocol: u8,
 }
@@ -85,7 +85,7 @@ impl<'p> Pickle<'p> {
         base: u64,
         setting: Setting<'_>,
         steps: &'p Counter<u64>,
-    ) -> Result<(Self, Value), FormatError> {
+    ) -> Result<(Self, Pickled), FormatError> {
         let mut machine = Machine::new(bytes, base, setting, steps);
         let value = machine.run()?;
         machine.check_end()?;
@@ -129,7 +129,7 @@ impl<'p> Machine<'p> {
     }
 
     /// Executes all instructions up to STOP, and returns the value that STOP finds on the stack.
-    fn run(&mut self) -> Result<Value, FormatError> {
+    fn run(&mut self) -> Result<Pickled, FormatError> {
         // Pickles of protocols 0 and 1 do not begin with the opcode PROTO.
         self.protocol = match (self.pickle.bytes, self.context) {
             ([0x80, protocol @ 2..=5, ..], _) => *protocol,
@@ -198,12 +198,12 @@ impl<'p> Machine<'p> {
     }
 
     /// Executes STOP: returns the only value on the stack.
-    fn stop(&self) -> Result<Value, FormatError> {
+    fn stop(&self) -> Result<Pickled, FormatError> {
         if self.frame.is_some_and(|end| self.at < end) {
             return Err(self.violation(Rule::TorchPickle, "a frame extends beyond STOP"));
         }
         match *self.stack {
-            [value] if value != Value::Mark => Ok(value),
+            [value] if value != Pickled::Mark => Ok(value),
             _ => Err(self.violation(Rule::TorchPickle, "STOP does not find exactly one value")),
         }
     }
@@ -215,44 +215,44 @@ impl<'p> Machine<'p> {
             Op::Push(value) => self.push(value),
             Op::Scalar(value) => {
                 let value = value(now);
-                if let Value::Text(at) = value {
+                if let Pickled::Text(at) = value {
                     self.pickle.text(at)?;
                 }
                 self.push(value)
             }
             // PyTorch decodes the strings of Python 2 as UTF-8 texts.
-            Op::String if str::from_utf8(operand).is_ok() => self.push(Value::Text(now)),
-            Op::String if self.context.allows_any_opcode() => self.push(Value::Bytes(now)),
+            Op::String if str::from_utf8(operand).is_ok() => self.push(Pickled::Text(now)),
+            Op::String if self.context.allows_any_opcode() => self.push(Pickled::Bytes(now)),
             Op::String => self.pickle.text(now).map(drop),
             Op::Empty(value) => {
                 let node = self.empty(value)?;
                 self.push(value(node))
             }
             Op::Int => match (operand.trim_ascii_end(), decimal(operand)) {
-                (b"00", _) => self.push(Value::Bool(false)),
-                (b"01", _) => self.push(Value::Bool(true)),
+                (b"00", _) => self.push(Pickled::Bool(false)),
+                (b"01", _) => self.push(Pickled::Bool(true)),
                 (line, None) if !is_long(line) => {
                     Err(self.violation(Rule::TorchPickle, NOT_A_NUMBER))
                 }
-                _ => self.push(Value::Int(now)),
+                _ => self.push(Pickled::Int(now)),
             },
             Op::Tuple(count) => {
                 let start = self.from(count.into())?;
                 let node = self.gather(start)?;
-                self.push(Value::Tuple(node))
+                self.push(Pickled::Tuple(node))
             }
             Op::Gather(value) => {
                 let start = self.mark()?;
                 let node = self.gather(start)?;
                 match value(node) {
-                    Value::Dict(_) => {
+                    Pickled::Dict(_) => {
                         self.pickle.note(node, Fact::IsMap);
                         if self.pickle.length(node) & 1 == 1 {
                             return Err(self.violation(Rule::TorchPickle, ODD));
                         }
                     }
                     // FROZENSET is the only opcode that gathers its items into a set, so this set is a `frozenset`.
-                    Value::Set(_) => {
+                    Pickled::Set(_) => {
                         self.pickle.note(node, Fact::IsFrozen);
                         if self.pickle.has(node, Fact::HasMutable) {
                             return Err(self.violation(Rule::TorchPickle, MUTABLE));
@@ -262,7 +262,7 @@ impl<'p> Machine<'p> {
                 }
                 self.push(value(node))
             }
-            Op::Pop(false) if self.stack.last() != Some(&Value::Mark) => self.pop().map(drop),
+            Op::Pop(false) if self.stack.last() != Some(&Pickled::Mark) => self.pop().map(drop),
             Op::Pop(_) => {
                 let start = self.mark()?;
                 self.stack.truncate(start);
@@ -314,10 +314,10 @@ impl<'p> Machine<'p> {
         Err(self.violation(Rule::TorchPickle, "a frame extends beyond the pickle"))
     }
 
-    /// Creates an empty container, and returns its node. `value` makes the [`Value`] for the node, and so gives the type.
-    pub(super) fn empty(&mut self, value: fn(u32) -> Value) -> Result<u32, FormatError> {
+    /// Creates an empty container, and returns its node. `value` makes the [`Pickled`] for the node, and so gives the type.
+    pub(super) fn empty(&mut self, value: fn(u32) -> Pickled) -> Result<u32, FormatError> {
         match value(0) {
-            Value::Dict(_) | Value::Ordered(_) | Value::Namespace(_) => {
+            Pickled::Dict(_) | Pickled::Ordered(_) | Pickled::Namespace(_) => {
                 self.pickle.container_of(self.now, Fact::IsMap)
             }
             _ => self.pickle.container(self.now),
@@ -334,7 +334,7 @@ impl<'p> Machine<'p> {
     }
 
     /// Pushes `value` on the stack.
-    pub(super) fn push(&mut self, value: Value) -> Result<(), FormatError> {
+    pub(super) fn push(&mut self, value: Pickled) -> Result<(), FormatError> {
         if self.stack.len() < self.highest {
             self.stack.push(value);
             return Ok(());
@@ -349,7 +349,7 @@ impl<'p> Machine<'p> {
         let start = self.stack.len().checked_sub(count);
         let values = start.and_then(|start| Some((start, self.stack.get(start..)?)));
         match values {
-            Some((start, values)) if !values.contains(&Value::Mark) => Ok(start),
+            Some((start, values)) if !values.contains(&Pickled::Mark) => Ok(start),
             _ => {
                 let sentence = "an instruction finds fewer values than it takes";
                 Err(self.violation(Rule::TorchPickle, sentence))
@@ -358,20 +358,20 @@ impl<'p> Machine<'p> {
     }
 
     /// Pops the value on top of the stack. Fails on a mark.
-    pub(super) fn pop(&mut self) -> Result<Value, FormatError> {
+    pub(super) fn pop(&mut self) -> Result<Pickled, FormatError> {
         self.from(1)?;
         self.stack.pop().ok_or_else(|| FormatError::internal("a value is gone"))
     }
 
     /// Returns the value on top of the stack. Fails on a mark.
-    pub(super) fn top(&self) -> Result<Value, FormatError> {
+    pub(super) fn top(&self) -> Result<Pickled, FormatError> {
         let place = self.from(1)?;
         self.stack.get(place).copied().ok_or_else(|| FormatError::internal("a value is gone"))
     }
 
     /// Removes the last mark from the stack, and returns the position of the first value that was above the mark.
     fn mark(&mut self) -> Result<usize, FormatError> {
-        let Some(place) = self.stack.iter().rposition(|value| *value == Value::Mark) else {
+        let Some(place) = self.stack.iter().rposition(|value| *value == Pickled::Mark) else {
             return Err(self.violation(Rule::TorchPickle, "an instruction finds no mark"));
         };
         self.stack.remove(place);
@@ -392,14 +392,14 @@ impl<'p> Machine<'p> {
         let is_dict = target == b'd';
         let start = if many { self.mark()? } else { self.from(if is_dict { 2 } else { 1 })? };
         let place = start.checked_sub(1).and_then(|place| self.stack.get(place)).copied();
-        if let Some(Value::Object(node)) = place
+        if let Some(Pickled::Object(node)) = place
             && self.is_foreign(node)
         {
             return self.add_to_object(node, start, is_dict);
         }
-        let ((b'l', Some(Value::List(node)))
-        | (b's', Some(Value::Set(node)))
-        | (b'd', Some(Value::Dict(node) | Value::Ordered(node)))) = (target, place)
+        let ((b'l', Some(Pickled::List(node)))
+        | (b's', Some(Pickled::Set(node)))
+        | (b'd', Some(Pickled::Dict(node) | Pickled::Ordered(node)))) = (target, place)
         else {
             let sentence = "items are added to a value that is not a list, set or dictionary";
             return Err(self.violation(Rule::TorchPickle, sentence));
@@ -418,7 +418,7 @@ impl<'p> Machine<'p> {
     }
 
     /// Checks that `key` can be a key of a dictionary or an item of a set: Python cannot hash a mutable value, and fails.
-    pub(super) fn check_hashable(&self, key: Value) -> Result<(), FormatError> {
+    pub(super) fn check_hashable(&self, key: Pickled) -> Result<(), FormatError> {
         if self.pickle.is_mutable(key) {
             return Err(self.violation(Rule::TorchPickle, MUTABLE));
         }
@@ -433,14 +433,14 @@ impl<'p> Machine<'p> {
             return Err(self.violation(Rule::TorchPickle, ODD));
         }
         let last = match (self.pickle.last(node), is_dict) {
-            (Some(Value::Dict(last)), true) | (Some(Value::List(last)), false) => Some(last),
+            (Some(Pickled::Dict(last)), true) | (Some(Pickled::List(last)), false) => Some(last),
             _ => None,
         };
         let known = last.filter(|last| self.pickle.has(*last, Fact::IsItems));
         let items = if let Some(items) = known {
             items
         } else {
-            let value = if is_dict { Value::Dict } else { Value::List };
+            let value = if is_dict { Pickled::Dict } else { Pickled::List };
             let items = self.empty(value)?;
             self.pickle.note(items, Fact::IsItems);
             self.pickle.extend(node, &[value(items)])?;
@@ -455,7 +455,7 @@ impl<'p> Machine<'p> {
     /// Returns whether the class of the object `node` is one that zten does not know.
     pub(super) fn is_foreign(&self, node: u32) -> bool {
         let [class] = self.pickle.first(node);
-        matches!(class, Value::Foreign(_) | Value::Object(_))
+        matches!(class, Pickled::Foreign(_) | Pickled::Object(_))
     }
 
     /// Stores the value on top of the stack in the memo under the key `index`.
@@ -473,7 +473,7 @@ impl<'p> Machine<'p> {
 
     /// Pushes the global `name` of `module`, if a pickle may import it. `texts` are the values of the two names if they are on the
     /// stack, and empty if they are in the instruction.
-    fn named(&mut self, module: &[u8], name: &[u8], texts: &[Value]) -> Result<(), FormatError> {
+    fn named(&mut self, module: &[u8], name: &[u8], texts: &[Pickled]) -> Result<(), FormatError> {
         // Up to protocol 2, Python maps `__builtin__`, a module of Python 2, to `builtins`. In later protocols Python imports a
         // module of the name `__builtin__`, which could be any file in the folder of the program.
         let is_of_python_2 = module == b"__builtin__" && self.protocol > 2;
@@ -484,7 +484,7 @@ impl<'p> Machine<'p> {
             if let (false, Global::Known(known)) = (found.is_of_torch, found.global) {
                 self.is_beyond_torch(Unknown::Import(known));
             }
-            return self.push(Value::Global(found.global));
+            return self.push(Pickled::Global(found.global));
         }
         // The name must not have a dot, because a dotted name reaches any function through a harmless module: `os.system` in the
         // module `pathlib` is the function of `os`.
@@ -498,7 +498,7 @@ impl<'p> Machine<'p> {
             if !is_of_script {
                 self.pickle.note(node, Fact::IsForeign);
             }
-            return self.push(Value::Foreign(node));
+            return self.push(Pickled::Foreign(node));
         }
         let text = |bytes| str::from_utf8(bytes).unwrap_or("\u{fffd}");
         let (module, name) = (Short(text(module)), Short(text(name)));
@@ -531,7 +531,7 @@ impl<'p> Machine<'p> {
     fn stack_global(&mut self) -> Result<(), FormatError> {
         let (name, module) = (self.pop()?, self.pop()?);
         let texts = [module, name];
-        let [Value::Text(module), Value::Text(name)] = texts else {
+        let [Pickled::Text(module), Pickled::Text(name)] = texts else {
             let sentence = "the module and the name of a global are not texts";
             return Err(self.violation(Rule::TorchGlobal, sentence));
         };

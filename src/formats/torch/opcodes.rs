@@ -1,6 +1,6 @@
 //! The opcodes of pickles: the effects of those that the machine executes, and the names of those that it rejects.
 
-use super::pickle::Value;
+use super::pickle::Pickled;
 
 /// The operand that follows an instruction.
 #[derive(Clone, Copy, Debug)]
@@ -17,11 +17,11 @@ pub(super) enum Operand {
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Op {
     /// Pushes a value.
-    Push(Value),
-    /// Pushes the value in the operand. The function makes a [`Value`] from the position of the instruction.
-    Scalar(fn(u32) -> Value),
+    Push(Pickled),
+    /// Pushes the value in the operand. The function makes a [`Pickled`] from the position of the instruction.
+    Scalar(fn(u32) -> Pickled),
     /// Pushes an empty container.
-    Empty(fn(u32) -> Value),
+    Empty(fn(u32) -> Pickled),
     /// Pushes the Python 2 string in the operand.
     String,
     /// Pushes the integer or bool in the operand, which is a line.
@@ -29,7 +29,7 @@ pub(super) enum Op {
     /// Pops the given number of values and pushes a tuple of them.
     Tuple(u8),
     /// Pops all values above the last mark and pushes a container of them.
-    Gather(fn(u32) -> Value),
+    Gather(fn(u32) -> Pickled),
     /// Adds items to a list (`l`), a set (`s`) or a dictionary (`d`). True adds all values above the last mark, false adds one
     /// item.
     Add(u8, bool),
@@ -98,30 +98,30 @@ const ROWS: [Row; 68] = [
     with(b'h', "BINGET", Fixed(1), Op::Get),
     with(b'r', "LONG_BINPUT", Fixed(4), Op::Put),
     beyond(0x94, "MEMOIZE", Fixed(0), Op::Memoize),
-    with(b'K', "BININT1", Fixed(1), Op::Scalar(Value::Int)),
-    with(b'X', "BINUNICODE", Counted(4), Op::Scalar(Value::Text)),
-    plain(b'(', "MARK", Op::Push(Value::Mark)),
-    plain(b't', "TUPLE", Op::Gather(Value::Tuple)),
+    with(b'K', "BININT1", Fixed(1), Op::Scalar(Pickled::Int)),
+    with(b'X', "BINUNICODE", Counted(4), Op::Scalar(Pickled::Text)),
+    plain(b'(', "MARK", Op::Push(Pickled::Mark)),
+    plain(b't', "TUPLE", Op::Gather(Pickled::Tuple)),
     plain(b'R', "REDUCE", Op::Reduce),
     plain(b'Q', "BINPERSID", Op::Persistent),
     plain(0x85, "TUPLE1", Op::Tuple(1)),
     plain(0x86, "TUPLE2", Op::Tuple(2)),
     plain(0x87, "TUPLE3", Op::Tuple(3)),
-    plain(b')', "EMPTY_TUPLE", Op::Empty(Value::Tuple)),
-    plain(0x89, "NEWFALSE", Op::Push(Value::Bool(false))),
-    plain(0x88, "NEWTRUE", Op::Push(Value::Bool(true))),
-    with(b'M', "BININT2", Fixed(2), Op::Scalar(Value::Int)),
-    with(b'J', "BININT", Fixed(4), Op::Scalar(Value::Int)),
+    plain(b')', "EMPTY_TUPLE", Op::Empty(Pickled::Tuple)),
+    plain(0x89, "NEWFALSE", Op::Push(Pickled::Bool(false))),
+    plain(0x88, "NEWTRUE", Op::Push(Pickled::Bool(true))),
+    with(b'M', "BININT2", Fixed(2), Op::Scalar(Pickled::Int)),
+    with(b'J', "BININT", Fixed(4), Op::Scalar(Pickled::Int)),
     with(b'j', "LONG_BINGET", Fixed(4), Op::Get),
-    beyond(0x8c, "SHORT_BINUNICODE", Counted(1), Op::Scalar(Value::Text)),
+    beyond(0x8c, "SHORT_BINUNICODE", Counted(1), Op::Scalar(Pickled::Text)),
     beyond(0x93, "STACK_GLOBAL", Fixed(0), Op::StackGlobal),
     with(b'c', "GLOBAL", Lines(2), Op::Global),
-    plain(b'N', "NONE", Op::Push(Value::None)),
-    with(b'G', "BINFLOAT", Fixed(8), Op::Scalar(Value::Float)),
-    with(0x8a, "LONG1", Counted(1), Op::Scalar(Value::Int)),
-    plain(b']', "EMPTY_LIST", Op::Empty(Value::List)),
-    plain(b'}', "EMPTY_DICT", Op::Empty(Value::Dict)),
-    plain(0x8f, "EMPTY_SET", Op::Empty(Value::Set)),
+    plain(b'N', "NONE", Op::Push(Pickled::None)),
+    with(b'G', "BINFLOAT", Fixed(8), Op::Scalar(Pickled::Float)),
+    with(0x8a, "LONG1", Counted(1), Op::Scalar(Pickled::Int)),
+    plain(b']', "EMPTY_LIST", Op::Empty(Pickled::List)),
+    plain(b'}', "EMPTY_DICT", Op::Empty(Pickled::Dict)),
+    plain(0x8f, "EMPTY_SET", Op::Empty(Pickled::Set)),
     plain(b'a', "APPEND", Op::Add(b'l', false)),
     plain(b'e', "APPENDS", Op::Add(b'l', true)),
     beyond(0x90, "ADDITEMS", Fixed(0), Op::Add(b's', true)),
@@ -129,29 +129,29 @@ const ROWS: [Row; 68] = [
     plain(b'u', "SETITEMS", Op::Add(b'd', true)),
     plain(b'b', "BUILD", Op::Build),
     plain(0x81, "NEWOBJ", Op::New),
-    beyond(0x8d, "BINUNICODE8", Counted(8), Op::Scalar(Value::Text)),
-    beyond(b'C', "SHORT_BINBYTES", Counted(1), Op::Scalar(Value::Bytes)),
-    beyond(b'B', "BINBYTES", Counted(4), Op::Scalar(Value::Bytes)),
-    beyond(0x8e, "BINBYTES8", Counted(8), Op::Scalar(Value::Bytes)),
+    beyond(0x8d, "BINUNICODE8", Counted(8), Op::Scalar(Pickled::Text)),
+    beyond(b'C', "SHORT_BINBYTES", Counted(1), Op::Scalar(Pickled::Bytes)),
+    beyond(b'B', "BINBYTES", Counted(4), Op::Scalar(Pickled::Bytes)),
+    beyond(0x8e, "BINBYTES8", Counted(8), Op::Scalar(Pickled::Bytes)),
     with(0x80, "PROTO", Fixed(1), Op::Protocol),
     beyond(0x95, "FRAME", Fixed(8), Op::Frame),
     plain(b'.', "STOP", Op::Stop),
     alone(b'0', "POP", Fixed(0), Op::Pop(false)),
     alone(b'1', "POP_MARK", Fixed(0), Op::Pop(true)),
-    alone(b'F', "FLOAT", Lines(1), Op::Scalar(Value::Float)),
+    alone(b'F', "FLOAT", Lines(1), Op::Scalar(Pickled::Float)),
     beyond(b'I', "INT", Lines(1), Op::Int),
     beyond(b'L', "LONG", Lines(1), Op::Int),
-    alone(b'S', "STRING", Lines(1), Op::Scalar(Value::Bytes)),
+    alone(b'S', "STRING", Lines(1), Op::Scalar(Pickled::Bytes)),
     beyond(b'T', "BINSTRING", Counted(4), Op::String),
     with(b'U', "SHORT_BINSTRING", Counted(1), Op::String),
-    alone(b'V', "UNICODE", Lines(1), Op::Scalar(Value::Bytes)),
-    alone(b'd', "DICT", Fixed(0), Op::Gather(Value::Dict)),
+    alone(b'V', "UNICODE", Lines(1), Op::Scalar(Pickled::Bytes)),
+    alone(b'd', "DICT", Fixed(0), Op::Gather(Pickled::Dict)),
     alone(b'g', "GET", Lines(1), Op::Get),
-    alone(b'l', "LIST", Fixed(0), Op::Gather(Value::List)),
+    alone(b'l', "LIST", Fixed(0), Op::Gather(Pickled::List)),
     alone(b'p', "PUT", Lines(1), Op::Put),
-    beyond(0x8b, "LONG4", Counted(4), Op::Scalar(Value::Int)),
-    beyond(0x91, "FROZENSET", Fixed(0), Op::Gather(Value::Set)),
-    beyond(0x96, "BYTEARRAY8", Counted(8), Op::Scalar(Value::Bytes)),
+    beyond(0x8b, "LONG4", Counted(4), Op::Scalar(Pickled::Int)),
+    beyond(0x91, "FROZENSET", Fixed(0), Op::Gather(Pickled::Set)),
+    beyond(0x96, "BYTEARRAY8", Counted(8), Op::Scalar(Pickled::Bytes)),
     forbidden(b'2', "DUP"),
     forbidden(b'P', "PERSID"),
     forbidden(b'i', "INST"),

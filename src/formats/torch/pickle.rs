@@ -20,7 +20,7 @@ use super::storages::LazyView;
 
 /// A value. For a scalar, the number is the position of its instruction in the pickle. For a container, the number is its node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Value {
+pub(super) enum Pickled {
     /// `None`.
     None,
     /// `True` or `False`.
@@ -58,7 +58,7 @@ pub(super) enum Value {
     /// A storage. The items of its node are the class, the key, the number of elements and the device.
     Storage(u32),
     /// A tensor. The items of its node are the storage, the offset, the shape, the strides, the dtype, and the metadata. The
-    /// dtype is [`Value::None`] if the tensor has the dtype of its storage. The metadata, a dictionary or [`Value::None`], says
+    /// dtype is [`Pickled::None`] if the tensor has the dtype of its storage. The metadata, a dictionary or [`Pickled::None`], says
     /// whether the elements are conjugated or negated.
     Tensor(u32),
     /// A device. The items of its node are the kind and the number.
@@ -68,7 +68,7 @@ pub(super) enum Value {
     /// A sparse tensor. The items of its node are the layout, the tensors of indices, the tensor of values, and the shape.
     Sparse(u32),
     /// A tensor of a kind that zten does not read. The items of its node are the function that makes the tensor and the shape,
-    /// which is [`Value::None`] if the pickle does not give the shape.
+    /// which is [`Pickled::None`] if the pickle does not give the shape.
     UnreadTensor(u32),
     /// An array of NumPy. The items of its node are the shape, the dtype, whether the order is column-major, and the bytes or the
     /// list of objects. A node without items is an array that no state has filled.
@@ -176,7 +176,7 @@ impl Fact {
 /// An item of a container, and the position of the next cell.
 #[derive(Clone, Copy, Debug)]
 struct Cell {
-    value: Value,
+    value: Pickled,
     next: u32,
 }
 
@@ -283,7 +283,7 @@ impl<'p> Pickle<'p> {
 
     /// Returns the module and the name of the global `node` that zten does not know.
     pub(super) fn foreign_name(&self, node: u32) -> (&'p [u8], &'p [u8]) {
-        if let [Value::Text(module), Value::Text(name)] = self.first(node) {
+        if let [Pickled::Text(module), Pickled::Text(name)] = self.first(node) {
             return (self.operand(module), self.operand(name));
         }
         let mut lines = self.operand(self.position(node)).split(|byte| *byte == b'\n');
@@ -291,7 +291,7 @@ impl<'p> Pickle<'p> {
     }
 
     /// Returns the value of the last cell of the container `node`, or `None` if the container is empty.
-    pub(super) fn last(&self, node: u32) -> Option<Value> {
+    pub(super) fn last(&self, node: u32) -> Option<Pickled> {
         let last = self.node(node)?.last;
         self.cells.get(usize_from_u32(last)).map(|cell| cell.value)
     }
@@ -349,10 +349,10 @@ impl<'p> Pickle<'p> {
         self.node(node).map_or(0, |node| node.length)
     }
 
-    /// Returns the first `N` items of the container `node`, with [`Value::None`] in place of missing items.
-    pub(super) fn first<const N: usize>(&self, node: u32) -> [Value; N] {
+    /// Returns the first `N` items of the container `node`, with [`Pickled::None`] in place of missing items.
+    pub(super) fn first<const N: usize>(&self, node: u32) -> [Pickled; N] {
         let mut items = self.items(node);
-        [Value::None; N].map(|none| items.next().unwrap_or(none))
+        [Pickled::None; N].map(|none| items.next().unwrap_or(none))
     }
 
     /// Returns the offset in the file of the instruction that makes the container `node`.
@@ -448,19 +448,19 @@ impl<'p> Pickle<'p> {
     pub(super) fn tensor_dtype(&self, node: u32) -> Result<Dtype, FormatError> {
         let [storage, _, _, _, dtype] = self.first(node);
         match (dtype, storage) {
-            (Value::Global(Global::Dtype(dtype)), _) => Ok(dtype),
-            (_, Value::Storage(storage)) => Ok(self.storage_dtype(storage)),
+            (Pickled::Global(Global::Dtype(dtype)), _) => Ok(dtype),
+            (_, Pickled::Storage(storage)) => Ok(self.storage_dtype(storage)),
             _ => Err(FormatError::internal("a tensor has no storage")),
         }
     }
 
     /// Returns whether a tensor with this `metadata` conjugates or negates its elements; `None` if it does neither.
-    pub(super) fn view(&self, metadata: Value) -> Option<LazyView> {
-        let Value::Dict(node) = metadata else { return None };
+    pub(super) fn view(&self, metadata: Pickled) -> Option<LazyView> {
+        let Pickled::Dict(node) = metadata else { return None };
         let mut view = LazyView { is_conjugated: false, is_negated: false };
         let mut items = self.items(node);
         while let (Some(key), Some(_)) = (items.next(), items.next()) {
-            let Value::Text(at) = key else { continue };
+            let Pickled::Text(at) = key else { continue };
             // PyTorch asks whether a key is there, and not what its value is.
             match self.short(at, LONGEST_NAME) {
                 Some(b"conj") => view.is_conjugated = true,
@@ -514,26 +514,28 @@ impl<'p> Pickle<'p> {
     }
 
     /// Returns `value` as an unsigned integer, or `None` if `value` is negative, too large, or not an integer.
-    pub(super) fn count(&self, value: Value) -> Option<u64> {
+    pub(super) fn count(&self, value: Pickled) -> Option<u64> {
         match value {
-            Value::Int(at) => u64::try_from(self.int(at)?).ok(),
+            Pickled::Int(at) => u64::try_from(self.int(at)?).ok(),
             _ => None,
         }
     }
 
     /// Returns whether `value` is a scalar that can be an attribute.
-    pub(super) fn is_scalar(&self, value: Value) -> bool {
+    pub(super) fn is_scalar(&self, value: Pickled) -> bool {
         match value {
-            Value::Int(at) => self.int(at).is_some(),
-            Value::None
-            | Value::Bool(_)
-            | Value::Float(_)
-            | Value::Text(_)
-            | Value::Bytes(_)
-            | Value::Latin1(_)
-            | Value::ByteArray(_) => true,
-            Value::Scalar(node) => self.number(node).is_some(),
-            value => matches!(value, Value::Device(_) | Value::Global(Global::Dtype(_))),
+            Pickled::Int(at) => self.int(at).is_some(),
+            Pickled::None
+            | Pickled::Bool(_)
+            | Pickled::Float(_)
+            | Pickled::Text(_)
+            | Pickled::Bytes(_)
+            | Pickled::Latin1(_)
+            | Pickled::ByteArray(_) => true,
+            Pickled::Scalar(node) => self.number(node).is_some(),
+            value => {
+                matches!(value, Pickled::Device(_) | Pickled::Global(Global::Dtype(_)))
+            }
         }
     }
 
@@ -582,35 +584,35 @@ impl<'p> Pickle<'p> {
     }
 
     /// Returns the bits of the facts that a container gets when `item` is added to it.
-    fn facts_of(&self, item: Value) -> u16 {
+    fn facts_of(&self, item: Pickled) -> u16 {
         let mutable = if self.is_mutable(item) { Fact::HasMutable.bit() } else { 0 };
         match item {
             // `torch.Size` converts bools to integers, and this machine does not. A bool counts as another item, so that
             // `torch.Size` rejects it.
-            Value::Bool(_) => Fact::HasOtherThanInts.bit(),
-            Value::Int(at) if self.int(at).is_some() => 0,
+            Pickled::Bool(_) => Fact::HasOtherThanInts.bit(),
+            Pickled::Int(at) if self.int(at).is_some() => 0,
             item if self.is_scalar(item) => Fact::HasOtherThanInts.bit() | mutable,
             _ => Fact::HasOtherThanInts.bit() | Fact::HasOtherThanScalars.bit() | mutable,
         }
     }
 
     /// Returns whether Python cannot hash `value`: a mutable value, or a tuple with a mutable value in it.
-    pub(super) fn is_mutable(&self, value: Value) -> bool {
+    pub(super) fn is_mutable(&self, value: Pickled) -> bool {
         match value {
-            Value::List(_)
-            | Value::Dict(_)
-            | Value::Ordered(_)
-            | Value::Namespace(_)
-            | Value::Array(_) => true,
-            Value::Set(node) | Value::ByteArray(node) => !self.has(node, Fact::IsFrozen),
-            Value::Bytes(at) => self.is_bytearray(at),
-            Value::Tuple(node) => self.has(node, Fact::HasMutable),
+            Pickled::List(_)
+            | Pickled::Dict(_)
+            | Pickled::Ordered(_)
+            | Pickled::Namespace(_)
+            | Pickled::Array(_) => true,
+            Pickled::Set(node) | Pickled::ByteArray(node) => !self.has(node, Fact::IsFrozen),
+            Pickled::Bytes(at) => self.is_bytearray(at),
+            Pickled::Tuple(node) => self.has(node, Fact::HasMutable),
             _ => false,
         }
     }
 
     /// Appends `values` to the items of the container `node`.
-    pub(super) fn extend(&mut self, node: u32, values: &[Value]) -> Result<(), FormatError> {
+    pub(super) fn extend(&mut self, node: u32, values: &[Pickled]) -> Result<(), FormatError> {
         for value in values {
             let cell = Cell { value: *value, next: END };
             let place = Self::push(&mut self.room, &mut self.cells, cell)?;
@@ -659,9 +661,9 @@ impl Pickle<'_> {
 }
 
 impl Iterator for Items<'_> {
-    type Item = Value;
+    type Item = Pickled;
 
-    fn next(&mut self) -> Option<Value> {
+    fn next(&mut self) -> Option<Pickled> {
         let cell = self.cells.get(usize_from_u32(self.next))?;
         self.steps.set(self.steps.get().saturating_add(1));
         self.next = cell.next;
@@ -698,13 +700,13 @@ impl<'p> Pickle<'p> {
     /// Returns the storage that `node` describes.
     pub(super) fn storage(&self, node: u32) -> Result<Storage<'p>, FormatError> {
         let [class, key, length, device, part] = self.first(node);
-        let (Value::Text(key), Value::Text(device)) = (key, device) else {
+        let (Pickled::Text(key), Pickled::Text(device)) = (key, device) else {
             return Err(FormatError::internal("a storage has no key"));
         };
         let part = match part {
-            Value::Tuple(part) => {
+            Pickled::Tuple(part) => {
                 let [key, offset, length] = self.first(part);
-                let Value::Text(key) = key else {
+                let Pickled::Text(key) = key else {
                     return Err(FormatError::internal("a part of a storage has no key"));
                 };
                 let (offset, length) = (self.count(offset), self.count(length));
@@ -714,7 +716,7 @@ impl<'p> Pickle<'p> {
         };
         Ok(Storage {
             dtype: self.storage_dtype(node),
-            is_typed: matches!(class, Value::Global(Global::Storage(_))),
+            is_typed: matches!(class, Pickled::Global(Global::Storage(_))),
             key: self.text(key)?,
             device: self.bytes(device),
             length: self.count(length),
@@ -725,7 +727,7 @@ impl<'p> Pickle<'p> {
     /// Returns the dtype of the elements of the storage `node`.
     pub(super) fn storage_dtype(&self, node: u32) -> Dtype {
         match self.first(node) {
-            [Value::Global(Global::Storage(dtype))] => dtype,
+            [Pickled::Global(Global::Storage(dtype))] => dtype,
             _ => BYTES,
         }
     }

@@ -4,7 +4,7 @@ use alloc::vec::Vec;
 
 use crate::element::{ByteOrder, LogicalType, Negation, StorageType};
 use crate::formats::error::FormatError;
-use crate::formats::kind::Kind;
+use crate::formats::kind::FormatDType;
 use crate::formats::rules::Rule;
 use crate::formats::zip::Member;
 use crate::index::RawComponent;
@@ -12,17 +12,17 @@ use crate::limits::Limits;
 use crate::num::sort_by;
 
 use super::globals::{Dtype, Global};
-use super::pickle::{Pickle, Storage, StoragePart, Value};
+use super::pickle::{Pickle, Pickled, Storage, StoragePart};
 
 /// The storages of a checkpoint, sorted by their keys.
 #[derive(Default)]
 pub(super) struct Storages<'d> {
-    records: Vec<Record<'d>>,
+    records: Vec<StorageRecord<'d>>,
 }
 
 /// A storage: a member of an archive, or a range of a stream.
 #[derive(Clone, Copy)]
-pub(super) struct Record<'d> {
+pub(super) struct StorageRecord<'d> {
     pub(super) key: &'d str,
     pub(super) member: Member,
     /// Whether the elements of a tensor with a name lie in the storage.
@@ -31,7 +31,7 @@ pub(super) struct Record<'d> {
     reference: Option<u32>,
 }
 
-impl<'d> Record<'d> {
+impl<'d> StorageRecord<'d> {
     pub(super) fn new(key: &'d str, member: Member) -> Self {
         Self { key, member, is_used: false, reference: None }
     }
@@ -39,7 +39,7 @@ impl<'d> Record<'d> {
 
 impl<'d> Storages<'d> {
     /// Adds a storage. The caller [sorts](Self::sort) the storages after the last one.
-    pub(super) fn add(&mut self, record: Record<'d>) -> Result<(), FormatError> {
+    pub(super) fn add(&mut self, record: StorageRecord<'d>) -> Result<(), FormatError> {
         self.records.try_reserve(1).map_err(|_| FormatError::memory())?;
         self.records.push(record);
         Ok(())
@@ -49,7 +49,7 @@ impl<'d> Storages<'d> {
     pub(super) fn sort(&mut self) {
         // The sort is not stable, so storages with the same key are ordered by their offsets. Every build then reports the same
         // storage in an error.
-        let order = |record: &Record<'d>| (record.key, record.member.start);
+        let order = |record: &StorageRecord<'d>| (record.key, record.member.start);
         sort_by(&mut self.records, |one, other| order(one).cmp(&order(other)));
     }
 
@@ -150,7 +150,7 @@ impl<'d> Storages<'d> {
         let at = pickle.node_at(node);
         let violation = |rule: Rule| FormatError::violation_at(rule, rule.row().broken(), at);
         let [storage, offset, shape, strides, dtype, metadata] = pickle.first(node);
-        let (Value::Storage(storage), Value::Tuple(shape), Value::Tuple(strides)) =
+        let (Pickled::Storage(storage), Pickled::Tuple(shape), Pickled::Tuple(strides)) =
             (storage, shape, strides)
         else {
             return Err(FormatError::internal("a tensor has no storage"));
@@ -164,7 +164,7 @@ impl<'d> Storages<'d> {
         }
         let (from, size) = storage.range().ok_or_else(|| violation(Rule::TorchStorage))?;
         let dtype = match dtype {
-            Value::Global(Global::Dtype(dtype)) => dtype,
+            Pickled::Global(Global::Dtype(dtype)) => dtype,
             _ => storage.dtype,
         };
         let wrong = || violation(Rule::TorchTensor);
@@ -243,7 +243,7 @@ impl<'d> Storages<'d> {
     }
 }
 
-impl Record<'_> {
+impl StorageRecord<'_> {
     /// Returns the error for a storage without a tensor.
     fn unused_error(&self) -> FormatError {
         let sentence = "is a storage that no tensor uses";
@@ -314,8 +314,8 @@ impl Tensor {
         let Self { member, start, span, .. } = *self;
         let kind = self.dtype.kind().ok_or((Rule::TorchDtype, self.dtype.name()))?;
         let (storage, logical) = match kind {
-            Kind::Logical(logical) => (logical.storage(), Some(logical)),
-            Kind::Plain(storage) => (storage, None),
+            FormatDType::Logical(logical) => (logical.storage(), Some(logical)),
+            FormatDType::Plain(storage) => (storage, None),
         };
         let is_whole = start == 0 && span == member.size;
         if member.is_deflated && (!is_whole || span != self.bytes) {
@@ -345,16 +345,20 @@ impl Tensor {
     /// # Errors
     /// The rule and the kind of tensor, if zten does not read such elements: zten does not negate integers or compressed
     /// elements.
-    fn negation(&self, kind: Kind, is_deflated: bool) -> Result<Negation, (Rule, &'static str)> {
+    fn negation(
+        &self,
+        kind: FormatDType,
+        is_deflated: bool,
+    ) -> Result<Negation, (Rule, &'static str)> {
         let Some(LazyView { is_conjugated, is_negated }) = self.view else {
             return Ok(Negation::default());
         };
         match kind {
             _ if is_deflated => {}
-            Kind::Logical(LogicalType::Complex64 | LogicalType::Complex128) => {
+            FormatDType::Logical(LogicalType::Complex64 | LogicalType::Complex128) => {
                 return Ok(Negation { real: is_negated, imaginary: is_negated != is_conjugated });
             }
-            Kind::Plain(
+            FormatDType::Plain(
                 StorageType::F64 | StorageType::F32 | StorageType::F16 | StorageType::Bf16,
             ) if !is_conjugated => return Ok(Negation { real: is_negated, imaginary: false }),
             _ => {}

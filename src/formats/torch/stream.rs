@@ -12,8 +12,8 @@ use crate::num::{sort_by, u64_from_usize};
 use crate::read_at::ReadAt;
 
 use super::machine::{Context, Setting};
-use super::pickle::{Pickle, Value, end_of_pickle};
-use super::storages::{Record, Storages};
+use super::pickle::{Pickle, Pickled, end_of_pickle};
+use super::storages::{StorageRecord, Storages};
 use super::{FIRST, LONGEST, check_longest};
 
 /// The number of pickles: a magic number, the version, facts about the system that wrote the stream, the value, and the keys of the
@@ -95,7 +95,7 @@ fn bounds(bytes: &[u8]) -> Option<Bounds> {
 pub(super) struct Stream<'s> {
     /// The pickle of the value, and the value.
     pub(super) pickle: Pickle<'s>,
-    pub(super) root: Value,
+    pub(super) root: Pickled,
     pub(super) storages: Storages<'s>,
     /// The offset in the file at which the pickle of the value begins.
     pub(super) pickle_at: u64,
@@ -124,7 +124,7 @@ impl<'s> Stream<'s> {
         };
         let (first, _) = read(magic, version, strict)?;
         let (number, found) = read(version, system, strict)?;
-        let is_known = matches!(found, Value::Int(at) if number.int(at) == Some(VERSION));
+        let is_known = matches!(found, Pickled::Int(at) if number.int(at) == Some(VERSION));
         if !is_known {
             let sentence = format_args!("the version of the stream is not {VERSION}");
             let at = u64_from_usize(version);
@@ -137,13 +137,13 @@ impl<'s> Stream<'s> {
         let beyond = others.into_iter().find_map(|pickle| pickle.beyond_torch);
         pickle.beyond_torch = pickle.beyond_torch.or(beyond);
         let (keys_at, end) = (u64_from_usize(keys), u64_from_usize(end));
-        let Value::List(node) = found else {
+        let Pickled::List(node) = found else {
             let sentence = "the keys of the storages are not a list";
             return Err(FormatError::violation_at(Rule::TorchPickle, sentence, keys_at));
         };
         let mut keys = Vec::new();
         for key in list.items(node) {
-            let Value::Text(at) = key else {
+            let Pickled::Text(at) = key else {
                 let sentence = "a key of a storage is not a text";
                 return Err(FormatError::violation_at(Rule::TorchPickle, sentence, keys_at));
             };
@@ -195,7 +195,7 @@ fn find<'s>(
             return Err(FormatError::violation_at(Rule::TorchStorage, sentence, at).about(key));
         }
         let member = Member { start, packed: *bytes, size: *bytes, crc: None, is_deflated: false };
-        storages.add(Record::new(key, member))?;
+        storages.add(StorageRecord::new(key, member))?;
         at = end;
     }
     if let Some(pending) = pending {

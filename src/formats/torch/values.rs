@@ -7,74 +7,74 @@ use crate::num::usize_from_u32;
 use super::calls::ARGUMENTS;
 use super::globals::{Global, Known};
 use super::machine::Machine;
-use super::pickle::{Fact, LONGEST_NAME, Value};
+use super::pickle::{Fact, LONGEST_NAME, Pickled};
 
 impl Machine<'_> {
     /// Returns the value that `class` makes from the items of the tuple `args`.
-    pub(super) fn make_value(&mut self, class: Known, args: u32) -> Result<Value, FormatError> {
+    pub(super) fn make_value(&mut self, class: Known, args: u32) -> Result<Pickled, FormatError> {
         let count = self.pickle.length(args);
-        let items: [Value; ARGUMENTS] = self.pickle.first(args);
+        let items: [Pickled; ARGUMENTS] = self.pickle.first(args);
         let is_form = match (class, count, items) {
-            (Known::Set, 1, [Value::List(list), ..]) => return self.set(list, false),
-            (Known::FrozenSet, 1, [Value::List(list) | Value::Tuple(list), ..]) => {
+            (Known::Set, 1, [Pickled::List(list), ..]) => return self.set(list, false),
+            (Known::FrozenSet, 1, [Pickled::List(list) | Pickled::Tuple(list), ..]) => {
                 return self.set(list, true);
             }
-            (Known::Set, 0, _) => return Ok(Value::Set(self.empty(Value::Set)?)),
+            (Known::Set, 0, _) => return Ok(Pickled::Set(self.empty(Pickled::Set)?)),
             (Known::Counter | Known::DefaultDict, 0, _) => {
-                return Ok(Value::Dict(self.empty(Value::Dict)?));
+                return Ok(Pickled::Dict(self.empty(Pickled::Dict)?));
             }
-            (Known::Counter, 1, [Value::Dict(counts), ..]) => return self.copy_dict(counts),
+            (Known::Counter, 1, [Pickled::Dict(counts), ..]) => return self.copy_dict(counts),
             (Known::DefaultDict, 1, [factory, ..]) if is_factory(factory) => {
-                return Ok(Value::Dict(self.empty(Value::Dict)?));
+                return Ok(Pickled::Dict(self.empty(Pickled::Dict)?));
             }
-            (Known::Deque, 0, _) => return Ok(Value::List(self.empty(Value::List)?)),
-            (Known::Deque, 1, [Value::List(list) | Value::Tuple(list), ..])
-            | (Known::Deque, 2, [Value::List(list) | Value::Tuple(list), Value::None, ..]) => {
+            (Known::Deque, 0, _) => return Ok(Pickled::List(self.empty(Pickled::List)?)),
+            (Known::Deque, 1, [Pickled::List(list) | Pickled::Tuple(list), ..])
+            | (Known::Deque, 2, [Pickled::List(list) | Pickled::Tuple(list), Pickled::None, ..]) => {
                 return self.copy_list(list);
             }
             (
                 Known::Deque,
                 2,
-                [Value::List(list) | Value::Tuple(list), most @ Value::Int(_), ..],
+                [Pickled::List(list) | Pickled::Tuple(list), most @ Pickled::Int(_), ..],
             ) => {
                 let most = self.pickle.count(most).ok_or_else(|| self.wrong_arguments(class))?;
                 let deque = self.copy_list(list)?;
-                if let Value::List(node) = deque {
+                if let Pickled::List(node) = deque {
                     self.pickle.bound(node, most)?;
                 }
                 return Ok(deque);
             }
             (Known::Bytes, 0, _) => {
                 let node = self.pickle.container_of(self.now, Fact::IsFrozen)?;
-                return Ok(Value::ByteArray(node));
+                return Ok(Pickled::ByteArray(node));
             }
             (Known::ByteArray, 0, _) => {
-                return Ok(Value::ByteArray(self.pickle.container(self.now)?));
+                return Ok(Pickled::ByteArray(self.pickle.container(self.now)?));
             }
-            (Known::ByteArray, 1, [bytes @ (Value::Bytes(_) | Value::Latin1(_)), ..]) => {
+            (Known::ByteArray, 1, [bytes @ (Pickled::Bytes(_) | Pickled::Latin1(_)), ..]) => {
                 return self.byte_array(bytes);
             }
-            (Known::ByteArray, 2, [Value::Text(text), Value::Text(encoding), ..])
+            (Known::ByteArray, 2, [Pickled::Text(text), Pickled::Text(encoding), ..])
                 if self.is_text(encoding, b"latin-1") =>
             {
                 let bytes = self.latin_1(text, class)?;
                 return self.byte_array(bytes);
             }
-            (Known::Encode, 2, [Value::Text(text), Value::Text(encoding), ..])
+            (Known::Encode, 2, [Pickled::Text(text), Pickled::Text(encoding), ..])
                 if self.is_text(encoding, b"latin1") =>
             {
                 return self.latin_1(text, class);
             }
             (Known::Namespace, 0, _) => {
-                return Ok(Value::Namespace(self.empty(Value::Namespace)?));
+                return Ok(Pickled::Namespace(self.empty(Pickled::Namespace)?));
             }
             (Known::Slice, 3, [first, second, third, ..]) => [first, second, third]
                 .into_iter()
-                .all(|bound| matches!(bound, Value::None | Value::Int(_))),
+                .all(|bound| matches!(bound, Pickled::None | Pickled::Int(_))),
             (Known::Path, ..) => {
                 // A pickle can refer to one long tuple many times, in a few bytes each.
                 self.pickle.charge(usize_from_u32(count))?;
-                self.pickle.items(args).all(|part| matches!(part, Value::Text(_)))
+                self.pickle.items(args).all(|part| matches!(part, Pickled::Text(_)))
             }
             (Known::Date, 1, [bytes, ..]) => self.has_length(bytes, 4)?,
             (Known::Time, 1 | 2, [bytes, zone, ..]) => {
@@ -86,23 +86,23 @@ impl Machine<'_> {
             (Known::TimeDelta, 3, _) => !self.pickle.has(args, Fact::HasOtherThanInts),
             (Known::TimeZone, 1 | 2, [offset, name, ..]) => {
                 self.is_object_of(offset, Known::TimeDelta)
-                    && matches!(name, Value::None | Value::Text(_))
+                    && matches!(name, Pickled::None | Pickled::Text(_))
             }
-            (Known::Decimal, 1, [Value::Text(at), ..]) => is_decimal(self.pickle.charged(at)?),
-            (Known::Fraction, 1, [Value::Text(at), ..]) => is_fraction(self.pickle.charged(at)?),
-            (Known::Fraction, 2, [Value::Int(_), Value::Int(_), ..])
-            | (Known::Complex, 2, [Value::Float(_), Value::Float(_), ..])
-            | (Known::Range, 3, [Value::Int(_), Value::Int(_), Value::Int(_), ..]) => true,
+            (Known::Decimal, 1, [Pickled::Text(at), ..]) => is_decimal(self.pickle.charged(at)?),
+            (Known::Fraction, 1, [Pickled::Text(at), ..]) => is_fraction(self.pickle.charged(at)?),
+            (Known::Fraction, 2, [Pickled::Int(_), Pickled::Int(_), ..])
+            | (Known::Complex, 2, [Pickled::Float(_), Pickled::Float(_), ..])
+            | (Known::Range, 3, [Pickled::Int(_), Pickled::Int(_), Pickled::Int(_), ..]) => true,
             _ => false,
         };
         if !is_form {
             return Err(self.wrong_arguments(class));
         }
-        self.object(Value::Global(Global::Known(class)), Value::Tuple(args))
+        self.object(Pickled::Global(Global::Known(class)), Pickled::Tuple(args))
     }
 
     /// Returns a set of the items of the container `list`. The items are copied, since the list may grow later.
-    fn set(&mut self, list: u32, is_frozen: bool) -> Result<Value, FormatError> {
+    fn set(&mut self, list: u32, is_frozen: bool) -> Result<Pickled, FormatError> {
         let node = self.pickle.container(self.now)?;
         let mut next = self.pickle.items(list).place();
         loop {
@@ -115,29 +115,29 @@ impl Machine<'_> {
         if is_frozen {
             self.pickle.note(node, Fact::IsFrozen);
         }
-        Ok(Value::Set(node))
+        Ok(Pickled::Set(node))
     }
 
     /// Returns a list of the items of the container `list`, which may grow later.
-    fn copy_list(&mut self, list: u32) -> Result<Value, FormatError> {
+    fn copy_list(&mut self, list: u32) -> Result<Pickled, FormatError> {
         let node = self.pickle.container(self.now)?;
         let mut next = self.pickle.items(list).place();
         loop {
             let mut items = self.pickle.resume(next);
-            let Some(item) = items.next() else { return Ok(Value::List(node)) };
+            let Some(item) = items.next() else { return Ok(Pickled::List(node)) };
             next = items.place();
             self.pickle.extend(node, &[item])?;
         }
     }
 
     /// Returns a dictionary of the items of the dictionary `dict`, which may grow later.
-    fn copy_dict(&mut self, dict: u32) -> Result<Value, FormatError> {
-        let node = self.empty(Value::Dict)?;
+    fn copy_dict(&mut self, dict: u32) -> Result<Pickled, FormatError> {
+        let node = self.empty(Pickled::Dict)?;
         let mut next = self.pickle.items(dict).place();
         loop {
             let mut items = self.pickle.resume(next);
             let (Some(key), Some(value)) = (items.next(), items.next()) else {
-                return Ok(Value::Dict(node));
+                return Ok(Pickled::Dict(node));
             };
             next = items.place();
             self.pickle.extend(node, &[key, value])?;
@@ -145,16 +145,16 @@ impl Machine<'_> {
     }
 
     /// Returns a mutable array of `bytes`.
-    fn byte_array(&mut self, bytes: Value) -> Result<Value, FormatError> {
+    fn byte_array(&mut self, bytes: Pickled) -> Result<Pickled, FormatError> {
         let node = self.pickle.container(self.now)?;
         self.pickle.extend(node, &[bytes])?;
-        Ok(Value::ByteArray(node))
+        Ok(Pickled::ByteArray(node))
     }
 
     /// Returns the bytes that the text at position `at` spells in Latin-1, as an argument of `class`.
-    pub(super) fn latin_1(&mut self, at: u32, class: Known) -> Result<Value, FormatError> {
+    pub(super) fn latin_1(&mut self, at: u32, class: Known) -> Result<Pickled, FormatError> {
         self.pickle.latin_1_length(at)?.ok_or_else(|| self.wrong_arguments(class))?;
-        Ok(Value::Latin1(at))
+        Ok(Pickled::Latin1(at))
     }
 
     /// Returns whether the text at position `at` is `expected`.
@@ -163,25 +163,25 @@ impl Machine<'_> {
     }
 
     /// Returns whether `value` is a bytes object of `length` bytes.
-    fn has_length(&mut self, value: Value, length: u64) -> Result<bool, FormatError> {
+    fn has_length(&mut self, value: Pickled, length: u64) -> Result<bool, FormatError> {
         // Python 3 decodes the byte strings of Python 2 to texts.
         let found = match value {
-            Value::Text(at) => self.pickle.latin_1_length(at)?,
+            Pickled::Text(at) => self.pickle.latin_1_length(at)?,
             value => self.pickle.byte_length(value)?,
         };
         Ok(found == Some(length))
     }
 
     /// Returns whether `value` is a time zone, or `None`.
-    fn is_zone(&self, value: Value) -> bool {
-        value == Value::None || self.is_object_of(value, Known::TimeZone)
+    fn is_zone(&self, value: Pickled) -> bool {
+        value == Pickled::None || self.is_object_of(value, Known::TimeZone)
     }
 
     /// Returns whether `value` is an object of `class`.
-    pub(super) fn is_object_of(&self, value: Value, class: Known) -> bool {
-        let Value::Object(node) = value else { return false };
+    pub(super) fn is_object_of(&self, value: Pickled, class: Known) -> bool {
+        let Pickled::Object(node) = value else { return false };
         let [found] = self.pickle.first(node);
-        found == Value::Global(Global::Known(class))
+        found == Pickled::Global(Global::Known(class))
     }
 
     /// Returns whether `node` is an object of `UUID`, and `state` its state: a dictionary with an integer called `int`.
@@ -190,19 +190,19 @@ impl Machine<'_> {
         let has_safe = match self.pickle.length(state) {
             2 => true,
             4 => {
-                matches!((safe, is_safe), (Value::Text(at), Value::Int(_)) if self.is_text(at, b"is_safe"))
+                matches!((safe, is_safe), (Pickled::Text(at), Pickled::Int(_)) if self.is_text(at, b"is_safe"))
             }
             _ => false,
         };
-        self.is_object_of(Value::Object(node), Known::Uuid)
+        self.is_object_of(Pickled::Object(node), Known::Uuid)
             && has_safe
-            && matches!((name, number), (Value::Text(at), Value::Int(_)) if self.is_text(at, b"int"))
+            && matches!((name, number), (Pickled::Text(at), Pickled::Int(_)) if self.is_text(at, b"int"))
     }
 }
 
 /// Returns whether `value` may be the factory of a `defaultdict`.
-fn is_factory(value: Value) -> bool {
-    matches!(value, Value::None | Value::Global(Global::Known(Known::Factory | Known::Set)))
+fn is_factory(value: Pickled) -> bool {
+    matches!(value, Pickled::None | Pickled::Global(Global::Known(Known::Factory | Known::Set)))
 }
 
 /// Returns whether `text` is a number as `Decimal` spells it. An exponent has at most four digits, because a number with a

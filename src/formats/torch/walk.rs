@@ -20,15 +20,15 @@ use super::arrays::ScalarValue;
 use super::cost;
 use super::globals::Global;
 use super::left_out::LeftOut;
-use super::pickle::{Fact, LONGEST_NAME, Pickle, Value};
+use super::pickle::{Fact, LONGEST_NAME, Pickle, Pickled};
 
 /// A named value of a checkpoint.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Leaf {
     /// A tensor, which may be sparse, unread, or an array of NumPy.
-    Tensor(Value),
+    Tensor(Pickled),
     /// A scalar, or a list of scalars.
-    Attribute(Value),
+    Attribute(Pickled),
 }
 
 /// A container that is being visited.
@@ -66,7 +66,7 @@ pub(super) struct NameWalk<'w, 'p> {
     /// The rest of the budget for visits, names and values, in the unit of [`cost`].
     left: u64,
     /// The value of the whole pickle, if it is no container and has not been visited yet.
-    root: Option<Value>,
+    root: Option<Pickled>,
     left_out: LeftOut,
     /// The objects that have been visited: a bit for each node. Objects may refer to each other in circles.
     visited: Vec<u64>,
@@ -76,7 +76,7 @@ impl<'w, 'p> NameWalk<'w, 'p> {
     /// Creates a walk through `root`, the value of `pickle`.
     pub(super) fn new(
         pickle: &'w Pickle<'p>,
-        root: Value,
+        root: Pickled,
         limits: &'w Limits,
     ) -> Result<Self, FormatError> {
         let (levels, name) = (Vec::new(), String::new());
@@ -84,14 +84,14 @@ impl<'w, 'p> NameWalk<'w, 'p> {
         let (left_out, visited) = (LeftOut::default(), Vec::new());
         let mut walk = Self { pickle, limits, levels, name, left, root: None, left_out, visited };
         match root {
-            Value::Dict(_)
-            | Value::Ordered(_)
-            | Value::Namespace(_)
-            | Value::List(_)
-            | Value::Tuple(_) => {
+            Pickled::Dict(_)
+            | Pickled::Ordered(_)
+            | Pickled::Namespace(_)
+            | Pickled::List(_)
+            | Pickled::Tuple(_) => {
                 walk.enter(root, true)?;
             }
-            Value::Object(node) if walk.has_parts(node) => walk.enter(root, true)?,
+            Pickled::Object(node) if walk.has_parts(node) => walk.enter(root, true)?,
             root => {
                 walk.name = copied("data")?;
                 walk.root = Some(root);
@@ -141,16 +141,16 @@ impl<'w, 'p> NameWalk<'w, 'p> {
             self.name.truncate(level.name);
             let is_named = match level.shape {
                 Shape::Object(has_dict) => {
-                    let is_dict = matches!(value, Value::Dict(_));
+                    let is_dict = matches!(value, Pickled::Dict(_));
                     let has_entries =
-                        matches!(value, Value::Dict(node) if self.pickle.length(node) > 0);
+                        matches!(value, Pickled::Dict(node) if self.pickle.length(node) > 0);
                     level.shape = Shape::Object(has_dict || has_entries);
                     let is_of_object = is_dict && !has_dict || self.is_list_of_items(value);
                     match ordinal {
                         // The first item is the class, which gets no name.
                         0 => false,
                         1 => {
-                            !matches!(value, Value::Tuple(args) if self.pickle.length(args) == 0)
+                            !matches!(value, Pickled::Tuple(args) if self.pickle.length(args) == 0)
                                 && self.append("args", is_root)?
                         }
                         _ if is_of_object => {
@@ -170,21 +170,21 @@ impl<'w, 'p> NameWalk<'w, 'p> {
     }
 
     /// Returns whether `value` is the list of items that were added to an object.
-    fn is_list_of_items(&self, value: Value) -> bool {
-        matches!(value, Value::List(node) if self.pickle.has(node, Fact::IsItems))
+    fn is_list_of_items(&self, value: Pickled) -> bool {
+        matches!(value, Pickled::List(node) if self.pickle.has(node, Fact::IsItems))
     }
 
     /// Appends `key`, or `ordinal` if there is no key, to the name. Returns false if the key has no spelling; the value is then
     /// left out. `is_root` says whether the container is the value of the whole pickle.
     fn extend_name(
         &mut self,
-        key: Option<Value>,
+        key: Option<Pickled>,
         ordinal: u64,
         is_root: bool,
     ) -> Result<bool, FormatError> {
         let text = match key {
             None => copied(ordinal)?,
-            Some(Value::Text(at)) => return self.append(self.pickle.text(at)?, is_root),
+            Some(Pickled::Text(at)) => return self.append(self.pickle.text(at)?, is_root),
             Some(key) => {
                 let Some(text) = self.pickle.spelling(key)? else {
                     self.left_out.add("values whose keys have no name", &self.name)?;
@@ -211,8 +211,8 @@ impl<'w, 'p> NameWalk<'w, 'p> {
     /// the classes that zten knows have no such parts.
     fn has_parts(&self, node: u32) -> bool {
         let [class, args] = self.pickle.first(node);
-        let has_arguments = matches!(args, Value::Tuple(args) if self.pickle.length(args) > 0);
-        matches!(class, Value::Foreign(_) | Value::Object(_))
+        let has_arguments = matches!(args, Pickled::Tuple(args) if self.pickle.length(args) > 0);
+        matches!(class, Pickled::Foreign(_) | Pickled::Object(_))
             && (has_arguments || self.pickle.length(node) > 2)
     }
 
@@ -232,11 +232,13 @@ impl<'w, 'p> NameWalk<'w, 'p> {
     }
 
     /// Begins to visit the container `value`. `is_root` says whether the container is the value of the whole pickle.
-    fn enter(&mut self, value: Value, is_root: bool) -> Result<(), FormatError> {
+    fn enter(&mut self, value: Pickled, is_root: bool) -> Result<(), FormatError> {
         let (node, shape) = match value {
-            Value::Dict(node) | Value::Ordered(node) | Value::Namespace(node) => (node, Shape::Map),
-            Value::List(node) | Value::Tuple(node) => (node, Shape::List),
-            Value::Object(node) => {
+            Pickled::Dict(node) | Pickled::Ordered(node) | Pickled::Namespace(node) => {
+                (node, Shape::Map)
+            }
+            Pickled::List(node) | Pickled::Tuple(node) => (node, Shape::List),
+            Pickled::Object(node) => {
                 if !self.visit(node)? {
                     return self.left_out.add("objects that occur a second time", &self.name);
                 }
@@ -260,23 +262,25 @@ impl<'w, 'p> NameWalk<'w, 'p> {
 
     /// Returns `value` as a tensor or attribute. If `value` is a container, enters it and returns `None`. Also returns `None` for
     /// a value that is left out.
-    fn leaf(&mut self, value: Value) -> Result<Option<Leaf>, FormatError> {
+    fn leaf(&mut self, value: Pickled) -> Result<Option<Leaf>, FormatError> {
         match value {
-            Value::Tensor(_) | Value::Sparse(_) | Value::UnreadTensor(_) => {
+            Pickled::Tensor(_) | Pickled::Sparse(_) | Pickled::UnreadTensor(_) => {
                 return Ok(Some(Leaf::Tensor(value)));
             }
-            Value::Array(node) if self.pickle.is_tensor(node) => {
+            Pickled::Array(node) if self.pickle.is_tensor(node) => {
                 return Ok(Some(Leaf::Tensor(value)));
             }
-            Value::List(node) | Value::Tuple(node) | Value::Set(node) if self.is_flat(node)? => {
+            Pickled::List(node) | Pickled::Tuple(node) | Pickled::Set(node)
+                if self.is_flat(node)? =>
+            {
                 return Ok(Some(Leaf::Attribute(value)));
             }
-            Value::Dict(_)
-            | Value::Ordered(_)
-            | Value::Namespace(_)
-            | Value::List(_)
-            | Value::Tuple(_) => self.enter(value, false)?,
-            Value::Object(node) if self.has_parts(node) => self.enter(value, false)?,
+            Pickled::Dict(_)
+            | Pickled::Ordered(_)
+            | Pickled::Namespace(_)
+            | Pickled::List(_)
+            | Pickled::Tuple(_) => self.enter(value, false)?,
+            Pickled::Object(node) if self.has_parts(node) => self.enter(value, false)?,
             _ if self.pickle.is_scalar(value) => return Ok(Some(Leaf::Attribute(value))),
             _ => {
                 let kind = self.pickle.kind(value);
@@ -307,9 +311,9 @@ impl Pickle<'_> {
         let mut items = self.items(node);
         let mut has_others = false;
         while let (Some(key), Some(_)) = (items.next(), items.next()) {
-            if let Value::Text(at) | Value::Int(at) = key {
+            if let Pickled::Text(at) | Pickled::Int(at) = key {
                 places.try_reserve(1).map_err(|_| FormatError::memory())?;
-                places.push((at, matches!(key, Value::Text(_))));
+                places.push((at, matches!(key, Pickled::Text(_))));
             } else {
                 has_others = true;
             }
@@ -362,8 +366,8 @@ impl Pickle<'_> {
             // Two keys from the same instruction are equal. As for texts, comparing positions finds them without reading the
             // keys.
             let place = match key {
-                Value::Bytes(at) | Value::Latin1(at) => (0, at),
-                Value::Tuple(node) => (1, node),
+                Pickled::Bytes(at) | Pickled::Latin1(at) => (0, at),
+                Pickled::Tuple(node) => (1, node),
                 _ => continue,
             };
             places.try_reserve(1).map_err(|_| FormatError::memory())?;
@@ -375,7 +379,7 @@ impl Pickle<'_> {
         }
         let mut items = self.items(node);
         while let (Some(key), Some(_)) = (items.next(), items.next()) {
-            if self.is_scalar(key) && !matches!(key, Value::Text(_)) {
+            if self.is_scalar(key) && !matches!(key, Pickled::Text(_)) {
                 identities.try_reserve(1).map_err(|_| FormatError::memory())?;
                 identities.push(self.identity(key)?);
             }
@@ -392,7 +396,7 @@ impl Pickle<'_> {
         let mut tuples = Vec::new();
         let mut items = self.items(node);
         while let (Some(key), Some(_)) = (items.next(), items.next()) {
-            let Value::Tuple(tuple) = key else { continue };
+            let Pickled::Tuple(tuple) = key else { continue };
             if self.spelling(key)?.is_none() {
                 continue;
             }
@@ -421,13 +425,13 @@ impl Pickle<'_> {
     /// Python objects.
     fn is_tensor(&self, node: u32) -> bool {
         let [_, _, _, content] = self.first(node);
-        matches!(content, Value::Bytes(_) | Value::Latin1(_) | Value::ByteArray(_))
+        matches!(content, Pickled::Bytes(_) | Pickled::Latin1(_) | Pickled::ByteArray(_))
     }
 
     /// Returns the spelling of `key`, which is not a text, in the name of a tensor: as Python's `str` writes it. Returns `None`
     /// for a key that has no short spelling.
-    fn spelling(&self, key: Value) -> Result<Option<String>, FormatError> {
-        let Value::Tuple(node) = key else { return self.spelling_of_scalar(key, false) };
+    fn spelling(&self, key: Pickled) -> Result<Option<String>, FormatError> {
+        let Pickled::Tuple(node) = key else { return self.spelling_of_scalar(key, false) };
         if !self.is_flat(node) || self.length(node) > LONGEST_KEY {
             return Ok(None);
         }
@@ -444,35 +448,37 @@ impl Pickle<'_> {
     /// Returns the spelling of the scalar `key`, with quotes around a text if `is_quoted`.
     fn spelling_of_scalar(
         &self,
-        key: Value,
+        key: Pickled,
         is_quoted: bool,
     ) -> Result<Option<String>, FormatError> {
         Ok(Some(match key {
-            Value::None => copied("None")?,
-            Value::Bool(true) => copied("True")?,
-            Value::Bool(false) => copied("False")?,
-            Value::Float(at) => spelling_of_float(self.float(at))?,
-            Value::Int(at) => match self.int(at) {
+            Pickled::None => copied("None")?,
+            Pickled::Bool(true) => copied("True")?,
+            Pickled::Bool(false) => copied("False")?,
+            Pickled::Float(at) => spelling_of_float(self.float(at))?,
+            Pickled::Int(at) => match self.int(at) {
                 Some(number) => copied(number)?,
                 None => return Ok(None),
             },
             // A long text would make the names of many tensors long.
-            Value::Text(at) if is_quoted && self.short(at, LONGEST_NAME).is_none() => {
+            Pickled::Text(at) if is_quoted && self.short(at, LONGEST_NAME).is_none() => {
                 return Ok(None);
             }
-            Value::Text(at) if is_quoted => {
+            Pickled::Text(at) if is_quoted => {
                 copied(format_args!("'{}'", self.text(at)?.escape_debug()))?
             }
-            Value::Text(at) => copied(self.text(at)?)?,
-            Value::Bytes(at) => {
+            Pickled::Text(at) => copied(self.text(at)?)?,
+            Pickled::Bytes(at) => {
                 let Some(bytes) = self.short(at, LONGEST_NAME) else { return Ok(None) };
                 copied(format_args!("b'{}'", bytes.escape_ascii()))?
             }
-            Value::Latin1(at) if self.short(at, LONGEST_NAME).is_some() => {
+            Pickled::Latin1(at) if self.short(at, LONGEST_NAME).is_some() => {
                 copied(format_args!("b'{}'", self.latin_1(at)?.escape_ascii()))?
             }
-            Value::Global(Global::Dtype(dtype)) => copied(format_args!("torch.{}", dtype.name()))?,
-            Value::Scalar(node) => match self.number(node) {
+            Pickled::Global(Global::Dtype(dtype)) => {
+                copied(format_args!("torch.{}", dtype.name()))?
+            }
+            Pickled::Scalar(node) => match self.number(node) {
                 Some(ScalarValue::Bool(true)) => copied("True")?,
                 Some(ScalarValue::Bool(false)) => copied("False")?,
                 Some(ScalarValue::Int(number)) => copied(number)?,
@@ -485,32 +491,32 @@ impl Pickle<'_> {
     }
 
     /// Returns the kind of `value`, which is left out, for the note: the name of its class, or a phrase.
-    fn kind(&self, value: Value) -> KindOf<'_> {
+    fn kind(&self, value: Pickled) -> KindOf<'_> {
         match value {
-            Value::Object(node) => {
+            Pickled::Object(node) => {
                 let [class] = self.first(node);
                 self.kind(class)
             }
-            Value::Foreign(node) => {
+            Pickled::Foreign(node) => {
                 let (module, name) = self.foreign_name(node);
                 KindOf::Class(
                     str::from_utf8(module).unwrap_or_default(),
                     str::from_utf8(name).unwrap_or_default(),
                 )
             }
-            Value::Global(Global::Known(known)) => {
+            Pickled::Global(Global::Known(known)) => {
                 let (module, name) = known.name();
                 KindOf::Class(module, name)
             }
-            Value::Global(Global::Device) => KindOf::Class("torch", "device"),
-            Value::Global(_) => KindOf::Phrase("a class or function"),
-            Value::Array(_) => KindOf::Class("numpy", "ndarray"),
-            Value::Scalar(_) => KindOf::Phrase("a NumPy scalar that is not a number"),
-            Value::NumpyDtype(_) => KindOf::Class("numpy", "dtype"),
-            Value::Storage(_) => KindOf::Phrase("a storage"),
-            Value::Layout(_) => KindOf::Class("torch", "layout"),
-            Value::Set(_) => KindOf::Phrase("a set of other values than scalars"),
-            Value::Int(_) => KindOf::Phrase("an integer of more than 64 bits"),
+            Pickled::Global(Global::Device) => KindOf::Class("torch", "device"),
+            Pickled::Global(_) => KindOf::Phrase("a class or function"),
+            Pickled::Array(_) => KindOf::Class("numpy", "ndarray"),
+            Pickled::Scalar(_) => KindOf::Phrase("a NumPy scalar that is not a number"),
+            Pickled::NumpyDtype(_) => KindOf::Class("numpy", "dtype"),
+            Pickled::Storage(_) => KindOf::Phrase("a storage"),
+            Pickled::Layout(_) => KindOf::Class("torch", "layout"),
+            Pickled::Set(_) => KindOf::Phrase("a set of other values than scalars"),
+            Pickled::Int(_) => KindOf::Phrase("an integer of more than 64 bits"),
             _ => KindOf::Phrase("another value"),
         }
     }
@@ -594,17 +600,17 @@ fn whole(float: f64) -> Option<i64> {
 
 impl Pickle<'_> {
     /// Appends `value`, a scalar or a flat list of scalars, to `out` as CBOR, and charges its cost to `left`.
-    pub(super) fn write(&self, value: Value, out: &mut Encoder, left: &mut u64) -> Written {
+    pub(super) fn write(&self, value: Pickled, out: &mut Encoder, left: &mut u64) -> Written {
         match value {
-            Value::List(node) | Value::Tuple(node) => {
+            Pickled::List(node) | Pickled::Tuple(node) => {
                 out.array(self.length(node).into())?;
                 self.items(node).try_for_each(|item| self.scalar(item, out, left))
             }
-            Value::Set(node) => {
+            Pickled::Set(node) => {
                 // Finding equal items compares whole texts. A set can refer to one long text many times, in a few bytes each, so
                 // each text is charged before.
                 self.items(node).try_for_each(|item| match item {
-                    Value::Text(at) | Value::Bytes(at) | Value::Latin1(at) => {
+                    Pickled::Text(at) | Pickled::Bytes(at) | Pickled::Latin1(at) => {
                         charge(left, self.bytes(at).len())
                     }
                     _ => Ok(()),
@@ -618,7 +624,7 @@ impl Pickle<'_> {
     }
 
     /// Returns the distinct items of a set of scalars. Python keeps the first of several equal items.
-    fn distinct(&self, node: u32) -> Result<Vec<Value>, FormatError> {
+    fn distinct(&self, node: u32) -> Result<Vec<Pickled>, FormatError> {
         let mut items = Vec::new();
         for (item, ordinal) in self.items(node).zip(0_usize..) {
             items.try_reserve(1).map_err(|_| FormatError::memory())?;
@@ -634,12 +640,12 @@ impl Pickle<'_> {
     }
 
     /// Returns the identity of a scalar. Python considers `True`, 1 and 1.0 equal.
-    fn identity(&self, value: Value) -> Result<Identity<'_>, FormatError> {
+    fn identity(&self, value: Pickled) -> Result<Identity<'_>, FormatError> {
         Ok(match value {
-            Value::Bool(value) => Identity::Int(value.into()),
-            Value::Int(at) => Identity::Int(self.int(at).unwrap_or_default()),
-            Value::Float(at) => identity_of_float(self.float(at), at),
-            Value::Scalar(node) => match self.number(node) {
+            Pickled::Bool(value) => Identity::Int(value.into()),
+            Pickled::Int(at) => Identity::Int(self.int(at).unwrap_or_default()),
+            Pickled::Float(at) => identity_of_float(self.float(at), at),
+            Pickled::Scalar(node) => match self.number(node) {
                 Some(ScalarValue::Bool(value)) => Identity::Int(value.into()),
                 Some(ScalarValue::Int(value)) => Identity::Int(value),
                 Some(ScalarValue::Unsigned(value)) => match i64::try_from(value) {
@@ -649,13 +655,13 @@ impl Pickle<'_> {
                 Some(ScalarValue::Float(value)) => identity_of_float(value, self.position(node)),
                 None => Identity::None,
             },
-            Value::Latin1(at) => Identity::Latin1(self.bytes(at)),
-            Value::Text(at) => Identity::Text(self.bytes(at)),
-            Value::Bytes(at) => Identity::Bytes(self.bytes(at)),
-            Value::Global(Global::Dtype(dtype)) => Identity::Dtype(dtype.name()),
-            Value::Device(node) => {
+            Pickled::Latin1(at) => Identity::Latin1(self.bytes(at)),
+            Pickled::Text(at) => Identity::Text(self.bytes(at)),
+            Pickled::Bytes(at) => Identity::Bytes(self.bytes(at)),
+            Pickled::Global(Global::Dtype(dtype)) => Identity::Dtype(dtype.name()),
+            Pickled::Device(node) => {
                 let [kind, number] = self.first(node);
-                let Value::Text(kind) = kind else {
+                let Pickled::Text(kind) = kind else {
                     return Err(FormatError::internal("a device has no kind"));
                 };
                 Identity::Device(self.bytes(kind), self.count(number))
@@ -674,40 +680,40 @@ impl Pickle<'_> {
     }
 
     /// Appends the scalar `value` to `out` as CBOR, and charges its cost to `left`.
-    fn scalar(&self, value: Value, out: &mut Encoder, left: &mut u64) -> Written {
+    fn scalar(&self, value: Pickled, out: &mut Encoder, left: &mut u64) -> Written {
         let value = match value {
-            Value::ByteArray(node) => {
+            Pickled::ByteArray(node) => {
                 let [content] = self.first(node);
                 match content {
-                    Value::None => return out.bytes(&[]).map_err(Into::into),
+                    Pickled::None => return out.bytes(&[]).map_err(Into::into),
                     content => content,
                 }
             }
             value => value,
         };
         let bytes = match value {
-            Value::Text(at) | Value::Bytes(at) | Value::Latin1(at) => self.bytes(at).len(),
+            Pickled::Text(at) | Pickled::Bytes(at) | Pickled::Latin1(at) => self.bytes(at).len(),
             _ => 0,
         };
         charge(left, bytes)?;
         match value {
-            Value::Bool(value) => out.bool(value)?,
-            Value::Int(at) => cbor::int(out, self.int(at).unwrap_or_default())?,
-            Value::Float(at) => out.float(self.float(at))?,
-            Value::Text(at) => out.text(self.text(at)?)?,
-            Value::Bytes(at) => out.bytes(self.bytes(at))?,
-            Value::Latin1(at) => out.bytes(&self.latin_1(at)?)?,
-            Value::Scalar(node) => match self.number(node) {
+            Pickled::Bool(value) => out.bool(value)?,
+            Pickled::Int(at) => cbor::int(out, self.int(at).unwrap_or_default())?,
+            Pickled::Float(at) => out.float(self.float(at))?,
+            Pickled::Text(at) => out.text(self.text(at)?)?,
+            Pickled::Bytes(at) => out.bytes(self.bytes(at))?,
+            Pickled::Latin1(at) => out.bytes(&self.latin_1(at)?)?,
+            Pickled::Scalar(node) => match self.number(node) {
                 Some(ScalarValue::Bool(value)) => out.bool(value)?,
                 Some(ScalarValue::Int(value)) => cbor::int(out, value)?,
                 Some(ScalarValue::Unsigned(value)) => out.uint(value)?,
                 Some(ScalarValue::Float(value)) => out.float(value)?,
                 None => out.null()?,
             },
-            Value::Global(Global::Dtype(dtype)) => out.text(dtype.name())?,
-            Value::Device(node) => {
+            Pickled::Global(Global::Dtype(dtype)) => out.text(dtype.name())?,
+            Pickled::Device(node) => {
                 let [kind, number] = self.first(node);
-                let (Value::Text(kind), Some(number)) = (kind, self.count(number)) else {
+                let (Pickled::Text(kind), Some(number)) = (kind, self.count(number)) else {
                     return Err(FormatError::internal("a device has no kind"));
                 };
                 out.text(&copied(format_args!("{}:{number}", self.text(kind)?))?)?;

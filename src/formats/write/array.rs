@@ -129,12 +129,12 @@ pub trait ArraySource: ArrayList {
     ///
     /// # Errors
     /// The array cannot be read or is invalid, or `take` fails.
-    fn read(&mut self, at: usize, take: &mut ChunkFn<'_>) -> Result<(), Failure<Self::Error>>;
+    fn read(&mut self, at: usize, take: &mut ChunkFn<'_>) -> Result<(), WriteFailure<Self::Error>>;
 }
 
 /// The reason why a file could not be written.
 #[derive(Debug)]
-pub enum Failure<E> {
+pub enum WriteFailure<E> {
     /// The source could not be read, or is invalid.
     Source(E),
     /// The file could not be written.
@@ -194,7 +194,7 @@ impl fmt::Display for Inexpressible {
 
 impl std::error::Error for Inexpressible {}
 
-impl<E: fmt::Display> fmt::Display for Failure<E> {
+impl<E: fmt::Display> fmt::Display for WriteFailure<E> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Source(error) => error.fmt(f),
@@ -204,7 +204,7 @@ impl<E: fmt::Display> fmt::Display for Failure<E> {
     }
 }
 
-impl<E: std::error::Error + 'static> std::error::Error for Failure<E> {
+impl<E: std::error::Error + 'static> std::error::Error for WriteFailure<E> {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match self {
             Self::Source(error) => Some(error),
@@ -214,13 +214,13 @@ impl<E: std::error::Error + 'static> std::error::Error for Failure<E> {
     }
 }
 
-impl<E> From<io::Error> for Failure<E> {
+impl<E> From<io::Error> for WriteFailure<E> {
     fn from(error: io::Error) -> Self {
         Self::Output(error)
     }
 }
 
-impl<E> From<Inexpressible> for Failure<E> {
+impl<E> From<Inexpressible> for WriteFailure<E> {
     fn from(error: Inexpressible) -> Self {
         Self::Inexpressible(error)
     }

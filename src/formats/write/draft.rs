@@ -8,7 +8,7 @@ use std::io::{self, Seek, Write};
 use crate::element::DType;
 use crate::num::u64_from_usize;
 
-use super::array::{Array, ArrayList, Failure, Inexpressible};
+use super::array::{Array, ArrayList, Inexpressible, WriteFailure};
 use super::format::WrittenFormat;
 use super::npz;
 use super::safetensors;
@@ -37,14 +37,14 @@ impl Draft {
     /// be empty.
     ///
     /// # Errors
-    /// [`Failure::Inexpressible`] if the format cannot hold an array or attribute, or is zTensor, which [`crate::Writer`]
+    /// [`WriteFailure::Inexpressible`] if the format cannot hold an array or attribute, or is zTensor, which [`crate::Writer`]
     /// writes; the output fails.
     pub fn begin<L: ArrayList + ?Sized, E>(
         format: WrittenFormat,
         list: &L,
         out: &mut impl Write,
         settings: Settings,
-    ) -> Result<Self, Failure<E>> {
+    ) -> Result<Self, WriteFailure<E>> {
         let order = match format {
             WrittenFormat::ZTensor => {
                 return Err(Inexpressible::file("another writer writes zTensor files").into());
@@ -71,7 +71,7 @@ impl Draft {
         &mut self,
         list: &L,
         out: &mut impl Write,
-    ) -> Result<(), Failure<E>> {
+    ) -> Result<(), WriteFailure<E>> {
         let (Some(at), Some((_, bytes))) = (self.next(), self.order.get(self.complete)) else {
             return Err(misuse().into());
         };

@@ -2,7 +2,7 @@
 
 use crate::element::DType;
 use crate::element::{LogicalType, StorageType};
-use crate::number::Kind;
+use crate::number::NumberKind;
 
 /// The types of safetensors, narrowest first, in the order of the crate `safetensors`, which writes the tensors of the last
 /// type first.
@@ -64,11 +64,13 @@ impl Dtype {
 }
 
 /// Returns the NumPy type for `dtype`, or `None` if NumPy has no such type, as for bf16, FP8 and FP4.
-pub(super) fn numpy(dtype: DType) -> Option<Kind> {
+pub(super) fn numpy(dtype: DType) -> Option<NumberKind> {
     match dtype.stored()? {
         (StorageType::Bf16, None) => None,
-        (storage, None) => Some(Kind::Plain(storage)),
-        (part, Some(LogicalType::Complex64 | LogicalType::Complex128)) => Some(Kind::Complex(part)),
+        (storage, None) => Some(NumberKind::Plain(storage)),
+        (part, Some(LogicalType::Complex64 | LogicalType::Complex128)) => {
+            Some(NumberKind::Complex(part))
+        }
         _ => None,
     }
 }

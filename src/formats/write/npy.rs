@@ -9,9 +9,9 @@ use alloc::vec::Vec;
 use crate::cbor::Attributes;
 use crate::npy;
 use crate::num::u64_from_usize;
-use crate::number::Kind;
+use crate::number::NumberKind;
 
-use super::array::{self, Array, ArrayList, Failure, Inexpressible, OpaqueType};
+use super::array::{self, Array, ArrayList, Inexpressible, OpaqueType, WriteFailure};
 use super::element;
 use super::format::WrittenFormat;
 
@@ -20,7 +20,9 @@ const RANK: usize = 64;
 
 /// Checks that `list` can be written as an `.npy` file, and returns the ordinal and length in bytes of its only array. The name
 /// of the array is not written, since the name of the file replaces it.
-pub(super) fn begin<L: ArrayList + ?Sized, E>(list: &L) -> Result<Vec<(u32, u64)>, Failure<E>> {
+pub(super) fn begin<L: ArrayList + ?Sized, E>(
+    list: &L,
+) -> Result<Vec<(u32, u64)>, WriteFailure<E>> {
     check_attributes(&list.attributes(), WrittenFormat::Npy)?;
     if list.count() != 1 {
         let count = list.count();
@@ -70,7 +72,7 @@ pub(super) fn header(
 }
 
 /// Returns the NumPy type of the elements of `array`. `name` and `format` are for errors.
-fn kind(name: &str, array: &Array, format: WrittenFormat) -> Result<Kind, Inexpressible> {
+fn kind(name: &str, array: &Array, format: WrittenFormat) -> Result<NumberKind, Inexpressible> {
     element::numpy(array.dtype).ok_or_else(|| {
         let (dtype, suffix) = (array.dtype, format.suffix());
         let sentence = format!("a .{suffix} file cannot hold the type {dtype}");

@@ -12,16 +12,18 @@ use std::io::{self, Seek, SeekFrom, Write};
 use crate::num::u64_from_usize;
 
 use super::array::{
-    self, Array, ArrayList, Failure, Inexpressible, OpaqueType, ordinal, with_room,
+    self, Array, ArrayList, Inexpressible, OpaqueType, WriteFailure, ordinal, with_room,
 };
 use super::format::WrittenFormat;
 use super::npy;
 
-use records::{CHECKSUM, Record};
+use records::{CHECKSUM, MemberRecords};
 
 /// Checks that `list` can be written as an archive, and returns the ordinals of all arrays, in order, with their lengths in
 /// bytes.
-pub(super) fn begin<L: ArrayList + ?Sized, E>(list: &L) -> Result<Vec<(u32, u64)>, Failure<E>> {
+pub(super) fn begin<L: ArrayList + ?Sized, E>(
+    list: &L,
+) -> Result<Vec<(u32, u64)>, WriteFailure<E>> {
     npy::check_attributes(&list.attributes(), WrittenFormat::Npz)?;
     let mut order = with_room(list)?;
     for at in 0..list.count() {
@@ -67,7 +69,7 @@ impl Members {
         self.written.try_reserve(1).map_err(|_| io::ErrorKind::OutOfMemory)?;
         self.written.push(member);
         self.crc = crc32fast::Hasher::new();
-        let record = Record { name, member }.local();
+        let record = MemberRecords { name, member }.local();
         out.write_all(&record)?;
         self.end = self.end.saturating_add(u64_from_usize(record.len()));
         Ok(())
@@ -99,7 +101,7 @@ impl Members {
     ) -> io::Result<()> {
         let mut end = self.end;
         for (at, member) in self.written.iter().enumerate() {
-            let record = Record { name: list.name(at), member: *member }.in_directory();
+            let record = MemberRecords { name: list.name(at), member: *member }.in_directory();
             out.write_all(&record)?;
             end = end.saturating_add(u64_from_usize(record.len()));
         }

@@ -23,7 +23,7 @@ use crate::json;
 use crate::num::{u64_from_usize, usize_from_u32};
 
 use super::Settings;
-use super::array::{self, Array, ArrayList, Failure, Inexpressible, ordinal, with_room};
+use super::array::{self, Array, ArrayList, Inexpressible, WriteFailure, ordinal, with_room};
 use super::metadata::Metadata;
 
 pub use super::element::Dtype;
@@ -42,7 +42,7 @@ pub(super) fn begin<L: ArrayList + ?Sized, E>(
     list: &L,
     out: &mut impl Write,
     settings: Settings,
-) -> Result<Vec<(u32, u64)>, Failure<E>> {
+) -> Result<Vec<(u32, u64)>, WriteFailure<E>> {
     check_attributes(&list.attributes())?;
     let order = order(list, settings)?;
     let padding = Padding::Aligned(settings.align.map_or(1, u64::from));
@@ -82,7 +82,7 @@ fn tensors<'a, L: ArrayList + ?Sized>(
 fn order<L: ArrayList + ?Sized, E>(
     list: &L,
     settings: Settings,
-) -> Result<Vec<(u32, u64)>, Failure<E>> {
+) -> Result<Vec<(u32, u64)>, WriteFailure<E>> {
     let mut entries = with_room(list)?;
     let align = settings.align.unwrap_or(1);
     for at in 0..list.count() {
@@ -183,7 +183,7 @@ pub fn write_header<'a, E>(
     tensors: impl Iterator<Item = Result<Tensor<'a>, Inexpressible>> + Clone,
     padding: Padding,
     out: &mut impl Write,
-) -> Result<(), Failure<E>> {
+) -> Result<(), WriteFailure<E>> {
     let metadata = Metadata::new(attributes.clone())?;
     let mut length = Length(0);
     header(&metadata, tensors.clone(), &mut length)?;
@@ -206,7 +206,7 @@ fn header<'a, E>(
     metadata: &Metadata<'_>,
     tensors: impl Iterator<Item = Result<Tensor<'a>, Inexpressible>>,
     out: &mut impl Write,
-) -> Result<(), Failure<E>> {
+) -> Result<(), WriteFailure<E>> {
     #[derive(Serialize)]
     struct Fields {
         dtype: &'static str,

@@ -6,17 +6,17 @@ use alloc::vec::Vec;
 use std::io::{self, BufWriter, Write as _};
 use std::path::Path;
 
-use super::array::{Array, ArrayList, ArraySource, ChunkFn, Failure, Inexpressible};
+use super::array::{Array, ArrayList, ArraySource, ChunkFn, Inexpressible, WriteFailure};
 use super::format::WrittenFormat;
 use super::{Settings, array, write};
 use crate::cbor::Attributes;
 use crate::error::{Error, Misuse, OutOfMemory};
 use crate::escape;
 use crate::num::u64_from_usize;
-use crate::write::{FileSink, Part, Writer};
+use crate::write::{ComponentData, FileSink, Writer};
 
 /// A tensor to save: its name, shape and elements.
-pub type NamedTensor<'a> = (&'a str, &'a [u64], Part<'a>);
+pub type NamedTensor<'a> = (&'a str, &'a [u64], ComponentData<'a>);
 
 /// Writes dense tensors to the file at `path`, in the format that its suffix names: `.zt`, `.safetensors`, `.npz`, or `.npy` for one
 /// tensor. The file appears complete or not at all, and replaces an old one.
@@ -34,10 +34,13 @@ pub type NamedTensor<'a> = (&'a str, &'a [u64], Part<'a>);
 /// ```
 ///
 /// # Errors
-/// [`Failure::Inexpressible`] for another suffix, two tensors of one name, and a tensor that the format cannot hold;
-/// [`Failure::Source`] for a rule of zTensor, and [`Misuse::Length`] if the number of elements is not that of the shape;
-/// [`Failure::Output`] if the file cannot be written.
-pub fn save(path: impl AsRef<Path>, tensors: &[NamedTensor<'_>]) -> Result<(), Failure<Error>> {
+/// [`WriteFailure::Inexpressible`] for another suffix, two tensors of one name, and a tensor that the format cannot hold;
+/// [`WriteFailure::Source`] for a rule of zTensor, and [`Misuse::Length`] if the number of elements is not that of the shape;
+/// [`WriteFailure::Output`] if the file cannot be written.
+pub fn save(
+    path: impl AsRef<Path>,
+    tensors: &[NamedTensor<'_>],
+) -> Result<(), WriteFailure<Error>> {
     let path = path.as_ref();
     let format = WrittenFormat::from_path(path).ok_or_else(|| {
         let name = escape::quoted(&path.to_string_lossy());
@@ -45,11 +48,11 @@ pub fn save(path: impl AsRef<Path>, tensors: &[NamedTensor<'_>]) -> Result<(), F
         Inexpressible::file(format!("unknown suffix of {name}: expected one of .{known}"))
     })?;
     check_names(tensors)?;
-    let output = |error: Error| Failure::Output(io::Error::from(error));
+    let output = |error: Error| WriteFailure::Output(io::Error::from(error));
     if format == WrittenFormat::ZTensor {
         let mut file = Writer::create(path).map_err(output)?;
         for (name, shape, elements) in tensors {
-            file.add(name, shape, elements.clone()).map_err(Failure::Source)?;
+            file.add(name, shape, elements.clone()).map_err(WriteFailure::Source)?;
         }
         return file.finish().map(drop).map_err(output);
     }
@@ -62,9 +65,9 @@ pub fn save(path: impl AsRef<Path>, tensors: &[NamedTensor<'_>]) -> Result<(), F
 }
 
 /// Checks that no two tensors have one name.
-fn check_names(tensors: &[NamedTensor<'_>]) -> Result<(), Failure<Error>> {
+fn check_names(tensors: &[NamedTensor<'_>]) -> Result<(), WriteFailure<Error>> {
     let mut names = Vec::new();
-    names.try_reserve_exact(tensors.len()).map_err(|_| Failure::Source(OutOfMemory.into()))?;
+    names.try_reserve_exact(tensors.len()).map_err(|_| WriteFailure::Source(OutOfMemory.into()))?;
     names.extend(tensors.iter().map(|(name, ..)| *name));
     names.sort_unstable();
     match names.windows(2).find(|two| matches!(two, [one, other] if one == other)) {
@@ -100,11 +103,11 @@ impl ArrayList for InMemoryTensors<'_> {
 impl ArraySource for InMemoryTensors<'_> {
     type Error = Error;
 
-    fn read(&mut self, at: usize, take: &mut ChunkFn<'_>) -> Result<(), Failure<Error>> {
+    fn read(&mut self, at: usize, take: &mut ChunkFn<'_>) -> Result<(), WriteFailure<Error>> {
         let Some((_, _, elements)) = self.0.get(at) else { return Ok(()) };
-        let bytes = elements.bytes().map_err(|error| Failure::Source(error.into()))?;
+        let bytes = elements.bytes().map_err(|error| WriteFailure::Source(error.into()))?;
         if u64_from_usize(bytes.len()) != array::array(self, at)?.bytes() {
-            return Err(Failure::Source(Misuse::Length.into()));
+            return Err(WriteFailure::Source(Misuse::Length.into()));
         }
         Ok(take(bytes)?)
     }

@@ -11,7 +11,7 @@ use crate::manifest::{Manifest, Tensor};
 use crate::shards::Source;
 use crate::verify::Verifier;
 
-use super::array::{Array, ArrayList, ArraySource, ChunkFn, Failure};
+use super::array::{Array, ArrayList, ArraySource, ChunkFn, WriteFailure};
 
 /// The tensors of an archive of any format, in the order of the archive, and its attributes. For a tensor that is not dense,
 /// [`array`](ArrayList::array) returns an error.
@@ -61,7 +61,7 @@ impl ArrayList for Tensors<'_> {
 impl ArraySource for Tensors<'_> {
     type Error = Error;
 
-    fn read(&mut self, at: usize, take: &mut ChunkFn<'_>) -> Result<(), Failure<Error>> {
+    fn read(&mut self, at: usize, take: &mut ChunkFn<'_>) -> Result<(), WriteFailure<Error>> {
         let Some(tensor) = self.all.get(at) else { return Ok(()) };
         let mut stopped = None;
         let read = self.verifier.object(tensor, |component, chunk| {
@@ -71,8 +71,8 @@ impl ArraySource for Tensors<'_> {
             }
         });
         match stopped {
-            Some(error) => Err(Failure::Output(error)),
-            None => read.map_err(Failure::Source),
+            Some(error) => Err(WriteFailure::Output(error)),
+            None => read.map_err(WriteFailure::Source),
         }
     }
 }

@@ -16,7 +16,7 @@ use crate::read_at::ReadAt;
 
 use super::Writer;
 use super::cursor::Cursor;
-use super::entry::Entry;
+use super::entry::ZipEntry;
 
 /// The length of the end record in bytes.
 const END: u64 = 22;
@@ -84,14 +84,16 @@ impl Directory {
     }
 
     /// Returns the entries of the members, in order.
-    pub(crate) fn entries(&self) -> impl Iterator<Item = Result<Entry<'_>, FormatError>> {
+    pub(crate) fn entries(&self) -> impl Iterator<Item = Result<ZipEntry<'_>, FormatError>> {
         let (Range { start, end }, writer) = (self.range.clone(), self.writer);
         let mut cursor = Cursor::new(&self.bytes, start, end, Rule::ZipDirectory);
-        core::iter::from_fn(move || (!cursor.is_at_end()).then(|| Entry::read(&mut cursor, writer)))
+        core::iter::from_fn(move || {
+            (!cursor.is_at_end()).then(|| ZipEntry::read(&mut cursor, writer))
+        })
     }
 
     /// Returns the offset of `entry` from the start of the directory.
-    pub(crate) fn position(&self, entry: &Entry<'_>) -> u32 {
+    pub(crate) fn position(&self, entry: &ZipEntry<'_>) -> u32 {
         // The offset fits, because a directory has at most 64 MiB.
         u32::try_from(entry.at.saturating_sub(self.range.start)).unwrap_or(u32::MAX)
     }

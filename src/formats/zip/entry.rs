@@ -52,7 +52,7 @@ const FIXED: u64 = 30;
 const BEHIND_MOST: u64 = 24;
 
 /// The fields that are both in the directory and in the local header.
-struct Header {
+struct MemberHeader {
     /// The version of zip that a reader needs.
     version: u16,
     flags: u16,
@@ -72,7 +72,7 @@ struct Header {
     extra: u16,
 }
 
-impl Header {
+impl MemberHeader {
     /// Reads the fields at `cursor`.
     fn read(cursor: &mut Cursor<'_>) -> Result<Self, FormatError> {
         Ok(Self {
@@ -90,10 +90,10 @@ impl Header {
 }
 
 /// The entry of a member in the directory.
-pub(crate) struct Entry<'d> {
+pub(crate) struct ZipEntry<'d> {
     /// The offset of the entry in the file.
     pub(crate) at: u64,
-    header: Header,
+    header: MemberHeader,
     /// Whether the entry has 64-bit fields.
     has_large: bool,
     /// The name of the member.
@@ -116,7 +116,7 @@ pub(crate) struct LocatedMember {
     pub(crate) end: u64,
 }
 
-impl<'d> Entry<'d> {
+impl<'d> ZipEntry<'d> {
     /// Reads the next entry of the directory.
     pub(super) fn read(cursor: &mut Cursor<'d>, writer: Writer) -> Result<Self, FormatError> {
         let at = cursor.at();
@@ -129,7 +129,7 @@ impl<'d> Entry<'d> {
         }
         // The version and system of the program that made the entry do not affect the content.
         cursor.skip(2)?;
-        let header = Header::read(cursor)?;
+        let header = MemberHeader::read(cursor)?;
         let (comment, disk) = (cursor.u16()?, cursor.u16()?);
         let (internal, external) = (cursor.u16()?, cursor.u32()?);
         let start = cursor.u32()?;
@@ -200,7 +200,7 @@ impl<'d> Entry<'d> {
             let error = FormatError::predicate(Rule::ZipBounds, "is not where the directory says");
             return Err(error.or_at(start));
         }
-        let header = Header::read(&mut fixed)?;
+        let header = MemberHeader::read(&mut fixed)?;
         let length = FIXED.saturating_add(header.name.into()).saturating_add(header.extra.into());
         let mut cursor = window.cursor(start, length, within)?;
         cursor.skip(FIXED)?;
@@ -257,7 +257,7 @@ impl<'d> Entry<'d> {
     /// Returns the size and packed size in a local header that PyTorch wrote, or `None` if the header contradicts itself.
     /// PyTorch writes zeros, since the sizes are in the data descriptor. Its extra field may have the 64-bit size, a packed
     /// size of 0, and the offset of the member.
-    fn padded_sizes(&self, header: &Header, large: Option<&[[u8; 8]]>) -> Option<(u64, u64)> {
+    fn padded_sizes(&self, header: &MemberHeader, large: Option<&[[u8; 8]]>) -> Option<(u64, u64)> {
         let (sizes, place) = match *large.unwrap_or_default() {
             [] => return local_sizes(header, large, false),
             [place] => (None, Some(place)),
@@ -297,7 +297,7 @@ impl<'d> Entry<'d> {
 /// Returns the size and packed size in a local header, or `None` if the header contradicts itself. `large` are the 64-bit
 /// numbers of its extra field, and `may_be_zero` says that a 32-bit field may be 0 if there is a 64-bit number.
 fn local_sizes(
-    header: &Header,
+    header: &MemberHeader,
     large: Option<&[[u8; 8]]>,
     may_be_zero: bool,
 ) -> Option<(u64, u64)> {
@@ -319,11 +319,11 @@ fn local_sizes(
 /// Checks that all zip readers read the member in the same way, and returns its name.
 /// `is_of_one_size` says that the size and packed size are equal.
 fn validate<'d>(
-    header: &Header,
+    header: &MemberHeader,
     name: &'d [u8],
     is_of_one_size: bool,
 ) -> Result<&'d str, FormatError> {
-    let Header { version, flags, method, .. } = *header;
+    let MemberHeader { version, flags, method, .. } = *header;
     // Without the flag, zip readers decode names with different code pages.
     let text = str::from_utf8(name).ok().filter(|text| text.is_ascii() || flags & UTF8 != 0);
     let (rule, sentence) = match (method, text) {

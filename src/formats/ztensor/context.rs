@@ -189,13 +189,13 @@ impl<'o> ParseContext<'o> {
 
 /// The fields of a manifest other than its objects.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Header {
+pub(crate) struct ManifestFields {
     /// The map of the file's attributes.
     pub(crate) attributes: Span,
     pub(crate) version: Option<Version>,
 }
 
-impl Header {
+impl ManifestFields {
     /// The header of bytes that consist of objects only.
     pub(crate) const NONE: Self = Self { attributes: Span::NONE, version: None };
 }
@@ -226,7 +226,7 @@ impl<'m> OpenList<'m> {
 
 /// A type into which the value of a field is parsed. With `STRICT`, the value must be deterministic CBOR, with the shortest
 /// heads.
-pub(crate) trait Slot<'m, const STRICT: bool = false>: Sized {
+pub(crate) trait FieldType<'m, const STRICT: bool = false>: Sized {
     /// The initial value of a slot. It is overwritten before it is read.
     const BLANK: Self;
 
@@ -234,7 +234,7 @@ pub(crate) trait Slot<'m, const STRICT: bool = false>: Sized {
     fn parse(cx: &mut ParseContext<'_>, wrong: Rule, at: Input<'m>) -> Parsed<'m, Self>;
 }
 
-impl<'m, const STRICT: bool> Slot<'m, STRICT> for Text<'m> {
+impl<'m, const STRICT: bool> FieldType<'m, STRICT> for Text<'m> {
     const BLANK: Self = Self::NONE;
 
     #[inline]
@@ -259,7 +259,7 @@ impl Text<'_> {
     }
 }
 
-impl<'m, const STRICT: bool> Slot<'m, STRICT> for Uint {
+impl<'m, const STRICT: bool> FieldType<'m, STRICT> for Uint {
     const BLANK: Self = Self::NONE;
 
     #[inline(always)]
@@ -273,11 +273,11 @@ impl<'m, const STRICT: bool> Slot<'m, STRICT> for Uint {
 #[derive(Clone, Copy)]
 pub(crate) struct Name<'m>(pub(super) Text<'m>);
 
-impl<'m, const STRICT: bool> Slot<'m, STRICT> for Name<'m> {
+impl<'m, const STRICT: bool> FieldType<'m, STRICT> for Name<'m> {
     const BLANK: Self = Self(Text::NONE);
 
     fn parse(cx: &mut ParseContext<'_>, wrong: Rule, at: Input<'m>) -> Parsed<'m, Self> {
-        let (rest, text) = <Text<'m> as Slot<'m, STRICT>>::parse(cx, wrong, at)?;
+        let (rest, text) = <Text<'m> as FieldType<'m, STRICT>>::parse(cx, wrong, at)?;
         check_utf8(text.bytes_left, text.bytes)?;
         Ok((rest, Self(text)))
     }
@@ -287,7 +287,7 @@ impl<'m, const STRICT: bool> Slot<'m, STRICT> for Name<'m> {
 #[derive(Clone, Copy)]
 pub(crate) struct DigestText(pub(super) Span);
 
-impl<'m, const STRICT: bool> Slot<'m, STRICT> for DigestText {
+impl<'m, const STRICT: bool> FieldType<'m, STRICT> for DigestText {
     const BLANK: Self = Self(Span::NONE);
 
     #[inline]
@@ -319,7 +319,7 @@ pub(crate) struct ShapeField {
     pub(super) bytes_left: BytesLeft,
 }
 
-impl<'m, const STRICT: bool> Slot<'m, STRICT> for ShapeField {
+impl<'m, const STRICT: bool> FieldType<'m, STRICT> for ShapeField {
     const BLANK: Self =
         Self { span: ShapeSpan::EMPTY, product: Product::ONE, bytes_left: BytesLeft::END };
 
@@ -344,7 +344,7 @@ impl<'m, const STRICT: bool> Slot<'m, STRICT> for ShapeField {
         cx.index.shapes.begin();
         while entries.next(input) {
             let dimension;
-            (input, dimension) = <Uint as Slot<'m, STRICT>>::parse(cx, wrong, input)?;
+            (input, dimension) = <Uint as FieldType<'m, STRICT>>::parse(cx, wrong, input)?;
             product.multiply(dimension.value);
             let kept = cx.index.shapes.push(dimension.value);
             kept.map_err(|kind| Fault::new(kind, bytes_left))?;
@@ -373,7 +373,7 @@ fn too_many(at: BytesLeft, rank: Option<u32>) -> Fault {
 #[derive(Clone, Copy)]
 pub(crate) struct Attributes<const OPEN: u8>(pub(super) Span);
 
-impl<'m, const OPEN: u8> Slot<'m> for Attributes<OPEN> {
+impl<'m, const OPEN: u8> FieldType<'m> for Attributes<OPEN> {
     const BLANK: Self = Self(Span::NONE);
 
     fn parse(cx: &mut ParseContext<'_>, wrong: Rule, at: Input<'m>) -> Parsed<'m, Self> {
@@ -390,7 +390,7 @@ pub(crate) struct LayoutName {
     pub(super) name: Span,
 }
 
-impl<'m, const STRICT: bool> Slot<'m, STRICT> for LayoutName {
+impl<'m, const STRICT: bool> FieldType<'m, STRICT> for LayoutName {
     const BLANK: Self = Self { layout: Layout::Unknown, name: Span::NONE };
 
     #[inline(always)]
@@ -400,7 +400,7 @@ impl<'m, const STRICT: bool> Slot<'m, STRICT> for LayoutName {
         {
             return Ok((rest, Self { layout: Layout::Dense, name: Span::NONE }));
         }
-        let (rest, text) = <Text<'m> as Slot<'m, STRICT>>::parse(cx, wrong, at)?;
+        let (rest, text) = <Text<'m> as FieldType<'m, STRICT>>::parse(cx, wrong, at)?;
         let layout = if STRICT { v2::layout(text.bytes) } else { Layout::named(text.bytes) };
         if layout == Layout::Unknown {
             check_utf8(text.bytes_left, text.bytes)?;

@@ -12,7 +12,8 @@ use crate::rules::Rule;
 
 use super::frame::Frame;
 use super::{
-    Dialect, Header, Objects, ParseContext, ParsedObject, Version, check_form, parse_entry, v2,
+    Dialect, ManifestFields, Objects, ParseContext, ParsedObject, Version, check_form, parse_entry,
+    v2,
 };
 
 /// The results of parsing a manifest: the index, the dialect and the version.
@@ -50,7 +51,7 @@ pub(crate) fn parse(
         let offset = frame.manifest.end.saturating_sub(fault.bytes_left.get().into());
         BareError::new(fault.kind, offset).found(fault.found)
     };
-    let (rest, Header { attributes, version }) =
+    let (rest, ManifestFields { attributes, version }) =
         parsed.map_err(|found| error(fault(found)).at(cx.location))?;
     if !rest.is_empty() {
         let rest = (BytesLeft::of(rest), u64_from_usize(rest.len()));
@@ -125,7 +126,7 @@ struct Parser<'o> {
 
 impl Parser<'_> {
     /// Parses all objects, and adds them to the index.
-    fn pull<'m>(&mut self, mut objects: Objects<'m>) -> Parsed<'m, Header> {
+    fn pull<'m>(&mut self, mut objects: Objects<'m>) -> Parsed<'m, ManifestFields> {
         let mut last: Option<&[u8]> = None;
         let mut raw = ParsedObject::NONE;
         while objects.next(&mut self.cx, &mut raw)? {

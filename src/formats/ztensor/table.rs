@@ -89,7 +89,7 @@ macro_rules! table {
             use $crate::cbor::{Checked, Entries, Fault, Input, Keys, BytesLeft, Parsed};
             use $crate::cbor::{check_utf8, fail, key, skip, spell, starts};
             use $crate::formats::ztensor::context::ParseContext;
-            use $crate::formats::ztensor::context::Slot;
+            use $crate::formats::ztensor::context::FieldType;
             use $crate::rules::{Limit, Rule};
             use $key_name as Field;
 
@@ -124,7 +124,7 @@ macro_rules! table {
                         proven: !DETERMINISTIC,
                         seen: 0,
                         null: 0,
-                        $( $slot: <$type as Slot<$m, DETERMINISTIC>>::BLANK, )+
+                        $( $slot: <$type as FieldType<$m, DETERMINISTIC>>::BLANK, )+
                     }
                 }
 
@@ -202,7 +202,7 @@ macro_rules! table {
                                         self.null |= field.bit();
                                         self.input = rest;
                                     }
-                                    None => (self.input, self.$slot) = <$type as Slot<$m, DETERMINISTIC>>::parse(cx, $wrong, value)?,
+                                    None => (self.input, self.$slot) = <$type as FieldType<$m, DETERMINISTIC>>::parse(cx, $wrong, value)?,
                                 }
                             }
                         )+
@@ -257,7 +257,7 @@ macro_rules! table {
                     let (mut input, mut entries) =
                         $crate::formats::ztensor::table::table!(@head $form $wrong_map, cx, at)?;
                     let (mut seen, mut null) = (0, 0);
-                    $( let mut $slot = <$type as Slot<$m, DETERMINISTIC>>::BLANK; )+
+                    $( let mut $slot = <$type as FieldType<$m, DETERMINISTIC>>::BLANK; )+
                     // Most writers put the fields in the order of the table, with shortest heads, so this order is tried
                     // first.
                     'ordered: {
@@ -273,7 +273,7 @@ macro_rules! table {
                                         null |= const { Field::$slot.bit() };
                                         input = rest;
                                     }
-                                    None => (input, $slot) = <$type as Slot<$m, DETERMINISTIC>>::parse(cx, $wrong, value)?,
+                                    None => (input, $slot) = <$type as FieldType<$m, DETERMINISTIC>>::parse(cx, $wrong, value)?,
                                 }
                             }
                         )+

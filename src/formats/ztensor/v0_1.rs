@@ -1,6 +1,6 @@
 //! `ZTEN0001`: v0.1 §4 and §5. The field `layout` is described in the readme of the 0.1 crate only.
 
-use super::context::{DigestText, Name, ParseContext, ShapeField, Slot};
+use super::context::{DigestText, FieldType, Name, ParseContext, ShapeField};
 use super::record::{Dtype, ParsedComponent, ParsedObject, Text, Uint};
 use super::table::table;
 use super::v1::{FORMAT, V1_2};
@@ -140,11 +140,11 @@ pub(crate) enum Endianness {
     Big,
 }
 
-impl<'m> Slot<'m> for Endianness {
+impl<'m> FieldType<'m> for Endianness {
     const BLANK: Self = Self::Little;
 
     fn parse(cx: &mut ParseContext<'_>, wrong: Rule, at: Input<'m>) -> Parsed<'m, Self> {
-        let (rest, text) = <Text<'m> as Slot<'m>>::parse(cx, wrong, at)?;
+        let (rest, text) = <Text<'m> as FieldType<'m>>::parse(cx, wrong, at)?;
         match text.bytes {
             b"little" => Ok((rest, Self::Little)),
             b"big" => Ok((rest, Self::Big)),

@@ -2,7 +2,8 @@
 //! set of dtypes, whether a zstd component needs `uncompressed_length`, and which types indices may have.
 
 use super::context::{
-    Attributes, DigestText, Header, LayoutName, Name, OpenList, ParseContext, ShapeField, Slot,
+    Attributes, DigestText, FieldType, LayoutName, ManifestFields, Name, OpenList, ParseContext,
+    ShapeField,
 };
 use super::record::{Dtype, ParsedComponent, ParsedObject, Text, Uint};
 use super::table::table;
@@ -153,7 +154,7 @@ impl<'m> Objects<'m> {
         }
         let (rest, root) = root.finish()?;
         let attributes = root.attributes.map_or(Span::NONE, |attributes| attributes.0);
-        self.header = Some((rest, Header { attributes, version: Some(root.version) }));
+        self.header = Some((rest, ManifestFields { attributes, version: Some(root.version) }));
         if let Deferred(Some(at)) = root.objects {
             self.list = Some(OpenList::open(cx, at, open(at)?)?);
         }
@@ -169,7 +170,7 @@ pub(crate) fn dialect(manifest: Input<'_>) -> Option<&'static Dialect> {
     (version.major == 1).then(|| version.dialect())
 }
 
-impl<'m> Slot<'m> for Version {
+impl<'m> FieldType<'m> for Version {
     const BLANK: Self = Self { major: 0, minor: 0, patch: None };
 
     fn parse(cx: &mut ParseContext<'_>, wrong: Rule, at: Input<'m>) -> Parsed<'m, Self> {
@@ -206,7 +207,7 @@ fn version(text: &str) -> Option<Version> {
 #[derive(Clone, Copy)]
 pub(crate) struct Deferred<'m>(Option<Input<'m>>);
 
-impl<'m> Slot<'m> for Deferred<'m> {
+impl<'m> FieldType<'m> for Deferred<'m> {
     const BLANK: Self = Self(None);
 
     fn parse(cx: &mut ParseContext<'_>, wrong: Rule, at: Input<'m>) -> Parsed<'m, Self> {
@@ -253,7 +254,7 @@ pub(super) fn object<'m, const LISTED: bool>(
 /// The map of an object's components. Parsing the map adds each component to the index.
 pub(crate) struct Components;
 
-impl<'m> Slot<'m> for Components {
+impl<'m> FieldType<'m> for Components {
     const BLANK: Self = Self;
 
     #[inline(always)]
@@ -352,7 +353,7 @@ fn meaning(name: &[u8]) -> Option<Meaning> {
     StorageType::from_v1(name).map(|storage| (storage, None)).or_else(old)
 }
 
-impl<'m> Slot<'m> for DtypeName {
+impl<'m> FieldType<'m> for DtypeName {
     const BLANK: Self = Self { meaning: (StorageType::U8, None) };
 
     #[inline]
@@ -372,7 +373,7 @@ impl DtypeName {
     #[cold]
     #[inline(never)]
     fn any<'m>(cx: &mut ParseContext<'_>, wrong: Rule, at: Input<'m>) -> Parsed<'m, Self> {
-        let (rest, text) = <Text<'m> as Slot<'m>>::parse(cx, wrong, at)?;
+        let (rest, text) = <Text<'m> as FieldType<'m>>::parse(cx, wrong, at)?;
         match meaning(text.bytes) {
             Some(meaning) if meaning.1.is_none() || cx.dialect.logical_dtypes => {
                 Ok((rest, Self { meaning }))
@@ -422,24 +423,24 @@ pub(crate) struct TypeName {
     as_dtype: Option<Meaning>,
 }
 
-impl<'m> Slot<'m> for TypeName {
+impl<'m> FieldType<'m> for TypeName {
     const BLANK: Self =
         Self { bytes_left: BytesLeft::END, name: Span::NONE, logical: None, as_dtype: None };
 
     fn parse(cx: &mut ParseContext<'_>, wrong: Rule, at: Input<'m>) -> Parsed<'m, Self> {
         let (rest, Name(Text { bytes_left, bytes, behind })) =
-            <Name<'m> as Slot<'m>>::parse(cx, wrong, at)?;
+            <Name<'m> as FieldType<'m>>::parse(cx, wrong, at)?;
         let (name, logical) = (cx.text_span(bytes, behind), LogicalType::from_name(bytes));
         Ok((rest, Self { bytes_left, name, logical, as_dtype: meaning(bytes) }))
     }
 }
 
-impl<'m> Slot<'m> for Encoding {
+impl<'m> FieldType<'m> for Encoding {
     const BLANK: Self = Self::Raw;
 
     #[inline]
     fn parse(cx: &mut ParseContext<'_>, wrong: Rule, at: Input<'m>) -> Parsed<'m, Self> {
-        let (rest, text) = <Text<'m> as Slot<'m>>::parse(cx, wrong, at)?;
+        let (rest, text) = <Text<'m> as FieldType<'m>>::parse(cx, wrong, at)?;
         match text.bytes {
             b"raw" => Ok((rest, Self::Raw)),
             b"zstd" => Ok((rest, Self::Zstd)),

@@ -16,7 +16,8 @@ use self::values::{
 };
 pub(crate) use self::values::{layout, pass_attributes};
 use super::context::{
-    Attributes, DigestText, Header, LayoutName, OpenList, ParseContext, ShapeField, Slot,
+    Attributes, DigestText, FieldType, LayoutName, ManifestFields, OpenList, ParseContext,
+    ShapeField,
 };
 use super::record::{ParsedComponent, ParsedObject, Uint};
 use super::table::table;
@@ -46,7 +47,7 @@ table! {
     /// One object: v2 §3.3. `parts` maps a role to each component.
     Tensor<'m>, keys ObjectKey, reader ObjectReader, within 2 levels of deterministic CBOR, else Rule::ObjectType;
     // key           slot       type        presence                           else
-    "parts"      => parts:      Parts,      required(Rule::ComponentsMissing), else Rule::ComponentsType;
+    "parts"      => parts:      ComponentsMap,      required(Rule::ComponentsMissing), else Rule::ComponentsType;
     "shape"      => shape:      ShapeField, required(Rule::ShapeMissing),      else Rule::ShapeType;
     "layout"     => layout:     LayoutName, required(Rule::FormatMissing),     else Rule::FormatType;
     "attributes" => attributes: Attributes<3>, optional,                       else Rule::AttributesType;
@@ -156,7 +157,7 @@ impl<'m> Objects<'m> {
         }
         let (rest, root) = root.finish()?;
         let attributes = root.attributes.map_or(Span::NONE, |attributes| attributes.0);
-        self.header = Some((rest, Header { attributes, version: None }));
+        self.header = Some((rest, ManifestFields { attributes, version: None }));
         Ok(())
     }
 }
@@ -165,7 +166,7 @@ impl<'m> Objects<'m> {
 #[derive(Clone, Copy)]
 pub(crate) struct PulledObjects;
 
-impl<'m> Slot<'m, true> for PulledObjects {
+impl<'m> FieldType<'m, true> for PulledObjects {
     const BLANK: Self = Self;
 
     fn parse(_: &mut ParseContext<'_>, wrong: Rule, at: Input<'m>) -> Parsed<'m, Self> {
@@ -219,9 +220,9 @@ pub(super) fn object<'m, const LISTED: bool>(
 }
 
 /// The map of an object's components. Parsing the map adds each component to the index.
-pub(crate) struct Parts;
+pub(crate) struct ComponentsMap;
 
-impl<'m> Slot<'m, true> for Parts {
+impl<'m> FieldType<'m, true> for ComponentsMap {
     const BLANK: Self = Self;
 
     #[inline(always)]

@@ -7,7 +7,7 @@ extern crate alloc;
 
 use alloc::vec::Vec;
 
-use zten::formats::{Begun, Block, Part};
+use zten::formats::{Begun, Block, PartFile};
 use zten::open::{Opening, Step};
 use zten::shards::{Candidate, Files, Find, Shard};
 use zten::{Archive, OpenOptions, ReadAt};
@@ -192,8 +192,8 @@ fn files_that_name_others() {
     assert_eq!(names, ["a.safetensors", "b.safetensors"]);
     let (first, second) = (Positions(a), Positions(b));
     let parts = [
-        Part { name: "a.safetensors", source: &first, length: length(a) },
-        Part { name: "b.safetensors", source: &second, length: length(b) },
+        PartFile { name: "a.safetensors", source: &first, length: length(a) },
+        PartFile { name: "b.safetensors", source: &second, length: length(b) },
     ];
     let archive = root.open(&parts, &options).unwrap();
     assert!(archive.names().eq(["a", "b"]));

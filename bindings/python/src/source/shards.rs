@@ -12,7 +12,7 @@ use zten::shards::{BoundShard, Candidate, Files, Find, Shard, Shards};
 use zten::shards::{ShardFinder, Want};
 use zten::{Component, Error};
 
-use super::{Open, Source, Watched};
+use super::{Open, OpenSource, Watched};
 use crate::interrupt::Cancel;
 
 /// The shards of an open file, bound to their bytes.
@@ -23,36 +23,36 @@ pub(super) struct Listed {
     pub(super) want: Want,
     /// The file with the name or digest of the shard, and `None` if no such file exists. Unset for a remote file until it is
     /// looked for.
-    pub(super) found: OnceLock<Option<Found>>,
+    pub(super) found: OnceLock<Option<OpenedShard>>,
 }
 
 /// A file that was opened as a shard. Its digest may still be wrong.
-pub(super) struct Found {
-    pub(super) source: Arc<Source>,
+pub(super) struct OpenedShard {
+    pub(super) source: Arc<OpenSource>,
     pub(super) length: u64,
     /// The blocks that were verified when the digest of the file was compared. Unset before.
     verified: OnceLock<VerifiedBlocks>,
 }
 
-impl Found {
-    pub(super) fn new(source: Source, length: u64) -> Self {
+impl OpenedShard {
+    pub(super) fn new(source: OpenSource, length: u64) -> Self {
         Self { source: Arc::new(source), length, verified: OnceLock::new() }
     }
 }
 
 impl Listed {
     /// Lists the shard `want` of the file `root`, and opens the shard if `root` was opened by its `path`.
-    pub(super) fn open_sibling(want: Want, root: &Source, path: &Path) -> io::Result<Self> {
-        let (Source::File(_) | Source::Blob(_)) = root else {
+    pub(super) fn open_sibling(want: Want, root: &OpenSource, path: &Path) -> io::Result<Self> {
+        let (OpenSource::File(_) | OpenSource::Blob(_)) = root else {
             return Ok(Self { want, found: OnceLock::new() });
         };
         let found = ShardFinder::of(path).open(&want)?;
-        let found = found.map(|shard| Found::new(Source::File(shard.file), shard.length));
+        let found = found.map(|shard| OpenedShard::new(OpenSource::File(shard.file), shard.length));
         Ok(Self { want, found: OnceLock::from(found) })
     }
 
     /// Returns the file of the shard, which a remote file `root` looks for at the first call. Returns `None` if no file exists.
-    pub(super) fn find(&self, root: &Source) -> io::Result<Option<&Found>> {
+    pub(super) fn find(&self, root: &OpenSource) -> io::Result<Option<&OpenedShard>> {
         if self.found.get().is_none() {
             let found = root.find(&self.want).map_err(|error| {
                 let name = escape::quoted(self.want.name());
@@ -149,13 +149,13 @@ impl Open {
     }
 
     /// Returns the file of the shard `name`, if it has been opened.
-    fn known(&self, name: &str) -> Option<&Found> {
+    fn known(&self, name: &str) -> Option<&OpenedShard> {
         let listed = self.shards.iter().find(|listed| listed.want.name() == name)?;
         listed.found.get()?.as_ref()
     }
 
     /// Returns the file of the shard `name`, which is looked for if it has not been opened. Returns `None` if no file exists.
-    pub(super) fn found(&self, name: &str) -> io::Result<Option<&Found>> {
+    pub(super) fn found(&self, name: &str) -> io::Result<Option<&OpenedShard>> {
         match self.shards.iter().find(|listed| listed.want.name() == name) {
             Some(listed) => listed.find(self.source()),
             None => Ok(None),

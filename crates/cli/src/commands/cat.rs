@@ -21,13 +21,13 @@ use crate::escape;
 use crate::input::file::FileWithShards;
 use crate::input::sources::Sources;
 use crate::npy;
-use crate::number::{Fp8, Kind, Style};
+use crate::number::{Fp8, NumberKind, Style};
 use crate::output::app::App;
 use crate::output::progress::{self, Progress};
 use crate::output::report::Problem;
 use crate::size::human;
 use crate::source::remote::shown;
-use feed::{ComponentReader, Failure, HoldUntilVerified, Parts};
+use feed::{ComponentReader, FeedFailure, HoldUntilVerified, NeededBytes};
 use opaque::Opaque;
 use print::{Elements, Nested, Printer};
 use slice::Slice;
@@ -170,10 +170,10 @@ fn print(
         plan(&mut read.iter().map(|part| part.extent().range()))?;
     }
     let failed = |failure| match failure {
-        Failure::Output(error) => Stop::Output(error),
-        Failure::Read(error) => rejected(error),
+        FeedFailure::Output(error) => Stop::Output(error),
+        FeedFailure::Read(error) => rejected(error),
     };
-    let kind = if is_dequantized { Kind::Plain(StorageType::F32) } else { kind };
+    let kind = if is_dequantized { NumberKind::Plain(StorageType::F32) } else { kind };
     let width = opaque.map_or(kind.width(), |(_, width)| width);
     let whole = if is_dequantized {
         Some(object.shape().to_vec())
@@ -196,11 +196,11 @@ fn print(
                 let mut all = [component.extent().range()].into_iter();
                 match reader.parts() {
                     // Reads from a shard fetch more than the runs, to compare the bytes with the verified ones.
-                    Parts::Runs if shard.is_none() => {
+                    NeededBytes::Runs if shard.is_none() => {
                         plan(&mut slice.file_ranges().map_err(rejected)?)?;
                     }
-                    Parts::Runs | Parts::Whole => plan(&mut all)?,
-                    Parts::Frames => {}
+                    NeededBytes::Runs | NeededBytes::Whole => plan(&mut all)?,
+                    NeededBytes::Frames => {}
                 }
             }
             part = Some(slice);
@@ -248,10 +248,10 @@ fn kind(
     component: &Component<'_>,
     packed: Option<u64>,
     is_opaque: bool,
-) -> Option<Kind> {
-    match (packed, Kind::of_component(component)) {
-        (Some(_), _) => Some(Kind::Fp8(Fp8::E2M1)),
-        (None, None) => (args.raw || is_opaque).then_some(Kind::Plain(StorageType::U8)),
+) -> Option<NumberKind> {
+    match (packed, NumberKind::of_component(component)) {
+        (Some(_), _) => Some(NumberKind::Fp8(Fp8::E2M1)),
+        (None, None) => (args.raw || is_opaque).then_some(NumberKind::Plain(StorageType::U8)),
         (None, kind) => kind,
     }
 }
@@ -280,7 +280,7 @@ fn opaque_type<'a>(
 /// NumPy file.
 fn printer(
     args: &Cat,
-    (kind, opaque): (Kind, Option<(&str, usize)>),
+    (kind, opaque): (NumberKind, Option<(&str, usize)>),
     shape: Option<Vec<u64>>,
     component: &Component<'_>,
 ) -> Result<Printer, Stop> {
@@ -322,7 +322,7 @@ fn shape(
 ) -> Option<Vec<u64>> {
     // Bytes that several elements share have no shape, unless the elements are unpacked.
     let is_opaque = matches!(component.element_type(), ElementType::Opaque(..));
-    let whole = packed.is_some() || is_opaque || Kind::of_component(component).is_some();
+    let whole = packed.is_some() || is_opaque || NumberKind::of_component(component).is_some();
     if object.layout() != Layout::Dense || component.role() != "data" || !whole {
         return None;
     }

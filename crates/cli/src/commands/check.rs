@@ -15,26 +15,30 @@ use crate::args::Check;
 use crate::input::file::Opened;
 use crate::output::kind::Outcome;
 use crate::output::report::{Problem, remove_names};
-pub(crate) use entries::{Entries, Entry};
+pub(crate) use entries::{CheckedFile, Entries};
 pub(crate) use output::Output;
-use record::Form;
-pub(crate) use record::Record;
+use record::OutputForm;
+pub(crate) use record::RenderedOutcome;
 use validate::validate;
 
 /// Checks one file, and returns the rendered outcome. If its text is longer than `longest` bytes, the outcome is rendered
 /// without the names that the file holds.
-pub(crate) fn run(args: &Check, file: Result<Opened, Box<Problem>>, longest: usize) -> Record {
+pub(crate) fn run(
+    args: &Check,
+    file: Result<Opened, Box<Problem>>,
+    longest: usize,
+) -> RenderedOutcome {
     let path = match &file {
         Ok(file) => file.path.clone(),
         Err(problem) => problem.path().to_owned(),
     };
-    let form = Form::of(args);
+    let form = OutputForm::of(args);
     let outcome = file.and_then(|file| validate(&path, file, args));
-    let record = Record::new(form, &path, &outcome);
+    let record = RenderedOutcome::new(form, &path, &outcome);
     if record.text.len() <= longest {
         return record;
     }
-    Record::new(form, &path, &without_names(outcome))
+    RenderedOutcome::new(form, &path, &without_names(outcome))
 }
 
 /// Removes the names that the file holds from `outcome`.

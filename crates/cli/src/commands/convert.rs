@@ -31,7 +31,7 @@ use crate::input::file::{FileWithShards, Opened, counted};
 use crate::output::app::App;
 use crate::output::progress;
 use crate::output::report::Problem;
-pub(crate) use failure::{Failure, problem};
+pub(crate) use failure::{ConvertFailure, problem};
 use left_out::LeftOut;
 use plan::Plan;
 pub(crate) use select::Selection;

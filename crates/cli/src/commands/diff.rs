@@ -5,7 +5,7 @@ mod print;
 use std::io;
 
 use rayon::iter::{IntoParallelRefMutIterator as _, ParallelIterator as _};
-use zten_report::diff::{self, Object, Tolerance};
+use zten_report::diff::{self, ObjectDifference, Tolerance};
 use zten_report::glob::Glob;
 
 use crate::args::Diff;
@@ -110,7 +110,7 @@ pub(crate) fn run(
 /// parallel if both files are local and there are several threads.
 fn measure(
     sides: &[Side; 2],
-    objects: &mut [Object<'_>],
+    objects: &mut [ObjectDifference<'_>],
     tolerance: Option<Tolerance>,
 ) -> Result<(), Box<Problem>> {
     let [old, new] = sides;
@@ -130,7 +130,7 @@ fn measure(
         [_, Err(error)] => return Err(failed((1, error))),
     };
     let files = files.each_ref().map(Sources::all);
-    let one = |object: &mut Object<'_>| {
+    let one = |object: &mut ObjectDifference<'_>| {
         let [old, new] = &files;
         object.measure([old, new], tolerance).map_err(failed)
     };

@@ -20,7 +20,7 @@ use crate::args::attributes::changed;
 use crate::args::{Edit, Select};
 use crate::commands::Create;
 use crate::commands::convert::Selection;
-use crate::commands::convert::{Failure, problem as failed};
+use crate::commands::convert::{ConvertFailure, problem as failed};
 use crate::escape;
 use crate::input::file::{FileWithShards, Opened};
 use crate::output::app::App;
@@ -104,7 +104,7 @@ impl Edition {
             let (shape, data) = (own.shape().to_vec(), at(extent.offset())..at(extent.end()));
             Ok(safetensors::Tensor { name, dtype, shape, data })
         });
-        let header = |least| -> Result<_, Failure> {
+        let header = |least| -> Result<_, ConvertFailure> {
             let mut head = Vec::new();
             let padding = Padding::Least(least);
             safetensors::write_header(&attributes.entries(), tensors.clone(), padding, &mut head)?;
@@ -138,11 +138,11 @@ impl Edition {
         let (source, length) = (archive.source(), archive.file_len());
         let edited = gguf::edit_header(source, length, &args.strictness.options(), &edit);
         let EditedHeader { bytes, data } = edited.map_err(|failure| match failure {
-            write::Failure::Source(error) => {
+            write::WriteFailure::Source(error) => {
                 Box::new(Problem::reading(&args.file, archive, &error))
             }
-            write::Failure::Output(error) => Box::new(Problem::io(args.target(), &error)),
-            write::Failure::Inexpressible(why) => problem(args, &why.to_string()),
+            write::WriteFailure::Output(error) => Box::new(Problem::io(args.target(), &error)),
+            write::WriteFailure::Inexpressible(why) => problem(args, &why.to_string()),
         })?;
         Ok(Self { head: bytes, kept: data..length, tail: Vec::new() })
     }

@@ -8,7 +8,7 @@ use std::sync::OnceLock;
 use serde::Serialize;
 use zten::verify::{DigestAlgorithm, NoContentDigest};
 use zten::{ReadAt as _, Tensor};
-use zten_report::digests::{self, Difference, DigestLists, Digests, Entry};
+use zten_report::digests::{self, Difference, DigestLine, DigestLists, Digests};
 use zten_report::glob::Glob;
 use zten_report::sums::{entries, identity};
 
@@ -158,7 +158,7 @@ struct Component {
 
 /// An object in the JSON document.
 #[derive(Serialize)]
-struct Object<'a, T> {
+struct HashedObject<'a, T> {
     name: &'a str,
     components: T,
 }
@@ -198,7 +198,7 @@ struct Document<'a, T> {
 
 impl<'a> Hashed<'a> {
     /// Returns the entries of `object` in the list.
-    fn entries(&self, object: &Tensor<'a>) -> impl Iterator<Item = Entry<'a>> {
+    fn entries(&self, object: &Tensor<'a>) -> impl Iterator<Item = DigestLine<'a>> {
         entries(object, self.sums.of(object))
     }
 
@@ -232,14 +232,14 @@ impl<'a> Hashed<'a> {
             return app.problem(problem);
         }
         if args.json {
-            let component = |entry: Entry<'_>| Component {
+            let component = |entry: DigestLine<'_>| Component {
                 role: entry.role.into_owned(),
                 r#type: entry.kind.into_owned(),
                 bytes: entry.bytes.map(Integer),
                 sha256: entry.sha256.map(|sum| digests::hex(&sum)),
             };
             let objects = List(|| {
-                self.order.iter().map(|object| Object {
+                self.order.iter().map(|object| HashedObject {
                     name: object.name(),
                     components: List(|| self.entries(object).map(component)),
                 })

@@ -10,7 +10,7 @@ use zten::formats::write::WrittenFormat;
 use zten::num::u64_from_usize;
 use zten::write::{IoSink, Level, WriteOptions};
 use zten::{Error, ErrorKind, Generation, OpenOptions};
-use zten_patch::{Chain, Failure, Model, Patch, Settings, make, verify};
+use zten_patch::{Chain, Model, Patch, PatchFailure, Settings, make, verify};
 use zten_report::digests::hex;
 
 use crate::args::{Patch as Args, PatchAction, PatchApply, PatchMake};
@@ -126,13 +126,13 @@ impl<'a> Files<'a> {
     }
 
     /// Returns `failure` as the problem of a file, or of the `output`.
-    fn failed(&self, failure: Failure, output: &Path) -> Box<Problem> {
+    fn failed(&self, failure: PatchFailure, output: &Path) -> Box<Problem> {
         match failure {
-            Failure::Old(error) => self.problem(0, &error),
-            Failure::New(error) => self.problem(1, &error),
-            Failure::Patch(number, error) => self.problem(number.saturating_add(1), &error),
-            Failure::Output(error) => Box::new(Problem::io(output, &error)),
-            Failure::Inexpressible(why) => {
+            PatchFailure::Old(error) => self.problem(0, &error),
+            PatchFailure::New(error) => self.problem(1, &error),
+            PatchFailure::Patch(number, error) => self.problem(number.saturating_add(1), &error),
+            PatchFailure::Output(error) => Box::new(Problem::io(output, &error)),
+            PatchFailure::Inexpressible(why) => {
                 let input = self.archives.first().map_or(output, |archive| &archive.path);
                 failed(why.into(), [input, output])
             }
@@ -164,7 +164,7 @@ fn written_patch(
     let settings = Settings { level: Level::new(args.level).unwrap_or_default() };
     let made = make(old, new, IoSink(&mut out), &settings);
     let (_, summary) = made.map_err(|failure| match failure {
-        Failure::Inexpressible(why) => failed(why.into(), [&args.new, &args.output]),
+        PatchFailure::Inexpressible(why) => failed(why.into(), [&args.new, &args.output]),
         failure => files.failed(failure, &args.output),
     })?;
     out.flush().map_err(|error| not_written(&error))?;

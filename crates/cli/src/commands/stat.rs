@@ -9,7 +9,7 @@ use std::io;
 use zten::finding::Finding;
 use zten::json::to_line;
 use zten::{Error, Tensor, verify::Verifier};
-use zten_report::measure::{Found, document, object_statistics};
+use zten_report::measure::{Measured, document, object_statistics};
 use zten_report::statistics::Statistics;
 
 use crate::args::{Sort, Stat, StatSort, Unwanted};
@@ -59,10 +59,10 @@ pub(crate) fn run(app: &mut App, args: &Stat, archive: &FileWithShards) -> io::R
         table::print(&mut app.out, &found)?;
     }
     for (unwanted, what) in [(Unwanted::Nan, "NaN"), (Unwanted::Inf, "infinities")] {
-        let holds = |found: &Found| match (found, unwanted) {
-            (Found::Skipped(_) | Found::Unread(_), _) => false,
-            (Found::Read(read), Unwanted::Nan) => read.statistics.nan > 0,
-            (Found::Read(read), Unwanted::Inf) => read.statistics.infinities > 0,
+        let holds = |found: &Measured| match (found, unwanted) {
+            (Measured::Skipped(_) | Measured::Unread(_), _) => false,
+            (Measured::Read(read), Unwanted::Nan) => read.statistics.nan > 0,
+            (Measured::Read(read), Unwanted::Inf) => read.statistics.infinities > 0,
         };
         let mut held = found.iter().filter(|(_, found)| holds(found)).map(|(object, _)| object);
         let count = u64::try_from(held.clone().count()).unwrap_or(u64::MAX);
@@ -75,7 +75,7 @@ pub(crate) fn run(app: &mut App, args: &Stat, archive: &FileWithShards) -> io::R
         let sentence = format!("{what} in {}: {}", counted(count, "tensor"), names.join(", "));
         app.problem(&Problem::found(&archive.path, Finding::new(Verdict::Invalid, sentence)))?;
     }
-    let skipped = |(object, found): &(Tensor<'_>, Found)| {
+    let skipped = |(object, found): &(Tensor<'_>, Measured)| {
         found.skipped().map(|why| format!("{} ({why})", escape::word(object.name(), NAME)))
     };
     let mut skipped = found.iter().filter_map(skipped);
@@ -90,16 +90,16 @@ pub(crate) fn run(app: &mut App, args: &Stat, archive: &FileWithShards) -> io::R
 }
 
 /// Sorts tensors by a number of their statistics, the largest first. Tensors without the number come last. The sort is stable.
-fn sort(found: &mut [(Tensor<'_>, Found)], order: StatSort) {
-    let statistics = |found: &Found| match found {
-        Found::Read(read) => Some(read.statistics),
-        Found::Skipped(_) | Found::Unread(_) => None,
+fn sort(found: &mut [(Tensor<'_>, Measured)], order: StatSort) {
+    let statistics = |found: &Measured| match found {
+        Measured::Read(read) => Some(read.statistics),
+        Measured::Skipped(_) | Measured::Unread(_) => None,
     };
     // All of these numbers are finite, so negative infinity is less than any of them.
     let number = |value: Option<f64>| value.unwrap_or(f64::NEG_INFINITY);
     let by = |key: fn(&Statistics) -> Option<f64>| {
-        let key = move |found: &Found| number(statistics(found).and_then(|own| key(&own)));
-        move |one: &Found, other: &Found| key(other).total_cmp(&key(one))
+        let key = move |found: &Measured| number(statistics(found).and_then(|own| key(&own)));
+        move |one: &Measured, other: &Measured| key(other).total_cmp(&key(one))
     };
     match order {
         // `Selection` has sorted the tensors.
@@ -119,7 +119,7 @@ fn sort(found: &mut [(Tensor<'_>, Found)], order: StatSort) {
 }
 
 /// Reads and verifies the objects of `selection`. Returns their results in the order of the selection.
-fn measure(archive: &FileWithShards, selection: &Selection<'_>) -> Result<Vec<Found>, Error> {
+fn measure(archive: &FileWithShards, selection: &Selection<'_>) -> Result<Vec<Measured>, Error> {
     let mut asked = vec![false; archive.len()];
     let at = |object: &Tensor<'_>| usize::try_from(object.ordinal()).unwrap_or(usize::MAX);
     for object in selection.objects() {
@@ -132,17 +132,17 @@ fn measure(archive: &FileWithShards, selection: &Selection<'_>) -> Result<Vec<Fo
     files.require()?;
     let one = |verifier: &mut Verifier, object: &Tensor<'_>| match asked.get(at(object)) {
         Some(true) => object_statistics(verifier, object),
-        _ => Ok(Found::Skipped("")),
+        _ => Ok(Measured::Skipped("")),
     };
     let results = files.results(one, |error| !is_unknown(error))?;
     let mut found = Vec::new();
     for result in results {
         found.push(match result {
             Ok(found) => found,
-            Err(error) if is_unknown(&error) => Found::Skipped("of an unknown type"),
+            Err(error) if is_unknown(&error) => Measured::Skipped("of an unknown type"),
             Err(error) => return Err(files.settle(error)),
         });
     }
     let own = |object: Tensor<'_>| found.get(at(&object)).copied();
-    Ok(selection.objects().map(|object| own(object).unwrap_or(Found::Skipped(""))).collect())
+    Ok(selection.objects().map(|object| own(object).unwrap_or(Measured::Skipped(""))).collect())
 }

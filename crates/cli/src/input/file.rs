@@ -6,7 +6,7 @@ use std::ops::Deref;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
-use zten::formats::{Begun, Part, Recognition, Root, recognize};
+use zten::formats::{Begun, PartFile, Recognition, Root, recognize};
 use zten::shards::{IS_LINK, Sibling, Want, runs, wanted};
 use zten::verify::Verifier;
 use zten::{OpenOptions, source};
@@ -181,7 +181,7 @@ fn open_root(
             }
         }
     }
-    let parts = siblings.iter().map(|ShardHandle { name, file, length, .. }| Part {
+    let parts = siblings.iter().map(|ShardHandle { name, file, length, .. }| PartFile {
         name,
         source: file,
         length: *length,

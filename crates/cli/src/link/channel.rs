@@ -9,14 +9,14 @@ use zten::shards::Want;
 use zten_report::digests::Sha256;
 use zten_worker::process::{PACKET, PART, Received, invalid, split_at_most, write};
 
-use super::message::{Found, Input, InputKind, Reply, Request, Stream, WireWant};
+use super::message::{FoundSibling, Input, InputKind, Reply, Request, Stream, WireWant};
 
 /// The worker's end of the socket.
 #[derive(Debug, Default)]
-pub(crate) struct Channel(Mutex<State>);
+pub(crate) struct Channel(Mutex<ChannelState>);
 
 #[derive(Debug, Default)]
-struct State {
+struct ChannelState {
     received: Option<Received>,
     /// Inputs that arrived while the worker waited for an answer.
     ahead: VecDeque<(Input, Option<File>)>,
@@ -27,14 +27,14 @@ struct State {
 /// A message of the broker, with the file that it mentions.
 enum Answer {
     Input(Input, Option<File>),
-    Found(Option<(File, Found)>),
+    Found(Option<(File, FoundSibling)>),
     Created(File),
     Blob(Option<u64>),
     Failed(io::Error),
 }
 
 impl Channel {
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, ChannelState> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -69,7 +69,11 @@ impl Channel {
     }
 
     /// Asks the broker for the sibling file `want` of input `number`.
-    pub(crate) fn find(&self, number: u32, want: &Want) -> io::Result<Option<(File, Found)>> {
+    pub(crate) fn find(
+        &self,
+        number: u32,
+        want: &Want,
+    ) -> io::Result<Option<(File, FoundSibling)>> {
         match self.ask(&Request::Find(number, WireWant(want.clone())))? {
             Answer::Found(found) => Ok(found),
             Answer::Failed(error) => Err(error),
@@ -134,7 +138,7 @@ impl Channel {
     }
 }
 
-impl State {
+impl ChannelState {
     fn put(&mut self, request: &Request<'_>) -> io::Result<()> {
         let message = postcard::to_allocvec(request).map_err(io::Error::other)?;
         if self.unsent.len().saturating_add(message.len()) > PACKET {

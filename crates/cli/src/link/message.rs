@@ -8,7 +8,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use zten::shards::Want;
 use zten_report::digests::Sha256;
 use zten_report::stores::Role;
-use zten_worker::process::Failure;
+use zten_worker::process::IoFailure;
 
 use crate::link::origin::Origin;
 use crate::link::status::Status;
@@ -59,13 +59,13 @@ pub(crate) enum Reply<'a> {
     /// The next input file.
     Input(Input),
     /// The sibling file that was asked for, or `None` if there is no such file.
-    Found(Option<Found>),
+    Found(Option<FoundSibling>),
     /// The output file that was asked for.
     Created,
     /// A part of the bytes of a range.
     Bytes(#[serde(with = "serde_bytes")] &'a [u8]),
     /// The request has failed.
-    Failed(Failure),
+    Failed(IoFailure),
     /// The length of the blob that was asked for, or `None` if the store does not have it.
     Blob(Option<u64>),
 }
@@ -98,13 +98,13 @@ pub(crate) enum InputKind {
     /// A remote file: the descriptor is a socket to the process that fetches it.
     Remote,
     /// A file that could not be opened.
-    Failed(Failure),
+    Failed(IoFailure),
 }
 
 /// A sibling file that was found. A local file comes as a descriptor, a remote file has a number of the process that fetches
 /// it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Found {
+pub(crate) struct FoundSibling {
     pub(crate) number: u32,
     /// The device and the inode of a local file, so that a blob that many shards name is verified once. A worker may not ask
     /// the system for them.

@@ -12,7 +12,7 @@ use crate::link::channel::Channel;
 use crate::link::message::Stream;
 use crate::link::status::Status;
 #[cfg(target_os = "linux")]
-use crate::output::kind::Kind;
+use crate::output::kind::OutcomeKind;
 use crate::output::report::Problem;
 
 /// Bytes of text that are held before they are written.
@@ -180,8 +180,8 @@ impl App {
     #[cfg(target_os = "linux")]
     pub(crate) fn finish(
         mut self,
-        ran: io::Result<Option<Kind>>,
-    ) -> io::Result<(Status, Option<Kind>)> {
+        ran: io::Result<Option<OutcomeKind>>,
+    ) -> io::Result<(Status, Option<OutcomeKind>)> {
         match ran.and_then(|kind| self.out.flush().map(|()| kind)) {
             Ok(kind) => Ok((self.status, kind)),
             Err(error) => {

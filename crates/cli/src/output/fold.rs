@@ -124,13 +124,13 @@ pub(crate) fn fold<T: Fold>(mut leaves: Vec<Leaf<'_, T>>) -> Vec<Leaf<'_, T>> {
 }
 
 /// Consecutive rows whose names share a prefix up to a dot, and the length of the prefix in bytes.
-struct Group {
+struct RowGroup {
     rows: Range<usize>,
     prefix: usize,
 }
 
 /// Returns the groups of rows that share a prefix, outer groups before inner ones.
-fn groups<T>(leaves: &[Leaf<'_, T>]) -> Vec<Group> {
+fn groups<T>(leaves: &[Leaf<'_, T>]) -> Vec<RowGroup> {
     let (mut groups, mut open) = (Vec::new(), Vec::<(usize, usize)>::new());
     for end in 1..=leaves.len() {
         let both = leaves.get(end.saturating_sub(1)).zip(leaves.get(end));
@@ -138,7 +138,7 @@ fn groups<T>(leaves: &[Leaf<'_, T>]) -> Vec<Group> {
         let mut start = end.saturating_sub(1);
         while let Some((prefix, first)) = open.pop_if(|(prefix, _)| *prefix > shared) {
             start = first;
-            groups.push(Group { rows: first..end, prefix });
+            groups.push(RowGroup { rows: first..end, prefix });
         }
         if shared > 0 && open.last().is_none_or(|(prefix, _)| *prefix < shared) {
             open.push((shared, start));
@@ -160,7 +160,7 @@ fn shared(one: &str, other: &str) -> usize {
 
 /// Returns the sums over the rows of each group. Every leaf is added to the innermost group that holds it, and then every group to
 /// the group around it, so that the work does not grow with the depth of the tree.
-fn sums<T: Fold>(leaves: &[Leaf<'_, T>], groups: &[Group]) -> Vec<Option<T>> {
+fn sums<T: Fold>(leaves: &[Leaf<'_, T>], groups: &[RowGroup]) -> Vec<Option<T>> {
     let add = |sums: &mut Vec<Option<T>>, to: Option<usize>, item: &T| match to
         .and_then(|to| sums.get_mut(to))
     {
@@ -192,7 +192,7 @@ fn sums<T: Fold>(leaves: &[Leaf<'_, T>], groups: &[Group]) -> Vec<Option<T>> {
 /// Leaves, grouped at the dots of their names.
 pub(crate) struct Tree<'a, T> {
     leaves: Vec<Leaf<'a, T>>,
-    groups: Vec<Group>,
+    groups: Vec<RowGroup>,
     /// For each group, the sum of its leaves.
     sums: Vec<Option<T>>,
 }
@@ -228,10 +228,10 @@ impl<'a, T: Fold> Tree<'a, T> {
         each: Each<'_, N>,
     ) -> io::Result<()> {
         let (mut open, mut next) =
-            (Vec::<&Group>::new(), self.groups.iter().zip(&self.sums).peekable());
+            (Vec::<&RowGroup>::new(), self.groups.iter().zip(&self.sums).peekable());
         for (at, leaf) in self.leaves.iter().enumerate() {
             while open.pop_if(|group| group.rows.end <= at).is_some() {}
-            let rest = |open: &[&Group]| open.last().map_or(0, |group| group.prefix);
+            let rest = |open: &[&RowGroup]| open.last().map_or(0, |group| group.prefix);
             while let Some((group, sum)) = next.next_if(|(group, _)| group.rows.start == at) {
                 let own = rest(&open)..group.prefix.saturating_sub(1);
                 let name = leaf.name.get(own).unwrap_or_default();

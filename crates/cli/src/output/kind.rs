@@ -22,7 +22,7 @@ pub(crate) struct Valid {
 
 /// The verdict and the rules of an outcome, without the text.
 #[derive(Clone, Debug)]
-pub(crate) struct Kind {
+pub(crate) struct OutcomeKind {
     pub(crate) verdict: Verdict,
     /// The rule of the finding that decided the verdict.
     pub(crate) row: Option<&'static Row>,
@@ -44,7 +44,7 @@ pub(crate) const VERDICTS: [Verdict; 8] = [
     Verdict::Other,
 ];
 
-impl Kind {
+impl OutcomeKind {
     /// Returns the verdict and the rules as numbers.
     pub(crate) fn numbers(&self) -> KindNumbers {
         let verdict = VERDICTS.iter().position(|verdict| *verdict == self.verdict);

@@ -23,23 +23,23 @@ use zten::ReadAt as _;
 use zten::shards::{ShardFile, ShardFinder, Want};
 use zten_report::digests::Sha256;
 use zten_worker::process::{
-    DESCRIPTORS, Failure, Greeting, PART, Packet, invalid, is_gone, is_too_many,
+    DESCRIPTORS, Greeting, IoFailure, PART, Packet, invalid, is_gone, is_too_many,
 };
 use zten_worker::{Confinement, Ending};
 
 use crate::args::Call;
 use crate::commands::Create as _;
 use crate::commands::check;
-use crate::link::message::{Done, Found, Reply, Request, Stream, WireWant};
+use crate::link::message::{Done, FoundSibling, Reply, Request, Stream, WireWant};
 use crate::link::status::Status;
 use crate::output::app::App;
-use crate::output::kind::Kind;
+use crate::output::kind::OutcomeKind;
 use crate::output::progress;
 use crate::output::report::Problem;
 use crate::run::Outputs;
 use ordered::{JobResult, Ordered};
 use running::{Running, Task};
-use source::{Handed, Item, Source};
+use source::{CheckJob, Handed, JobSource};
 
 /// The largest total length in bytes of the files that one packet hands to a worker. A single file may be longer.
 const ROOM: u64 = 16 << 20;
@@ -78,7 +78,7 @@ type Start<'s> = dyn FnMut(&Call, Confinement, &Task) -> io::Result<Running> + '
 struct Broker<'a> {
     call: &'a Call,
     mode: Confinement,
-    source: Source<'a>,
+    source: JobSource<'a>,
     slots: Vec<Option<Running>>,
     printer: Printer,
     outputs: Outputs<'a>,
@@ -127,7 +127,7 @@ impl Printer {
     }
 
     /// Keeps the result of `item`. A second result of the same job is reported as an internal error.
-    fn put(&mut self, app: &mut App, item: &Item, result: JobResult) -> io::Result<()> {
+    fn put(&mut self, app: &mut App, item: &CheckJob, result: JobResult) -> io::Result<()> {
         if self.ordered.put(item.number, result) {
             return Ok(());
         }
@@ -136,7 +136,7 @@ impl Printer {
     }
 
     /// Reports `problem` as the result of `item`.
-    fn problem(&mut self, app: &mut App, item: &Item, problem: Problem) -> io::Result<()> {
+    fn problem(&mut self, app: &mut App, item: &CheckJob, problem: Problem) -> io::Result<()> {
         self.clear();
         let result = if let Some(checks) = &self.checks {
             let path = item.path();
@@ -161,7 +161,7 @@ impl<'a> Broker<'a> {
     /// # Errors
     /// The list of files cannot be opened.
     fn of(app: &mut App, call: &'a Call, mode: Confinement, jobs: u16) -> Result<Self, String> {
-        let source = Source::new(call)?;
+        let source = JobSource::new(call)?;
         let checks = match call {
             Call::Check(args) => {
                 let output = check::Output::begin(app, args, &source.entries);
@@ -301,7 +301,7 @@ impl<'a> Broker<'a> {
             }
             // The socket is full: the worker claims to be done with jobs, and does not receive the next.
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-                let items = tasks.into_iter().map(|task| Item { alone: true, ..task.item });
+                let items = tasks.into_iter().map(|task| CheckJob { alone: true, ..task.item });
                 self.source.put_back(items.collect::<Vec<_>>());
                 return self.lost(app, slot, Some(&error));
             }
@@ -347,7 +347,11 @@ impl<'a> Broker<'a> {
 
     /// Opens the files of the next job. Returns `None` if there is no job now, or if descriptors are short while other
     /// workers may still return some.
-    fn open_next(&mut self, app: &mut App, is_first: bool) -> io::Result<Option<(Item, Handed)>> {
+    fn open_next(
+        &mut self,
+        app: &mut App,
+        is_first: bool,
+    ) -> io::Result<Option<(CheckJob, Handed)>> {
         if let Some(held) = self.source.held.take() {
             return Ok(Some(held));
         }
@@ -492,7 +496,7 @@ impl<'a> Broker<'a> {
                 let created = self.outputs.create(*number, *shards);
                 let packet = match created {
                     Ok(file) => Packet::of(&Reply::Created, Some(file.into())),
-                    Err(error) => Packet::of(&Reply::Failed(Failure::new(&error)), None),
+                    Err(error) => Packet::of(&Reply::Failed(IoFailure::new(&error)), None),
                 };
                 return Ok(packet.and_then(|packet| running.process.send(&packet)));
             }
@@ -556,12 +560,12 @@ impl<'a> Broker<'a> {
                 }
                 running.grant_front(self.call);
                 Packet::of(
-                    &Reply::Found(Some(Found { number: 0, identity, length })),
+                    &Reply::Found(Some(FoundSibling { number: 0, identity, length })),
                     Some(file.into()),
                 )
             }
             Ok(None) => Packet::of(&Reply::Found(None), None),
-            Err(error) => Packet::of(&Reply::Failed(Failure::new(&error)), None),
+            Err(error) => Packet::of(&Reply::Failed(IoFailure::new(&error)), None),
         };
         running.process.send(&packet?)
     }
@@ -576,7 +580,7 @@ impl<'a> Broker<'a> {
         let entry = entry.ok_or_else(|| invalid("more blobs than a manifest can list"))?;
         let reply = match entry.blob_length(sha256) {
             Ok(length) => Reply::Blob(length),
-            Err(error) => Reply::Failed(Failure::new(&error)),
+            Err(error) => Reply::Failed(IoFailure::new(&error)),
         };
         running.process.send(&Packet::of(&reply, None)?)
     }
@@ -585,7 +589,7 @@ impl<'a> Broker<'a> {
     /// writes files, keeps the status until the worker has ended.
     fn done(&mut self, app: &mut App, slot: usize, done: &Done) -> io::Result<io::Result<()>> {
         let Some(Some(running)) = self.slots.get_mut(slot) else { return Ok(Ok(())) };
-        let kind = match done.kind.as_ref().map(Kind::from_numbers) {
+        let kind = match done.kind.as_ref().map(OutcomeKind::from_numbers) {
             Some(None) => return Ok(Err(invalid("a verdict that is not known"))),
             kind => kind.flatten(),
         };
@@ -604,7 +608,7 @@ impl<'a> Broker<'a> {
         match (kind, self.printer.checks.is_some()) {
             (Some(kind), true) => {
                 let text = std::mem::take(&mut task.text);
-                let record = check::Record { kind, text, also: task.item.also() };
+                let record = check::RenderedOutcome { kind, text, also: task.item.also() };
                 if self.printer.checks.as_ref().is_some_and(|own| !own.accepts(&path, &record)) {
                     // The job stays with the worker, so that `lost` reports it or gives it to another worker.
                     running.tasks.push_front(task);
@@ -660,7 +664,7 @@ impl<'a> Broker<'a> {
         }
         // The worker may have finished some of these jobs without reporting them, so it is not known which one ended it. Each
         // is tried again in a worker of its own.
-        let items = tasks.into_iter().map(|task| Item { alone: true, ..task.item });
+        let items = tasks.into_iter().map(|task| CheckJob { alone: true, ..task.item });
         self.source.put_back(items);
         Ok(())
     }

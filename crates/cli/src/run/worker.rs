@@ -22,7 +22,7 @@ use crate::link::channel::Channel;
 use crate::link::message::{Done, Input, InputKind, Request};
 use crate::link::status::Status;
 use crate::output::app::App;
-use crate::output::kind::Kind;
+use crate::output::kind::OutcomeKind;
 use crate::output::paint::{self, Streams};
 use crate::output::progress::{self, Terminals};
 use crate::output::report::Problem;
@@ -80,7 +80,7 @@ pub(crate) fn run() -> io::Result<()> {
         let is_written = app.is_written();
         let (status, kind) = app.finish(ran)?;
         let has_files = is_written || status == Status::Success;
-        let kind = kind.as_ref().map(Kind::numbers);
+        let kind = kind.as_ref().map(OutcomeKind::numbers);
         channel.put(&Request::Done(Done { status, kind, has_files }))?;
     }
     Ok(())

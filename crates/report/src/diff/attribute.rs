@@ -149,19 +149,19 @@ fn sum(write: impl FnOnce(&mut Sha256)) -> Sum {
 }
 
 /// A value with a normal form.
-trait Form {
+trait NormalForm {
     /// Writes the normal form to the hash `form`. At most `left` entries of maps may be sorted.
     fn write(&self, left: usize, form: &mut Sha256);
 }
 
-impl Form for &str {
+impl NormalForm for &str {
     fn write(&self, _: usize, form: &mut Sha256) {
         string(TEXT, || std::iter::once(self.as_bytes()), form);
     }
 }
 
 /// Recursion is bounded, because readers reject items nested deeper than 64 levels.
-impl Form for Item<'_> {
+impl NormalForm for Item<'_> {
     fn write(&self, left: usize, form: &mut Sha256) {
         match self.value() {
             Value::Uint(value) => number(UINT, value, form),
@@ -190,7 +190,7 @@ impl Form for Item<'_> {
 }
 
 /// Writes the normal form of a map.
-fn map<'a, K: Form>(
+fn map<'a, K: NormalForm>(
     entries: impl Iterator<Item = (K, Item<'a>)> + Clone,
     left: usize,
     form: &mut Sha256,

@@ -9,7 +9,7 @@ use zten::num::u64_from_usize;
 
 use super::attribute::AttributeChange;
 use super::change::Changes;
-use super::{Difference, Found, Object};
+use super::{Difference, FileDifferences, ObjectDifference};
 
 /// The numbers of objects by their difference. `Display` writes them as the last line of `zten diff`.
 #[derive(Clone, Copy, Debug, Default, Serialize)]
@@ -27,7 +27,7 @@ pub struct Summary {
 
 impl Summary {
     /// Counts the objects of `found`.
-    pub fn of(found: &Found<'_>) -> Self {
+    pub fn of(found: &FileDifferences<'_>) -> Self {
         let unread = u64_from_usize(found.unread.len());
         let (equal, within) = (found.equal, found.within);
         let mut summary = Self { equal, within, unread, ..Self::default() };
@@ -65,7 +65,7 @@ impl fmt::Display for Summary {
 
 /// An object in the JSON document.
 #[derive(Serialize)]
-struct Entry<'a> {
+struct ChangedObject<'a> {
     name: &'a str,
     #[serde(skip_serializing_if = "Option::is_none")]
     old: Option<&'a str>,
@@ -81,14 +81,14 @@ struct Document<'a> {
     attributes: &'a [AttributeChange<'a>],
     added: Vec<&'a str>,
     removed: Vec<&'a str>,
-    renamed: Vec<Entry<'a>>,
-    changed: Vec<Entry<'a>>,
+    renamed: Vec<ChangedObject<'a>>,
+    changed: Vec<ChangedObject<'a>>,
     unread: &'a [&'a str],
     summary: Summary,
 }
 
 /// Returns the JSON document of the differences, whose keys `docs/json.md` describes.
-pub fn document<'a>(found: &'a Found<'a>) -> impl Serialize + 'a {
+pub fn document<'a>(found: &'a FileDifferences<'a>) -> impl Serialize + 'a {
     let mut document = Document {
         schema: Schema,
         equal: found.is_equal() && found.unread.is_empty(),
@@ -100,13 +100,15 @@ pub fn document<'a>(found: &'a Found<'a>) -> impl Serialize + 'a {
         unread: &found.unread,
         summary: Summary::of(found),
     };
-    for Object { name, difference, changes, .. } in &found.objects {
+    for ObjectDifference { name, difference, changes, .. } in &found.objects {
         match difference {
             Difference::Added => document.added.push(name),
             Difference::Removed => document.removed.push(name),
-            Difference::Changed => document.changed.push(Entry { name, old: None, changes }),
+            Difference::Changed => {
+                document.changed.push(ChangedObject { name, old: None, changes })
+            }
             Difference::Renamed(old) => {
-                document.renamed.push(Entry { name, old: Some(old), changes });
+                document.renamed.push(ChangedObject { name, old: Some(old), changes });
             }
         }
     }

@@ -9,7 +9,7 @@ use zten::element::StorageType;
 use zten::finding::grouped;
 use zten::json::{integer, integer_or_null};
 use zten::num::u64_from_usize;
-use zten::number::{Fp8, Kind};
+use zten::number::{Fp8, NumberKind};
 use zten::view::Normalization;
 use zten::{Component, DType, Error, Layout, Reader, Tensor};
 
@@ -218,9 +218,9 @@ pub(super) struct Elements<'a> {
     reader: Option<Reader<'a>>,
     /// The reader of further values of a quantized tensor.
     values: Option<Box<Dequantizer<'a>>>,
-    form: Form,
+    form: ElementForm,
     /// The type of the elements, or `None` if it is not known.
-    kind: Option<Kind>,
+    kind: Option<NumberKind>,
     /// True if numeric differences are meaningful: the elements are numbers, and not indices.
     is_numeric: bool,
     /// The bytes that have been read and are still to be compared.
@@ -228,7 +228,7 @@ pub(super) struct Elements<'a> {
 }
 
 /// The conversion of bytes as they are read.
-enum Form {
+enum ElementForm {
     Content(Normalization),
     /// Unpacking of two elements in each byte. The number is the number of elements that have not been read.
     Packed(u64),
@@ -238,14 +238,16 @@ impl<'a> Elements<'a> {
     /// Creates a reader of the stored elements of `component`.
     pub(super) fn of_component(component: &Component<'a>) -> Result<Self, Error> {
         let reader = Some(component.reader()?);
-        let (mut form, mut kind) =
-            (Form::Content(Normalization::content(component)), Kind::of_component(component));
+        let (mut form, mut kind) = (
+            ElementForm::Content(Normalization::content(component)),
+            NumberKind::of_component(component),
+        );
         if component.is_index() {
-            kind = Some(Kind::Plain(StorageType::U64));
+            kind = Some(NumberKind::Plain(StorageType::U64));
         } else if component.dtype() == DType::F4E2M1 {
             let both = component.decoded_length().unwrap_or_default().saturating_mul(2);
-            form = Form::Packed(component.packed_elements().unwrap_or(both));
-            kind = Some(Kind::Fp8(Fp8::E2M1));
+            form = ElementForm::Packed(component.packed_elements().unwrap_or(both));
+            kind = Some(NumberKind::Fp8(Fp8::E2M1));
         }
         let is_numeric = kind.is_some() && !component.is_index();
         Ok(Self { reader, values: None, form, kind, is_numeric, pending: Vec::new() })
@@ -257,8 +259,8 @@ impl<'a> Elements<'a> {
             return Ok(Some(Self {
                 reader: None,
                 values: Some(Box::new(tensor.dequantizer()?)),
-                form: Form::Packed(0),
-                kind: Some(Kind::Plain(StorageType::F32)),
+                form: ElementForm::Packed(0),
+                kind: Some(NumberKind::Plain(StorageType::F32)),
                 is_numeric: true,
                 pending: Vec::new(),
             }));
@@ -270,7 +272,7 @@ impl<'a> Elements<'a> {
 
     /// Returns the number of bytes of an element, or 1 if the type is not known.
     fn width(&self) -> usize {
-        self.kind.map_or(1, Kind::width)
+        self.kind.map_or(1, NumberKind::width)
     }
 
     /// Reads until [`PIECE`] bytes are pending, or the reader is at its end.
@@ -286,11 +288,11 @@ impl<'a> Elements<'a> {
         while pending.len() < PIECE {
             let Some(chunk) = reader.next_chunk()? else { return Ok(()) };
             match form {
-                Form::Content(normalization) => normalization.chunk(chunk, |bytes| {
+                ElementForm::Content(normalization) => normalization.chunk(chunk, |bytes| {
                     pending.extend_from_slice(bytes);
                     Ok::<(), Error>(())
                 })?,
-                Form::Packed(left) => {
+                ElementForm::Packed(left) => {
                     let most = usize::try_from(*left).unwrap_or(usize::MAX);
                     let before = pending.len();
                     let codes = chunk.iter().flat_map(|byte| [byte & 15, byte >> 4]);
@@ -353,8 +355,12 @@ struct Sum {
 }
 
 impl Sum {
-    fn add(&mut self, (kind, old): (Option<Kind>, &[u8]), (other, new): (Option<Kind>, &[u8])) {
-        let width = kind.map_or(1, Kind::width);
+    fn add(
+        &mut self,
+        (kind, old): (Option<NumberKind>, &[u8]),
+        (other, new): (Option<NumberKind>, &[u8]),
+    ) {
+        let width = kind.map_or(1, NumberKind::width);
         let count = u64_from_usize(old.len().checked_div(width).unwrap_or_default());
         self.found.count = self.found.count.saturating_add(count);
         let same_kind = kind == other;
@@ -371,7 +377,7 @@ impl Sum {
         for (values, kind, bytes) in [(&mut *olds, kind, old), (&mut *news, other, new)] {
             values.clear();
             match kind {
-                Kind::Complex(part) => Kind::Plain(part).values(bytes, values),
+                NumberKind::Complex(part) => NumberKind::Plain(part).values(bytes, values),
                 kind => kind.values(bytes, values),
             }
         }
@@ -381,7 +387,7 @@ impl Sum {
         if same_kind && old == new {
             return;
         }
-        let parts = |kind| if matches!(kind, Kind::Complex(_)) { 2 } else { 1 };
+        let parts = |kind| if matches!(kind, NumberKind::Complex(_)) { 2 } else { 1 };
         let values = olds.chunks(parts(kind)).zip(news.chunks(parts(other)));
         let bytes = old.chunks(width).zip(new.chunks(other.width()));
         for ((one, another), (old, new)) in values.zip(bytes) {
@@ -450,12 +456,14 @@ fn complex(parts: &[f64]) -> [f64; 2] {
 /// Returns the difference of two 64-bit integers. The integers are subtracted before they are converted, because an `f64` does
 /// not hold large integers exactly. Returns `None` for other types.
 #[expect(clippy::cast_precision_loss, clippy::as_conversions, reason = "rounded to the nearest")]
-fn exact(kind: Kind, old: &[u8], new: &[u8]) -> Option<f64> {
+fn exact(kind: NumberKind, old: &[u8], new: &[u8]) -> Option<f64> {
     let [old, new] =
         [old.first_chunk()?, new.first_chunk()?].map(|bytes| u64::from_le_bytes(*bytes));
     match kind {
-        Kind::Plain(StorageType::U64) => Some(old.abs_diff(new) as f64),
-        Kind::Plain(StorageType::I64) => Some(old.cast_signed().abs_diff(new.cast_signed()) as f64),
+        NumberKind::Plain(StorageType::U64) => Some(old.abs_diff(new) as f64),
+        NumberKind::Plain(StorageType::I64) => {
+            Some(old.cast_signed().abs_diff(new.cast_signed()) as f64)
+        }
         _ => None,
     }
 }

@@ -20,11 +20,11 @@ pub struct Hashed<S> {
     source: S,
     length: u64,
     expected: BlobDigest,
-    state: Mutex<State>,
+    state: Mutex<HashState>,
 }
 
 #[derive(Debug)]
-struct State {
+struct HashState {
     hasher: Hasher,
     /// The number of bytes that have been hashed.
     position: u64,
@@ -60,7 +60,7 @@ impl<S: ReadAt> Hashed<S> {
                 Hasher::Sha1(Sha1::new_with_prefix(format!("blob {length}\0")), Sha1::new())
             }
         };
-        let state = State { hasher, position: 0, is_in_order: false };
+        let state = HashState { hasher, position: 0, is_in_order: false };
         Self { source, length, expected, state: Mutex::new(state) }
     }
 
@@ -75,12 +75,12 @@ impl<S: ReadAt> Hashed<S> {
         self.lock().is_in_order = true;
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, HashState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Reads and hashes the bytes up to `end` that have not been hashed.
-    fn hash_up_to(&self, state: &mut State, end: u64) -> Result<(), Error> {
+    fn hash_up_to(&self, state: &mut HashState, end: u64) -> Result<(), Error> {
         let mut buffer = Vec::new();
         while state.position < end {
             let left = usize::try_from(end.saturating_sub(state.position)).unwrap_or(usize::MAX);

@@ -88,11 +88,11 @@ impl Calls {
 #[derive(Clone, Debug)]
 enum Step {
     Attributes(Vec<u8>),
-    Object(Object),
+    Object(BuiltObject),
 }
 
 #[derive(Clone, Debug)]
-struct Object {
+struct BuiltObject {
     name: String,
     shape: Vec<u64>,
     layout: Layout,
@@ -141,7 +141,7 @@ impl Component {
     }
 }
 
-impl Object {
+impl BuiltObject {
     fn raw<'a>(&'a self, components: &'a [RawComponent<'a>]) -> RawObject<'a> {
         RawObject {
             name: &self.name,
@@ -230,7 +230,7 @@ impl Step {
 }
 
 impl Calls {
-    fn objects(&self) -> impl Iterator<Item = &Object> + Clone {
+    fn objects(&self) -> impl Iterator<Item = &BuiltObject> + Clone {
         self.steps.iter().filter_map(|step| match step {
             Step::Object(object) => Some(object),
             Step::Attributes(_) => None,
@@ -404,7 +404,7 @@ fn same_attributes(read: Attributes<'_>, pushed: Option<&Vec<u8>>) {
     assert!(few > 23 || count == few, "{count} attributes of {few}");
 }
 
-impl Object {
+impl BuiltObject {
     fn compare(&self, opened: &Tensor<'_>, length: u64) {
         assert_eq!(opened.name(), self.name);
         assert_eq!(opened.shape(), self.shape);

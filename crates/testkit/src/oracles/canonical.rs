@@ -10,7 +10,7 @@ use super::options;
 
 /// The relation of a file to its canonical form.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Form {
+pub enum CanonicalRelation {
     /// The file is not accepted.
     Invalid,
     /// The file is accepted, and has no canonical form.
@@ -26,9 +26,9 @@ pub enum Form {
 ///
 /// # Panics
 /// Panics if a promise does not hold.
-pub fn canonical(bytes: &[u8]) -> Form {
+pub fn canonical(bytes: &[u8]) -> CanonicalRelation {
     if !is_ztensor(bytes) {
-        return Form::Invalid;
+        return CanonicalRelation::Invalid;
     }
     let own = validate(bytes, &options().canonical());
     let plain = validate(bytes, &options());
@@ -37,7 +37,7 @@ pub fn canonical(bytes: &[u8]) -> Form {
         let opened = options().from_bytes(bytes).map(drop);
         let first = opened.is_ok() || own == opened;
         assert!(first, "an ordinary rule comes before the canonical form: {own:?}");
-        return Form::Invalid;
+        return CanonicalRelation::Invalid;
     }
     let form = match rewritten(bytes) {
         Ok(form) => form,
@@ -46,7 +46,7 @@ pub fn canonical(bytes: &[u8]) -> Form {
             // A valid file may have content that its canonical form cannot express.
             let id = error.rule().unwrap_or("misuse");
             assert!(HAS_NO_FORM.contains(&id), "rejected by {id}");
-            return Form::None;
+            return CanonicalRelation::None;
         }
     };
     assert!(own.is_err() || form == bytes, "canonical, and written as another file");
@@ -55,7 +55,7 @@ pub fn canonical(bytes: &[u8]) -> Form {
     validated.unwrap_or_else(|error| panic!("the form is rejected: {error}"));
     assert!(rewritten(&form).as_ref() == Ok(&form), "a form has another form");
     same_content(bytes, &form);
-    if own.is_ok() { Form::Own } else { Form::Other }
+    if own.is_ok() { CanonicalRelation::Own } else { CanonicalRelation::Other }
 }
 
 /// The rules that keep accepted files from being written as 1.2: a duplicate key within a value, a field of 0.1 that is

@@ -12,7 +12,7 @@ use zten_corpus::other::safetensors;
 use super::{heap, options};
 
 /// A tensor for the safetensors file that the fuzz target generates.
-struct Part {
+struct GeneratedTensor {
     name: String,
     dtype: &'static str,
     shape: Vec<u64>,
@@ -20,7 +20,7 @@ struct Part {
     content: Option<Vec<u8>>,
 }
 
-impl Part {
+impl GeneratedTensor {
     fn new(end: &str, dtype: &'static str, shape: &[u64]) -> Self {
         Self { name: format!("p{end}"), dtype, shape: shape.to_vec(), content: None }
     }
@@ -42,11 +42,11 @@ impl Part {
 }
 
 /// Makes the tensors of a group with a few rows and columns, as the convention number `choice` says.
-fn parts(u: &mut Unstructured<'_>, choice: u8) -> Result<Vec<Part>> {
+fn parts(u: &mut Unstructured<'_>, choice: u8) -> Result<Vec<GeneratedTensor>> {
     let (r, g) = (u.int_in_range(0..=40)?, u.int_in_range(0..=3)?);
     let bits = *u.choose(&[1, 2, 3, 4, 5, 6, 7, 8])?;
     let float = *u.choose(&["F32", "F16", "BF16"])?;
-    let p = Part::new;
+    let p = GeneratedTensor::new;
     let pair = |rows: u64, columns: u64| [rows.to_le_bytes(), columns.to_le_bytes()].concat();
     let mut parts = match choice % 11 {
         0 => vec![p("_blocks", "U8", &[2, r, g, 16]), p("_scales", "U8", &[2, r, g])],
@@ -134,7 +134,7 @@ fn parts(u: &mut Unstructured<'_>, choice: u8) -> Result<Vec<Part>> {
 }
 
 /// Makes a safetensors file of `parts`, with arbitrary bytes where a part has no content.
-fn file(u: &mut Unstructured<'_>, parts: &[Part]) -> Result<Vec<u8>> {
+fn file(u: &mut Unstructured<'_>, parts: &[GeneratedTensor]) -> Result<Vec<u8>> {
     let (mut header, mut data) = (String::from("{"), Vec::new());
     for part in parts {
         let comma = if data.is_empty() && header.len() == 1 { "" } else { "," };
@@ -145,7 +145,7 @@ fn file(u: &mut Unstructured<'_>, parts: &[Part]) -> Result<Vec<u8>> {
             let pattern = u.arbitrary::<[u8; 7]>()?;
             data.extend(pattern.iter().cycle().take(length));
         }
-        let Part { name, dtype, shape, .. } = part;
+        let GeneratedTensor { name, dtype, shape, .. } = part;
         let end = data.len();
         write!(header, r#"{comma}"{name}":{{"dtype":"{dtype}","shape":{shape:?},"data_offsets":[{start},{end}]}}"#)
             .unwrap();

@@ -1,6 +1,6 @@
 //! The oracle for lists of digests.
 
-use zten_report::digests::{Difference, Digests, Entry, HEADER};
+use zten_report::digests::{Difference, DigestLine, Digests, HEADER};
 
 use super::heap::peak;
 
@@ -33,7 +33,7 @@ pub fn digests(input: &[u8]) -> bool {
         let added = other.differences(entries.to_vec());
         assert_eq!(added, found(Difference::Added), "what was added is found");
         let changed =
-            Entry { sha256: entry.sha256.map(|sum| sum.map(|byte| !byte)), ..entry.clone() };
+            DigestLine { sha256: entry.sha256.map(|sum| sum.map(|byte| !byte)), ..entry.clone() };
         rest.insert(place, changed);
         assert_eq!(list.differences(rest), found(Difference::Changed), "so is a change");
     }

@@ -37,10 +37,10 @@ fn write(manifest: &Manifest<impl AsRef<[u8]>>, to: &mut String) -> core::fmt::R
 }
 
 /// The content of one component, or the error of reading it; `None` if the source failed.
-pub(crate) type Held = Option<Result<Vec<u8>, Error>>;
+pub(crate) type ComponentContent = Option<Result<Vec<u8>, Error>>;
 
 /// Reads the components of `tensors`, as long as the work stays small.
-pub(crate) fn held<'t>(tensors: impl Iterator<Item = Tensor<'t>>) -> Vec<Held> {
+pub(crate) fn held<'t>(tensors: impl Iterator<Item = Tensor<'t>>) -> Vec<ComponentContent> {
     let mut left = DECODED_TOTAL;
     let mut read = |component: Component<'_>| {
         let held = match component.read() {

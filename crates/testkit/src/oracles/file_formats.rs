@@ -9,7 +9,7 @@ use std::path::Path;
 use safetensors::SafeTensors;
 use zten::element::ByteOrder;
 use zten::finding::Finding;
-use zten::formats::{Begun, Block, Detected, Format, Part, START, by_name, by_start};
+use zten::formats::{Begun, Block, Detected, Format, PartFile, START, by_name, by_start};
 use zten::open::{Opening, Step};
 use zten::shards::{self, Candidate, Find, Shard};
 use zten::verify::{Subject, check};
@@ -383,7 +383,7 @@ fn read_several(files: &Files) -> bool {
         files.siblings.iter().map(|(name, bytes)| (*name, Positions(bytes))).collect();
     let parts: Vec<_> = sources
         .iter()
-        .map(|(name, source)| Part { name, source, length: length(source.0) })
+        .map(|(name, source)| PartFile { name, source, length: length(source.0) })
         .collect();
     let own = length(&files.file);
     let open = || match options().begin(Positions(&files.file), own, Path::new(files.path))? {

@@ -5,7 +5,7 @@ mod objects;
 mod values;
 
 use crate::hex;
-use crate::objects::Part;
+use crate::objects::ObjectComponent;
 use arbitrary::{Result, Unstructured};
 use sha2::{Digest as _, Sha256};
 use twox_hash::XxHash3_64;
@@ -14,7 +14,7 @@ use zten::verify::Verifier;
 use zten_corpus::cbor::{Item, fields, sorted_map, text, uint, uints};
 use zten_corpus::v2::{FileV2, frame, table};
 
-use self::objects::Object;
+use self::objects::GrammarObject;
 use super::damage::{Broken, Damage};
 use super::{open, options, steps};
 
@@ -81,7 +81,7 @@ fn file(u: &mut Unstructured<'_>) -> Result<(Vec<u8>, usize)> {
     let has_shard = u.ratio(1, 8)?;
     let (mut in_shard, mut shared) = (has_shard.then_some(4096), None);
     for name in &names {
-        let Object { layout, shape, attributes, parts, logical } = objects::object(u)?;
+        let GrammarObject { layout, shape, attributes, parts, logical } = objects::object(u)?;
         let mut all = Vec::new();
         for part in parts {
             let role = text(part.role);
@@ -130,7 +130,7 @@ struct Placing<'d> {
 /// Writes the bytes of a component, and returns the fields of its map.
 fn stored(
     u: &mut Unstructured<'_>,
-    (part, unknown_type): (&Part, Option<&'static str>),
+    (part, unknown_type): (&ObjectComponent, Option<&'static str>),
     placing: Placing<'_>,
 ) -> Result<Item> {
     let compressed = u.ratio(1, 4)?;

@@ -26,7 +26,7 @@ pub struct Model {
     attributes: Option<Vec<u8>>,
     /// Whether the attributes are set after the objects are written.
     late: bool,
-    objects: Vec<Object>,
+    objects: Vec<ModelObject>,
     damage: Vec<Damage>,
     splits: Vec<u8>,
 }
@@ -42,13 +42,13 @@ impl Model {
 }
 
 #[derive(Clone, Debug)]
-struct Object {
+struct ModelObject {
     name: String,
     format: String,
     shape: Vec<u64>,
     /// The attributes as CBOR.
     attributes: Option<Vec<u8>>,
-    parts: Vec<Part>,
+    parts: Vec<ModelComponent>,
     /// The number of bytes that are written at once.
     piece: usize,
     /// Whether the model has no intended fault.
@@ -56,7 +56,7 @@ struct Object {
 }
 
 #[derive(Clone, Debug)]
-struct Part {
+struct ModelComponent {
     role: String,
     element: Element,
     elements: u64,
@@ -102,7 +102,7 @@ pub struct Outcome {
 
 /// Returns the file of a model, without the objects that the writer rejects.
 pub fn written(model: &Model) -> Vec<u8> {
-    let mut chosen: Vec<&Object> = model.objects.iter().collect();
+    let mut chosen: Vec<&ModelObject> = model.objects.iter().collect();
     loop {
         match write::write(model, &chosen) {
             Ok(written) => return written.file,
@@ -118,7 +118,7 @@ pub fn written(model: &Model) -> Vec<u8> {
 /// Panics if a promise does not hold.
 pub fn model(model: &Model) -> Outcome {
     let mut outcome = Outcome::default();
-    let mut chosen: Vec<&Object> = model.objects.iter().collect();
+    let mut chosen: Vec<&ModelObject> = model.objects.iter().collect();
     // An object that is rejected while its bytes are written makes the file unusable, so the file is written again without
     // it.
     let written = loop {

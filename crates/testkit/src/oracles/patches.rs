@@ -9,7 +9,7 @@ use zten::formats::write::WrittenFormat;
 use zten::verify::Verifier;
 use zten::write::{Encoded, NewObject, WriteOptions, Writer};
 use zten::{Archive, DType, Generation};
-use zten_patch::{Chain, Failure, Model, Patch, Settings, make, verify};
+use zten_patch::{Chain, Model, Patch, PatchFailure, Settings, make, verify};
 use zten_report::sums::{Of, entries, identity, sum};
 
 use super::heap::peak;
@@ -29,7 +29,7 @@ pub fn patch_roundtrip(old: &[u8], new: &[u8]) -> bool {
     let wanted = Model::new(new.manifest(), &new).expect("memory");
     let patch = match make(&base, &wanted, Vec::new(), &Settings::default()) {
         Ok((patch, _)) => patch,
-        Err(Failure::Inexpressible(_) | Failure::New(_)) => return false,
+        Err(PatchFailure::Inexpressible(_) | PatchFailure::New(_)) => return false,
         Err(failure) => panic!("there is no patch: {failure}"),
     };
     let patch = Archive::from_bytes(&patch).expect("a patch is a file");
@@ -50,7 +50,7 @@ pub fn patch_roundtrip(old: &[u8], new: &[u8]) -> bool {
     let mut out = Cursor::new(Vec::new());
     match chain.write(WrittenFormat::ZTensor, &mut out, &settings) {
         Ok(()) => {}
-        Err(Failure::Inexpressible(_)) => return false,
+        Err(PatchFailure::Inexpressible(_)) => return false,
         Err(failure) => panic!("the patch is not applied: {failure}"),
     }
     let result = out.into_inner();

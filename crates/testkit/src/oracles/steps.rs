@@ -7,13 +7,13 @@ use std::path::Path;
 use zten::formats::is_ztensor;
 use zten::{Archive, Error, Manifest, OpenOptions, ReadAt};
 
-use super::facts::{Held, held, said};
+use super::facts::{ComponentContent, held, said};
 use super::pieces::Pieces;
 use super::{options, tolerant};
-use crate::{Header, open_in_steps};
+use crate::{DetachedArchive, open_in_steps};
 
 /// The result of reading a file: the bytes of its manifest, what the manifest says, and the content.
-type Read = (Vec<u8>, String, Vec<Held>);
+type Read = (Vec<u8>, String, Vec<ComponentContent>);
 
 /// Reads an archive, whose tensors are connected to its source.
 fn read<S: ReadAt>(archive: &Archive<S>) -> Read {
@@ -109,7 +109,7 @@ pub(crate) fn opened<R: ReadAt>(
     source: &R,
     length: usize,
     options: &OpenOptions,
-) -> Result<Header, Error> {
+) -> Result<DetachedArchive, Error> {
     open_in_steps("x.zt", (source, length), options)
 }
 

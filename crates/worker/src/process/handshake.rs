@@ -6,7 +6,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use zten_sandbox::Budget;
 
-use super::{Assembly, Part, Received, invalid, split_at_most, write};
+use super::{Assembly, MessagePart, Received, invalid, split_at_most, write};
 use crate::Confinement;
 
 /// The largest length in bytes of the settings of a worker: command lines have at most a few hundred KiB.
@@ -64,7 +64,7 @@ pub fn receive_start<T: DeserializeOwned>() -> io::Result<Start<T>> {
     let mut bytes = Assembly::new(SETTINGS);
     loop {
         let mut received = Received::receive(io::stdin())?.ok_or(io::ErrorKind::UnexpectedEof)?;
-        let part: Part<'_> = received.message()?.ok_or_else(|| invalid("no start"))?;
+        let part: MessagePart<'_> = received.message()?.ok_or_else(|| invalid("no start"))?;
         if let Some(bytes) = bytes.add(&part)? {
             return postcard::from_bytes(&bytes).map_err(io::Error::other);
         }

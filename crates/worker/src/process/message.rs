@@ -17,7 +17,7 @@ pub const PART: usize = PACKET - 1024;
 
 /// A part of a message that may not fit one packet.
 #[derive(Debug, Serialize, Deserialize)]
-pub struct Part<'a> {
+pub struct MessagePart<'a> {
     /// The bytes of this part.
     #[serde(with = "serde_bytes", borrow)]
     pub bytes: &'a [u8],
@@ -25,7 +25,7 @@ pub struct Part<'a> {
     pub has_more: bool,
 }
 
-impl Part<'_> {
+impl MessagePart<'_> {
     /// Sends `bytes` in parts, each by a call of `send`.
     ///
     /// # Errors
@@ -35,7 +35,7 @@ impl Part<'_> {
         loop {
             let (part, after) = rest.split_at_checked(PART).unwrap_or((rest, &[]));
             let has_more = !after.is_empty();
-            send(&Packet::of(&Part { bytes: part, has_more }, None)?)?;
+            send(&Packet::of(&MessagePart { bytes: part, has_more }, None)?)?;
             if !has_more {
                 return Ok(());
             }
@@ -61,7 +61,7 @@ impl Assembly {
     ///
     /// # Errors
     /// The message exceeds its limit. Memory for the part is not allocated then.
-    pub fn add(&mut self, part: &Part<'_>) -> io::Result<Option<Vec<u8>>> {
+    pub fn add(&mut self, part: &MessagePart<'_>) -> io::Result<Option<Vec<u8>>> {
         let length = self.bytes.len().saturating_add(part.bytes.len());
         if length > self.most {
             return Err(invalid(format_args!("more than {} bytes", self.most)));
@@ -73,12 +73,12 @@ impl Assembly {
 
 /// An I/O error in a message: the error number of the system, or a text.
 #[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Failure {
+pub struct IoFailure {
     system: Option<i32>,
     text: String,
 }
 
-impl Failure {
+impl IoFailure {
     /// Converts `error`, and cuts its text to 8 KiB, so that it fits a packet.
     pub fn new(error: &io::Error) -> Self {
         let system = error.raw_os_error();
@@ -87,8 +87,8 @@ impl Failure {
     }
 }
 
-impl From<Failure> for io::Error {
-    fn from(Failure { system, text }: Failure) -> Self {
+impl From<IoFailure> for io::Error {
+    fn from(IoFailure { system, text }: IoFailure) -> Self {
         system.map_or_else(|| Self::other(text), Self::from_raw_os_error)
     }
 }
@@ -112,9 +112,9 @@ mod tests {
     fn errors_keep_their_number_or_text() {
         let errors = [io::Error::from_raw_os_error(2), io::Error::other("é".repeat(10_000))];
         for error in errors {
-            let failure = Failure::new(&error);
+            let failure = IoFailure::new(&error);
             let sent = postcard::to_allocvec(&failure).unwrap();
-            let received = io::Error::from(postcard::from_bytes::<Failure>(&sent).unwrap());
+            let received = io::Error::from(postcard::from_bytes::<IoFailure>(&sent).unwrap());
             assert_eq!(received.raw_os_error(), error.raw_os_error());
             assert!(error.to_string().starts_with(&received.to_string()) && sent.len() <= PART);
         }
@@ -125,7 +125,7 @@ mod tests {
         for length in [0, 1, PART, PART + 1, 3 * PART] {
             let bytes: Vec<u8> = (0..=250).cycle().take(length).collect();
             let packets = std::cell::RefCell::new(Vec::new());
-            Part::send_all(&bytes, |packet| {
+            MessagePart::send_all(&bytes, |packet| {
                 packets.borrow_mut().push(packet.bytes().to_vec());
                 Ok(())
             })

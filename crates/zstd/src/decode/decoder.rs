@@ -2,7 +2,7 @@
 //! allocation is an error. Every number in a block is checked against these bounds before it is used.
 
 use super::block::{Block, BlockContent, LiteralsSection, SequencesSection};
-use super::header::Header;
+use super::header::FrameHeader;
 use super::literals::Literals;
 use super::output::Output;
 use super::sequences::{BlockBounds, Sequences};
@@ -20,7 +20,7 @@ pub struct Decoder {
 }
 
 impl BlockDecoder for Decoder {
-    fn begin(&mut self, header: &Header, most: u64) -> Result<(), Flaw> {
+    fn begin(&mut self, header: &FrameHeader, most: u64) -> Result<(), Flaw> {
         let sized = |bytes: u64| usize::try_from(bytes).unwrap_or(usize::MAX);
         let block = sized(header.largest_block());
         self.output.begin(sized(header.window().min(most)), block);

@@ -12,7 +12,7 @@ use crate::num::{low_u8, usize_from_u32};
 
 /// A state: the numbers that its symbol stands for, and how the next state is found.
 #[derive(Clone, Copy, Default)]
-pub(super) struct State {
+pub(super) struct DecoderState {
     /// The first of the `2^more` numbers that the symbol of this state stands for.
     pub(super) first: u32,
     base: u16,
@@ -20,20 +20,20 @@ pub(super) struct State {
     bits: u8,
 }
 
-const _: () = assert!(size_of::<State>() == 8, "a table takes eight bytes a state");
+const _: () = assert!(size_of::<DecoderState>() == 8, "a table takes eight bytes a state");
 
 /// A decoding table of at most `STATES` states.
 #[derive(Default)]
 pub(super) struct Table<const STATES: usize> {
     log: u32,
     /// The memory for `STATES` states; empty until it is needed.
-    states: Vec<State>,
+    states: Vec<DecoderState>,
 }
 
 impl<const STATES: usize> Table<STATES> {
-    fn room(&mut self) -> Result<&mut [State], Flaw> {
+    fn room(&mut self) -> Result<&mut [DecoderState], Flaw> {
         self.states.try_reserve_exact(STATES).map_err(|_| Flaw::Memory)?;
-        self.states.resize(STATES, State::default());
+        self.states.resize(STATES, DecoderState::default());
         Ok(&mut self.states)
     }
 
@@ -41,7 +41,7 @@ impl<const STATES: usize> Table<STATES> {
     pub(super) fn constant(&mut self, range: Range) -> Result<(), Flaw> {
         self.log = 0;
         if let Some(only) = self.room()?.first_mut() {
-            *only = State { first: range.first, more: range.bits, base: 0, bits: 0 };
+            *only = DecoderState { first: range.first, more: range.bits, base: 0, bits: 0 };
         }
         Ok(())
     }
@@ -60,7 +60,7 @@ impl<const STATES: usize> Table<STATES> {
 
     /// Returns the states, or `None` before a table was made.
     #[inline(always)]
-    pub(super) fn states(&self) -> Option<&[State; STATES]> {
+    pub(super) fn states(&self) -> Option<&[DecoderState; STATES]> {
         self.states.first_chunk()
     }
 
@@ -72,7 +72,7 @@ impl<const STATES: usize> Table<STATES> {
 }
 
 /// Fills `states`, a table of `2^log` states, as [`Table::make`] describes. Returns `None` if a symbol above 255 has states.
-fn make(states: &mut [State], log: u32, shares: &[i16], ranges: &[Range]) -> Option<()> {
+fn make(states: &mut [DecoderState], log: u32, shares: &[i16], ranges: &[Range]) -> Option<()> {
     let size = 1_u16.wrapping_shl(log);
     // The states of a symbol with the share `n` have the numbers from `n` to `2n - 1`, in order. A number tells how many
     // bits lead to the next state.
@@ -88,7 +88,7 @@ fn make(states: &mut [State], log: u32, shares: &[i16], ranges: &[Range]) -> Opt
         let bits = low_u8(bits);
         let itself = Range { first: owner.into(), bits: 0 };
         let Range { first, bits: more } = *ranges.get(usize::from(owner)).unwrap_or(&itself);
-        *state = State { first, base, more, bits };
+        *state = DecoderState { first, base, more, bits };
     }
     Some(())
 }
@@ -98,7 +98,7 @@ fn make(states: &mut [State], log: u32, shares: &[i16], ranges: &[Range]) -> Opt
     target_pointer_width = "64",
     expect(clippy::trivially_copy_pass_by_ref, reason = "each field is read where it is needed")
 )]
-impl State {
+impl DecoderState {
     /// Reads the number that the symbol of this state stands for.
     #[inline(always)]
     pub(super) fn number(&self, bits: &mut Taken) -> u32 {

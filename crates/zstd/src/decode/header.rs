@@ -17,7 +17,7 @@ pub(super) fn number(input: &[u8], bytes: usize) -> Option<(u64, &[u8])> {
 
 /// A frame header: §3.1.1.1.
 #[derive(Clone, Copy, Debug)]
-pub struct Header {
+pub struct FrameHeader {
     pub(super) at: u64,
     window: u64,
     pub(super) content_size: Option<u64>,
@@ -86,7 +86,7 @@ fn window(byte: u8) -> u64 {
     (base >> 3).wrapping_mul(u64::from(byte & 7)).wrapping_add(base)
 }
 
-impl Header {
+impl FrameHeader {
     /// Parses the frame header at the start of `bytes`, and returns its length, too. `at` is the position of the header,
     /// and `left` the number of bytes from there to the end, for errors.
     ///
@@ -146,7 +146,7 @@ impl Header {
 
 #[cfg(test)]
 mod tests {
-    use super::Header;
+    use super::FrameHeader;
 
     #[test]
     fn what_a_header_says() {
@@ -158,7 +158,7 @@ mod tests {
         ] {
             let bytes = [&[0x28, 0xb5, 0x2f, 0xfd], rest].concat();
             let left = u64::try_from(bytes.len()).unwrap();
-            let (header, read) = Header::parse(&bytes, 0, left).unwrap();
+            let (header, read) = FrameHeader::parse(&bytes, 0, left).unwrap();
             assert_eq!((header.content_size(), header.has_checksum()), (content_size, checksum));
             assert_eq!(read, length);
         }

@@ -4,7 +4,7 @@ use alloc::vec::Vec;
 
 use super::Flaw;
 use super::bits::Bits;
-use super::fse::{State, Table, describe};
+use super::fse::{DecoderState, Table, describe};
 use super::streams::{CODES, Code, Codes};
 use crate::format::{BYTES, LISTED, LONGEST_CODE, WEIGHTS_LOG};
 use crate::num::{low_u8, usize_from_u32};
@@ -62,7 +62,7 @@ impl Huffman {
         let mut first = self.weights.begin(&mut bits);
         let mut second = self.weights.begin(&mut bits);
         bits.refill();
-        let symbol = |state: &State| u8::try_from(state.first).map_err(|_| Flaw::Corrupt);
+        let symbol = |state: &DecoderState| u8::try_from(state.first).map_err(|_| Flaw::Corrupt);
         // The last weight is not stored, so the table must have room for it.
         for (count, weight) in (1..BYTES).zip(&mut *weights) {
             let state = states.get(first).ok_or(Flaw::Corrupt)?;

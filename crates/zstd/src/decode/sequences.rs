@@ -4,7 +4,7 @@
 use super::Flaw;
 use super::bits::{AT_ONCE, Bits};
 use super::block::SequencesSection;
-use super::fse::{State, Table, describe};
+use super::fse::{DecoderState, Table, describe};
 use super::output::{Match, Output};
 use crate::format::codes::{Alphabet, LENGTHS, LITERALS, OFFSETS};
 use crate::format::offsets::Repeats;
@@ -19,13 +19,13 @@ enum Used {
 }
 
 /// One kind of codes, which has `CODES` codes, and the table with which they were last decoded.
-struct Kind<const STATES: usize, const CODES: usize> {
+struct CodeKind<const STATES: usize, const CODES: usize> {
     used: Used,
     table: Table<STATES>,
     alphabet: &'static Alphabet,
 }
 
-impl<const STATES: usize, const CODES: usize> Kind<STATES, CODES> {
+impl<const STATES: usize, const CODES: usize> CodeKind<STATES, CODES> {
     fn new(alphabet: &'static Alphabet) -> Self {
         Self { used: Used::None, table: Table::default(), alphabet }
     }
@@ -64,9 +64,9 @@ impl<const STATES: usize, const CODES: usize> Kind<STATES, CODES> {
 
 /// The state of decoding the sequences of a frame: the tables, and the repeated offsets.
 pub(super) struct Sequences {
-    literals: Kind<512, 36>,
-    offsets: Kind<256, 32>,
-    lengths: Kind<512, 53>,
+    literals: CodeKind<512, 36>,
+    offsets: CodeKind<256, 32>,
+    lengths: CodeKind<512, 53>,
     repeats: Repeats,
 }
 
@@ -87,9 +87,9 @@ pub(super) struct BlockBounds {
 impl Default for Sequences {
     fn default() -> Self {
         Self {
-            literals: Kind::new(&LITERALS),
-            offsets: Kind::new(&OFFSETS),
-            lengths: Kind::new(&LENGTHS),
+            literals: CodeKind::new(&LITERALS),
+            offsets: CodeKind::new(&OFFSETS),
+            lengths: CodeKind::new(&LENGTHS),
             repeats: Repeats::FIRST,
         }
     }
@@ -202,9 +202,9 @@ impl Sequences {
 #[cold]
 fn read_many(
     mut bits: Bits<'_>,
-    offset: State,
-    length: State,
-    literal: State,
+    offset: DecoderState,
+    length: DecoderState,
+    literal: DecoderState,
 ) -> ([u32; 3], Bits<'_>) {
     let numbers = [offset, length, literal].map(|state| {
         let number = state.first.wrapping_add(bits.read(state.more.into()));

@@ -3,9 +3,9 @@
 use core::ops::Range;
 
 use super::block::BlockHeader;
-use super::header::{Header, LONGEST_HEADER};
+use super::header::{FrameHeader, LONGEST_HEADER};
 use super::{DecodeError, Flaw};
-use crate::Failure;
+use crate::CallbackFailure;
 use crate::format::BLOCK_HEADER;
 use crate::num::u64_from_usize;
 
@@ -64,7 +64,7 @@ impl FrameWalk {
         &mut self,
         source: &mut impl FnMut(u64, &mut [u8]) -> Result<(), E>,
         most: usize,
-    ) -> Result<&[u8], Failure<E, DecodeError>> {
+    ) -> Result<&[u8], CallbackFailure<E, DecodeError>> {
         let fitting = |most: usize, left: u64| most.min(usize::try_from(left).unwrap_or(most));
         let (at, left) = (self.next, self.left());
         let count = fitting(most, left);
@@ -73,7 +73,7 @@ impl FrameWalk {
             let more = fitting(AHEAD, left);
             let bytes = self.ahead.bytes.get_mut(..more);
             let bytes = bytes.ok_or(DecodeError::new(Flaw::Truncated, at))?;
-            source(at, bytes).map_err(Failure::Callback)?;
+            source(at, bytes).map_err(CallbackFailure::Callback)?;
             self.ahead.length = more;
         }
         Ok(self.held(at, count).ok_or(DecodeError::new(Flaw::Truncated, at))?)
@@ -110,13 +110,13 @@ impl FrameWalk {
     pub(super) fn header<E>(
         &mut self,
         source: &mut impl FnMut(u64, &mut [u8]) -> Result<(), E>,
-    ) -> Result<Option<Header>, Failure<E, DecodeError>> {
+    ) -> Result<Option<FrameHeader>, CallbackFailure<E, DecodeError>> {
         let (at, left, most) = (self.next, self.left(), self.window);
         if at == self.end && at > self.start {
             return Ok(None);
         }
         let bytes = self.peek(source, LONGEST_HEADER)?;
-        let (header, length) = Header::parse(bytes, at, left)?;
+        let (header, length) = FrameHeader::parse(bytes, at, left)?;
         if header.window() > most {
             return Err(DecodeError::new(Flaw::Window, at).found(header.window()).into());
         }
@@ -129,8 +129,8 @@ impl FrameWalk {
     pub(super) fn block<E>(
         &mut self,
         source: &mut impl FnMut(u64, &mut [u8]) -> Result<(), E>,
-        frame: &Header,
-    ) -> Result<bool, Failure<E, DecodeError>> {
+        frame: &FrameHeader,
+    ) -> Result<bool, CallbackFailure<E, DecodeError>> {
         let at = self.next;
         let bytes = self.peek(source, BLOCK_HEADER)?;
         let header = BlockHeader::parse(bytes).ok_or(DecodeError::new(Flaw::Truncated, at))?;

@@ -33,7 +33,7 @@ pub(super) struct Table {
 
 /// The state of an encoder: an entry of its table.
 #[derive(Clone, Copy)]
-pub(super) struct State(u32);
+pub(super) struct EncoderState(u32);
 
 impl Table {
     /// Creates a table of at most `2^most` states for symbols with the frequencies `counts`. Returns `None` for fewer than
@@ -141,20 +141,20 @@ impl Table {
         self.symbols.get(usize::from(symbol)).copied().debug_expect()
     }
 
-    fn state(&self, symbol: Symbol, number: u32) -> State {
+    fn state(&self, symbol: Symbol, number: u32) -> EncoderState {
         let state = self.states.get(usize_from_u32(symbol.first.wrapping_add(number)));
-        State(state.copied().debug_expect().into())
+        EncoderState(state.copied().debug_expect().into())
     }
 
     /// Returns the state of the last symbol, which is encoded first: the state that takes the most bits to leave. A reader
     /// that does not know the number of symbols runs out of bits exactly here.
-    pub(super) fn begin(&self, symbol: u8) -> State {
+    pub(super) fn begin(&self, symbol: u8) -> EncoderState {
         self.state(self.symbol(symbol), 0)
     }
 
     /// Encodes the symbol before the last encoded one.
     #[inline(always)]
-    pub(super) fn encode(&self, state: &mut State, symbol: u8, out: &mut Bits<'_>) {
+    pub(super) fn encode(&self, state: &mut EncoderState, symbol: u8, out: &mut Bits<'_>) {
         let symbol = self.symbol(symbol);
         let bits = symbol.bits.wrapping_sub(u32::from(state.0 < symbol.threshold));
         let kept = state.0.wrapping_shr(bits);
@@ -163,7 +163,7 @@ impl Table {
     }
 
     /// Writes the state with which a reader begins.
-    pub(super) fn end(&self, state: State, out: &mut Bits<'_>) {
+    pub(super) fn end(&self, state: EncoderState, out: &mut Bits<'_>) {
         out.put(u64::from(state.0 ^ self.size()), self.log);
     }
 }

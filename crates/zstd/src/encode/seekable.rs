@@ -3,7 +3,7 @@
 use alloc::vec::Vec;
 
 use super::{EncodeError, Encoder, Level};
-use crate::Failure;
+use crate::CallbackFailure;
 use crate::num::{len_u32, u64_from_usize};
 
 /// The number of decoded bytes of a frame.
@@ -73,7 +73,7 @@ impl Seekable {
         &mut self,
         mut bytes: &[u8],
         out: &mut impl FnMut(&[u8]) -> Result<(), E>,
-    ) -> Result<(), Failure<E, EncodeError>> {
+    ) -> Result<(), CallbackFailure<E, EncodeError>> {
         while !bytes.is_empty() {
             let Some(encoder) = self.encoder.as_mut().filter(|_| self.of_frame > 0) else {
                 return Err(EncodeError::Length.into());
@@ -112,14 +112,14 @@ impl Seekable {
     pub fn finish<E>(
         self,
         out: &mut impl FnMut(&[u8]) -> Result<(), E>,
-    ) -> Result<(), Failure<E, EncodeError>> {
+    ) -> Result<(), CallbackFailure<E, EncodeError>> {
         let follow = len_u32(self.table.len()).checked_add(TAIL);
         let follow = follow.filter(|_| self.of_frame == 0 && self.left == 0);
         let follow = follow.ok_or(EncodeError::Length)?.to_le_bytes();
         let count = self.count.to_le_bytes();
         let pieces: [&[u8]; 6] =
             [&SKIPPABLE, &follow, &self.table, &count, &[CHECKSUMS], &SEEKABLE];
-        pieces.into_iter().try_for_each(out).map_err(Failure::Callback)
+        pieces.into_iter().try_for_each(out).map_err(CallbackFailure::Callback)
     }
 }
 

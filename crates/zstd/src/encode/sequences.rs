@@ -83,7 +83,7 @@ impl Mode {
     }
 
     /// Encodes `code`. The last code of a block is encoded first.
-    fn encode(&self, state: &mut Option<fse::State>, code: Code, out: &mut Bits<'_>) {
+    fn encode(&self, state: &mut Option<fse::EncoderState>, code: Code, out: &mut Bits<'_>) {
         match (&self.table, &mut *state) {
             (None, _) => {}
             (Some(table), Some(state)) => table.encode(state, code.symbol, out),
@@ -91,7 +91,7 @@ impl Mode {
         }
     }
 
-    fn end(&self, state: Option<fse::State>, out: &mut Bits<'_>) {
+    fn end(&self, state: Option<fse::EncoderState>, out: &mut Bits<'_>) {
         if let (Some(table), Some(state)) = (&self.table, state) {
             table.end(state, out);
         }

@@ -45,10 +45,10 @@ fn normal(rng: &mut Rng) -> f32 {
     (dice as f32 / (1 << 20) as f32) - 6.0
 }
 
-pub(crate) type Kind = (&'static str, fn(&mut Rng, &mut Vec<u8>));
+pub(crate) type DataKind = (&'static str, fn(&mut Rng, &mut Vec<u8>));
 
 /// The kinds of content: those that tensors have, and some that they rarely have.
-pub(crate) const KINDS: &[Kind] = &[
+pub(crate) const KINDS: &[DataKind] = &[
     ("zeros", |_, out| out.push(0)),
     ("noise", |rng, out| out.extend(rng.u64(..).to_le_bytes())),
     ("f32", |rng, out| out.extend((normal(rng) * 0.02).to_le_bytes())),
@@ -83,7 +83,7 @@ pub(crate) const KINDS: &[Kind] = &[
     ("all bytes in turn", |_, out| out.push(out.len() as u8)),
 ];
 
-pub(crate) fn content((_, make): Kind, length: usize) -> Vec<u8> {
+pub(crate) fn content((_, make): DataKind, length: usize) -> Vec<u8> {
     let mut rng = Rng::with_seed(length as u64);
     let mut content = Vec::new();
     while content.len() < length {

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 use fastrand::Rng;
-use zten::write::{Checksum, Level, Part, WriteOptions};
+use zten::write::{Checksum, Level, ComponentData, WriteOptions};
 use zten::{Archive, DType, Generation, Writer};
 use zten_corpus::base::{entry, v0};
 use zten_corpus::cbor::text;
@@ -55,7 +55,7 @@ impl Inputs {
         let options = WriteOptions::default().checksum(sum);
         let mut writer = Writer::new(Vec::new(), &options)?;
         for name in names(count, order) {
-            writer.add(&name, &SHAPE, Part::of_bytes(DType::BF16, &[0; SMALL]))?;
+            writer.add(&name, &SHAPE, ComponentData::of_bytes(DType::BF16, &[0; SMALL]))?;
         }
         self.write("objects.zt", &writer.finish()?)
     }
@@ -94,7 +94,7 @@ impl Inputs {
     pub(crate) fn dense(&self, bytes: &[u8], options: &WriteOptions) -> Result<PathBuf> {
         let mut writer = Writer::new(Vec::new(), options)?;
         let shape = [bytes.len() as u64 / 4];
-        writer.add("w", &shape, Part::of_bytes(DType::F32, bytes))?;
+        writer.add("w", &shape, ComponentData::of_bytes(DType::F32, bytes))?;
         self.write("dense.zt", &writer.finish()?)
     }
 
@@ -134,9 +134,9 @@ impl Inputs {
         let values = floats(rows * each, &mut random);
         let mut writer = Writer::new(Vec::new(), &WriteOptions::default())?;
         let parts = [
-            ("indptr", Part::from(&indptr)),
-            ("values", Part::of_bytes(DType::F32, &values)),
-            ("indices", Part::from(&indices)),
+            ("indptr", ComponentData::from(&indptr)),
+            ("values", ComponentData::of_bytes(DType::F32, &values)),
+            ("indices", ComponentData::from(&indices)),
         ];
         writer.add_csr("m", &[rows, rows], &parts)?;
         self.write("csr.zt", &writer.finish()?)

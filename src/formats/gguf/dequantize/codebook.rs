@@ -3,7 +3,7 @@
 use zerocopy::little_endian::{U16, U32};
 use zerocopy::{FromBytes, Immutable, KnownLayout, Unaligned};
 
-use super::{Half, Record, join, scale, unpack};
+use super::{BlockBytes, Half, join, scale, unpack};
 
 /// The codebooks of the types from `IQ1_S` to `IQ3_S`, one after the other. Each element takes two or three bits, the
 /// lowest bits first, and is an index into the values that [`codebook`] gets.
@@ -147,7 +147,7 @@ pub(crate) struct Iq2XxsGroup {
     signs: U32,
 }
 
-impl Record<256> for Iq2Xxs {
+impl BlockBytes<256> for Iq2Xxs {
     fn dequantize(&self, out: &mut [f32; 256]) {
         let d = self.scale.value();
         let numbers = self.groups.iter().flat_map(|group| group.numbers.map(u16::from));
@@ -167,7 +167,7 @@ pub(crate) struct Iq2Xs {
     scales: [u8; 8],
 }
 
-impl Record<256> for Iq2Xs {
+impl BlockBytes<256> for Iq2Xs {
     fn dequantize(&self, out: &mut [f32; 256]) {
         let numbers = self.numbers.map(U16::get);
         let signs = numbers.map(|number| {
@@ -195,7 +195,7 @@ pub(crate) struct Iq2S {
     scales: [u8; 8],
 }
 
-impl Record<256> for Iq2S {
+impl BlockBytes<256> for Iq2S {
     fn dequantize(&self, out: &mut [f32; 256]) {
         let high = unpack::<1, _, 32>(&self.high);
         let elements = negate(rows(&IQ2_S, widen(&self.low, &high)), &self.signs);
@@ -212,7 +212,7 @@ pub(crate) struct Iq3Xxs {
     signs: [U32; 8],
 }
 
-impl Record<256> for Iq3Xxs {
+impl BlockBytes<256> for Iq3Xxs {
     fn dequantize(&self, out: &mut [f32; 256]) {
         let d = self.scale.value();
         let signs = self.signs.map(U32::get);
@@ -232,7 +232,7 @@ pub(crate) struct Iq3S {
     scales: [u8; 4],
 }
 
-impl Record<256> for Iq3S {
+impl BlockBytes<256> for Iq3S {
     fn dequantize(&self, out: &mut [f32; 256]) {
         let d = self.scale.value();
         let scales = unpack::<1, _, 8>(&self.scales);
@@ -272,7 +272,7 @@ pub(crate) struct Iq1S {
     groups: [U16; 8],
 }
 
-impl Record<256> for Iq1S {
+impl BlockBytes<256> for Iq1S {
     fn dequantize(&self, out: &mut [f32; 256]) {
         let d = self.scale.value();
         let scales = self.groups.map(|group| {
@@ -295,7 +295,7 @@ pub(crate) struct Iq1M {
     scales: [U16; 4],
 }
 
-impl Record<256> for Iq1M {
+impl BlockBytes<256> for Iq1M {
     fn dequantize(&self, out: &mut [f32; 256]) {
         let d = self
             .scales
@@ -321,7 +321,7 @@ pub(crate) struct Iq4Nl {
     numbers: [u8; 16],
 }
 
-impl Record<32> for Iq4Nl {
+impl BlockBytes<32> for Iq4Nl {
     fn dequantize(&self, out: &mut [f32; 32]) {
         scale_values(out, &IQ4, &unpack::<16, _, _>(&self.numbers), &[self.scale.value()]);
     }
@@ -336,7 +336,7 @@ pub(crate) struct Iq4Xs {
     numbers: [u8; 128],
 }
 
-impl Record<256> for Iq4Xs {
+impl BlockBytes<256> for Iq4Xs {
     fn dequantize(&self, out: &mut [f32; 256]) {
         let d = self.scale.value();
         let high = unpack::<1, _, 8>(&self.scales_high);
@@ -354,7 +354,7 @@ pub(crate) struct Mxfp4 {
     numbers: [u8; 16],
 }
 
-impl Record<32> for Mxfp4 {
+impl BlockBytes<32> for Mxfp4 {
     fn dequantize(&self, out: &mut [f32; 32]) {
         let exponent = u32::from(self.exponent);
         // Half of the scale, since the values of the table are doubled. For the two smallest exponents, half of the scale
@@ -376,7 +376,7 @@ pub(crate) struct Nvfp4 {
     numbers: [u8; 32],
 }
 
-impl Record<64> for Nvfp4 {
+impl BlockBytes<64> for Nvfp4 {
     fn dequantize(&self, out: &mut [f32; 64]) {
         // Half of the scale, since the values of the table are doubled. The bits of the scale are shifted to their place in
         // an `f32`, and the factor corrects the exponent, whose bias differs.

@@ -4,7 +4,7 @@
 use zerocopy::little_endian::F32;
 use zerocopy::{FromBytes, Immutable, KnownLayout, Unaligned};
 
-use super::{Half, Record, join, scale, unpack};
+use super::{BlockBytes, Half, join, scale, unpack};
 
 #[derive(FromBytes, Immutable, KnownLayout, Unaligned)]
 #[repr(C)]
@@ -16,7 +16,7 @@ pub(crate) struct Q2K {
     minimum: Half,
 }
 
-impl Record<256> for Q2K {
+impl BlockBytes<256> for Q2K {
     fn dequantize(&self, out: &mut [f32; 256]) {
         let (d, minimum) = (self.scale.value(), self.minimum.value());
         let groups = self.groups.map(|group| {
@@ -37,7 +37,7 @@ pub(crate) struct Q3K {
     scale: Half,
 }
 
-impl Record<256> for Q3K {
+impl BlockBytes<256> for Q3K {
     fn dequantize(&self, out: &mut [f32; 256]) {
         let d = self.scale.value();
         let high = unpack::<4, _, 16>(&self.scales_high);
@@ -88,7 +88,7 @@ pub(crate) struct Q4K {
     numbers: [u8; 128],
 }
 
-impl Record<256> for Q4K {
+impl BlockBytes<256> for Q4K {
     fn dequantize(&self, out: &mut [f32; 256]) {
         let groups = self.groups.values(self.scale, self.minimum);
         scale(out, &unpack::<32, _, _>(&self.numbers), &groups, |(d, m), q| d * q - m);
@@ -105,7 +105,7 @@ pub(crate) struct Q5K {
     low: [u8; 128],
 }
 
-impl Record<256> for Q5K {
+impl BlockBytes<256> for Q5K {
     fn dequantize(&self, out: &mut [f32; 256]) {
         let groups = self.groups.values(self.scale, self.minimum);
         let numbers = join(unpack::<32, _, _>(&self.low), &unpack::<32, _, _>(&self.high), 4);
@@ -122,7 +122,7 @@ pub(crate) struct Q6K {
     scale: Half,
 }
 
-impl Record<256> for Q6K {
+impl BlockBytes<256> for Q6K {
     fn dequantize(&self, out: &mut [f32; 256]) {
         let d = self.scale.value();
         let scales = self.scales.map(|scale| d * f32::from(scale));
@@ -140,7 +140,7 @@ pub(crate) struct Q8K {
     _sums: [u8; 32],
 }
 
-impl Record<256> for Q8K {
+impl BlockBytes<256> for Q8K {
     fn dequantize(&self, out: &mut [f32; 256]) {
         scale(out, &self.numbers, &[self.scale.get()], |d, q| d * q);
     }

@@ -2,7 +2,7 @@
 
 use zerocopy::{FromBytes, Immutable, KnownLayout, Unaligned};
 
-use super::{Half, Record, join, scale, unpack};
+use super::{BlockBytes, Half, join, scale, unpack};
 
 #[derive(FromBytes, Immutable, KnownLayout, Unaligned)]
 #[repr(C)]
@@ -11,7 +11,7 @@ pub(crate) struct Q1_0 {
     numbers: [u8; 16],
 }
 
-impl Record<128> for Q1_0 {
+impl BlockBytes<128> for Q1_0 {
     fn dequantize(&self, out: &mut [f32; 128]) {
         let numbers = unpack::<1, _, _>(&self.numbers);
         scale(out, &numbers, &[self.scale.value()], |d, q| if q == 0.0 { -d } else { d });
@@ -25,7 +25,7 @@ pub(crate) struct Q2_0 {
     numbers: [u8; 16],
 }
 
-impl Record<64> for Q2_0 {
+impl BlockBytes<64> for Q2_0 {
     fn dequantize(&self, out: &mut [f32; 64]) {
         let numbers = unpack::<1, _, _>(&self.numbers);
         scale(out, &numbers, &[self.scale.value()], |d, q| d * (q - 1.0));
@@ -39,7 +39,7 @@ pub(crate) struct Q4_0 {
     numbers: [u8; 16],
 }
 
-impl Record<32> for Q4_0 {
+impl BlockBytes<32> for Q4_0 {
     fn dequantize(&self, out: &mut [f32; 32]) {
         let numbers = unpack::<16, _, _>(&self.numbers);
         scale(out, &numbers, &[self.scale.value()], |d, q| d * (q - 8.0));
@@ -54,7 +54,7 @@ pub(crate) struct Q4_1 {
     numbers: [u8; 16],
 }
 
-impl Record<32> for Q4_1 {
+impl BlockBytes<32> for Q4_1 {
     fn dequantize(&self, out: &mut [f32; 32]) {
         let numbers = unpack::<16, _, _>(&self.numbers);
         let minimum = self.minimum.value();
@@ -70,7 +70,7 @@ pub(crate) struct Q5_0 {
     low: [u8; 16],
 }
 
-impl Record<32> for Q5_0 {
+impl BlockBytes<32> for Q5_0 {
     fn dequantize(&self, out: &mut [f32; 32]) {
         let numbers = join(unpack::<16, _, _>(&self.low), &unpack::<1, _, _>(&self.high), 4);
         scale(out, &numbers, &[self.scale.value()], |d, q| d * (q - 16.0));
@@ -86,7 +86,7 @@ pub(crate) struct Q5_1 {
     low: [u8; 16],
 }
 
-impl Record<32> for Q5_1 {
+impl BlockBytes<32> for Q5_1 {
     fn dequantize(&self, out: &mut [f32; 32]) {
         let numbers = join(unpack::<16, _, _>(&self.low), &unpack::<1, _, _>(&self.high), 4);
         let minimum = self.minimum.value();
@@ -101,7 +101,7 @@ pub(crate) struct Q8_0 {
     numbers: [i8; 32],
 }
 
-impl Record<32> for Q8_0 {
+impl BlockBytes<32> for Q8_0 {
     fn dequantize(&self, out: &mut [f32; 32]) {
         scale(out, &self.numbers, &[self.scale.value()], |d, q| d * q);
     }
@@ -116,7 +116,7 @@ pub(crate) struct Tq1_0 {
     scale: Half,
 }
 
-impl Record<256> for Tq1_0 {
+impl BlockBytes<256> for Tq1_0 {
     fn dequantize(&self, out: &mut [f32; 256]) {
         let (first, second) = (trits::<32, 160>(&self.first), trits::<16, 80>(&self.second));
         let last = trits::<4, 16>(&self.last);
@@ -149,7 +149,7 @@ pub(crate) struct Tq2_0 {
     scale: Half,
 }
 
-impl Record<256> for Tq2_0 {
+impl BlockBytes<256> for Tq2_0 {
     fn dequantize(&self, out: &mut [f32; 256]) {
         let numbers = unpack::<32, _, _>(&self.numbers);
         scale(out, &numbers, &[self.scale.value()], |d, q| d * (q - 1.0));

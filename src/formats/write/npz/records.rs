@@ -28,13 +28,13 @@ const BEHIND: u64 = 44;
 pub(super) const CHECKSUM: u64 = 14;
 
 /// The records of an uncompressed member.
-pub(super) struct Record<'n> {
+pub(super) struct MemberRecords<'n> {
     /// The name of the array in the member.
     pub(super) name: &'n str,
     pub(super) member: Member,
 }
 
-impl Record<'_> {
+impl MemberRecords<'_> {
     /// Returns the local header of the member.
     pub(super) fn local(&self) -> Vec<u8> {
         let mut large = Vec::new();

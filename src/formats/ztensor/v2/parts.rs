@@ -1,7 +1,7 @@
 //! The rules of the profiles of generation 2 on the components of an object: v2 §5.2.
 
 use super::profiles::{Count, Profile, Types};
-use crate::index::{Candidate, ObjectFault, Part, Role, Site};
+use crate::index::{Candidate, ObjectFault, OrdinalComponent, Role, Site};
 use crate::num::divide_exactly;
 use crate::rules::Rule;
 
@@ -38,7 +38,7 @@ impl Candidate<'_> {
     }
 }
 
-impl Part<'_> {
+impl OrdinalComponent<'_> {
     /// Checks that the component has the size of `count` elements, if its size can be computed.
     fn check_elements(&self, types: Types, count: Option<u64>) -> Result<(), ObjectFault> {
         let bytes = count.and_then(|count| types.bytes(self.record, count));

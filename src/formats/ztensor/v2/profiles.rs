@@ -2,7 +2,7 @@
 
 use crate::cbor::{BytesLeft, Checked, Fault, Input, Parsed, skip};
 use crate::element::{LogicalType, StorageType};
-use crate::formats::ztensor::context::{ParseContext, Slot};
+use crate::formats::ztensor::context::{FieldType, ParseContext};
 use crate::formats::ztensor::record::{ParsedObject, Text, Uint};
 use crate::formats::ztensor::table::table;
 use crate::index::{ComponentRecord, Layout, Logical, Role};
@@ -295,7 +295,7 @@ struct Packing {
     per_word: Uint,
 }
 
-impl<'m> Slot<'m, true> for Packing {
+impl<'m> FieldType<'m, true> for Packing {
     const BLANK: Self = Self { word: StorageType::U8, per_word: Uint::NONE };
 
     fn parse(cx: &mut ParseContext<'_>, _: Rule, at: Input<'m>) -> Parsed<'m, Self> {
@@ -326,7 +326,7 @@ enum ZeroPoint {
     Packed,
 }
 
-impl<'m> Slot<'m, true> for ZeroPoint {
+impl<'m> FieldType<'m, true> for ZeroPoint {
     const BLANK: Self = Self::Absent;
 
     fn parse(cx: &mut ParseContext<'_>, _: Rule, at: Input<'m>) -> Parsed<'m, Self> {
@@ -351,7 +351,7 @@ impl<'m> Slot<'m, true> for ZeroPoint {
 #[derive(Clone, Copy)]
 struct Unread<'m>(Input<'m>);
 
-impl<'m> Slot<'m, true> for Unread<'m> {
+impl<'m> FieldType<'m, true> for Unread<'m> {
     const BLANK: Self = Self(&[]);
 
     fn parse(_: &mut ParseContext<'_>, _: Rule, at: Input<'m>) -> Parsed<'m, Self> {
@@ -372,6 +372,6 @@ impl<'m> Unread<'m> {
 
     /// Parses the value as a text.
     fn text(self, cx: &mut ParseContext<'_>) -> Checked<Text<'m>> {
-        Ok(<Text<'m> as Slot<'m, true>>::parse(cx, Rule::AttributeType, self.0)?.1)
+        Ok(<Text<'m> as FieldType<'m, true>>::parse(cx, Rule::AttributeType, self.0)?.1)
     }
 }

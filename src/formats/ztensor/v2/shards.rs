@@ -2,7 +2,7 @@
 
 use super::V2;
 use crate::cbor::{BytesLeft, Checked, Fault, Input, Parsed, UNLIMITED, key, map_head};
-use crate::formats::ztensor::context::{DigestText, ParseContext, Slot};
+use crate::formats::ztensor::context::{DigestText, FieldType, ParseContext};
 use crate::formats::ztensor::record::Uint;
 use crate::formats::ztensor::table::table;
 use crate::index::{IndexBuilder, ShardRecord};
@@ -25,7 +25,7 @@ const SHORTEST: u64 = 48;
 #[derive(Clone, Copy)]
 pub(crate) struct Table;
 
-impl<'m> Slot<'m, true> for Table {
+impl<'m> FieldType<'m, true> for Table {
     const BLANK: Self = Self;
 
     fn parse(cx: &mut ParseContext<'_>, wrong: Rule, at: Input<'m>) -> Parsed<'m, Self> {
@@ -52,7 +52,7 @@ impl<'m> Slot<'m, true> for Table {
 /// Validates `table`, a table of shards that will be written: v2 §7.1.
 pub(crate) fn validate_shards(limits: &Limits, table: Input<'_>) -> Checked<()> {
     let cx = &mut ParseContext::new(limits, &V2, table, IndexBuilder::for_entries());
-    <Table as Slot<true>>::parse(cx, Rule::ShardsType, table)?;
+    <Table as FieldType<true>>::parse(cx, Rule::ShardsType, table)?;
     Ok(())
 }
 

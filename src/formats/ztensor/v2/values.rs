@@ -6,7 +6,7 @@ use crate::cbor::{
     strict_array_head,
 };
 use crate::element::{LogicalType, StorageType};
-use crate::formats::ztensor::context::{Attributes, Name, ParseContext, Slot};
+use crate::formats::ztensor::context::{Attributes, FieldType, Name, ParseContext};
 use crate::formats::ztensor::record::{Dtype, Text, Uint};
 use crate::index::{Encoding, Layout, Logical, Span};
 use crate::limits::Limits;
@@ -26,7 +26,7 @@ pub(super) fn validate_name(at: Input<'_>, name: &[u8]) -> Checked<()> {
 }
 
 /// The value of `attributes`: v2 §3.1. Keys of maps within the values are not restricted.
-impl<'m, const OPEN: u8> Slot<'m, true> for Attributes<OPEN> {
+impl<'m, const OPEN: u8> FieldType<'m, true> for Attributes<OPEN> {
     const BLANK: Self = Self(Span::NONE);
 
     fn parse(cx: &mut ParseContext<'_>, wrong: Rule, at: Input<'m>) -> Parsed<'m, Self> {
@@ -72,7 +72,7 @@ pub(crate) struct BlobPlace {
     pub(super) length: Uint,
 }
 
-impl<'m> Slot<'m, true> for BlobPlace {
+impl<'m> FieldType<'m, true> for BlobPlace {
     const BLANK: Self = Self { offset: Uint::NONE, length: Uint::NONE };
 
     #[inline(always)]
@@ -81,8 +81,8 @@ impl<'m> Slot<'m, true> for BlobPlace {
         if entries.claimed() != Some(2) {
             return Err(Fault::new(wrong, BytesLeft::of(at)).into());
         }
-        let (rest, offset) = <Uint as Slot<'m, true>>::parse(cx, wrong, rest)?;
-        let (rest, length) = <Uint as Slot<'m, true>>::parse(cx, wrong, rest)?;
+        let (rest, offset) = <Uint as FieldType<'m, true>>::parse(cx, wrong, rest)?;
+        let (rest, length) = <Uint as FieldType<'m, true>>::parse(cx, wrong, rest)?;
         Ok((rest, Self { offset, length }))
     }
 }
@@ -93,7 +93,7 @@ pub(crate) struct DtypeName {
     storage: StorageType,
 }
 
-impl<'m> Slot<'m, true> for DtypeName {
+impl<'m> FieldType<'m, true> for DtypeName {
     const BLANK: Self = Self { storage: StorageType::U8 };
 
     #[inline(always)]
@@ -103,7 +103,7 @@ impl<'m> Slot<'m, true> for DtypeName {
         {
             return Ok((rest, Self { storage }));
         }
-        let (rest, text) = <Text<'m> as Slot<'m, true>>::parse(cx, wrong, at)?;
+        let (rest, text) = <Text<'m> as FieldType<'m, true>>::parse(cx, wrong, at)?;
         match StorageType::from_v2(text.bytes) {
             Some(storage) => Ok((rest, Self { storage })),
             None => Err(Fault::new(Rule::DtypeUnknown, text.bytes_left).into()),
@@ -160,13 +160,13 @@ enum Meaning {
     Unknown,
 }
 
-impl<'m> Slot<'m, true> for TypeName {
+impl<'m> FieldType<'m, true> for TypeName {
     const BLANK: Self =
         Self { bytes_left: BytesLeft::END, name: Span::NONE, meaning: Meaning::Unknown };
 
     fn parse(cx: &mut ParseContext<'_>, wrong: Rule, at: Input<'m>) -> Parsed<'m, Self> {
         let (rest, Name(Text { bytes_left, bytes, behind })) =
-            <Name<'m> as Slot<'m, true>>::parse(cx, wrong, at)?;
+            <Name<'m> as FieldType<'m, true>>::parse(cx, wrong, at)?;
         let meaning = match LogicalType::from_v2(bytes) {
             _ if bytes == b"bool" => Meaning::Bool,
             Some(logical) => Meaning::Known(logical),
@@ -183,11 +183,11 @@ pub(crate) struct EncodingName {
     pub(super) name: Span,
 }
 
-impl<'m> Slot<'m, true> for EncodingName {
+impl<'m> FieldType<'m, true> for EncodingName {
     const BLANK: Self = Self { encoding: Encoding::Raw, name: Span::NONE };
 
     fn parse(cx: &mut ParseContext<'_>, wrong: Rule, at: Input<'m>) -> Parsed<'m, Self> {
-        let (rest, Name(text)) = <Name<'m> as Slot<'m, true>>::parse(cx, wrong, at)?;
+        let (rest, Name(text)) = <Name<'m> as FieldType<'m, true>>::parse(cx, wrong, at)?;
         let known = text.bytes == b"zt.zstd-seekable/1";
         let encoding = if known { Encoding::ZstdSeekable } else { Encoding::Unknown };
         Ok((rest, Self { encoding, name: cx.text_span(text.bytes, text.behind) }))
@@ -198,11 +198,11 @@ impl<'m> Slot<'m, true> for EncodingName {
 #[derive(Clone, Copy)]
 pub(crate) struct ShardName(pub(super) u32);
 
-impl<'m> Slot<'m, true> for ShardName {
+impl<'m> FieldType<'m, true> for ShardName {
     const BLANK: Self = Self(0);
 
     fn parse(cx: &mut ParseContext<'_>, wrong: Rule, at: Input<'m>) -> Parsed<'m, Self> {
-        let (rest, Name(text)) = <Name<'m> as Slot<'m, true>>::parse(cx, wrong, at)?;
+        let (rest, Name(text)) = <Name<'m> as FieldType<'m, true>>::parse(cx, wrong, at)?;
         Ok((rest, Self(cx.shard(text.bytes, text.bytes_left)?)))
     }
 }

@@ -9,7 +9,7 @@ use zten::finding::{Finding, Verdict};
 use zten::json::{List, Text, to_shown, to_writer};
 use zten::rules::Row;
 use zten::{Generation, State};
-use zten_report::archive::{Object, left_out_names};
+use zten_report::archive::{DescribedObject, left_out_names};
 use zten_report::diagnostic;
 use zten_report::notation::version;
 use zten_report::totals::FileTotals;
@@ -92,14 +92,14 @@ pub fn name(bytes: &[u8], out: &mut impl Write) -> io::Result<()> {
 /// Lists up to `count` objects, from object `first` on.
 pub fn list(file: &File, first: u32, count: u32, out: &mut impl Write) -> io::Result<()> {
     let objects = || session::tensors(file, first, count);
-    to_shown(out, &List(|| objects().map(Object::<false>)))
+    to_shown(out, &List(|| objects().map(DescribedObject::<false>)))
 }
 
 /// Describes object `ordinal`, with its attributes in diagnostic notation, and of an unread object what its rule requires and advises.
 pub fn object(file: &File, ordinal: u32, out: &mut impl Write) -> io::Result<()> {
     let Ok(tensor) = session::tensor(file, ordinal) else { return to_writer(out, &()) };
     out.write_all(b"[")?;
-    to_shown(out, &Object::<false>(tensor))?;
+    to_shown(out, &DescribedObject::<false>(tensor))?;
     out.write_all(b",")?;
     to_writer(out, &notations(tensor.attributes()))?;
     out.write_all(b",")?;

@@ -12,7 +12,7 @@ use zten::{Component, Encoding, Error, Tensor};
 use super::sparsity;
 use crate::problem;
 use crate::session::{self, File};
-use zten::number::Kind;
+use zten::number::NumberKind;
 
 /// The largest number of rows and of columns of a grid.
 pub(crate) const MOST: u64 = 160;
@@ -90,7 +90,7 @@ fn draw(file: &File, ordinal: u32) -> Result<(Grid, bool), Error> {
 fn pick(file: &File, tensor: &Tensor<'_>) -> Result<Grid, Error> {
     let component = tensor.dense()?;
     let mut reader = component.reader()?;
-    let kind = Kind::of_component(&component).ok_or(Misuse::Type)?;
+    let kind = NumberKind::of_component(&component).ok_or(Misuse::Type)?;
     let elements = tensor.element_count().ok_or(Misuse::Type)?;
     let width = u64::try_from(kind.width()).unwrap_or(1);
     if component.decoded_length() != elements.checked_mul(width) {
@@ -116,7 +116,7 @@ fn pick(file: &File, tensor: &Tensor<'_>) -> Result<Grid, Error> {
 /// A grid whose cells are filled in their order.
 struct Cells {
     grid: Grid,
-    kind: Kind,
+    kind: NumberKind,
     /// The number of bytes that have been read.
     position: u64,
 }

@@ -11,7 +11,7 @@ use zten::{Component, Error, Layout};
 use crate::problem;
 use crate::session::{self, File};
 use zten::npy;
-use zten::number::Kind;
+use zten::number::NumberKind;
 
 /// Writes one component to `data` as a NumPy file, and a document about the file to `out`.
 ///
@@ -68,14 +68,14 @@ fn write(
 }
 
 /// Returns the kind as which the elements of `component` are saved, and a note if it differs from their own kind.
-fn saved(component: &Component<'_>) -> (Kind, Option<&'static str>) {
-    let kind = Kind::of_component(component).unwrap_or(Kind::Plain(StorageType::U8));
+fn saved(component: &Component<'_>) -> (NumberKind, Option<&'static str>) {
+    let kind = NumberKind::of_component(component).unwrap_or(NumberKind::Plain(StorageType::U8));
     match kind {
-        Kind::Plain(StorageType::Bf16) => (
-            Kind::Plain(StorageType::U16),
+        NumberKind::Plain(StorageType::Bf16) => (
+            NumberKind::Plain(StorageType::U16),
             Some("NumPy has no bf16: saved as uint16, to be viewed as ml_dtypes.bfloat16"),
         ),
-        Kind::Fp8(_) => {
+        NumberKind::Fp8(_) => {
             (kind, Some("NumPy has no 8-bit floats: saved as uint8, to be viewed by ml_dtypes"))
         }
         kind => (kind, None),

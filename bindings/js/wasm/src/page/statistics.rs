@@ -11,17 +11,17 @@ use zten_report::statistics::Statistics;
 use super::histogram::Histogram;
 use crate::problem;
 use crate::session::{self, File};
-use zten::number::Kind;
+use zten::number::NumberKind;
 
 /// The exact minimum and maximum of 64-bit integers, which `f64` would round.
 #[derive(Debug, Default)]
 struct Whole(Option<(i128, i128)>);
 
 impl Whole {
-    fn add(&mut self, kind: Kind, bytes: &[u8]) {
+    fn add(&mut self, kind: NumberKind, bytes: &[u8]) {
         let wide: fn([u8; 8]) -> i128 = match kind {
-            Kind::Plain(StorageType::I64) => |bytes| i64::from_le_bytes(bytes).into(),
-            Kind::Plain(StorageType::U64) => |bytes| u64::from_le_bytes(bytes).into(),
+            NumberKind::Plain(StorageType::I64) => |bytes| i64::from_le_bytes(bytes).into(),
+            NumberKind::Plain(StorageType::U64) => |bytes| u64::from_le_bytes(bytes).into(),
             _ => return,
         };
         for number in bytes.as_chunks::<8>().0.iter().map(|bytes| wide(*bytes)) {
@@ -33,7 +33,7 @@ impl Whole {
 
 /// The statistics of the elements that have been read.
 struct Seen {
-    kind: Kind,
+    kind: NumberKind,
     statistics: Statistics,
     histogram: Histogram,
     whole: Whole,
@@ -51,7 +51,7 @@ fn read(file: &File, place: (u32, u32)) -> Result<Seen, Error> {
     let component = session::component(file, place)?;
     let mut reader = component.reader()?;
     // Each component with a reader has a kind, so the default is never used.
-    let kind = Kind::of_component(&component).unwrap_or(Kind::Plain(StorageType::U8));
+    let kind = NumberKind::of_component(&component).unwrap_or(NumberKind::Plain(StorageType::U8));
     let (mut statistics, mut histogram) = (Statistics::default(), Histogram::default());
     let (mut whole, mut numbers) = (Whole::default(), Vec::new());
     while let Some(chunk) = reader.next_chunk()? {
@@ -92,7 +92,7 @@ fn document(seen: &Seen, out: &mut impl Write) -> io::Result<()> {
         statistics,
         min,
         max,
-        magnitude: matches!(kind, Kind::Complex(_)),
+        magnitude: matches!(kind, NumberKind::Complex(_)),
         histogram: intervals.map(|(width, start, counts)| Intervals { width, start, counts }),
     };
     to_writer(out, &document)

@@ -16,7 +16,7 @@ use super::dequantize;
 use super::sparsity::check_held;
 use crate::problem;
 use crate::session::{self, File};
-use zten::number::Kind;
+use zten::number::NumberKind;
 
 /// The largest number of elements that one call formats.
 pub const MOST: u64 = 1024;
@@ -63,13 +63,13 @@ fn read(tensor: &Tensor<'_>) -> Result<Vec<String>, Error> {
     let places = places(tensor.shape(), &ranges).ok_or(Misuse::Slice)?;
     let numbers = dequantize::at(tensor, &places)?;
     let bytes: Vec<u8> = numbers.iter().flat_map(|number| number.to_le_bytes()).collect();
-    Ok(texts(Kind::Plain(StorageType::F32), &bytes))
+    Ok(texts(NumberKind::Plain(StorageType::F32), &bytes))
 }
 
 /// Returns the elements of the part `ranges` of the dense `tensor`.
 fn dense(tensor: &Tensor<'_>, ranges: &[Range<u64>]) -> Result<Vec<String>, Error> {
     let slice = tensor.slice(ranges)?;
-    let kind = Kind::of_component(&tensor.dense()?).ok_or(Misuse::Type)?;
+    let kind = NumberKind::of_component(&tensor.dense()?).ok_or(Misuse::Type)?;
     let width = u64::try_from(kind.width()).unwrap_or(1);
     if slice.elements() > MOST || Some(slice.byte_len()) != slice.elements().checked_mul(width) {
         return Err(Misuse::Slice.into());
@@ -102,7 +102,7 @@ fn places(shape: &[u64], ranges: &[Range<u64>]) -> Option<Vec<u64>> {
 }
 
 /// Returns the elements of the kind `kind` in `bytes` as texts.
-fn texts(kind: Kind, bytes: &[u8]) -> Vec<String> {
+fn texts(kind: NumberKind, bytes: &[u8]) -> Vec<String> {
     let text = |element: &[u8]| {
         let mut text = Vec::new();
         // Writing to a vector does not fail.
@@ -186,7 +186,7 @@ fn of_list(entries: &Coo<'_>, selected: Range<usize>) -> Vec<Vec<Integer>> {
 
 /// Returns the `selected` elements of `component` as texts.
 fn part(component: &Component<'_>, selected: Range<usize>) -> Result<Vec<String>, Error> {
-    let kind = Kind::of_component(component).ok_or(Misuse::Type)?;
+    let kind = NumberKind::of_component(component).ok_or(Misuse::Type)?;
     let bytes = |index: usize| index.saturating_mul(kind.width());
     let (start, end) = (bytes(selected.start), bytes(selected.end));
     let (mut reader, mut at, mut found) = (component.reader()?, 0_usize, Vec::new());

@@ -5,7 +5,7 @@ use std::sync::{Mutex, MutexGuard};
 
 use serde_json::{Value, json};
 use zten::json::Integer;
-use zten::number::{Kind, Style};
+use zten::number::{NumberKind, Style};
 use zten::{Layout, Tensor};
 use zten_js::page::values;
 use zten_js::session::{File, Session};
@@ -43,7 +43,7 @@ fn values_of_a_part() {
 /// The text of a float, as values are shown.
 fn text(value: f32) -> String {
     let mut text = Vec::new();
-    let kind = Kind::Plain(zten::element::StorageType::F32);
+    let kind = NumberKind::Plain(zten::element::StorageType::F32);
     kind.write(&mut text, &value.to_le_bytes(), Style::Text).unwrap();
     String::from_utf8(text).unwrap()
 }
@@ -149,7 +149,7 @@ fn entries_of_sparse_tensors_are_those_of_the_library() {
                 (0..coo.nnz()).map(|entry| coo.coordinate(entry).unwrap().collect()).collect()
             };
             let own = tensor.component("values").unwrap();
-            let Some(kind) = Kind::of_component(&own) else { continue };
+            let Some(kind) = NumberKind::of_component(&own) else { continue };
             let read = own.read().unwrap();
             let mut texts = Vec::new();
             for bytes in read.chunks_exact(kind.width()) {

@@ -4,7 +4,7 @@ use std::io;
 
 use zten::{Component, Tensor};
 
-use super::feed::{ChunkFn, Failure};
+use super::feed::{ChunkFn, FeedFailure};
 use crate::args::Cat;
 
 /// Returns whether `object` is quantized, and the command line asks for its values instead of a component.
@@ -16,10 +16,10 @@ pub(super) fn is_requested(object: &Tensor<'_>, args: &Cat) -> bool {
 pub(super) fn read<'a>(
     object: &Tensor<'a>,
     take: &mut ChunkFn<'_>,
-) -> Result<Option<Component<'a>>, Failure> {
+) -> Result<Option<Component<'a>>, FeedFailure> {
     let mut values = object.dequantizer()?;
     while let Some(chunk) = values.next_chunk()? {
-        hand_on(chunk, take).map_err(Failure::Output)?;
+        hand_on(chunk, take).map_err(FeedFailure::Output)?;
     }
     Ok(values.unverifiable())
 }

@@ -19,14 +19,14 @@ const HELD: usize = 64 << 20;
 const WINDOW: u64 = 64 << 10;
 
 /// The reason why reading stopped.
-pub(super) enum Failure {
+pub(super) enum FeedFailure {
     /// The elements could not be read, or were rejected.
     Read(Error),
     /// The elements could not be written.
     Output(io::Error),
 }
 
-impl From<Error> for Failure {
+impl From<Error> for FeedFailure {
     fn from(error: Error) -> Self {
         Self::Read(error)
     }
@@ -44,7 +44,7 @@ pub(super) struct ComponentReader<'a> {
 }
 
 /// The bytes of a component that must be read for some of its elements.
-pub(super) enum Parts {
+pub(super) enum NeededBytes {
     /// Only the bytes of the elements.
     Runs,
     /// The whole component, because it must be decoded or verified.
@@ -55,17 +55,17 @@ pub(super) enum Parts {
 
 impl ComponentReader<'_> {
     /// Passes the bytes of all elements to `take`, unpacked to one byte each if two share a byte.
-    pub(super) fn read_elements(&self, take: &mut ChunkFn<'_>) -> Result<Verified, Failure> {
+    pub(super) fn read_elements(&self, take: &mut ChunkFn<'_>) -> Result<Verified, FeedFailure> {
         let Some(count) = self.packed else { return self.read(take) };
         let mut unpacking = Unpacking::new(count);
         self.read(&mut |chunk| unpacking.chunk(chunk, take))
     }
 
     /// Passes all decoded bytes of the component to `take`.
-    pub(super) fn read(&self, take: &mut ChunkFn<'_>) -> Result<Verified, Failure> {
+    pub(super) fn read(&self, take: &mut ChunkFn<'_>) -> Result<Verified, FeedFailure> {
         let mut reader = self.component.reader()?;
         while let Some(chunk) = reader.next_chunk()? {
-            take(chunk).map_err(Failure::Output)?;
+            take(chunk).map_err(FeedFailure::Output)?;
         }
         // The reader verifies the digest, if there is one, at the end.
         Ok(reader.verified().unwrap_or(Verified::NoDigest))
@@ -77,14 +77,14 @@ impl ComponentReader<'_> {
         &self,
         slice: &Slice<'_>,
         take: &mut ChunkFn<'_>,
-    ) -> Result<Verified, Failure> {
+    ) -> Result<Verified, FeedFailure> {
         match self.parts() {
-            Parts::Runs => self.read_runs(slice, take).map(|()| Verified::NoDigest),
-            Parts::Frames => {
-                let verified = slice.parts(|part| take(part).map_err(Failure::Output))?;
+            NeededBytes::Runs => self.read_runs(slice, take).map(|()| Verified::NoDigest),
+            NeededBytes::Frames => {
+                let verified = slice.parts(|part| take(part).map_err(FeedFailure::Output))?;
                 Ok(verified.unwrap_or(Verified::NoDigest))
             }
-            Parts::Whole => {
+            NeededBytes::Whole => {
                 let mut cut = slice.cut();
                 self.read_elements(&mut |chunk| cut.parts(chunk).try_for_each(&mut *take))
             }
@@ -92,11 +92,11 @@ impl ComponentReader<'_> {
     }
 
     /// Returns which bytes must be read for a slice.
-    pub(super) fn parts(&self) -> Parts {
+    pub(super) fn parts(&self) -> NeededBytes {
         match self.component.encoding() {
-            _ if self.is_bare() => Parts::Runs,
-            Encoding::ZstdSeekable => Parts::Frames,
-            _ => Parts::Whole,
+            _ if self.is_bare() => NeededBytes::Runs,
+            Encoding::ZstdSeekable => NeededBytes::Frames,
+            _ => NeededBytes::Whole,
         }
     }
 
@@ -115,7 +115,7 @@ impl ComponentReader<'_> {
 
     /// Passes the bytes of the runs of `slice` to `take`. Reads windows of a local file, which may hold several runs, and only
     /// the runs of a remote file.
-    fn read_runs(&self, slice: &Slice<'_>, take: &mut ChunkFn<'_>) -> Result<(), Failure> {
+    fn read_runs(&self, slice: &Slice<'_>, take: &mut ChunkFn<'_>) -> Result<(), FeedFailure> {
         let blob = self.component.extent().range();
         let mut window = Vec::new();
         let mut start = 0_u64;
@@ -138,7 +138,7 @@ impl ComponentReader<'_> {
                 let within =
                     |at: u64| usize::try_from(at.saturating_sub(start)).unwrap_or_default();
                 let part = window.get(within(at)..within(end)).unwrap_or_default();
-                take(part).map_err(Failure::Output)?;
+                take(part).map_err(FeedFailure::Output)?;
                 at = end;
             }
         }
@@ -146,7 +146,7 @@ impl ComponentReader<'_> {
     }
 
     /// Returns the number of elements of `width` bytes. Decodes the component if the manifest does not tell its length.
-    pub(super) fn count(&self, width: usize) -> Result<u64, Failure> {
+    pub(super) fn count(&self, width: usize) -> Result<u64, FeedFailure> {
         if let Some(count) = self.packed {
             return Ok(count);
         }

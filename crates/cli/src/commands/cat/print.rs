@@ -7,7 +7,7 @@ use zten::view::Normalization;
 
 use super::opaque::Opaque;
 use crate::json::SCHEMA;
-use crate::number::{Kind, Style};
+use crate::number::{NumberKind, Style};
 
 /// The number of elements that are printed at each end of a dimension of a shortened array, as in NumPy.
 const EDGE: u64 = 3;
@@ -58,7 +58,7 @@ impl Printer {
 
 /// The type of the elements that are printed.
 pub(super) enum Elements {
-    Numbers(Kind),
+    Numbers(NumberKind),
     Opaque(Opaque),
 }
 
@@ -239,7 +239,7 @@ mod tests {
     use super::*;
 
     fn printed(style: Style, shape: Option<&[u64]>, bytes: &[u8], step: usize) -> String {
-        let kind = Kind::Plain(StorageType::U16);
+        let kind = NumberKind::Plain(StorageType::U16);
         let mut printer = Printer::Nested(Nested::new(
             Elements::Numbers(kind),
             style,
@@ -270,7 +270,7 @@ mod tests {
     #[test]
     fn the_middle_is_left_out() {
         let shortened = |shape: &[u64], step: usize| {
-            let elements = Elements::Numbers(Kind::Plain(StorageType::U16));
+            let elements = Elements::Numbers(NumberKind::Plain(StorageType::U16));
             let nested = Nested::new(elements, Style::Text, Some(shape.into()));
             let mut printer = Printer::Nested(nested.shortened());
             let (mut out, count) = (Vec::new(), shape.iter().product::<u64>());

@@ -5,7 +5,7 @@ use std::ops::Range;
 
 /// The selection of one dimension, as it was typed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Part {
+enum DimensionSelection {
     /// One index. The dimension is not a dimension of the result.
     Index(i128),
     /// The first index, the index after the last, and the step.
@@ -16,7 +16,7 @@ enum Part {
 
 /// The selection of all dimensions, as it was typed: `0:10,:,3`.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Slice(Vec<Part>);
+pub(super) struct Slice(Vec<DimensionSelection>);
 
 const FORM: &str = "--slice: expected START:STOP, START:STOP:STEP or an index for each dimension, or ... for the rest";
 
@@ -51,22 +51,24 @@ impl Slice {
         };
         let part = |text: &str| {
             if text.trim() == "..." {
-                return Ok(Part::Rest);
+                return Ok(DimensionSelection::Rest);
             }
             let mut numbers = text.split(':');
             match (numbers.next(), numbers.next(), numbers.next(), numbers.next()) {
-                (Some(start), Some(end), step, None) => {
-                    Ok(Part::Range(number(start)?, number(end)?, every(step.unwrap_or(""))?))
-                }
+                (Some(start), Some(end), step, None) => Ok(DimensionSelection::Range(
+                    number(start)?,
+                    number(end)?,
+                    every(step.unwrap_or(""))?,
+                )),
                 (Some(index), None, ..) => match number(index)? {
-                    Some(index) => Ok(Part::Index(index)),
+                    Some(index) => Ok(DimensionSelection::Index(index)),
                     None => Err(FORM.to_owned()),
                 },
                 _ => Err(FORM.to_owned()),
             }
         };
         let parts = text.split(',').map(part).collect::<Result<Vec<_>, _>>()?;
-        if parts.iter().filter(|part| **part == Part::Rest).count() > 1 {
+        if parts.iter().filter(|part| **part == DimensionSelection::Rest).count() > 1 {
             return Err("--slice: ... is allowed only once".to_owned());
         }
         Ok(Self(parts))
@@ -77,15 +79,15 @@ impl Slice {
     /// # Errors
     /// The slice has more parts than the array has dimensions, or an index is out of range.
     pub(super) fn apply(&self, shape: &[u64]) -> Result<Selection, String> {
-        let named = self.0.iter().filter(|part| **part != Part::Rest).count();
+        let named = self.0.iter().filter(|part| **part != DimensionSelection::Rest).count();
         let Some(left) = shape.len().checked_sub(named) else {
             let there = shape.len();
             return Err(format!("--slice: {named} dimensions given, the shape has {there}"));
         };
         let mut selection = Selection { ranges: Vec::new(), steps: Vec::new(), shape: Vec::new() };
-        let all = Part::Range(None, None, 1);
+        let all = DimensionSelection::Range(None, None, 1);
         let parts = self.0.iter().flat_map(|part| match part {
-            Part::Rest => repeat_n(all, left),
+            DimensionSelection::Rest => repeat_n(all, left),
             part => repeat_n(*part, 1),
         });
         let parts = parts.chain(std::iter::repeat(all));
@@ -96,7 +98,7 @@ impl Slice {
             let clamped = |at: i128| u64::try_from(from_end(at).clamp(0, bound)).unwrap_or(size);
             // The first index, the number of indices, and the distance between them.
             let (start, count, step) = match part {
-                Part::Index(index) => {
+                DimensionSelection::Index(index) => {
                     let index = from_end(index);
                     let outside = !(0..bound).contains(&index);
                     let start = u64::try_from(index).ok().filter(|_| !outside);
@@ -106,8 +108,8 @@ impl Slice {
                     (start, 1, 1)
                 }
                 // `...` has been replaced by one `Rest` for each dimension that it stands for.
-                Part::Rest => (0, size, 1),
-                Part::Range(start, end, step) => {
+                DimensionSelection::Rest => (0, size, 1),
+                DimensionSelection::Range(start, end, step) => {
                     let start = start.map_or(0, clamped);
                     let length = end.map_or(size, clamped).saturating_sub(start);
                     (start, length.div_ceil(step), step)
@@ -118,7 +120,7 @@ impl Slice {
             let length = if count == 0 { 0 } else { length };
             selection.ranges.push(start..start.saturating_add(length));
             selection.steps.push(step);
-            if !matches!(part, Part::Index(_)) {
+            if !matches!(part, DimensionSelection::Index(_)) {
                 selection.shape.push(count);
             }
         }

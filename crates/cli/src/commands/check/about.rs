@@ -5,7 +5,7 @@ use std::path::Path;
 
 use serde::Deserialize;
 
-use super::record::{Form, Record};
+use super::record::{OutputForm, RenderedOutcome};
 use super::sarif;
 use crate::escape;
 use crate::source::remote::shown;
@@ -41,10 +41,10 @@ struct Artifact {
 }
 
 /// Returns whether every line or result in `record` is about the file at `path`.
-pub(super) fn is_about(form: Form, path: &Path, record: &Record) -> bool {
+pub(super) fn is_about(form: OutputForm, path: &Path, record: &RenderedOutcome) -> bool {
     match form {
-        Form::Text => is_text_about(path, &record.text),
-        Form::Json => {
+        OutputForm::Text => is_text_about(path, &record.text),
+        OutputForm::Json => {
             let text = record.text.strip_suffix('\n').filter(|text| !text.contains('\n'));
             let line: Option<Line> = text.and_then(|text| serde_json::from_str(text).ok());
             line.is_some_and(|line| {
@@ -53,7 +53,7 @@ pub(super) fn is_about(form: Form, path: &Path, record: &Record) -> bool {
                 is_file && line.verdict == record.kind.verdict.as_str()
             })
         }
-        Form::Sarif => {
+        OutputForm::Sarif => {
             let results: Result<Vec<SarifResult>, _> =
                 serde_json::from_str(&format!("[{}]", record.text));
             let uri = sarif::reference(path);
@@ -90,16 +90,17 @@ fn without_colors(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::output::kind::{Kind, VERDICTS};
+    use crate::output::kind::{OutcomeKind, VERDICTS};
 
     #[test]
     fn text_about_other_files_is_found() {
         let about = |form, text: &str| {
-            let kind = Kind { verdict: VERDICTS[0], row: None, notes: Vec::new(), other: None };
+            let kind =
+                OutcomeKind { verdict: VERDICTS[0], row: None, notes: Vec::new(), other: None };
             is_about(
                 form,
                 Path::new("a-b"),
-                &Record { kind, text: text.to_owned(), also: Vec::new() },
+                &RenderedOutcome { kind, text: text.to_owned(), also: Vec::new() },
             )
         };
         for (text, is_own) in [
@@ -111,7 +112,7 @@ mod tests {
             ("b: valid\n", false),
             ("a-b: valid\nb: valid\n", false),
         ] {
-            assert_eq!(about(Form::Text, text), is_own, "{text:?}");
+            assert_eq!(about(OutputForm::Text, text), is_own, "{text:?}");
         }
         for (text, is_own) in [
             (r#"{"file":"a-b","verdict":"valid","x":1}"#, true),
@@ -121,14 +122,14 @@ mod tests {
             (r#"{"file":"a-b","verdict":"valid"} {}"#, false),
             ("", false),
         ] {
-            assert_eq!(about(Form::Json, &format!("{text}\n")), is_own, "{text}");
+            assert_eq!(about(OutputForm::Json, &format!("{text}\n")), is_own, "{text}");
         }
         let result = |uri: &str| {
             format!(
                 r#"{{"locations":[{{"physicalLocation":{{"artifactLocation":{{"uri":"{uri}"}}}}}}]}}"#
             )
         };
-        assert!(about(Form::Sarif, "") && about(Form::Sarif, &result("a-b")));
-        assert!(!about(Form::Sarif, &result("b")) && !about(Form::Sarif, "{}],[{}"));
+        assert!(about(OutputForm::Sarif, "") && about(OutputForm::Sarif, &result("a-b")));
+        assert!(!about(OutputForm::Sarif, &result("b")) && !about(OutputForm::Sarif, "{}],[{}"));
     }
 }

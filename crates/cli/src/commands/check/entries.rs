@@ -29,7 +29,7 @@ pub(super) use walk::{Suffixes, is_of_weights};
 
 /// A file that is to be checked.
 #[derive(Debug)]
-pub(crate) struct Entry {
+pub(crate) struct CheckedFile {
     pub(crate) path: PathBuf,
     /// The other paths in a hub's cache that lead to the same file.
     pub(crate) also: Vec<PathBuf>,
@@ -40,14 +40,14 @@ pub(crate) struct Entry {
     blobs: Option<Folder>,
     /// True if links are followed.
     follows: bool,
-    found: Found,
+    found: FoundBy,
     /// True if the command is one that has the option `-r`, which checks all files in folders.
     takes_folders: bool,
 }
 
 /// The way in which a file was found.
 #[derive(Debug)]
-enum Found {
+enum FoundBy {
     /// A file whose path was given; the path may be that of a link.
     Named,
     /// A file that was found in a folder.
@@ -56,10 +56,10 @@ enum Found {
     Failed(io::Error),
 }
 
-impl Entry {
+impl CheckedFile {
     /// Creates the entry of a file that the user named.
     fn named(path: PathBuf, takes_folders: bool) -> Self {
-        let (also, found) = (Vec::new(), Found::Named);
+        let (also, found) = (Vec::new(), FoundBy::Named);
         let (origin, role, blobs) = (Origin::Named, Role::Outside, None);
         Self { path, also, origin, role, blobs, follows: false, found, takes_folders }
     }
@@ -92,9 +92,9 @@ impl Entry {
     /// Opens the file, and returns its length.
     pub(crate) fn open(&self) -> io::Result<(File, u64)> {
         match &self.found {
-            Found::Named => open_regular(&self.path).map_err(|error| self.advised(error)),
-            Found::Walked(file) => file.open(),
-            Found::Failed(error) => Err(self.advised(match error.raw_os_error() {
+            FoundBy::Named => open_regular(&self.path).map_err(|error| self.advised(error)),
+            FoundBy::Walked(file) => file.open(),
+            FoundBy::Failed(error) => Err(self.advised(match error.raw_os_error() {
                 Some(number) => io::Error::from_raw_os_error(number),
                 None => io::Error::new(error.kind(), error.to_string()),
             })),
@@ -106,7 +106,7 @@ impl Entry {
     /// the entry exists.
     pub(crate) fn beside(&self) -> PathBuf {
         match &self.found {
-            Found::Walked(file) => file.folder.path_of(&file.name),
+            FoundBy::Walked(file) => file.folder.path_of(&file.name),
             _ => None,
         }
         .unwrap_or_else(|| self.path.clone())
@@ -138,7 +138,7 @@ impl Entry {
             let follows = self.follows;
             Box::new(move |sha256| length_of(&blobs, sha256, follows))
         });
-        if matches!(self.found, Found::Named) {
+        if matches!(self.found, FoundBy::Named) {
             let opened = Opened::open(&self.path, strictness);
             let opened = opened.map_err(|error| self.advised(error))?;
             return Ok(Opened { role, blobs, ..opened });
@@ -228,7 +228,7 @@ impl Entries {
     ///
     /// # Errors
     /// The list of files cannot be read.
-    pub(crate) fn next_job(&mut self, call: &Call) -> Result<Option<Vec<Entry>>, String> {
+    pub(crate) fn next_job(&mut self, call: &Call) -> Result<Option<Vec<CheckedFile>>, String> {
         let mut entries = Vec::new();
         while entries.len() < call.files_of_job() {
             let next = self.next().map_err(|error| match call {
@@ -245,17 +245,17 @@ impl Entries {
     ///
     /// # Errors
     /// The list of files cannot be read. Errors of a file or folder are reported when the entry is opened.
-    fn next(&mut self) -> io::Result<Option<Entry>> {
+    fn next(&mut self) -> io::Result<Option<CheckedFile>> {
         loop {
             if let Some(FoundFile { path, also, file, has_weights }) = self.walk.next() {
                 let (takes_folders, follows) = (self.takes_folders, self.walk.follows());
                 let (role, blobs, found) = match file {
-                    Ok(file) => (file.role, file.blobs.clone(), Found::Walked(file)),
-                    Err(error) => (Role::Outside, None, Found::Failed(error)),
+                    Ok(file) => (file.role, file.blobs.clone(), FoundBy::Walked(file)),
+                    Err(error) => (Role::Outside, None, FoundBy::Failed(error)),
                 };
                 let is_whole = self.walk.takes_all();
                 let origin = Origin::Folder { has_weights, is_whole };
-                return Ok(Some(Entry {
+                return Ok(Some(CheckedFile {
                     path,
                     also,
                     origin,
@@ -278,11 +278,11 @@ impl Entries {
                 self.walk.enter(path);
                 continue;
             }
-            let named = Entry::named(path, self.takes_folders);
+            let named = CheckedFile::named(path, self.takes_folders);
             let entry = match model_path(&named.path).filter(|_| self.finds_models) {
                 None => named,
-                Some(Ok(path)) => Entry { path, ..named },
-                Some(Err(error)) => Entry { found: Found::Failed(error), ..named },
+                Some(Ok(path)) => CheckedFile { path, ..named },
+                Some(Err(error)) => CheckedFile { found: FoundBy::Failed(error), ..named },
             };
             return Ok(Some(if self.takes_folders {
                 entry.in_store(self.walk.follows())

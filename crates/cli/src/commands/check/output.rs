@@ -8,7 +8,7 @@ use tempfile::SpooledTempFile;
 #[cfg(target_os = "linux")]
 use super::about;
 use super::entries::{Entries, Reason, Suffixes};
-use super::record::{Form, Record};
+use super::record::{OutputForm, RenderedOutcome};
 use super::sarif;
 use super::tally::Tally;
 use crate::args::Check;
@@ -24,7 +24,7 @@ const HELD: usize = 1 << 20;
 /// The output of the command.
 #[expect(clippy::struct_excessive_bools, reason = "most are options of the command line")]
 pub(crate) struct Output {
-    form: Form,
+    form: OutputForm,
     wants_summary: bool,
     is_quiet: bool,
     allows_unsupported: bool,
@@ -44,8 +44,8 @@ pub(crate) struct Output {
 impl Output {
     /// Begins the output about the files of `entries`.
     pub(crate) fn begin(app: &mut App, args: &Check, entries: &Entries) -> io::Result<Self> {
-        let form = Form::of(args);
-        if form == Form::Sarif {
+        let form = OutputForm::of(args);
+        if form == OutputForm::Sarif {
             sarif::head(&mut app.out)?;
         }
         Ok(Self {
@@ -64,7 +64,12 @@ impl Output {
 
     /// Prints `record`, the rendered outcome of the file at `path`. Verdicts go to standard output. In text form, the error
     /// that kept a file from being checked goes to standard error.
-    pub(crate) fn record(&mut self, app: &mut App, path: &Path, record: &Record) -> io::Result<()> {
+    pub(crate) fn record(
+        &mut self,
+        app: &mut App,
+        path: &Path,
+        record: &RenderedOutcome,
+    ) -> io::Result<()> {
         self.note(app, path, record)?;
         if self.is_quiet && record.kind.has_no_finding() {
             return Ok(());
@@ -73,32 +78,37 @@ impl Output {
         let is_other = record.kind.verdict == Verdict::Other && record.kind.notes.is_empty();
         let text = record.text(self.form);
         match record.kind.verdict {
-            _ if is_other && self.form == Form::Text && self.counts_others => Ok(()),
-            Verdict::Error if self.form == Form::Text => app.error_text(&text),
+            _ if is_other && self.form == OutputForm::Text && self.counts_others => Ok(()),
+            Verdict::Error if self.form == OutputForm::Text => app.error_text(&text),
             _ => app.out.write_all(text.as_bytes()),
         }
     }
 
     /// Returns whether `record`, which a worker has rendered, is about the file at `path` alone.
     #[cfg(target_os = "linux")]
-    pub(crate) fn accepts(&self, path: &Path, record: &Record) -> bool {
+    pub(crate) fn accepts(&self, path: &Path, record: &RenderedOutcome) -> bool {
         about::is_about(self.form, path, record)
     }
 
     /// Renders `problem`, which the broker itself has found with the file at `path`.
     #[cfg(target_os = "linux")]
-    pub(crate) fn problem(&self, path: &Path, also: Vec<PathBuf>, problem: Problem) -> Record {
-        Record { also, ..Record::new(self.form, path, &Err(Box::new(problem))) }
+    pub(crate) fn problem(
+        &self,
+        path: &Path,
+        also: Vec<PathBuf>,
+        problem: Problem,
+    ) -> RenderedOutcome {
+        RenderedOutcome { also, ..RenderedOutcome::new(self.form, path, &Err(Box::new(problem))) }
     }
 
     /// Adds a file to the tally, the exit status and the artifacts of SARIF, before its outcome is written.
-    fn note(&mut self, app: &mut App, path: &Path, record: &Record) -> io::Result<()> {
+    fn note(&mut self, app: &mut App, path: &Path, record: &RenderedOutcome) -> io::Result<()> {
         self.tally.note(&record.kind);
         app.set_exit_status(match status(record.kind.verdict) {
             Status::Unsupported if self.allows_unsupported => Status::Success,
             status => status,
         });
-        if self.form != Form::Sarif {
+        if self.form != OutputForm::Sarif {
             return Ok(());
         }
         for path in [path].into_iter().chain(record.also.iter().map(PathBuf::as_path)) {
@@ -135,7 +145,7 @@ impl Output {
         if self.tally.files() == 0 && app.status() != Status::Error {
             app.usage(self.none_checked())?;
         } else if !self.is_quiet && !self.wants_summary {
-            if self.form == Form::Text && self.counts_others {
+            if self.form == OutputForm::Text && self.counts_others {
                 self.tally.write_kinds(&mut app.out)?;
             }
             if !self.tally.skipped.is_empty() {
@@ -145,7 +155,7 @@ impl Output {
         let summary = self.wants_summary.then_some(&self.tally);
         let status = app.status();
         match (self.form, summary) {
-            (Form::Sarif, summary) => {
+            (OutputForm::Sarif, summary) => {
                 let artifacts = &mut self.artifacts;
                 let list = |out: &mut _| {
                     artifacts.rewind()?;
@@ -153,8 +163,8 @@ impl Output {
                 };
                 sarif::end(&mut app.out, list, summary, status)
             }
-            (Form::Text, Some(tally)) => tally.lines(&mut app.out),
-            (Form::Json, Some(tally)) => tally.document(&mut app.out),
+            (OutputForm::Text, Some(tally)) => tally.lines(&mut app.out),
+            (OutputForm::Json, Some(tally)) => tally.document(&mut app.out),
             (_, None) => Ok(()),
         }
     }

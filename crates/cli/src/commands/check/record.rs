@@ -11,14 +11,14 @@ use super::sarif;
 use crate::args::Check;
 use crate::escape;
 use crate::json;
-use crate::output::kind::{Kind, Outcome, Valid};
+use crate::output::kind::{Outcome, OutcomeKind, Valid};
 use crate::output::paint::{Painted, Palette};
 use crate::output::report::{Verdict, write_notes};
 use crate::source::remote::shown;
 
 /// The format of the output of `zten check`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Form {
+pub(super) enum OutputForm {
     /// Text lines for people.
     Text,
     /// One JSON document a line.
@@ -27,7 +27,7 @@ pub(super) enum Form {
     Sarif,
 }
 
-impl Form {
+impl OutputForm {
     /// Returns the output format that the command line asks for.
     pub(super) fn of(args: &Check) -> Self {
         match (args.json, args.sarif) {
@@ -73,32 +73,32 @@ impl Form {
 
 /// An outcome that has been rendered as text.
 #[derive(Debug)]
-pub(crate) struct Record {
-    pub(crate) kind: Kind,
+pub(crate) struct RenderedOutcome {
+    pub(crate) kind: OutcomeKind,
     pub(crate) text: String,
     /// The other paths in a hub's cache that lead to the file. The worker that renders the text does not know them.
     pub(crate) also: Vec<PathBuf>,
 }
 
-impl Record {
+impl RenderedOutcome {
     /// Renders `outcome`, the outcome of the file at `path`, in the format `form`.
-    pub(super) fn new(form: Form, path: &Path, outcome: &Outcome) -> Self {
+    pub(super) fn new(form: OutputForm, path: &Path, outcome: &Outcome) -> Self {
         let mut text = Vec::new();
         // Writing to memory does not fail.
         let _ = form.write(&mut text, path, outcome);
         let text = String::from_utf8_lossy(&text).into_owned();
-        Self { kind: Kind::of(outcome), text, also: Vec::new() }
+        Self { kind: OutcomeKind::of(outcome), text, also: Vec::new() }
     }
 
     /// Returns the text. In JSON, adds the key `also` with the names of the other paths.
-    pub(super) fn text(&self, form: Form) -> Cow<'_, str> {
+    pub(super) fn text(&self, form: OutputForm) -> Cow<'_, str> {
         let names = || self.also.iter().map(|path| escape::path(&shown(path)));
         let text = match form {
             _ if self.also.is_empty() => return Cow::Borrowed(&self.text),
-            Form::Text => {
+            OutputForm::Text => {
                 format!("{}  also {}\n", self.text, names().collect::<Vec<_>>().join(", "))
             }
-            Form::Json => {
+            OutputForm::Json => {
                 let also: Vec<_> = self.also.iter().map(|path| file_name(path)).collect();
                 let mut list = Vec::new();
                 // Writing to memory does not fail.
@@ -106,7 +106,7 @@ impl Record {
                 let document = self.text.trim_end().strip_suffix('}').unwrap_or_default();
                 format!("{document},\"also\":{}}}\n", String::from_utf8_lossy(&list))
             }
-            Form::Sarif => return Cow::Borrowed(&self.text),
+            OutputForm::Sarif => return Cow::Borrowed(&self.text),
         };
         Cow::Owned(text)
     }

@@ -10,7 +10,7 @@ use serde::{Serialize, Serializer};
 use super::entries::Skipped;
 use crate::input::file::counted;
 use crate::json::{self, Integer, Schema};
-use crate::output::kind::{Kind, VERDICTS};
+use crate::output::kind::{OutcomeKind, VERDICTS};
 
 /// The numbers of files by verdict and by broken rule. Memory does not grow with the number of files.
 #[derive(Debug, Default)]
@@ -33,7 +33,7 @@ impl Tally {
     }
 
     /// Counts one more file.
-    pub(super) fn note(&mut self, kind: &Kind) {
+    pub(super) fn note(&mut self, kind: &OutcomeKind) {
         self.files = self.files.saturating_add(1);
         for (verdict, count) in VERDICTS.iter().zip(&mut self.verdicts) {
             *count = count.saturating_add((*verdict == kind.verdict).into());

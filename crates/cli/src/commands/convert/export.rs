@@ -12,7 +12,7 @@ use zten::formats::write::{self, ArrayList as _, Settings};
 use zten::num::u64_from_usize;
 
 use super::Written;
-use super::failure::{Failure, problem};
+use super::failure::{ConvertFailure, problem};
 use super::plan::Plan;
 use super::sharded::{self, Files};
 use crate::args::Convert;
@@ -75,7 +75,7 @@ fn with_source(
     args: &Convert,
     archive: &FileWithShards,
     plan: &Plan,
-    write: impl FnOnce(&mut Archived<'_>) -> Result<(), Failure>,
+    write: impl FnOnce(&mut Archived<'_>) -> Result<(), ConvertFailure>,
 ) -> Result<Written, Box<Problem>> {
     let (progress, overflow) = (Progress::new(stored(archive.manifest())), Cell::new(None));
     let written =

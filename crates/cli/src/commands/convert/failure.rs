@@ -7,14 +7,14 @@ use zten::formats::write::{self, Inexpressible, Subject};
 use crate::output::report::Problem;
 
 /// The reason why a file is not written. Errors of the source are problems of the input file.
-pub(crate) type Failure = write::Failure<Box<Problem>>;
+pub(crate) type ConvertFailure = write::WriteFailure<Box<Problem>>;
 
 /// Returns `failure` as a problem of the file `input` that is read, or of the file `output` that is written.
-pub(crate) fn problem(failure: Failure, [input, output]: [&Path; 2]) -> Box<Problem> {
+pub(crate) fn problem(failure: ConvertFailure, [input, output]: [&Path; 2]) -> Box<Problem> {
     match failure {
-        Failure::Source(problem) => problem,
-        Failure::Output(error) => Box::new(Problem::io(output, &error)),
-        Failure::Inexpressible(Inexpressible { subject, sentence }) => {
+        ConvertFailure::Source(problem) => problem,
+        ConvertFailure::Output(error) => Box::new(Problem::io(output, &error)),
+        ConvertFailure::Inexpressible(Inexpressible { subject, sentence }) => {
             let (object, advice) = match subject {
                 Subject::Tensor(name) => (Some(name), ""),
                 Subject::Attribute(_) => {

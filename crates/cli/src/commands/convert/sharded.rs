@@ -19,7 +19,7 @@ use zten::shards::{NAME, Sibling};
 use zten::write::{Copier, Encoded, ShardWriter, Sink, WriteOptions, Writer};
 use zten::{Error, Tensor};
 
-use super::failure::Failure;
+use super::failure::ConvertFailure;
 use super::plan::Plan;
 use super::summary::{Summary, input};
 use super::{Counted, Written, export, tensors};
@@ -142,18 +142,18 @@ pub(super) fn check_count(args: &Convert, count: usize) -> Result<u32, String> {
 type Arrays<'a> = dyn ArraySource<Error = Box<Problem>> + 'a;
 
 /// A range of consecutive arrays of a source.
-struct Part<'s> {
+struct SourceRange<'s> {
     source: &'s mut Arrays<'s>,
     range: Range<usize>,
 }
 
-impl Part<'_> {
+impl SourceRange<'_> {
     fn at(&self, at: usize) -> usize {
         self.range.start.saturating_add(at)
     }
 }
 
-impl ArrayList for Part<'_> {
+impl ArrayList for SourceRange<'_> {
     fn count(&self) -> usize {
         self.range.len()
     }
@@ -171,10 +171,10 @@ impl ArrayList for Part<'_> {
     }
 }
 
-impl ArraySource for Part<'_> {
+impl ArraySource for SourceRange<'_> {
     type Error = Box<Problem>;
 
-    fn read(&mut self, at: usize, take: &mut ChunkFn<'_>) -> Result<(), Failure> {
+    fn read(&mut self, at: usize, take: &mut ChunkFn<'_>) -> Result<(), ConvertFailure> {
         self.source.read(self.at(at), take)
     }
 }
@@ -184,7 +184,7 @@ pub(super) fn safetensors(
     args: &Convert,
     source: &mut Arrays<'_>,
     files: &Files<'_>,
-) -> Result<(), Failure> {
+) -> Result<(), ConvertFailure> {
     let settings = export::settings(args);
     let mut lengths = Vec::new();
     for at in 0..source.count() {
@@ -197,11 +197,12 @@ pub(super) fn safetensors(
         write::write(WrittenFormat::Safetensors, source, &mut out, settings)?;
         return Ok(files.finish(out)?);
     }
-    let shards = check_count(args, groups.len())
-        .map_err(|why| Failure::Source(Box::new(Problem::inexpressible(&args.input, &why))))?;
+    let shards = check_count(args, groups.len()).map_err(|why| {
+        ConvertFailure::Source(Box::new(Problem::inexpressible(&args.input, &why)))
+    })?;
     for range in &groups {
         let mut out = files.create(shards)?;
-        let mut part = Part { source, range: range.clone() };
+        let mut part = SourceRange { source, range: range.clone() };
         write::write(WrittenFormat::Safetensors, &mut part, &mut out, settings)?;
         files.finish(out)?;
     }

@@ -8,7 +8,7 @@ use std::io::{self, Write};
 use std::rc::Rc;
 
 use zten::finding::grouped;
-use zten_report::diff::{Difference, Found, Measure, Object, Summary};
+use zten_report::diff::{Difference, FileDifferences, Measure, ObjectDifference, Summary};
 
 use crate::escape::Quoted;
 use crate::output::fold::{Fold, Leaf, Tree, fold};
@@ -18,7 +18,7 @@ use crate::output::table::Column;
 #[derive(Clone)]
 struct Folded<'a> {
     /// The first of the tensors.
-    first: &'a Object<'a>,
+    first: &'a ObjectDifference<'a>,
     /// What changed, as text (dtype, shape, attributes). The differences of values are in `elements` and not in this text.
     text: Rc<str>,
     /// The difference of all values of the tensors, if they were compared.
@@ -30,7 +30,7 @@ struct Folded<'a> {
 }
 
 impl<'a> Folded<'a> {
-    fn new(object: &'a Object<'a>) -> Self {
+    fn new(object: &'a ObjectDifference<'a>) -> Self {
         let text = match &object.difference {
             Difference::Added => "added".to_owned(),
             Difference::Removed => "removed".to_owned(),
@@ -139,7 +139,9 @@ fn without_end(name: &str, length: usize) -> &str {
     rest.strip_suffix('.').unwrap_or(rest)
 }
 
-fn leaves<'a>(objects: impl IntoIterator<Item = &'a Object<'a>>) -> Vec<Leaf<'a, Folded<'a>>> {
+fn leaves<'a>(
+    objects: impl IntoIterator<Item = &'a ObjectDifference<'a>>,
+) -> Vec<Leaf<'a, Folded<'a>>> {
     objects.into_iter().map(|object| Leaf::new(object.name, Folded::new(object))).collect()
 }
 
@@ -202,7 +204,7 @@ impl fmt::Display for Line<'_> {
 
 /// Writes a line for each differing attribute and, folded, for the differing tensors: first those whose values were not compared, then
 /// renamed ones, and at last those whose values were compared, the largest change first. The last line has the totals.
-pub(super) fn lines(out: &mut dyn Write, found: &Found<'_>) -> io::Result<()> {
+pub(super) fn lines(out: &mut dyn Write, found: &FileDifferences<'_>) -> io::Result<()> {
     attributes(out, found)?;
     let (mut plain, mut renamed, mut measured) = (Vec::new(), Vec::new(), Vec::new());
     for object in &found.objects {
@@ -225,7 +227,7 @@ pub(super) fn lines(out: &mut dyn Write, found: &Found<'_>) -> io::Result<()> {
 }
 
 /// Writes a line for each renaming that several tensors have in common, and for each other renamed tensor.
-fn renamings(out: &mut dyn Write, renamed: &[(&str, &Object<'_>)]) -> io::Result<()> {
+fn renamings(out: &mut dyn Write, renamed: &[(&str, &ObjectDifference<'_>)]) -> io::Result<()> {
     let keys = renamed.iter();
     let keys =
         keys.map(|(old, object)| (Renaming::new(old, object.name), object.changes.text(None)));
@@ -255,7 +257,7 @@ fn renamings(out: &mut dyn Write, renamed: &[(&str, &Object<'_>)]) -> io::Result
 }
 
 /// Writes a tree of the differing tensors, after a line for each differing attribute and before the line with the totals.
-pub(super) fn tree(out: &mut dyn Write, found: &Found<'_>) -> io::Result<()> {
+pub(super) fn tree(out: &mut dyn Write, found: &FileDifferences<'_>) -> io::Result<()> {
     attributes(out, found)?;
     let columns = [
         Column::Number("COUNT"),
@@ -294,7 +296,7 @@ pub(super) fn tree(out: &mut dyn Write, found: &Found<'_>) -> io::Result<()> {
 }
 
 /// Writes a line for each differing attribute of the files.
-fn attributes(out: &mut dyn Write, found: &Found<'_>) -> io::Result<()> {
+fn attributes(out: &mut dyn Write, found: &FileDifferences<'_>) -> io::Result<()> {
     for change in &found.attributes {
         let sign = Some(change.sign()).filter(|sign| !sign.is_empty()).unwrap_or("~");
         writeln!(out, "{sign} {change}")?;

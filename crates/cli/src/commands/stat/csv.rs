@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 
 use zten::Tensor;
-use zten_report::measure::{Found, dtype};
+use zten_report::measure::{Measured, dtype};
 
 use crate::escape::{Escaped, Quoted};
 
@@ -11,7 +11,7 @@ use crate::escape::{Escaped, Quoted};
 const HEADER: &str = "name,layout,dtype,shape,count,zeros,nan,infinities,min,max,mean,deviation,implied_zeros,skipped";
 
 /// Prints the header, and a line for each tensor.
-pub(super) fn print(out: &mut dyn Write, found: &[(Tensor<'_>, Found)]) -> io::Result<()> {
+pub(super) fn print(out: &mut dyn Write, found: &[(Tensor<'_>, Measured)]) -> io::Result<()> {
     writeln!(out, "{HEADER}")?;
     for (object, found) in found {
         let shape: Vec<_> = object.shape().iter().map(ToString::to_string).collect();
@@ -20,7 +20,7 @@ pub(super) fn print(out: &mut dyn Write, found: &[(Tensor<'_>, Found)]) -> io::R
         }
         write!(out, "{},", shape.join("x"))?;
         match found {
-            Found::Read(read) => {
+            Measured::Read(read) => {
                 let own = &read.statistics;
                 for count in [own.count, own.zeros, own.nan, own.infinities] {
                     write!(out, "{count},")?;
@@ -36,7 +36,7 @@ pub(super) fn print(out: &mut dyn Write, found: &[(Tensor<'_>, Found)]) -> io::R
                     read.implied.map(|count| count.to_string()).unwrap_or_default()
                 )?;
             }
-            Found::Skipped(_) | Found::Unread(_) => write!(out, "{:,<9}", "")?,
+            Measured::Skipped(_) | Measured::Unread(_) => write!(out, "{:,<9}", "")?,
         }
         writeln!(out, "{}", field(&found.skipped().unwrap_or_default()))?;
     }

@@ -5,8 +5,8 @@ use std::io::{self, Write};
 use zten::Tensor;
 use zten::finding::grouped;
 use zten::num::u64_from_usize;
-use zten::number::Kind;
-use zten_report::measure::{Found, Read, Total, totals};
+use zten::number::NumberKind;
+use zten_report::measure::{Measured, Read, Total, totals};
 use zten_report::statistics::Statistics;
 use zten_report::text::{kind, shape};
 
@@ -25,7 +25,7 @@ const IMPLIED: &str = "IMPLIED";
 const SKIPPED: &str = "SKIPPED";
 
 /// Prints a line for each tensor, a line for each dtype, and a line with the totals.
-pub(super) fn print(out: &mut dyn Write, found: &[(Tensor<'_>, Found)]) -> io::Result<()> {
+pub(super) fn print(out: &mut dyn Write, found: &[(Tensor<'_>, Measured)]) -> io::Result<()> {
     let mut skipped: Vec<(String, u64)> = Vec::new();
     let (mut all, mut is_sparse) = (Statistics::default(), false);
     for (_, found) in found {
@@ -35,7 +35,7 @@ pub(super) fn print(out: &mut dyn Write, found: &[(Tensor<'_>, Found)]) -> io::R
                 None => skipped.push((why, 1)),
             }
         }
-        if let Found::Read(read) = found {
+        if let Measured::Read(read) = found {
             all.merge(&read.statistics);
             is_sparse |= read.is_sparse;
         }
@@ -92,7 +92,7 @@ pub(super) fn print(out: &mut dyn Write, found: &[(Tensor<'_>, Found)]) -> io::R
 /// Prints a line for each dtype. Prints nothing for a single tensor, because the table above shows the same numbers.
 fn by_dtype(
     out: &mut dyn Write,
-    found: &[(Tensor<'_>, Found)],
+    found: &[(Tensor<'_>, Measured)],
     all: &Statistics,
 ) -> io::Result<()> {
     let totals = totals(found);
@@ -130,9 +130,9 @@ fn by_dtype(
 }
 
 /// Returns the cells of a tensor.
-fn cells(object: &Tensor<'_>, found: &Found) -> [String; 12] {
+fn cells(object: &Tensor<'_>, found: &Measured) -> [String; 12] {
     let (kind, shape) = (kind(object), shape(object));
-    let Found::Read(read) = found else {
+    let Measured::Read(read) = found else {
         let mut cells = [const { String::new() }; 12];
         let [first, second, .., last] = &mut cells;
         (*first, *second, *last) = (kind, shape, found.skipped().unwrap_or_default());
@@ -151,7 +151,7 @@ fn cells(object: &Tensor<'_>, found: &Found) -> [String; 12] {
 }
 
 /// Formats minimum, maximum, mean and deviation, and the numbers of zeros, NaN and infinities, of elements of the type `kind`.
-fn numbers(kind: Kind, statistics: &Statistics) -> [String; 7] {
+fn numbers(kind: NumberKind, statistics: &Statistics) -> [String; 7] {
     let own = |value: Option<f64>| {
         let exact = value.map(|value| kind.number(value).to_string());
         exact.filter(|exact| exact.len() <= NUMBER).unwrap_or_else(|| rounded(value))

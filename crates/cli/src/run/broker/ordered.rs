@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::path::PathBuf;
 
-use crate::commands::check::Record;
+use crate::commands::check::RenderedOutcome;
 
 /// The number of jobs that may run ahead of the first job without a result.
 const WINDOW: u64 = 1024;
@@ -12,7 +12,7 @@ const WINDOW: u64 = 1024;
 #[derive(Debug)]
 pub(super) enum JobResult {
     /// The record of a checked file, which is printed when its turn comes.
-    Record(PathBuf, Record),
+    Record(PathBuf, RenderedOutcome),
     /// The output of the job has been printed already.
     Printed,
 }

@@ -12,7 +12,7 @@ use zten_sandbox::Budget;
 use zten_worker::Confinement;
 use zten_worker::process::{DESCRIPTORS, Process, Start};
 
-use super::source::{Handed, Item};
+use super::source::{CheckJob, Handed};
 use crate::args::Call;
 use crate::input::objects::WORTH_IT;
 use crate::input::threads;
@@ -38,7 +38,7 @@ const TEXT_PER_BYTE: u64 = 256;
 /// A job that a worker was sent.
 #[derive(Debug)]
 pub(super) struct Task {
-    pub(super) item: Item,
+    pub(super) item: CheckJob,
     pub(super) lengths: Lengths,
     /// The budget that was granted for the job.
     budget: Budget,
@@ -55,7 +55,7 @@ pub(super) struct Task {
 }
 
 impl Task {
-    pub(super) fn new(item: Item, handed: &Handed) -> Self {
+    pub(super) fn new(item: CheckJob, handed: &Handed) -> Self {
         let lengths = handed.lengths.clone();
         Self {
             item,

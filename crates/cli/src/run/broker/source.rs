@@ -6,20 +6,20 @@ use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
 use std::path::PathBuf;
 
 use zten::formats::BesideNames;
-use zten_worker::process::{Failure, Packet, is_too_many};
+use zten_worker::process::{IoFailure, Packet, is_too_many};
 
 use super::ordered::Ordered;
 use crate::args::Call;
-use crate::commands::check::{Entries, Entry};
+use crate::commands::check::{CheckedFile, Entries};
 use crate::link::message::{Input, InputKind, Reply};
 use crate::run::budget::{DeferredFiles, Lengths, Task};
 use crate::source::remote::{Remote, is_remote};
 
 /// A job: its number in order, and its files.
 #[derive(Debug)]
-pub(super) struct Item {
+pub(super) struct CheckJob {
     pub(super) number: u64,
-    pub(super) entries: Vec<Entry>,
+    pub(super) entries: Vec<CheckedFile>,
     /// True if the job may have ended a worker. Such a job is sent to a worker without other jobs.
     pub(super) alone: bool,
 }
@@ -38,7 +38,7 @@ impl Handed {
     }
 }
 
-impl Item {
+impl CheckJob {
     /// Returns the path that names the job in messages: the path of its last file. The last file is the only file, the file after
     /// a list of digests, or the newer file of a comparison.
     pub(super) fn path(&self) -> PathBuf {
@@ -67,7 +67,7 @@ impl Item {
             let (kind, file) = match opened {
                 Ok((kind, file)) => (kind, Some(file)),
                 Err(error) if is_too_many(&error) => return Err(error),
-                Err(error) => (InputKind::Failed(Failure::new(&error)), None),
+                Err(error) => (InputKind::Failed(IoFailure::new(&error)), None),
             };
             let input = Reply::Input(Input {
                 name: entry.path.clone(),
@@ -87,7 +87,11 @@ impl Item {
 
 /// Opens the file of `entry`, and adds its length to `lengths`. A remote file is opened by another process, which is not
 /// waited for: its length counts as `u64::MAX`, because it is not known yet.
-fn open(entry: &Entry, call: &Call, lengths: &mut Lengths) -> io::Result<(InputKind, OwnedFd)> {
+fn open(
+    entry: &CheckedFile,
+    call: &Call,
+    lengths: &mut Lengths,
+) -> io::Result<(InputKind, OwnedFd)> {
     let strictness = call.strictness();
     if is_remote(&entry.path) {
         let file = Remote::start(&entry.path, strictness.max_siblings())?;
@@ -112,22 +116,22 @@ fn open(entry: &Entry, call: &Call, lengths: &mut Lengths) -> io::Result<(InputK
 }
 
 /// The jobs of a command that are not handed out yet.
-pub(super) struct Source<'a> {
+pub(super) struct JobSource<'a> {
     call: &'a Call,
     pub(super) entries: Entries,
     /// The number of the next job.
     next: u64,
     /// Jobs that were sent to a worker and came back undone. They are handed out first.
-    pub(super) again: VecDeque<Item>,
+    pub(super) again: VecDeque<CheckJob>,
     /// A job whose files are open and that no worker could take.
-    pub(super) held: Option<(Item, Handed)>,
+    pub(super) held: Option<(CheckJob, Handed)>,
     /// True if `entries` has no more files, or has failed.
     is_read: bool,
     /// The error that ended the list of files early.
     pub(super) failed: Option<String>,
 }
 
-impl<'a> Source<'a> {
+impl<'a> JobSource<'a> {
     /// Creates the source of the jobs of `call`.
     ///
     /// # Errors
@@ -155,7 +159,7 @@ impl<'a> Source<'a> {
 
     /// Returns the next job, or `None` if there is no job now: the list has ended, more of it has not arrived, or the window of
     /// `ordered` is full.
-    pub(super) fn next_item(&mut self, ordered: &Ordered) -> Option<Item> {
+    pub(super) fn next_item(&mut self, ordered: &Ordered) -> Option<CheckJob> {
         if let Some(item) = self.again.pop_front() {
             return Some(item);
         }
@@ -172,13 +176,13 @@ impl<'a> Source<'a> {
         };
         let number = self.next;
         self.next = number.saturating_add(1);
-        Some(Item { number, entries, alone: false })
+        Some(CheckJob { number, entries, alone: false })
     }
 
     /// Takes back jobs that were not done, in their order.
     pub(super) fn put_back(
         &mut self,
-        items: impl IntoIterator<Item = Item, IntoIter: DoubleEndedIterator>,
+        items: impl IntoIterator<Item = CheckJob, IntoIter: DoubleEndedIterator>,
     ) {
         items.into_iter().rev().for_each(|item| self.again.push_front(item));
     }

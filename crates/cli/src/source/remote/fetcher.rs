@@ -7,11 +7,11 @@ use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
 use zten_remote::{Plan, RemoteError, RemoteFile, Want};
-use zten_worker::process::{Failure, PART, Part, Received, invalid, write};
+use zten_worker::process::{IoFailure, MessagePart, PART, Received, invalid, write};
 
 use super::settings;
 use crate::args::RemoteSettings as Settings;
-use crate::link::message::{Found, Reply, Request, WireWant};
+use crate::link::message::{FoundSibling, Reply, Request, WireWant};
 
 /// The first argument of a process that fetches a file.
 pub(crate) const ARGUMENT: &str = "--fetch";
@@ -33,7 +33,7 @@ fn reply(reply: &Reply<'_>) -> io::Result<()> {
 }
 
 fn fail(error: &io::Error) -> io::Result<()> {
-    reply(&Reply::Failed(Failure::new(error)))
+    reply(&Reply::Failed(IoFailure::new(error)))
 }
 
 /// Runs the process: opens the file, and answers requests until the socket is closed.
@@ -42,7 +42,7 @@ pub(crate) fn run() -> io::Result<()> {
     // A panic is reported as an error, without its message, which may repeat bytes that a server has sent.
     std::panic::set_hook(Box::new(|_| ()));
     let mut received = Received::receive(io::stdin())?.ok_or(io::ErrorKind::UnexpectedEof)?;
-    let start: Part<'_> = received.message()?.ok_or_else(|| invalid("no start"))?;
+    let start: MessagePart<'_> = received.message()?.ok_or_else(|| invalid("no start"))?;
     let Start { name, most, settings } =
         postcard::from_bytes(start.bytes).map_err(io::Error::other)?;
     settings::decide(&settings);
@@ -50,7 +50,7 @@ pub(crate) fn run() -> io::Result<()> {
         Ok(root) => root,
         Err(error) => return fail(&error),
     };
-    reply(&Reply::Found(Some(Found { number: 0, identity: None, length: root.length() })))?;
+    reply(&Reply::Found(Some(FoundSibling { number: 0, identity: None, length: root.length() })))?;
     let (found, recent) = (vec![root], VecDeque::new());
     let mut files = Files { found, most, asked: 0, recent, plan: Vec::new() };
     while let Some(mut received) = Received::receive(io::stdin())? {
@@ -101,7 +101,7 @@ impl Files {
                 match served {
                     Ok(()) if part.is_empty() => Ok(()),
                     Ok(()) => reply(&Reply::Bytes(&part)),
-                    Err(error) => reply(&Reply::Failed(Failure::new(&error))),
+                    Err(error) => reply(&Reply::Failed(IoFailure::new(&error))),
                 }
             }
             // A plan beyond the end of the file ends this process: a worker that was not taken over sends none.
@@ -145,7 +145,7 @@ impl Files {
     }
 
     /// Finds the sibling file `want` in the folder of the first file or below.
-    fn find(&mut self, want: &Want) -> io::Result<Result<Option<Found>, RemoteError>> {
+    fn find(&mut self, want: &Want) -> io::Result<Result<Option<FoundSibling>, RemoteError>> {
         if self.asked >= self.most {
             return Err(invalid("more files than the limit allows"));
         }
@@ -157,6 +157,6 @@ impl Files {
         };
         let (length, number) = (found.length(), u32::try_from(self.found.len()));
         self.found.push(found);
-        Ok(Ok(number.ok().map(|number| Found { number, identity: None, length })))
+        Ok(Ok(number.ok().map(|number| FoundSibling { number, identity: None, length })))
     }
 }

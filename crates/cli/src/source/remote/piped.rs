@@ -12,12 +12,12 @@ use std::sync::{Arc, Mutex, PoisonError};
 use zten::ReadAt;
 use zten::num::u64_from_usize;
 use zten_remote::{Plan, Want};
-use zten_worker::process::{Packet, Part, Received, invalid, pair, write};
+use zten_worker::process::{MessagePart, Packet, Received, invalid, pair, write};
 
 use super::commits;
 use super::fetcher::{ARGUMENT, Start};
 use super::settings::settings;
-use crate::link::message::{Found, Reply, Request, WireWant};
+use crate::link::message::{FoundSibling, Reply, Request, WireWant};
 
 /// The largest number of ranges of a plan in one packet: each takes up to 20 bytes.
 const RANGES: usize = 3000;
@@ -56,7 +56,7 @@ impl Remote {
         let name = path.to_str().ok_or(io::ErrorKind::InvalidInput)?;
         let start = Start { name, most, settings: settings() };
         let start = postcard::to_allocvec(&start).map_err(io::Error::other)?;
-        let start = Packet::of(&Part { bytes: &start, has_more: false }, None)?;
+        let start = Packet::of(&MessagePart { bytes: &start, has_more: false }, None)?;
         let (own, other) = pair()?;
         let mut command = Command::new("/proc/self/exe");
         if let Some(name) = std::env::args_os().next() {
@@ -76,7 +76,7 @@ impl Remote {
     pub(crate) fn received(socket: File, max_siblings: u32) -> io::Result<Self> {
         let process = Process { socket: Mutex::default(), left: AtomicU32::new(max_siblings) };
         let found = found(&socket).map_err(ended)?;
-        let Found { number, length, .. } = found.ok_or(io::ErrorKind::NotFound)?;
+        let FoundSibling { number, length, .. } = found.ok_or(io::ErrorKind::NotFound)?;
         *process.socket.lock().unwrap_or_else(PoisonError::into_inner) = Some(socket);
         Ok(Self { process: Arc::new(process), number, length })
     }
@@ -94,7 +94,7 @@ impl Remote {
             return Ok(None);
         }
         let found = self.process.ask(&Request::Find(0, WireWant(want.clone())), found)?;
-        Ok(found.map(|Found { number, length, .. }| Self {
+        Ok(found.map(|FoundSibling { number, length, .. }| Self {
             process: Arc::clone(&self.process),
             number,
             length,
@@ -143,7 +143,7 @@ fn receive(socket: &File) -> io::Result<Received> {
 }
 
 /// Receives the answer to a request for a file. Returns `None` if there is no such file.
-fn found(socket: &File) -> io::Result<Option<Found>> {
+fn found(socket: &File) -> io::Result<Option<FoundSibling>> {
     match receive(socket)?.message()? {
         Some(Reply::Found(found)) => Ok(found),
         Some(Reply::Failed(failure)) => Err(failure.into()),

@@ -1,13 +1,13 @@
 //! Generates calls of a builder from fuzzer input: valid ones, and valid ones with changes.
 
-use crate::objects::{self, Part, Type};
+use crate::objects::{self, ObjectComponent, Type};
 use arbitrary::{Arbitrary, Result, Unstructured};
 use zten::element::{ByteOrder, Negation};
 use zten::element::{LogicalType, StorageType};
 use zten::{Encoding, Layout, OpenOptions};
 use zten_corpus::base::zstd_frame;
 
-use super::{Calls, Component, FORMATS, Object, Step};
+use super::{BuiltObject, Calls, Component, FORMATS, Step};
 use crate::oracles::limits;
 use crate::oracles::model::{attributes, raw_attributes};
 
@@ -86,7 +86,7 @@ fn map(u: &mut Unstructured<'_>) -> Result<Vec<u8>> {
 }
 
 /// Generates a valid object, except that its name or its blobs may be those of another object.
-fn object(u: &mut Unstructured<'_>, calls: &mut Calls) -> Result<Object> {
+fn object(u: &mut Unstructured<'_>, calls: &mut Calls) -> Result<BuiltObject> {
     let mut name = (*u.choose(&NAMES)?).to_owned();
     if u.ratio(7, 8)? {
         name.push_str(&u.int_in_range(0..=99_u8)?.to_string());
@@ -94,7 +94,7 @@ fn object(u: &mut Unstructured<'_>, calls: &mut Calls) -> Result<Object> {
     let attributes = if u.ratio(1, 4)? { Some(map(u)?) } else { None };
     let before: Vec<_> = calls.objects().collect();
     if !before.is_empty() && u.ratio(1, 8)? {
-        return Ok(Object { name, attributes, ..(*u.choose(&before)?).clone() });
+        return Ok(BuiltObject { name, attributes, ..(*u.choose(&before)?).clone() });
     }
     let layout = *u.choose(&[
         Layout::Dense,
@@ -103,7 +103,7 @@ fn object(u: &mut Unstructured<'_>, calls: &mut Calls) -> Result<Object> {
         Layout::SparseCoo,
         Layout::Unknown,
     ])?;
-    let mut object = Object {
+    let mut object = BuiltObject {
         name,
         shape: Vec::new(),
         layout,
@@ -138,7 +138,7 @@ fn object(u: &mut Unstructured<'_>, calls: &mut Calls) -> Result<Object> {
 }
 
 /// Adds components of any roles to an object of an unknown layout, sometimes very many.
-fn unknown(u: &mut Unstructured<'_>, calls: &mut Calls, object: &mut Object) -> Result<()> {
+fn unknown(u: &mut Unstructured<'_>, calls: &mut Calls, object: &mut BuiltObject) -> Result<()> {
     for _ in 0..u.int_in_range(0..=3)? {
         object.shape.push(*u.choose(&EDGES)?);
     }
@@ -163,7 +163,7 @@ fn unknown(u: &mut Unstructured<'_>, calls: &mut Calls, object: &mut Object) -> 
     for role in ROLES.into_iter().skip(usize::from(many > 0)) {
         if u.ratio(1, 4)? {
             let (of, elements) = (Type::any(u, &LogicalType::ALL)?, u.int_in_range(0..=4)?);
-            let part = Part::any(u, role, of, elements)?;
+            let part = ObjectComponent::any(u, role, of, elements)?;
             object.components.push(component(u, calls, part)?);
         }
     }
@@ -183,8 +183,12 @@ fn index(u: &mut Unstructured<'_>) -> Result<StorageType> {
 }
 
 /// Adds `part` at the end of the file: raw, as a zstd frame or deflated, in either byte order. Returns its component.
-fn component(u: &mut Unstructured<'_>, calls: &mut Calls, part: Part) -> Result<Component> {
-    let Part { role, of: Type { storage, logical }, mut content, .. } = part;
+fn component(
+    u: &mut Unstructured<'_>,
+    calls: &mut Calls,
+    part: ObjectComponent,
+) -> Result<Component> {
+    let ObjectComponent { role, of: Type { storage, logical }, mut content, .. } = part;
     if storage == StorageType::Bool && u.ratio(1, 8)? {
         u.fill_buffer(&mut content)?;
     }
@@ -263,7 +267,7 @@ fn mistake(u: &mut Unstructured<'_>, calls: &mut Calls) -> Result<()> {
     Ok(())
 }
 
-fn of_object(u: &mut Unstructured<'_>, object: &mut Object) -> Result<()> {
+fn of_object(u: &mut Unstructured<'_>, object: &mut BuiltObject) -> Result<()> {
     match u.int_in_range(0..=8)? {
         0 => object.shape.push(*u.choose(&EDGES)?),
         1 => drop(object.shape.pop()),

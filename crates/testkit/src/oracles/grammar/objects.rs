@@ -1,28 +1,28 @@
 //! Generating objects of every layout whose components agree: v2 §5.1, §5.2.
 
-use crate::objects::{self, Body, Part, Type};
+use crate::objects::{self, Body, ObjectComponent, Type};
 use arbitrary::{Result, Unstructured};
 use zten::element::{LogicalType, StorageType};
 use zten_corpus::cbor::{Item, fields, sorted_map, text, uint};
 
-pub(super) struct Object {
+pub(super) struct GrammarObject {
     pub(super) layout: String,
     pub(super) shape: Vec<u64>,
     /// The attributes that its layout requires, if it requires any.
     pub(super) attributes: Option<Item>,
-    pub(super) parts: Vec<Part>,
+    pub(super) parts: Vec<ObjectComponent>,
     /// The unknown type of all components, if they have one.
     pub(super) logical: Option<&'static str>,
 }
 
-impl Object {
+impl GrammarObject {
     fn new(layout: &str, (shape, parts): Body, attributes: Option<Item>) -> Self {
         Self { layout: layout.to_owned(), shape, attributes, parts, logical: None }
     }
 }
 
 /// Generates one object, which is valid, or of an unknown layout or type.
-pub(super) fn object(u: &mut Unstructured<'_>) -> Result<Object> {
+pub(super) fn object(u: &mut Unstructured<'_>) -> Result<GrammarObject> {
     match u.int_in_range(0..=9)? {
         0..=2 => dense(u),
         3 => unknown(u),
@@ -33,33 +33,33 @@ pub(super) fn object(u: &mut Unstructured<'_>) -> Result<Object> {
     }
 }
 
-fn dense(u: &mut Unstructured<'_>) -> Result<Object> {
+fn dense(u: &mut Unstructured<'_>) -> Result<GrammarObject> {
     let of = any(u)?;
-    let mut object = Object::new("dense", objects::dense(u, of)?, None);
+    let mut object = GrammarObject::new("dense", objects::dense(u, of)?, None);
     object.logical = u.ratio(1, 16)?.then_some("mine.type");
     Ok(object)
 }
 
-fn unknown(u: &mut Unstructured<'_>) -> Result<Object> {
+fn unknown(u: &mut Unstructured<'_>) -> Result<GrammarObject> {
     let of = any(u)?;
     let mut parts = Vec::new();
     for role in ["data", "mine", "scales"].into_iter().take(u.int_in_range(1..=3)?) {
         let count = u.int_in_range(0..=9)?;
-        parts.push(Part::any(u, role, of, count)?);
+        parts.push(ObjectComponent::any(u, role, of, count)?);
     }
-    Ok(Object::new("mine.layout/1", (vec![3, 0], parts), None))
+    Ok(GrammarObject::new("mine.layout/1", (vec![3, 0], parts), None))
 }
 
-fn sparse(u: &mut Unstructured<'_>, is_matrix: bool) -> Result<Object> {
+fn sparse(u: &mut Unstructured<'_>, is_matrix: bool) -> Result<GrammarObject> {
     let (of, index) = (any(u)?, *u.choose(&[StorageType::U32, StorageType::U64])?);
     Ok(if is_matrix {
-        Object::new("zt.sparse_csr/1", objects::csr(u, of, [index; 2], true)?, None)
+        GrammarObject::new("zt.sparse_csr/1", objects::csr(u, of, [index; 2], true)?, None)
     } else {
-        Object::new("zt.sparse_coo/1", objects::coo(u, of, index, true)?, None)
+        GrammarObject::new("zt.sparse_coo/1", objects::coo(u, of, index, true)?, None)
     })
 }
 
-fn mx(u: &mut Unstructured<'_>) -> Result<Object> {
+fn mx(u: &mut Unstructured<'_>) -> Result<GrammarObject> {
     let (block, blocks) = (u.int_in_range(2..=5_u64)?, u.int_in_range(0..=4_u64)?);
     let others: u64 = u.int_in_range(0..=3)?;
     let along_first = u.arbitrary()?;
@@ -76,19 +76,19 @@ fn mx(u: &mut Unstructured<'_>) -> Result<Object> {
         StorageType::I8.into(),
     ];
     let of = *u.choose(&types)?;
-    let data = Part::any(u, "data", of, along * others)?;
-    let scales = Part::any(u, "scales", LogicalType::F8E8M0.into(), blocks * others)?;
-    Ok(Object::new("zt.mx/1", (shape, vec![data, scales]), Some(map_of(attributes))))
+    let data = ObjectComponent::any(u, "data", of, along * others)?;
+    let scales = ObjectComponent::any(u, "scales", LogicalType::F8E8M0.into(), blocks * others)?;
+    Ok(GrammarObject::new("zt.mx/1", (shape, vec![data, scales]), Some(map_of(attributes))))
 }
 
-fn gguf(u: &mut Unstructured<'_>) -> Result<Object> {
+fn gguf(u: &mut Unstructured<'_>) -> Result<GrammarObject> {
     let rows = u.int_in_range(0..=3_u64)?;
     let attributes = fields([("block_bytes", uint(34)), ("elems_per_block", uint(32))]);
-    let data = Part::any(u, "data", StorageType::U8.into(), rows * 2 * 34)?;
-    Ok(Object::new("gguf.q8_0/1", (vec![rows, 64], vec![data]), Some(attributes)))
+    let data = ObjectComponent::any(u, "data", StorageType::U8.into(), rows * 2 * 34)?;
+    Ok(GrammarObject::new("gguf.q8_0/1", (vec![rows, 64], vec![data]), Some(attributes)))
 }
 
-fn quant_group(u: &mut Unstructured<'_>) -> Result<Object> {
+fn quant_group(u: &mut Unstructured<'_>) -> Result<GrammarObject> {
     let groups = u.int_in_range(0..=3_u64)?;
     let packing =
         fields([("word", text("u8")), ("order", text("lsb_first")), ("per_word", uint(2))]);
@@ -109,16 +109,16 @@ fn quant_group(u: &mut Unstructured<'_>) -> Result<Object> {
     ];
     let bytes = StorageType::U8.into();
     let mut parts = vec![
-        Part::any(u, "data", bytes, packed)?,
-        Part::any(u, "scales", StorageType::F16.into(), groups * 2)?,
+        ObjectComponent::any(u, "data", bytes, packed)?,
+        ObjectComponent::any(u, "scales", StorageType::F16.into(), groups * 2)?,
     ];
     match form {
         "none" => {}
-        "plain" => parts.push(Part::any(u, "zeros", bytes, groups * 2)?),
-        _ => parts.push(Part::any(u, "zeros", bytes, groups)?),
+        "plain" => parts.push(ObjectComponent::any(u, "zeros", bytes, groups * 2)?),
+        _ => parts.push(ObjectComponent::any(u, "zeros", bytes, groups)?),
     }
     let body = (vec![groups * 2, 2], parts);
-    let mut object = Object::new("zt.quant_group/1", body, Some(map_of(attributes)));
+    let mut object = GrammarObject::new("zt.quant_group/1", body, Some(map_of(attributes)));
     object.logical = u.ratio(1, 8)?.then_some("mine.type");
     Ok(object)
 }

@@ -5,12 +5,12 @@ use zten::manifest::ElementType;
 use zten::write::Checksum;
 use zten::{Archive, Encoding, OpenOptions, attributes::Attributes, verify::Verifier};
 
-use super::{Element, Model, Object, Part};
+use super::{Element, Model, ModelComponent, ModelObject};
 use crate::oracles::file::around;
 use crate::oracles::meaning::{self, Meaning};
 
 /// Checks that a file has the objects that were written, and the attributes if they were accepted.
-pub(super) fn read_back(model: &Model, objects: &[&Object], attributes: bool, file: &[u8]) {
+pub(super) fn read_back(model: &Model, objects: &[&ModelObject], attributes: bool, file: &[u8]) {
     let options = OpenOptions::default();
     let options = if model.canonical { options.canonical() } else { options };
     let archive =
@@ -42,7 +42,7 @@ pub(super) fn read_back(model: &Model, objects: &[&Object], attributes: bool, fi
     }
 }
 
-fn component(read: &zten::Component<'_>, wanted: &Part, model: &Model) {
+fn component(read: &zten::Component<'_>, wanted: &ModelComponent, model: &Model) {
     assert_eq!(read.role(), wanted.role);
     assert_eq!(read.element_type(), meant(&wanted.element), "{wanted:?}");
     let content = read.read().expect("found to be valid");

@@ -5,10 +5,10 @@ use zten::element::StorageType;
 
 use super::generate::raw;
 use super::objects::{ROLES, element};
-use super::{Element, Object, Part};
+use super::{Element, ModelComponent, ModelObject};
 
 /// Makes one or two mistakes in a model. The result may still be valid.
-pub(super) fn make(u: &mut Unstructured<'_>, object: &mut Object) -> Result<()> {
+pub(super) fn make(u: &mut Unstructured<'_>, object: &mut ModelObject) -> Result<()> {
     for _ in 0..u.int_in_range(1..=2)? {
         if u.ratio(1, 3)? {
             of_object(u, object)?;
@@ -20,7 +20,7 @@ pub(super) fn make(u: &mut Unstructured<'_>, object: &mut Object) -> Result<()> 
     Ok(())
 }
 
-fn of_object(u: &mut Unstructured<'_>, object: &mut Object) -> Result<()> {
+fn of_object(u: &mut Unstructured<'_>, object: &mut ModelObject) -> Result<()> {
     match u.int_in_range(0..=9)? {
         0 => object.shape.push(u.int_in_range(0..=2)?),
         1 => drop(object.shape.pop()),
@@ -46,7 +46,7 @@ fn of_object(u: &mut Unstructured<'_>, object: &mut Object) -> Result<()> {
     Ok(())
 }
 
-fn of_part(u: &mut Unstructured<'_>, part: &mut Part) -> Result<()> {
+fn of_part(u: &mut Unstructured<'_>, part: &mut ModelComponent) -> Result<()> {
     match u.int_in_range(0..=11)? {
         0 => part.elements = part.elements.saturating_add(1),
         1 => part.elements = part.elements.saturating_sub(1),

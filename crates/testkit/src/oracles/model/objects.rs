@@ -5,7 +5,7 @@ use arbitrary::{Result, Unstructured};
 use zten::element::{LogicalType, StorageType};
 use zten::write::canonical_order;
 
-use super::{Element, Object, Part, values};
+use super::{Element, ModelComponent, ModelObject, values};
 
 const NAMES: [&str; 10] = [
     "",
@@ -37,7 +37,7 @@ pub(super) const ROLES: [&str; 12] = [
 ];
 
 /// Generates a valid object.
-pub(super) fn right(u: &mut Unstructured<'_>, canonical: bool) -> Result<Object> {
+pub(super) fn right(u: &mut Unstructured<'_>, canonical: bool) -> Result<ModelObject> {
     let mut name = (*u.choose(&NAMES)?).to_owned();
     if u.ratio(3, 4)? {
         name.push_str(&u.int_in_range(0..=99_u8)?.to_string());
@@ -70,14 +70,22 @@ pub(super) fn right(u: &mut Unstructured<'_>, canonical: bool) -> Result<Object>
         _ => None,
     };
     let piece = *u.choose(&[1, 3, 7, 8, 64, 4096])?;
-    Ok(Object { name, format: format.to_owned(), shape, attributes, parts, piece, right: true })
+    Ok(ModelObject {
+        name,
+        format: format.to_owned(),
+        shape,
+        attributes,
+        parts,
+        piece,
+        right: true,
+    })
 }
 
-type Body = (&'static str, Vec<u64>, Vec<Part>);
+type Body = (&'static str, Vec<u64>, Vec<ModelComponent>);
 
-impl From<objects::Part> for Part {
-    fn from(part: objects::Part) -> Self {
-        let objects::Part { role, of, elements, content } = part;
+impl From<objects::ObjectComponent> for ModelComponent {
+    fn from(part: objects::ObjectComponent) -> Self {
+        let objects::ObjectComponent { role, of, elements, content } = part;
         let element = of.logical.map_or(Element::Plain(of.storage), Element::Logical);
         Self { role: role.to_owned(), element, elements, level: None, content, named: None }
     }
@@ -97,15 +105,18 @@ fn plain(u: &mut Unstructured<'_>, storage: StorageType) -> Result<Element> {
     })
 }
 
-fn any_part(u: &mut Unstructured<'_>, role: &'static str) -> Result<Part> {
+fn any_part(u: &mut Unstructured<'_>, role: &'static str) -> Result<ModelComponent> {
     let (of, elements) = (Type::any(u, &LogicalType::V1_2)?, u.int_in_range(0..=9)?);
-    let part = objects::Part::any(u, role, of, elements)?;
+    let part = objects::ObjectComponent::any(u, role, of, elements)?;
     perhaps_unknown(u, part)
 }
 
 /// Returns the part, sometimes with an unknown type.
-fn perhaps_unknown(u: &mut Unstructured<'_>, part: objects::Part) -> Result<Part> {
-    let (of, mut part) = (part.of, Part::from(part));
+fn perhaps_unknown(
+    u: &mut Unstructured<'_>,
+    part: objects::ObjectComponent,
+) -> Result<ModelComponent> {
+    let (of, mut part) = (part.of, ModelComponent::from(part));
     if of.logical.is_none() {
         part.element = plain(u, of.storage)?;
     }
@@ -132,7 +143,7 @@ fn known(u: &mut Unstructured<'_>, kind: u8) -> Result<Body> {
             ("dense", body)
         }
     };
-    let part = |part: objects::Part| match part.role {
+    let part = |part: objects::ObjectComponent| match part.role {
         "data" | "values" => perhaps_unknown(u, part),
         _ => Ok(part.into()),
     };
@@ -148,11 +159,16 @@ fn quantized(u: &mut Unstructured<'_>) -> Result<Body> {
     // A reader of groups of 24 to 64 inputs finds such a group.
     let groups = if words == 0 { 0 } else { outputs };
     let parts = [
-        objects::Part::any(u, "zeros", float, groups)?,
-        objects::Part::any(u, "scales", float, groups)?,
-        objects::Part::any(u, "packed_weight", StorageType::I32.into(), words * outputs)?,
+        objects::ObjectComponent::any(u, "zeros", float, groups)?,
+        objects::ObjectComponent::any(u, "scales", float, groups)?,
+        objects::ObjectComponent::any(
+            u,
+            "packed_weight",
+            StorageType::I32.into(),
+            words * outputs,
+        )?,
     ];
-    Ok(("quantized_group", shape, parts.into_iter().map(Part::from).collect()))
+    Ok(("quantized_group", shape, parts.into_iter().map(ModelComponent::from).collect()))
 }
 
 fn custom(u: &mut Unstructured<'_>) -> Result<Body> {

@@ -3,13 +3,13 @@
 use zten::write::{Encoded, Level, NewComponent, NewObject, WriteOptions, Writer};
 use zten::{Archive, DType, Error, ErrorKind, error::Misuse};
 
-use super::{Model, Object, Part};
+use super::{Model, ModelComponent, ModelObject};
 
 /// The result of writing a model.
 pub(super) struct Written<'m> {
     pub(super) file: Vec<u8>,
     /// The objects that were accepted.
-    pub(super) objects: Vec<&'m Object>,
+    pub(super) objects: Vec<&'m ModelObject>,
     /// Whether the attributes of the file were accepted.
     pub(super) attributes: bool,
 }
@@ -28,7 +28,7 @@ fn settings(model: &Model) -> WriteOptions {
 }
 
 /// Writes all objects of a model. Returns the object that made the file unusable, if there is one.
-pub(super) fn write<'m>(model: &Model, objects: &[&'m Object]) -> Result<Written<'m>, usize> {
+pub(super) fn write<'m>(model: &Model, objects: &[&'m ModelObject]) -> Result<Written<'m>, usize> {
     let mut writer = Writer::new(Vec::new(), &settings(model)).expect("a vector takes all");
     let mut attributes = !model.late && attributes(model, &mut writer);
     let mut accepted = Vec::new();
@@ -50,7 +50,7 @@ pub(super) fn write<'m>(model: &Model, objects: &[&'m Object]) -> Result<Written
 }
 
 /// Writes valid objects, the second half of them by appending to the file.
-pub(super) fn in_two(model: &Model, objects: &[&Object]) -> Vec<u8> {
+pub(super) fn in_two(model: &Model, objects: &[&ModelObject]) -> Vec<u8> {
     let (first, second) = objects.split_at(objects.len() / 2);
     let first = write(model, first).unwrap_or_else(|_| panic!("what was accepted is rejected"));
     let archive = Archive::from_bytes(&first.file).expect("a file that was written");
@@ -79,13 +79,13 @@ fn spoiled(mut writer: Writer<Vec<u8>>) {
 }
 
 /// Declares a component before its bytes.
-fn declared(part: &Part) -> NewComponent<'_> {
+fn declared(part: &ModelComponent) -> NewComponent<'_> {
     let new = NewComponent::new(&part.role, part.element.element(), part.elements);
     part.level.map_or(new, |level| new.compressed(Level::new(level).expect("a level")))
 }
 
 /// Writes one object.
-fn one(writer: &mut Writer<Vec<u8>>, object: &Object, model: &Model) -> Result<(), Rejection> {
+fn one(writer: &mut Writer<Vec<u8>>, object: &ModelObject, model: &Model) -> Result<(), Rejection> {
     let components: Vec<NewComponent<'_>> = object.parts.iter().map(declared).collect();
     let attributes = object.attributes.clone().map(Encoded::from_cbor);
     let mut new = NewObject::custom(&object.name, &object.shape, &object.format, &components);

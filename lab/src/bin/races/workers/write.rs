@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use crate::contestant::{serve, serve_timed};
 use anyhow::{Result, bail, ensure};
-use zten::write::{Checksum, Copier, FileSink, Part, WriteOptions};
+use zten::write::{Checksum, Copier, FileSink, ComponentData, WriteOptions};
 use zten::{Archive, DType, Generation, Writer};
 use zten_lab::readers::{safetensors, ztensor};
 
@@ -41,7 +41,7 @@ pub(crate) fn write(reader: &str, folder: &Path, bytes: usize) -> Result<()> {
         let mut writer = Writer::new(&mut sink, options).expect("a writer");
         for (name, bytes) in &tensors {
             let shape = [bytes.len() as u64 / 4];
-            writer.add(name, &shape, Part::of_bytes(DType::F32, bytes)).expect("room");
+            writer.add(name, &shape, ComponentData::of_bytes(DType::F32, bytes)).expect("room");
         }
         writer.finish().expect("room");
         sink
@@ -106,7 +106,7 @@ pub(crate) fn small(reader: &str, file: &[u8]) -> Result<()> {
             let room = Vec::with_capacity(2 * file.len());
             let mut writer = Writer::new(room, &options).expect("a writer");
             for (name, shape, bytes) in &tensors {
-                writer.add(name, shape, Part::of_bytes(DType::BF16, bytes)).expect("room");
+                writer.add(name, shape, ComponentData::of_bytes(DType::BF16, bytes)).expect("room");
             }
             writer.finish().expect("room")
         }),

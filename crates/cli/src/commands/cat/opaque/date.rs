@@ -17,11 +17,11 @@ enum Scale {
     Week,
     Day,
     /// A unit that divides a day in equal parts.
-    Part(&'static Part),
+    Part(&'static DayUnit),
 }
 
 #[derive(Debug, PartialEq)]
-struct Part {
+struct DayUnit {
     name: &'static str,
     /// The number of units in a day.
     per_day: i128,
@@ -40,17 +40,21 @@ enum Shows {
 
 const SECONDS: i128 = 86_400;
 
-static PARTS: [Part; 10] = [
-    Part { name: "h", per_day: 24, shows: Shows::Hours },
-    Part { name: "m", per_day: 1440, shows: Shows::Minutes },
-    Part { name: "s", per_day: SECONDS, shows: Shows::Seconds },
-    Part { name: "ms", per_day: SECONDS * 1_000, shows: Shows::Fraction(3) },
-    Part { name: "us", per_day: SECONDS * 1_000_000, shows: Shows::Fraction(6) },
-    Part { name: "μs", per_day: SECONDS * 1_000_000, shows: Shows::Fraction(6) },
-    Part { name: "ns", per_day: SECONDS * 1_000_000_000, shows: Shows::Fraction(9) },
-    Part { name: "ps", per_day: SECONDS * 1_000_000_000_000, shows: Shows::Fraction(12) },
-    Part { name: "fs", per_day: SECONDS * 1_000_000_000_000_000, shows: Shows::Fraction(15) },
-    Part { name: "as", per_day: SECONDS * 1_000_000_000_000_000_000, shows: Shows::Fraction(18) },
+static PARTS: [DayUnit; 10] = [
+    DayUnit { name: "h", per_day: 24, shows: Shows::Hours },
+    DayUnit { name: "m", per_day: 1440, shows: Shows::Minutes },
+    DayUnit { name: "s", per_day: SECONDS, shows: Shows::Seconds },
+    DayUnit { name: "ms", per_day: SECONDS * 1_000, shows: Shows::Fraction(3) },
+    DayUnit { name: "us", per_day: SECONDS * 1_000_000, shows: Shows::Fraction(6) },
+    DayUnit { name: "μs", per_day: SECONDS * 1_000_000, shows: Shows::Fraction(6) },
+    DayUnit { name: "ns", per_day: SECONDS * 1_000_000_000, shows: Shows::Fraction(9) },
+    DayUnit { name: "ps", per_day: SECONDS * 1_000_000_000_000, shows: Shows::Fraction(12) },
+    DayUnit { name: "fs", per_day: SECONDS * 1_000_000_000_000_000, shows: Shows::Fraction(15) },
+    DayUnit {
+        name: "as",
+        per_day: SECONDS * 1_000_000_000_000_000_000,
+        shows: Shows::Fraction(18),
+    },
 ];
 
 impl Unit {

@@ -8,25 +8,25 @@ use super::date::{self, Unit};
 use super::extended;
 use crate::escape::Quoted;
 use crate::json;
-use crate::number::{Kind, Style};
+use crate::number::{NumberKind, Style};
 
 /// The names of numbers and bools without their byte order, and their types. Fields of records have these types.
-const NUMBERS: [(&str, Kind); 15] = [
-    ("?", Kind::Plain(StorageType::Bool)),
-    ("b1", Kind::Plain(StorageType::Bool)),
-    ("i1", Kind::Plain(StorageType::I8)),
-    ("i2", Kind::Plain(StorageType::I16)),
-    ("i4", Kind::Plain(StorageType::I32)),
-    ("i8", Kind::Plain(StorageType::I64)),
-    ("u1", Kind::Plain(StorageType::U8)),
-    ("u2", Kind::Plain(StorageType::U16)),
-    ("u4", Kind::Plain(StorageType::U32)),
-    ("u8", Kind::Plain(StorageType::U64)),
-    ("f2", Kind::Plain(StorageType::F16)),
-    ("f4", Kind::Plain(StorageType::F32)),
-    ("f8", Kind::Plain(StorageType::F64)),
-    ("c8", Kind::Complex(StorageType::F32)),
-    ("c16", Kind::Complex(StorageType::F64)),
+const NUMBERS: [(&str, NumberKind); 15] = [
+    ("?", NumberKind::Plain(StorageType::Bool)),
+    ("b1", NumberKind::Plain(StorageType::Bool)),
+    ("i1", NumberKind::Plain(StorageType::I8)),
+    ("i2", NumberKind::Plain(StorageType::I16)),
+    ("i4", NumberKind::Plain(StorageType::I32)),
+    ("i8", NumberKind::Plain(StorageType::I64)),
+    ("u1", NumberKind::Plain(StorageType::U8)),
+    ("u2", NumberKind::Plain(StorageType::U16)),
+    ("u4", NumberKind::Plain(StorageType::U32)),
+    ("u8", NumberKind::Plain(StorageType::U64)),
+    ("f2", NumberKind::Plain(StorageType::F16)),
+    ("f4", NumberKind::Plain(StorageType::F32)),
+    ("f8", NumberKind::Plain(StorageType::F64)),
+    ("c8", NumberKind::Complex(StorageType::F32)),
+    ("c16", NumberKind::Complex(StorageType::F64)),
 ];
 
 /// The bytes of a character of text.
@@ -36,7 +36,7 @@ const CHARACTER: usize = 4;
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Scalar {
     Number {
-        kind: Kind,
+        kind: NumberKind,
         is_big: bool,
     },
     /// Text in UTF-32 of this number of characters, filled with zeros.
@@ -146,14 +146,15 @@ impl Scalar {
 /// Writes a number or bool.
 fn number(
     out: &mut dyn Write,
-    kind: Kind,
+    kind: NumberKind,
     bytes: &[u8],
     is_big: bool,
     style: Style,
 ) -> io::Result<()> {
     // The widest number has 16 bytes.
     let mut little = [0; 16];
-    let width = if matches!(kind, Kind::Complex(_)) { kind.width() / 2 } else { kind.width() };
+    let width =
+        if matches!(kind, NumberKind::Complex(_)) { kind.width() / 2 } else { kind.width() };
     let parts = little.chunks_mut(width.max(1)).zip(bytes.chunks(width.max(1)));
     for (to, from) in parts {
         to.iter_mut().zip(from).for_each(|(to, from)| *to = *from);

@@ -76,7 +76,7 @@ pub(in crate::commands::check) fn is_of_weights(name: &OsStr) -> bool {
 struct Level {
     path: PathBuf,
     folder: Folder,
-    place: Place,
+    place: FolderKind,
     /// True if the name of a file in the folder is one of weights.
     has_weights: bool,
     /// The entries that are left, in reverse order: the last is visited next.
@@ -85,7 +85,7 @@ struct Level {
 
 /// What a folder is: a store of downloaded models, a folder inside a store, or another folder.
 #[derive(Clone)]
-enum Place {
+enum FolderKind {
     /// The folder is not a store, and not in a store.
     Elsewhere,
     /// A hub's cache, which has a folder for each repository.
@@ -103,7 +103,7 @@ enum Place {
     Store(stores::Folder, Option<Folder>),
 }
 
-impl Place {
+impl FolderKind {
     /// Returns what the subfolder `name` of `folder` is. `self` says what `folder` is.
     fn below(&self, name: &OsStr, folder: &Folder) -> Self {
         match self {
@@ -245,16 +245,16 @@ impl DirectoryWalk {
             let real = fs::canonicalize(&path).unwrap_or_default();
             let place = if real.file_name().is_some_and(is_repository) {
                 let hub = Hub::of_repository(&folder, &path, &is_selected);
-                hub.map(|hub| Place::Repository(Rc::new(RefCell::new(hub))))
+                hub.map(|hub| FolderKind::Repository(Rc::new(RefCell::new(hub))))
             } else {
                 let part = Hub::of_part(&folder, &path, &is_selected);
-                part.map(|(hub, depth)| Place::Snapshots(Rc::new(RefCell::new(hub)), depth))
+                part.map(|(hub, depth)| FolderKind::Snapshots(Rc::new(RefCell::new(hub)), depth))
                     .or_else(|| match (stores::Folder::of(&real)?, blobs_of(&real)) {
                         (stores::Folder::OllamaManifests(_), None) => None,
-                        (folder, blobs) => Some(Place::Store(folder, blobs)),
+                        (folder, blobs) => Some(FolderKind::Store(folder, blobs)),
                     })
             };
-            self.list(&path, folder, place.unwrap_or(Place::Elsewhere))
+            self.list(&path, folder, place.unwrap_or(FolderKind::Elsewhere))
         });
         if let Err(error) = entered {
             self.failed = Some((path, error));
@@ -274,10 +274,10 @@ impl DirectoryWalk {
         };
         let entered = opened.and_then(|folder| {
             let mut place = above.below(name, &parent);
-            if matches!(place, Place::Elsewhere) && is_repository(name) {
+            if matches!(place, FolderKind::Elsewhere) && is_repository(name) {
                 let is_selected = |name: &OsStr| self.suffixes.takes(name);
                 if let Some(hub) = Hub::of_repository(&folder, &path, &is_selected) {
-                    place = Place::Repository(Rc::new(RefCell::new(hub)));
+                    place = FolderKind::Repository(Rc::new(RefCell::new(hub)));
                 }
             }
             self.list(&path, folder, place)
@@ -300,7 +300,7 @@ impl DirectoryWalk {
                 Some((name, Step::Folder)) => self.enter_below(&name),
                 Some((name, Step::File)) => {
                     let is_taken = match &level.place {
-                        Place::Blobs(hub) => hub.borrow_mut().take(&name).is_none(),
+                        FolderKind::Blobs(hub) => hub.borrow_mut().take(&name).is_none(),
                         _ => false,
                     };
                     if !is_taken {
@@ -308,7 +308,7 @@ impl DirectoryWalk {
                     }
                 }
                 Some((name, Step::Blob(blob))) => {
-                    let Place::Snapshots(hub, _) = &level.place else { continue };
+                    let FolderKind::Snapshots(hub, _) = &level.place else { continue };
                     let (names, blobs) = {
                         let mut hub = hub.borrow_mut();
                         (hub.take(&blob), hub.blobs.clone())
@@ -324,7 +324,7 @@ impl DirectoryWalk {
     }
 
     /// Lists the entries of `folder` that are visited.
-    fn list(&mut self, path: &Path, folder: Folder, place: Place) -> io::Result<()> {
+    fn list(&mut self, path: &Path, folder: Folder, place: FolderKind) -> io::Result<()> {
         if self.follow && !self.visited.insert(folder.identity()?) {
             self.skipped.note(Reason::Visited);
             return Ok(());
@@ -340,7 +340,7 @@ impl DirectoryWalk {
             }
         }
         // The blobs of a repository come last, after the names that lead to them.
-        let is_last = |name: &OsStr| matches!(place, Place::Repository(_)) && name == BLOBS;
+        let is_last = |name: &OsStr| matches!(place, FolderKind::Repository(_)) && name == BLOBS;
         rest.sort_unstable_by(|(one, _), (other, _)| {
             (is_last(other), other).cmp(&(is_last(one), one))
         });
@@ -354,12 +354,12 @@ impl DirectoryWalk {
         &self,
         path: &Path,
         folder: &Folder,
-        place: &Place,
+        place: &FolderKind,
         name: &OsStr,
         kind: EntryType,
     ) -> Option<Step> {
         let kind = match (kind, place) {
-            (EntryType::Link, Place::Snapshots(_, depth)) => {
+            (EntryType::Link, FolderKind::Snapshots(_, depth)) => {
                 match hub::blob_of(folder, name, *depth) {
                     Some(blob) if self.suffixes.takes(name) => return Some(Step::Blob(blob)),
                     Some(_) => {
@@ -413,7 +413,7 @@ impl Level {
             None => self.place.role(&name),
         };
         let blobs = match &self.place {
-            Place::Store(_, blobs) => blobs.clone(),
+            FolderKind::Store(_, blobs) => blobs.clone(),
             _ => None,
         };
         FoundFile {

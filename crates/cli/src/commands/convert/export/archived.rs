@@ -14,7 +14,7 @@ use zten::{DType, Error, Layout, Tensor};
 use crate::args::{Convert, Float};
 use crate::commands::convert::cast::{Cast, overflow};
 use crate::commands::convert::dequantized::Dequantized;
-use crate::commands::convert::failure::Failure;
+use crate::commands::convert::failure::ConvertFailure;
 use crate::commands::convert::left_out::{LeftOut, opaque};
 use crate::commands::convert::plan::{Plan, Selected};
 use crate::commands::convert::select::Selection;
@@ -57,13 +57,13 @@ impl<'a> Archived<'a> {
         archive: &'a FileWithShards,
         plan: &Plan,
         (progress, overflow): (&'a Progress, &'a Cell<Option<f64>>),
-    ) -> Result<Self, Failure> {
+    ) -> Result<Self, ConvertFailure> {
         if archive.manifest().is_data_shard() {
             return Err(
                 Inexpressible::file("it is a data shard, which another file describes").into()
             );
         }
-        let selected = plan.select(args, archive).map_err(Failure::Source)?;
+        let selected = plan.select(args, archive).map_err(ConvertFailure::Source)?;
         let Selected { selection, shared, attributes, left_out } = selected;
         let casts = args.dtype.map(|to| Cast::all(to, args.saturate, overflow));
         let failed = |error| failure(args, archive, &error);
@@ -97,8 +97,8 @@ impl<'a> Archived<'a> {
         match &self.restored {
             None => Some(self.selection.ordinal(at)),
             Some(restored) => match restored.arrays.get(at)? {
-                Item::Object(ordinal) => Some(*ordinal),
-                Item::Original(_) => None,
+                ExportedArray::Object(ordinal) => Some(*ordinal),
+                ExportedArray::Original(_) => None,
             },
         }
     }
@@ -122,12 +122,12 @@ impl<'a> Archived<'a> {
 
 /// The arrays of an archive with composite objects that are written as the tensors that they were made of.
 struct Restored<'a> {
-    arrays: Vec<Item>,
+    arrays: Vec<ExportedArray>,
     originals: Vec<Original<'a>>,
 }
 
 /// An array that is written.
-enum Item {
+enum ExportedArray {
     /// The object with this ordinal.
     Object(u32),
     /// The tensor with this index among those that are restored.
@@ -140,7 +140,7 @@ impl<'a> Restored<'a> {
         args: &Convert,
         archive: &'a FileWithShards,
         selection: &Selection,
-    ) -> Result<Option<Self>, Failure> {
+    ) -> Result<Option<Self>, ConvertFailure> {
         let is_composite = |object: &Tensor<'_>| object.layout() != Layout::Dense;
         if args.dequantize.is_some() || !archive.tensors().any(|object| is_composite(&object)) {
             return Ok(None);
@@ -153,11 +153,11 @@ impl<'a> Restored<'a> {
                 object.originals(selection.new_name(ordinal).unwrap_or(object.name()))
             });
             match composite.transpose().map_err(failed)?.flatten() {
-                None => arrays.push(Item::Object(ordinal)),
+                None => arrays.push(ExportedArray::Object(ordinal)),
                 Some(own) => {
                     let first = originals.len();
                     originals.extend(own);
-                    arrays.extend((first..originals.len()).map(Item::Original));
+                    arrays.extend((first..originals.len()).map(ExportedArray::Original));
                 }
             }
         }
@@ -172,19 +172,23 @@ impl<'a> Restored<'a> {
     /// Returns the tensor that is restored as array `at`.
     fn original(&self, at: usize) -> Option<&Original<'a>> {
         match self.arrays.get(at)? {
-            Item::Original(index) => self.originals.get(*index),
-            Item::Object(_) => None,
+            ExportedArray::Original(index) => self.originals.get(*index),
+            ExportedArray::Object(_) => None,
         }
     }
 
     /// Checks that no two arrays have the same name: the names of restored tensors follow from those of objects.
-    fn check_unique(&self, archive: &FileWithShards, selection: &Selection) -> Result<(), Failure> {
-        let name = |(at, array): (usize, &Item)| match array {
-            Item::Object(ordinal) => {
+    fn check_unique(
+        &self,
+        archive: &FileWithShards,
+        selection: &Selection,
+    ) -> Result<(), ConvertFailure> {
+        let name = |(at, array): (usize, &ExportedArray)| match array {
+            ExportedArray::Object(ordinal) => {
                 let own = archive.manifest().tensor_at(*ordinal).map(|own| own.name());
                 selection.new_name(*ordinal).or(own).unwrap_or_default().to_owned()
             }
-            Item::Original(_) => self.original(at).map_or("", Original::name).to_owned(),
+            ExportedArray::Original(_) => self.original(at).map_or("", Original::name).to_owned(),
         };
         let mut names: Vec<_> = self.arrays.iter().enumerate().map(name).collect();
         names.sort_unstable();
@@ -198,8 +202,8 @@ impl<'a> Restored<'a> {
     }
 }
 
-fn failure(args: &Convert, archive: &FileWithShards, error: &Error) -> Failure {
-    Failure::Source(Box::new(Problem::reading(&args.input, archive, error)))
+fn failure(args: &Convert, archive: &FileWithShards, error: &Error) -> ConvertFailure {
+    ConvertFailure::Source(Box::new(Problem::reading(&args.input, archive, error)))
 }
 
 impl ArrayList for Archived<'_> {
@@ -264,7 +268,7 @@ impl ArrayList for Archived<'_> {
 impl ArraySource for Archived<'_> {
     type Error = Box<Problem>;
 
-    fn read(&mut self, at: usize, take: &mut ChunkFn<'_>) -> Result<(), Failure> {
+    fn read(&mut self, at: usize, take: &mut ChunkFn<'_>) -> Result<(), ConvertFailure> {
         if let Some(original) = self.restored.as_ref().and_then(|all| all.original(at)) {
             let (mut stopped, progress) = (None, self.progress);
             let read = original.read(&self.files.all(), &mut self.verifier, &mut |bytes| {
@@ -277,7 +281,7 @@ impl ArraySource for Archived<'_> {
                 Ok(())
             });
             if let Some(error) = stopped {
-                return Err(Failure::Output(error));
+                return Err(ConvertFailure::Output(error));
             }
             return read
                 .map_err(|error| failure(self.args, self.archive, &self.files.settle(error)));
@@ -295,7 +299,7 @@ impl ArraySource for Archived<'_> {
                 return Err(Inexpressible::tensor(object.name(), sentence).into());
             }
             let written = written.map_err(|error| rejected(self.files.settle(error)));
-            return written?.map_err(Failure::Output);
+            return written?.map_err(ConvertFailure::Output);
         }
         let read = self.verifier.object(&bound, |component, chunk| {
             if stopped.is_none() {
@@ -313,7 +317,7 @@ impl ArraySource for Archived<'_> {
             return Err(Inexpressible::tensor(object.name(), sentence).into());
         }
         if let Some(error) = stopped {
-            return Err(Failure::Output(error));
+            return Err(ConvertFailure::Output(error));
         }
         read.map_err(|error| failure(self.args, self.archive, &self.files.settle(error)))
     }
