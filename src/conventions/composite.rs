@@ -440,7 +440,8 @@ impl Whole<'_> {
                     return Ok(Err("its groups are in another order (g_idx)"));
                 }
                 Some(MemberRole::Index(_) | MemberRole::Shape) => {
-                    // The content follows from the object, and is verified here, because it is not read again.
+                    // The composite object does not store this tensor, because its content follows from the group size or the shape. Nothing
+                    // else reads the tensor, so its digest is verified here.
                     read(&source, |_| Ok(()))?;
                 }
                 None => return Err(BareError::internal().into()),
@@ -650,8 +651,9 @@ impl<'a> Tensor<'a> {
         (is_one && facts.rows > 0 && facts.size > 0).then_some((facts, tensors))
     }
 
-    /// Returns the content of the tensor with the role `role`. Returns `None` if the object has no such component, or one of another size
-    /// than the tensor.
+    /// Returns the content of the tensor with the role `role` in a group of separate tensors, which this object replaces. The tensor
+    /// has the given dtype and shape. Returns `None` if this object has no component for the tensor, or a component of another length in
+    /// bytes.
     fn content(
         &self,
         facts: &Facts,

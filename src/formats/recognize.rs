@@ -435,7 +435,8 @@ fn of_name(name: FileName<'_>, kind: Recognized) -> Recognition {
         Some(Detected::Read(format)) if kind == Recognized::Unknown => {
             Recognized::Read(format).into()
         }
-        // A safetensors reader would take the first 8 bytes of a text for the length of a header, and report a huge header.
+        // The content is known, such as text or HTML, and the name claims a tensor format. That is said in place of the error of
+        // the format's parser: for a text, the parser of safetensors would report a header of 2^60 bytes.
         Some(Detected::Read(_)) => Recognition { rule: Some(Rule::FormatName), ..kind.into() },
         Some(Detected::Misnamed(rule)) => Recognition { rule: Some(rule), ..kind.into() },
         _ => kind.into(),

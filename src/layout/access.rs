@@ -280,7 +280,8 @@ impl<'a> Tensor<'a> {
     pub fn state(&self) -> State {
         let states = self.components().map(|component| component.state());
         let whole = self.unknown_layout().or_else(|| self.type_beyond_profile());
-        // The parsers of other formats give names to the layouts that they know, such as those of GGUF blocks.
+        // In a file of another format than zTensor, which has no generation, the name of a layout comes from our parser of the format,
+        // so zten knows the layout: GGUF blocks, for example.
         let is_known = self.facts().generation.is_none()
             && !self.layout_name().ends_with(crate::element::OPAQUE_BLOCKS);
         let is_opaque = self.layout() == Layout::Unknown && !is_known;

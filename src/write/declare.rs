@@ -182,7 +182,7 @@ impl<'a> NewComponent<'a> {
             ElementType::UnknownLogical(name, storage) => {
                 (storage, Logical { known: None, unknown: true }, Some(name))
             }
-            // Generations that are written do not have these dtypes of 0.1 and 1.1.
+            // Files of 0.1 and 1.1 can have these dtypes. zten writes only 1.2 and 2, which cannot.
             ElementType::Unknown(_)
             | ElementType::UnknownOnLogical(..)
             | ElementType::Opaque(..) => {

@@ -82,7 +82,7 @@ pub struct Valid<'a> {
     pub verdict: Verdict,
     /// The format of the file.
     pub format: &'a str,
-    /// The contents, in a sentence.
+    /// A sentence about the contents of the file: the number of its tensors and bytes.
     pub message: &'a str,
     /// The notes on the file.
     pub notes: &'a [Finding],

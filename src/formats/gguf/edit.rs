@@ -464,7 +464,7 @@ fn element_type_of(array: Array<'_>) -> Result<u32, Unfit> {
     kind.ok_or_else(|| Unfit::Value("holds an empty array, whose elements have no type".into()))
 }
 
-/// Returns the name of a type with its article.
+/// Returns the name of the GGUF value type with the number `kind` and its article, for messages: "a u8", "an i8".
 fn name(kind: u32) -> &'static str {
     match kind {
         value::U8 => "a u8",

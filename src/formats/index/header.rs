@@ -59,7 +59,8 @@ pub(super) struct IndexHeader {
     pub(super) unknown_keys: Option<(String, u64)>,
 }
 
-/// A number that the metadata gives, which may be wrong: programs that load the files do not use it.
+/// The value of `total_size` or `total_parameters` in the metadata of an index. A wrong value is no error, because programs that load
+/// the files do not use it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Count {
     /// A whole number.

@@ -83,7 +83,7 @@ impl Machine<'_> {
                     is_copied,
                     ..,
                 ],
-                // Without a copy, the dtype would be NumPy's own one, which ignores the byte order of a state.
+                // With `copy=False`, `numpy.dtype` returns its shared dtype, which does not take the byte order that the pickle sets later.
             ) if self.is_flag(is_aligned, false) && self.is_flag(is_copied, true) => {
                 let node = self.pickle.container(self.now)?;
                 self.pickle.extend(node, &[name])?;

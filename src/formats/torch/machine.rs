@@ -471,8 +471,9 @@ impl<'p> Machine<'p> {
         Pickle::push(&mut self.pickle.room, &mut self.memo, (key, value)).map(drop)
     }
 
-    /// Pushes the global `name` of `module`, if a pickle may import it. `texts` are the values of the two names if they are on the
-    /// stack, and empty if they are in the instruction.
+    /// Pushes the global `name` of `module`, if a pickle may import it. If the instruction takes
+    /// both names from the stack, `texts` are these two values, so that an unknown global refers to them. Otherwise the names are in the
+    /// instruction, and `texts` is empty.
     fn named(&mut self, module: &[u8], name: &[u8], texts: &[Pickled]) -> Result<(), FormatError> {
         // Up to protocol 2, Python maps `__builtin__`, a module of Python 2, to `builtins`. In later protocols Python imports a
         // module of the name `__builtin__`, which could be any file in the folder of the program.
