@@ -240,7 +240,7 @@ fn text<'a>(value: &Value<'a>) -> Option<&'a str> {
 }
 
 fn required_text<'a>(value: &Value<'a>) -> Result<&'a str, Error> {
-    text(value).ok_or_else(|| wrong("has a value that is not text, expected text"))
+    text(value).ok_or_else(|| wrong("has a value that is not text"))
 }
 
 fn digest(value: &Value<'_>) -> Result<Sha256, Error> {
@@ -248,13 +248,13 @@ fn digest(value: &Value<'_>) -> Result<Sha256, Error> {
         Value::Bytes(bytes) => bytes.as_bytes().and_then(|bytes| bytes.try_into().ok()),
         _ => None,
     };
-    bytes.ok_or_else(|| wrong("has a value that is not a SHA-256, expected a SHA-256"))
+    bytes.ok_or_else(|| wrong("has a value that is not a SHA-256"))
 }
 
 fn array<'a>(value: &Value<'a>) -> Result<Array<'a>, Error> {
     match value {
         Value::Array(array) => Ok(array.clone()),
-        _ => Err(wrong("has a value that is not an array, expected an array")),
+        _ => Err(wrong("has a value that is not an array")),
     }
 }
 

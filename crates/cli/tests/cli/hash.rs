@@ -368,7 +368,7 @@ fn files_of_a_list_are_found_from_its_folder() {
     let single = succeeded(of("models", &["hash", "sub dir/b.zt"]));
     fs::write(folder.path().join("single"), single).unwrap();
     let complaint = failed(of(".", &["hash", "-c", "single"]), 2);
-    let wanted = "single: the list names no file: give the file to compare with it\n";
+    let wanted = "single: the list names no file: give the file to compare with the list\n";
     assert_eq!(complaint, wanted);
     assert_eq!(failed(of(".", &["hash", "-c", "none"]), 2).lines().count(), 1);
     // A list does not choose which servers get requests.

@@ -379,7 +379,9 @@ fn objects_that_the_format_cannot_hold_are_named() {
             &bf16,
             None,
             suffix,
-            &format!("a .{suffix} file cannot hold the type bf16 in \"half\""),
+            &format!(
+                "\"half\" can be read, but not written: a .{suffix} file cannot hold the type bf16"
+            ),
         );
     }
     rejected(&one("__metadata__"), None, "safetensors", "of that name");
