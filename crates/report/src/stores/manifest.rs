@@ -148,14 +148,13 @@ mod tests {
         assert!(Manifest::parse(br#"{"layers":[]}"#).unwrap().0.is_empty());
         assert!(Manifest::parse(br#"{"layers":[],"config":null}"#).unwrap().0.is_empty());
         // What Ollama writes for a model without layers, and for one without a configuration.
-        let text = manifest(&layer(ONE, 3), &[]).replace("[]", "null");
-        assert_eq!(Manifest::parse(text.as_bytes()).unwrap().0, [([0x11; 32], 3)]);
-        let absent = r#"{"mediaType":"","digest":"","size":0}"#;
-        let text = manifest(absent, &[layer(TWO, 4)]);
-        assert_eq!(Manifest::parse(text.as_bytes()).unwrap().0, [([0x22; 32], 4)]);
+        let null = manifest(&layer(ONE, 3), &[]).replace("[]", "null");
+        assert_eq!(Manifest::parse(null.as_bytes()).unwrap().0, [([0x11; 32], 3)]);
+        let absent = manifest(r#"{"mediaType":"","digest":"","size":0}"#, &[layer(TWO, 4)]);
+        assert_eq!(Manifest::parse(absent.as_bytes()).unwrap().0, [([0x22; 32], 4)]);
         // Ollama keeps the digest of a blob as its client gave it.
-        let text = manifest(absent, &[layer(TWO, 4).replace("sha256:", "sha256-")]);
-        assert_eq!(Manifest::parse(text.as_bytes()).unwrap().0, [([0x22; 32], 4)]);
+        let dashed = absent.replace("sha256:", "sha256-");
+        assert_eq!(Manifest::parse(dashed.as_bytes()).unwrap().0, [([0x22; 32], 4)]);
         let wrong = [
             String::new(),
             "[]".to_owned(),
