@@ -19,9 +19,10 @@ pub enum Error {
         /// What is wrong with the answer.
         what: String,
     },
-    /// A tensor is stored in more bytes than the limit `decoded`, so none of them was fetched.
+    /// A tensor, or a shard that has to be fetched as a whole, is stored in more bytes than the limit `decoded`, so none of them was
+    /// fetched.
     TooLarge {
-        /// The name of the tensor.
+        /// The name of the tensor or of the shard.
         name: String,
         /// The number of stored bytes.
         stored: u64,

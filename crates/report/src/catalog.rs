@@ -136,7 +136,7 @@ pub fn origin(row: &Row) -> String {
 }
 
 /// Returns whether a rule is checked only if the caller asks for it, with a list of digests or a policy.
-fn is_of_caller(row: &Row) -> bool {
+pub fn is_of_caller(row: &Row) -> bool {
     row.id().starts_with("list-") || row.id().starts_with("policy-")
 }
 

@@ -293,15 +293,17 @@ impl Policy {
     }
 
     /// Checks the role of a file in a store of downloaded models. The content of a blob, and the blobs that a manifest lists, have
-    /// been compared. Returns the violation if the policy requires a comparison and the file was not compared.
-    pub fn check_store(&self, role: &Role) -> Option<Finding> {
+    /// been compared. Returns the violation if the policy requires a comparison and the file was not compared. `holds_no_tensors` is
+    /// true if the file is of a kind that holds no tensors, such as text: the records of a store are of such kinds, and need no digest.
+    pub fn check_store(&self, role: &Role, holds_no_tensors: bool) -> Option<Finding> {
         let sentence = match role {
             _ if !self.require_store_digest => return None,
-            Role::Blob(_) | Role::Manifest | Role::Record => return None,
+            Role::Blob(_) | Role::Manifest => return None,
+            Role::Record if holds_no_tensors => return None,
             Role::Unfinished => {
-                "the download of the file has not ended, so its content was not compared"
+                "the download or creation of the file has not ended, so its content was not compared"
             }
-            Role::Outside => {
+            Role::Outside | Role::Record => {
                 "the content was not compared, because the name of the file is not its digest in a store"
             }
         };

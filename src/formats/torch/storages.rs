@@ -123,18 +123,18 @@ impl<'d> Storages<'d> {
 
     /// Returns the position of the record of `storage`, and checks that the record has the length that the pickle gives the storage.
     /// `at` is the offset of the reference to the storage.
-    fn find(&self, storage: &Storage<'_>, at: u64) -> Result<usize, FormatError> {
+    fn find(&self, storage: Storage<'_>, at: u64) -> Result<usize, FormatError> {
         let violation = |sentence: fmt::Arguments<'_>| {
             Err(FormatError::violation_at(Rule::TorchStorage, sentence, at))
         };
         let key = Short(storage.key);
         let found =
-            self.index_of(storage.key).and_then(|place| Some((place, self.records.get(place)?)));
-        let Some((place, StorageRecord { member, .. })) = found else {
+            self.index_of(storage.key).and_then(|index| Some((index, self.records.get(index)?)));
+        let Some((index, StorageRecord { member, .. })) = found else {
             return violation(format_args!("the storage {key} is not in the file"));
         };
         match storage.bytes() {
-            Some(bytes) if bytes == member.size => Ok(place),
+            Some(bytes) if bytes == member.size => Ok(index),
             Some(bytes) => {
                 let [own, given] = [member.size, bytes].map(|bytes| counted(bytes, "byte"));
                 violation(format_args!(
@@ -152,8 +152,8 @@ impl<'d> Storages<'d> {
     fn check_storage(&mut self, pickle: &Pickle<'_>, node: u32) -> Result<(), FormatError> {
         let at = pickle.node_at(node);
         let storage = pickle.storage(node)?;
-        let place = self.find(&storage, at)?;
-        let Some(record) = self.records.get_mut(place) else {
+        let index = self.find(storage, at)?;
+        let Some(record) = self.records.get_mut(index) else {
             return Err(FormatError::internal("a storage has no record"));
         };
         let first = pickle.storage(*record.reference.get_or_insert(node))?;
@@ -185,8 +185,8 @@ impl<'d> Storages<'d> {
             return Err(FormatError::internal("a tensor has no storage"));
         };
         let storage = pickle.storage(storage)?;
-        let place = self.find(&storage, at)?;
-        let Some(StorageRecord { member, .. }) = self.records.get(place).copied() else {
+        let index = self.find(storage, at)?;
+        let Some(StorageRecord { member, .. }) = self.records.get(index).copied() else {
             return Err(FormatError::internal("a storage has no record"));
         };
         let (from, size) = storage.range().ok_or_else(|| {
@@ -235,7 +235,7 @@ impl<'d> Storages<'d> {
             shape,
             strides,
             dtype,
-            place,
+            index,
             member,
             start,
             span,
@@ -262,7 +262,7 @@ impl<'d> Storages<'d> {
 
     /// Marks the storage of `tensor` as used.
     pub(super) fn mark_used(&mut self, tensor: &Tensor) {
-        if let Some(record) = self.records.get_mut(tensor.place) {
+        if let Some(record) = self.records.get_mut(tensor.index) {
             record.is_used = true;
         }
     }
@@ -310,7 +310,7 @@ pub(super) struct Tensor {
     strides: Vec<u64>,
     pub(super) dtype: Dtype,
     /// The position of the storage in [`Storages::records`].
-    place: usize,
+    index: usize,
     /// The stored bytes of the storage.
     member: Member,
     /// The offset in the decompressed member at which the elements begin.

@@ -435,7 +435,8 @@ fn wrong_usage() {
     ] {
         failed(folder.convert(&input, options), 2);
     }
-    // The output is a folder, is in a folder that does not exist, or the input does not exist.
+    // The output is a folder, the output is in a folder that does not exist, the input does not
+    // exist, or the input is a folder.
     let cases = [
         (input.clone(), folder.0.path().to_owned()),
         (input, folder.path("nowhere/out.zt")),
