@@ -211,7 +211,7 @@ fn with_copier(
         (_, Some((value, to))) => {
             let object = error.location().object().and_then(|at| manifest.tensor_at(at));
             let sentence = overflow(value, to.dtype());
-            let object = object.as_ref().map(zten::Tensor::name);
+            let object = object.as_ref().map(Tensor::name);
             Box::new(Problem::unwritable(&args.input, object, &sentence))
         }
         (ErrorKind::Write, _) => Box::new(Problem::io(&args.output, &error.into())),
