@@ -241,6 +241,55 @@ fn the_identity_covers_what_the_patch_does_not_name() {
     assert_eq!(apply(&patch, &file(&OLD)), Err("patch-result".to_owned()));
     patch.base[0] ^= 1;
     assert_eq!(apply(&patch, &file(&OLD)), Err("patch-base".to_owned()));
+/// Files of 0.1 may have any byte for true. A file that is written has 1 instead, and so another identity.
+#[test]
+fn bools_other_than_0_and_1_have_no_patch() {
+    let bytes = std::fs::read(corpus().join("accept/0.1.0/dense_all.zt")).unwrap();
+    let file: File = Archive::from_bytes(bytes.clone()).unwrap();
+    let bools = file.tensors().find(|own| own.dtype() == DType::Bool).unwrap();
+    let offset = bools.component("data").unwrap().extent().offset();
+    let mut bytes = bytes;
+    bytes[usize::try_from(offset).unwrap()] = 2;
+    let other: File = Archive::from_bytes(bytes).unwrap();
+    let made =
+        |old: &File, new: &File| make(&model(old), &model(new), Vec::new(), &Settings::default());
+    made(&other, &file).unwrap();
+    for old in [&file, &other] {
+        let failed = made(old, &other);
+        assert!(matches!(failed, Err(PatchFailure::Inexpressible(_))), "{failed:?}");
+    }
+    // A patch that changes nothing.
+    let identity = identity_of(&other);
+    let patch = HandPatch { base: identity.clone(), result: identity, ..HandPatch::default() };
+    let patch = Archive::from_bytes(patch.file()).unwrap();
+    let base = model(&other);
+    let patches = [Patch::open(patch.manifest(), &patch).unwrap()];
+    let chain = Chain::new(&base, &patches).unwrap();
+    let failed = chain.write_ztensor(Vec::new(), &WriteOptions::default());
+    assert!(matches!(failed, Err(PatchFailure::Inexpressible(_))), "{failed:?}");
+}
+
+/// A record that repeats an empty name a million times has a byte for each. Reading it takes no memory in proportion.
+#[test]
+fn repeated_names_take_no_memory() {
+    let repeated = |own: &mut HandPatch, which: usize| match which {
+        0 => own.removed = vec![String::new(); 1 << 20],
+        _ => own.renamed = vec![[String::new(), String::new()]; 1 << 20],
+    };
+    for which in [0, 1] {
+        let mut patch = valid();
+        repeated(&mut patch, which);
+        let bytes = Archive::from_bytes(patch.file()).unwrap();
+        let mut opened = None;
+        let heap = allocation_counter::measure(|| {
+            opened = Some(Patch::open(bytes.manifest(), &bytes).map(drop));
+        });
+        let error = opened.unwrap().unwrap_err();
+        assert_eq!(error.rule(), Some("patch-record"));
+        assert!(heap.bytes_max < 64 << 10, "{} bytes", heap.bytes_max);
+    }
+}
+
     // The result, as the base: the patch was applied already.
     assert_eq!(apply(&valid(), &file(&NEW)), Err("patch-base".to_owned()));
     // Files that are no patches.
