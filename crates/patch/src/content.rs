@@ -68,7 +68,7 @@ impl<'c, 'a> Producer<'c, 'a> {
             base: chain.base,
             slots: &chain.slots,
             patches,
-            readers: patches.iter().map(|patch| StreamReader::new(&patch.streams)).collect(),
+            readers: patches.iter().map(Patch::reader).collect(),
             decoder: Decoder::default(),
             current: None,
             frame: Vec::new(),

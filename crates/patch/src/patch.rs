@@ -12,7 +12,7 @@ use zten_report::catalog::{PATCH_FILE, PATCH_RECORD, PATCH_STREAM};
 use crate::failure::{broken, no_memory};
 use crate::model::Model;
 use crate::record::{ATTRIBUTES, Change, KEY, PatchRecord};
-use crate::streams::{PatchTensor, Positions, Streams, part};
+use crate::streams::{PatchTensor, Positions, StreamReader, Streams, part};
 use crate::{Sha256, frame::Cursor};
 
 /// An open patch. Its description has been checked, and its streams have as many bytes as the changes need. The content of the
@@ -48,12 +48,12 @@ impl<'a> Patch<'a> {
         let attributes = read_attributes(&all)?;
         let mut streams = Streams::new();
         let mut whole = Vec::new();
-        let mut chunks = HashMap::new();
-        chunks.try_reserve(model.tensors.len()).map_err(|_| no_memory())?;
+        let mut chunks = Vec::new();
         for tensor in &model.tensors {
             match part(tensor.name()) {
                 Some(PatchTensor::Chunk { ordinal, number }) => {
-                    chunks.insert((ordinal, number), tensor);
+                    chunks.try_reserve(1).map_err(|_| no_memory())?;
+                    chunks.push((ordinal, number, tensor));
                 }
                 Some(PatchTensor::Whole(name)) => {
                     whole.try_reserve(1).map_err(|_| no_memory())?;
@@ -67,15 +67,19 @@ impl<'a> Patch<'a> {
                 }
             }
         }
-        let mut keys: Vec<_> = chunks.into_iter().collect();
-        keys.sort_unstable_by_key(|(key, _)| *key);
-        for ((ordinal, number), tensor) in keys {
+        chunks.sort_unstable_by_key(|(ordinal, number, _)| (*ordinal, *number));
+        for (ordinal, number, tensor) in chunks {
             streams.add(tensor, ordinal, number)?;
         }
         whole.sort_unstable_by_key(|(name, _)| (name.len(), *name));
         check_names(&record, &whole)?;
-        let cursors = cursors(&record.changed, &streams)?;
-        Ok(Self { record, cursors, whole, streams, attributes, model })
+        let begins = begins(&record.changed, &streams)?;
+        Ok(Self { record, begins, whole, streams, attributes, model })
+    }
+
+    /// Returns a new reader of the streams.
+    pub(crate) fn reader(&self) -> StreamReader<'_, 'a> {
+        StreamReader::new(&self.streams, self.model.verifier.clone())
     }
 
     /// Returns the identity of the tensors that the patch was made of.

@@ -1,6 +1,7 @@
 //! The streams of a patch, and the chunks in which a patch holds them.
 
 use zten::num::u64_from_usize;
+use zten::verify::Verifier;
 use zten::write::{Level, NewObject, Sink, Writer};
 use zten::{Component, DType, Error, Layout, Tensor};
 use zten_report::catalog::{PATCH_FRAME, PATCH_STREAM};
@@ -210,6 +211,9 @@ impl<'a> Streams<'a> {
 /// A reader of the streams of one patch, which holds one decoded chunk of each.
 #[derive(Debug)]
 pub(crate) struct StreamReader<'p, 'a> {
+    /// Bounds the bytes of all chunks that are read. Components are read in the order of the result. If a patch lists them in another
+    /// order, a chunk is read again for each of them, and the work could be the number of components times the size of a chunk.
+    verifier: Verifier,
     streams: &'p Streams<'a>,
     held: [DecodedChunk; STREAMS],
 }
@@ -223,8 +227,9 @@ struct DecodedChunk {
 }
 
 impl<'p, 'a> StreamReader<'p, 'a> {
-    pub(crate) fn new(streams: &'p Streams<'a>) -> Self {
-        Self { streams, held: Default::default() }
+    /// Creates a reader of `streams`, whose bytes count against the limit of `verifier`.
+    pub(crate) fn new(streams: &'p Streams<'a>, verifier: Verifier) -> Self {
+        Self { streams, verifier, held: Default::default() }
     }
 
     /// Returns the bytes of `stream` at `position` to the end of their chunk: at least one.
@@ -240,7 +245,7 @@ impl<'p, 'a> StreamReader<'p, 'a> {
             let chunk =
                 chunks.zip(at).and_then(|(chunks, at)| chunks.get(at)).ok_or_else(beyond)?;
             held.number = None;
-            held.read(chunk)?;
+            held.read(chunk, &mut self.verifier)?;
             held.number = Some(number);
         }
         let within = usize::try_from(within).unwrap_or(usize::MAX);
@@ -249,13 +254,14 @@ impl<'p, 'a> StreamReader<'p, 'a> {
 }
 
 impl DecodedChunk {
-    /// Decodes and verifies `chunk`, whose length was checked.
-    fn read(&mut self, chunk: &Component<'_>) -> Result<(), Error> {
+    /// Decodes and verifies `chunk`, whose length was checked, and counts its bytes in `verifier`.
+    fn read(&mut self, chunk: &Component<'_>, verifier: &mut Verifier) -> Result<(), Error> {
         let mut reader = chunk.reader()?;
         self.bytes.clear();
         while let Some(bytes) = reader.next_chunk()? {
             if self.bytes.len().saturating_add(bytes.len()) > CHUNK {
                 return Err(broken(&PATCH_STREAM, "a chunk is longer than it says"));
+            verifier.count_bytes(chunk, u64_from_usize(bytes.len()))?;
             }
             self.bytes.try_reserve(bytes.len()).map_err(|_| no_memory())?;
             self.bytes.extend_from_slice(bytes);
