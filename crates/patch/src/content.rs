@@ -145,9 +145,9 @@ impl<'c, 'a> Producer<'c, 'a> {
         let mut changes = Vec::new();
         for delta in self.slots.get(slot).map(|own| own.deltas.as_slice()).unwrap_or_default() {
             let Some(patch) = self.patches.get(delta.patch) else { continue };
-            let change = patch.record.changed.get(delta.change);
-            if change.is_some_and(|change| change.role == component.role())
-                && let Some(cursor) = patch.cursors.get(delta.change)
+            if let Some(change) = patch.record.changed.get(delta.change)
+                && change.role == component.role()
+                && let Some(begin) = patch.begins.get(delta.change)
             {
                 changes
                     .try_reserve(1)

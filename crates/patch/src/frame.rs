@@ -162,6 +162,15 @@ fn push_gap(mut gap: usize, gaps: &mut Vec<u8>) {
         }
         gap = gap.saturating_sub(MORE.into());
     }
+    /// Creates a cursor at `next`, from where on the component has as many bytes in each stream as `lengths` says.
+    pub(crate) fn new(next: Positions, lengths: Positions) -> Self {
+        let mut end = next;
+        for (end, length) in end.iter_mut().zip(lengths) {
+            *end = end.saturating_add(length);
+        }
+        Self { next, end }
+    }
+
     let [low, high, ..] = gap.to_le_bytes();
     gaps.extend([low, high]);
 }

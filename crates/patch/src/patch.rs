@@ -1,6 +1,6 @@
 //! Reading patches.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 
 use zten::attributes::Attributes;
 use zten::manifest::Manifest;
@@ -20,8 +20,8 @@ use crate::{Sha256, frame::Cursor};
 #[derive(Clone, Debug)]
 pub struct Patch<'a> {
     pub(crate) record: PatchRecord<'a>,
-    /// The positions in the streams of each change of the record.
-    pub(crate) cursors: Vec<Cursor>,
+    /// The positions in the streams where the bytes of each change of the record begin.
+    pub(crate) begins: Vec<Positions>,
     /// The whole tensors under their own names.
     pub(crate) whole: Vec<(&'a str, Tensor<'a>)>,
     pub(crate) streams: Streams<'a>,
@@ -163,22 +163,19 @@ fn check_names(record: &PatchRecord<'_>, whole: &[(&str, Tensor<'_>)]) -> Result
     }
 }
 
-/// Returns where the bytes of each change are. They follow each other in the order of the changes, and fill the streams.
-fn cursors(changed: &[Change<'_>], streams: &Streams<'_>) -> Result<Vec<Cursor>, Error> {
-    let mut cursors = Vec::new();
-    cursors.try_reserve_exact(changed.len()).map_err(|_| no_memory())?;
-    let mut next: Positions = Positions::default();
+/// Returns the positions in the streams where the bytes of each change begin. The bytes of the changes follow each other in the order
+/// of `changed`, and fill the streams.
+fn begins(changed: &[Change<'_>], streams: &Streams<'_>) -> Result<Vec<Positions>, Error> {
+    let mut begins = Vec::new();
+    begins.try_reserve_exact(changed.len()).map_err(|_| no_memory())?;
+    let mut next = Positions::default();
     for change in changed {
-        let mut end = next;
-        for (end, length) in end.iter_mut().zip(change.lengths) {
-            *end = end.saturating_add(length);
-        }
-        cursors.push(Cursor { next, end });
-        next = end;
+        begins.push(next);
+        next = Cursor::new(next, change.lengths).end;
     }
     if next != streams.lengths() {
         let sentence = "the streams have more or fewer bytes than the changes need";
         return Err(broken(&PATCH_STREAM, sentence));
     }
-    Ok(cursors)
+    Ok(begins)
 }
