@@ -14,6 +14,7 @@ use zten_report::digests::{self, DigestLine, kind};
 use zten_report::sums::{Of, sum};
 
 use crate::Sha256;
+use crate::content::{has_other_bools, other_bools};
 use crate::elements::Elements;
 use crate::failure::{PatchFailure, internal, no_memory};
 use crate::frame::{Encoder, FRAME, FrameForm, resize};
@@ -208,16 +209,15 @@ impl<'m, S: Sink> Maker<'m, S> {
             )));
         }
         let name = format!("{WHOLE}{}", tensor.name());
-        // In 0.1 any byte that is not 0 is true, and generation 2 knows only 1.
-        let has_other_bools = Cell::new(false);
+        let keeps_bools = Cell::new(true);
         let hashers: Vec<_> = tensor.components().map(|_| (0_u64, Hasher::new())).collect();
         let hashers = RefCell::new(hashers);
         let take = |component: &Component<'_>,
                     chunk: Option<&[u8]>,
                     take: &mut dyn FnMut(&[u8]) -> Result<(), Error>| {
             let Some(chunk) = chunk else { return Ok(()) };
-            if component.dtype() == DType::Bool && chunk.iter().any(|byte| *byte > 1) {
-                has_other_bools.set(true);
+            if component.dtype() == DType::Bool && has_other_bools(chunk) {
+                keeps_bools.set(false);
             }
             let ordinal = component.location().component().and_then(|at| usize::try_from(at).ok());
             let mut hashers = hashers.borrow_mut();
@@ -237,12 +237,8 @@ impl<'m, S: Sink> Maker<'m, S> {
             ErrorKind::Write => PatchFailure::Output(error.into()),
             _ => PatchFailure::New(error),
         })?;
-        if has_other_bools.get() {
-            let sentence = "it is added or changes more than elements, and generation 2 has no bools other than 0 and 1";
-            return Err(PatchFailure::Inexpressible(Inexpressible::tensor(
-                tensor.name(),
-                sentence,
-            )));
+        if !keeps_bools.get() {
+            return Err(other_bools(tensor.name()));
         }
         let sums = hashers.into_inner().into_iter();
         let sums: Vec<_> = sums.map(|(bytes, own)| (bytes, own.finalize().into())).collect();
@@ -310,6 +306,9 @@ impl<'m, S: Sink> Maker<'m, S> {
                 }
                 None => {
                     self.streams.unchanged(unchanged).map_err(PatchFailure::of_writing)?;
+            if new.dtype() == DType::Bool && has_other_bools(new_frame) {
+                return Err(other_bools(new.tensor().name()));
+            }
                     let [old, new] = hashers.insert([common.clone(), common.clone()]);
                     old.update(old_frame);
                     new.update(new_frame);
