@@ -17,7 +17,7 @@ use crate::Sha256;
 use crate::content::{has_other_bools, other_bools};
 use crate::elements::Elements;
 use crate::failure::{PatchFailure, internal, no_memory};
-use crate::frame::{Encoder, FRAME, FrameForm, resize};
+use crate::frame::{Encoder, FRAME, resize};
 use crate::identity::{entry, identity};
 use crate::model::{Model, are_equal, encoded};
 use crate::record::{Change, PatchRecord};
@@ -55,8 +55,9 @@ pub struct Summary {
 }
 
 /// Writes the patch that changes `old` into `new` to `sink`. Returns the output of the sink and a summary of the patch. Each model
-/// is read once, with one exception: if `new` lacks tensors of `old`, they may have been renamed, so a tensor that only `new` has
-/// is compared with them by its digest first, and is read again if it has to be stored whole.
+/// is read once, with two exceptions. If `new` lacks tensors of `old`, they may have been renamed, so a tensor that only `new` has
+/// is compared with them by its digest first, and is read again if it has to be stored whole. Tensors that are not dense are
+/// verified before they are compared.
 ///
 /// # Errors
 /// A model cannot be read or is not valid, the sink fails, or generation 2 of zTensor cannot hold a tensor that is added.
@@ -167,9 +168,18 @@ impl<'m, S: Sink> Maker<'m, S> {
 
     /// Notes the digests of a `tensor` of the old (0) or new (1) model.
     fn note(&mut self, tensor: &Tensor<'m>, sums: &[(u64, Sha256)], side: usize) {
+        for (component, sum) in tensor.components().zip(sums) {
+            self.note_component(&component, *sum, side);
+        }
+    }
+
+    /// Notes the length and digest `sum` of a `component` of the old (0) or new (1) model.
+    fn note_component(&mut self, component: &Component<'m>, sum: (u64, Sha256), side: usize) {
         if let Some(entries) = self.entries.get_mut(side) {
-            let all = tensor.components().zip(sums);
-            entries.extend(all.map(|(component, sum)| entry(tensor.name(), &component, *sum)));
+            entries.push(entry(component.tensor().name(), component, sum));
+        }
+        if side == 1 {
+            self.summary.bytes = self.summary.bytes.saturating_add(sum.0);
         }
     }
 
@@ -296,6 +306,9 @@ impl<'m, S: Sink> Maker<'m, S> {
             if new_frame.is_empty() {
                 break;
             }
+            if new.dtype() == DType::Bool && has_other_bools(new_frame) {
+                return Err(other_bools(new.tensor().name()));
+            }
             bytes = bytes.saturating_add(u64_from_usize(new_frame.len()));
             let is_equal = old_frame == new_frame;
             match &mut hashers {
@@ -306,9 +319,6 @@ impl<'m, S: Sink> Maker<'m, S> {
                 }
                 None => {
                     self.streams.unchanged(unchanged).map_err(PatchFailure::of_writing)?;
-            if new.dtype() == DType::Bool && has_other_bools(new_frame) {
-                return Err(other_bools(new.tensor().name()));
-            }
                     let [old, new] = hashers.insert([common.clone(), common.clone()]);
                     old.update(old_frame);
                     new.update(new_frame);
@@ -318,35 +328,30 @@ impl<'m, S: Sink> Maker<'m, S> {
                     new.update(new_frame);
                 }
             }
-            if new.dtype() == DType::Bool && new_frame.iter().any(|byte| *byte > 1) {
-                let sentence =
-                    "it changes, and has bools other than 0 and 1, which only files of 0.1 have";
-                let name = new.tensor().name();
-                return Err(PatchFailure::Inexpressible(Inexpressible::tensor(name, sentence)));
+            if is_equal {
+                self.streams.unchanged(1).map_err(PatchFailure::of_writing)?;
+                continue;
             }
             let frames = [old_frame.as_slice(), new_frame];
-            let form = self.encoder.frame(elements, frames, &mut self.streams);
-            if let FrameForm::Sparse(count) = form.map_err(PatchFailure::of_writing)? {
-                self.summary.elements = self.summary.elements.saturating_add(u64_from_usize(count));
-            }
+            let count = self.encoder.frame(elements, frames, &mut self.streams);
+            let count = u64_from_usize(count.map_err(PatchFailure::of_writing)?);
+            self.summary.elements = self.summary.elements.saturating_add(count);
             self.streams.flush(&mut self.writer, false).map_err(PatchFailure::of_writing)?;
         }
         let is_changed = hashers.is_some();
         let [base, result]: [Sha256; 2] =
             hashers.unwrap_or([common.clone(), common]).map(|own| own.finalize().into());
-        let (old_tensor, new_tensor) = (old.tensor(), new.tensor());
-        let [old_entries, new_entries] = &mut self.entries;
-        old_entries.push(entry(old_tensor.name(), old, (bytes, base)));
-        new_entries.push(entry(new_tensor.name(), new, (bytes, result)));
-        self.summary.bytes = self.summary.bytes.saturating_add(bytes);
+        self.note_component(old, (bytes, base), 0);
+        self.note_component(new, (bytes, result), 1);
         if is_changed {
             let mut lengths = self.streams.lengths();
             for (length, before) in lengths.iter_mut().zip(before) {
                 *length = length.saturating_sub(before);
             }
-            let (name, role) = (new_tensor.name(), new.role());
+            let (tensor, role) = (new.tensor(), new.role());
+            let name = tensor.name();
             self.record.changed.push(Change { name, role, kind: "", base, result, lengths });
-            self.kinds.push(kind(&new_tensor, new));
+            self.kinds.push(kind(&tensor, new));
         }
         Ok(is_changed)
     }

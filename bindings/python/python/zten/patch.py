@@ -62,7 +62,7 @@ class Summary:
     elements: int
     """The number of elements that change, as far as they were stored one by one."""
     bytes: int
-    """The decoded bytes of the new tensors that were compared with old ones."""
+    """The decoded bytes of the new tensors."""
     base: str
     """The identity of the old tensors, as :meth:`zten.File.identity` returns it."""
     result: str
