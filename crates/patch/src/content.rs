@@ -214,7 +214,7 @@ impl<'c, 'a> Producer<'c, 'a> {
         if let Some((delta, _)) = current.changes.last()
             && change(self.patches, *delta).is_some_and(|change| change.result != sum)
         {
-            let sentence = "the elements do not get the digest that the patch gives";
+            let sentence = "the changed elements do not have the digest that the patch gives";
             let damage = (*delta, broken(&PATCH_RESULT, sentence));
             return Err(blamed(self.patches, slot, &current.changes, damage).into());
         }
@@ -286,7 +286,7 @@ fn blamed(
         Err(error) => return slot.failed(error),
         Ok(sum) if sum == first.base => return damaged,
         Ok(sum) if sum == first.result => {
-            "the elements are those of the result of the patch: it was applied already"
+            "the elements are those of the result of the patch, so the patch was applied already"
         }
         Ok(_) => "the elements are not those that the patch was made of",
     };

@@ -66,7 +66,8 @@ impl<'a> PatchRecord<'a> {
     /// Reads the record in the attributes of a file.
     pub(crate) fn read(attributes: &Attributes<'a>) -> Result<Self, Error> {
         let Some(Value::Map(map)) = attributes.item(KEY).map(|item| item.value()) else {
-            let sentence = "this is no patch: the file has no attribute zten.patch that is a map";
+            let sentence =
+                "this is not a patch: the file has no attribute zten.patch that is a map";
             return Err(broken(&PATCH_FILE, sentence));
         };
         match entry(&map, "version") {
@@ -83,7 +84,7 @@ impl<'a> PatchRecord<'a> {
         let (mut components, mut old_names, mut new_names) =
             (HashSet::new(), HashSet::new(), HashSet::new());
         for (key, item) in map {
-            let key = text(&key.value()).ok_or_else(|| wrong("has a key that is no text"))?;
+            let key = text(&key.value()).ok_or_else(|| wrong("has a key that is not text"))?;
             let value = item.value();
             match key {
                 "version" => {}
@@ -177,7 +178,7 @@ impl<'a> Change<'a> {
 
     fn read(item: &Item<'a>) -> Result<Self, Error> {
         let Value::Map(map) = item.value() else {
-            return Err(wrong("has a change that is no map"));
+            return Err(wrong("has a change that is not a map"));
         };
         let (mut base, mut result, mut lengths) = (None, None, None);
         let [mut name, mut role, mut kind] = [None; 3];
@@ -245,7 +246,7 @@ fn text<'a>(value: &Value<'a>) -> Option<&'a str> {
 }
 
 fn required_text<'a>(value: &Value<'a>) -> Result<&'a str, Error> {
-    text(value).ok_or_else(|| wrong("has another value where a text is expected"))
+    text(value).ok_or_else(|| wrong("has a value that is not text, expected text"))
 }
 
 fn digest(value: &Value<'_>) -> Result<Sha256, Error> {
@@ -253,13 +254,13 @@ fn digest(value: &Value<'_>) -> Result<Sha256, Error> {
         Value::Bytes(bytes) => bytes.as_bytes().and_then(|bytes| bytes.try_into().ok()),
         _ => None,
     };
-    bytes.ok_or_else(|| wrong("has another value where a SHA-256 is expected"))
+    bytes.ok_or_else(|| wrong("has a value that is not a SHA-256, expected a SHA-256"))
 }
 
 fn array<'a>(value: &Value<'a>) -> Result<Array<'a>, Error> {
     match value {
         Value::Array(array) => Ok(array.clone()),
-        _ => Err(wrong("has another value where an array is expected")),
+        _ => Err(wrong("has a value that is not an array, expected an array")),
     }
 }
 
@@ -283,7 +284,7 @@ fn pair<'a>(item: &Item<'a>) -> Result<[&'a str; 2], Error> {
         (Some(old), Some(new), None) => {
             Ok([required_text(&old.value())?, required_text(&new.value())?])
         }
-        _ => Err(wrong("has a renaming that is no pair of names")),
+        _ => Err(wrong("has a renaming that is not a pair of names")),
     }
 }
 
@@ -292,7 +293,7 @@ fn position(item: &Item<'_>) -> Result<u32, Error> {
         Value::Uint(at) => u32::try_from(at).ok(),
         _ => None,
     }
-    .ok_or_else(|| wrong("has an order that is no list of positions"))
+    .ok_or_else(|| wrong("has an order that is not a list of positions"))
 }
 
 fn positions(value: &Value<'_>) -> Result<Positions, Error> {
@@ -300,7 +301,7 @@ fn positions(value: &Value<'_>) -> Result<Positions, Error> {
     let mut places = all.iter_mut();
     for item in array(value)? {
         let (Value::Uint(length), Some(place)) = (item.value(), places.next()) else {
-            return Err(wrong("has lengths that are no list of at most 18 numbers"));
+            return Err(wrong("has lengths that are not a list of at most 18 numbers"));
         };
         *place = length;
     }

@@ -159,8 +159,9 @@ fn tied_tensors_are_reported_and_may_be_written_once() {
     succeeded_text(convert("c.safetensors", &["--tied=copy"]));
 }
 
-/// Tensors that repeat the elements of a small storage are not written as many times its bytes without a word. Twice the bytes
-/// are written, because most models with tied tensors need that.
+/// Tensors that repeat the elements of a small storage could expand to many times its bytes, so the command writes them only if the
+/// user asks for it. Up to four times the bytes are written without an option, because most models with tied tensors need twice the
+/// bytes.
 #[test]
 fn a_conversion_to_more_than_four_times_the_storage_names_the_option() {
     let folder = tempfile::tempdir().unwrap();
@@ -248,7 +249,7 @@ fn policies_know_their_format() {
     }
     let packed = data("accept/deflated.pt");
     assert_eq!(check("forbid-compression = true", &packed).as_deref(), Some("policy-compression"));
-    // The rule of the format comes first.
+    // The rule of the format takes precedence over the policy.
     assert_eq!(check("max-tensors = 9", &data(EVIL)).as_deref(), Some("torch-global"));
     let path = folder.path().join("policy.toml");
     fs::write(&path, "tolerate = ['torch-global']").unwrap();

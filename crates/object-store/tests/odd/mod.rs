@@ -1,4 +1,4 @@
-//! A store that counts what is fetched, and may answer wrongly.
+//! A store that counts the bytes and requests, and can be told to answer wrongly.
 
 use std::fmt;
 use std::sync::Mutex;
@@ -9,25 +9,29 @@ use futures_util::stream::{self, BoxStream, StreamExt as _};
 use object_store::memory::InMemory;
 use object_store::path::Path;
 use object_store::{
-    CopyOptions, GetOptions, GetResult, GetResultPayload, ListResult, MultipartUpload, ObjectMeta,
-    ObjectStore, PutMultipartOptions, PutOptions, PutPayload, PutResult, Result,
+    CopyOptions, Error, GetOptions, GetResult, GetResultPayload, ListResult, MultipartUpload,
+    ObjectMeta, ObjectStore, PutMultipartOptions, PutOptions, PutPayload, PutResult, Result,
 };
 
-/// What is wrong with an answer.
+/// The fault of an answer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Fault {
     #[default]
     None,
-    /// One byte more than asked for.
+    /// The answer has one byte more than requested.
     Longer,
-    /// One byte less.
+    /// The answer has one byte less than requested.
     Shorter,
-    /// No bytes.
+    /// The answer has no bytes.
     Empty,
-    /// The range that begins one byte later.
+    /// The answer is the range that begins one byte later.
     OtherRange,
-    /// The right answer, a thousand bytes at a time.
+    /// The answer is right, and comes in pieces of a thousand bytes.
     Pieces,
+    /// Right answers with a weak entity tag, as of a server that compresses. It fits no condition.
+    WeakTag,
+    /// The same, without the time of the last change.
+    WeakTagAlone,
 }
 
 /// A store in memory.
@@ -75,13 +79,23 @@ impl ObjectStore for Odd {
 
     async fn get_opts(&self, location: &Path, options: GetOptions) -> Result<GetResult> {
         let is_head = options.head;
+        if options.if_match.as_ref().is_some_and(|tag| tag.starts_with("W/")) {
+            let source = "a weak tag".into();
+            return Err(Error::Precondition { path: location.to_string(), source });
+        }
         let mut answer = self.inner.get_opts(location, options).await?;
+        let fault = *self.fault.lock().unwrap();
+        if matches!(fault, Fault::WeakTag | Fault::WeakTagAlone) {
+            answer.meta.e_tag = answer.meta.e_tag.map(|tag| format!("W/\"{tag}\""));
+        }
+        if fault == Fault::WeakTagAlone {
+            answer.meta.last_modified = Default::default();
+        }
         if is_head {
             return Ok(answer);
         }
         self.requests.fetch_add(1, Ordering::Relaxed);
         self.fetched.fetch_add(answer.range.end - answer.range.start, Ordering::Relaxed);
-        let fault = *self.fault.lock().unwrap();
         if fault == Fault::OtherRange {
             answer.range = answer.range.start + 1..answer.range.end + 1;
         }
@@ -93,7 +107,7 @@ impl ObjectStore for Odd {
         );
         let bytes = answer.bytes().await?;
         let pieces = match fault {
-            Fault::None | Fault::OtherRange => vec![bytes],
+            Fault::None | Fault::OtherRange | Fault::WeakTag | Fault::WeakTagAlone => vec![bytes],
             Fault::Longer => vec![bytes, "x".into()],
             Fault::Shorter => vec![bytes.slice(1..)],
             Fault::Empty => Vec::new(),
