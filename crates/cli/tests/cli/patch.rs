@@ -225,7 +225,7 @@ fn wrong_calls_are_explained() {
     assert!(why.contains("standard output"), "{why}");
     // A file that is not a patch, and a file that does not exist.
     let why = failed(patch(&["show"], &[&old]), 1);
-    assert!(why.contains("this is no patch"), "{why}");
+    assert!(why.contains("this is not a patch"), "{why}");
     failed(patch(&["verify"], &[&old, &at("none.zt")]), 2);
     // A result that `.npy` cannot hold.
     let out = at("x.npy");
