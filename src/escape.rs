@@ -82,8 +82,8 @@ impl fmt::Display for Escaped<'_> {
     }
 }
 
-/// Parses `u{202e}`, a backslash before which was removed, at the beginning of `text`: the escape of a character by its code of one to
-/// six hexadecimal digits. Returns the character and the text that follows.
+/// Parses the escape of a character, without its backslash, at the beginning of `text`: `u{202e}`, a code of one to six hexadecimal
+/// digits. Returns the character and the text after the escape, or `None` if `text` does not begin with an escape.
 pub fn code(text: &str) -> Option<(char, &str)> {
     let (digits, rest) = text.strip_prefix("u{")?.split_once('}')?;
     let is_short = digits.len() <= 6 && digits.bytes().all(|byte| byte.is_ascii_hexdigit());

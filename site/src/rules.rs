@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use zten::rules::{Class, Row, Scope};
-use zten_report::catalog::{classes_in_pickles, origin, rows};
+use zten_report::catalog::{classes_in_pickles, is_of_caller, origin, rows};
 
 use crate::Result;
 use crate::examples::{Example, Examples, Session};
@@ -252,12 +252,13 @@ fn writers_of(row: &Row, examples: &Examples) -> String {
     }
     if text.is_empty() {
         text.push_str(match (group(row), row.class()) {
-            ("callers", _) => "Any program: the caller decides what is asked of a file.\n",
+            _ if is_of_caller(row) => "Any program: the caller decides what is asked of a file.\n",
             ("canonical", _) => "Any program: a valid file need not be in canonical form.\n",
             ("not-read", _) => "The programs of that format.\n",
             (_, Class::Limit) => "Any program: a file beyond a limit may be valid.\n",
-            (_, Class::Unsupported) => "Programs that use the feature: such a file may be valid.\n",
-            _ => "No program is known that does.\n",
+            (_, Class::Unsupported) => "Programs that write what zten does not read: such a file may be valid.\n",
+            (_, Class::Note) => "Any program may: such a file is valid.\n",
+            _ => "The project knows of no program that does. Downloads and disks damage files, too.\n",
         });
     }
     text
@@ -265,6 +266,8 @@ fn writers_of(row: &Row, examples: &Examples) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::path::Path;
+
     use super::*;
 
     #[test]
@@ -273,13 +276,35 @@ mod tests {
             GROUPS.iter().map(|group| (group.file, 0)).collect();
         for row in rows() {
             *counts.get_mut(group(row)).unwrap() += 1;
-            // A rule and a group would have one address.
+            // The page of a rule with the name of a group would have the address of the page about the group.
             assert!(GROUPS.iter().all(|group| group.file != row.id()), "{}", row.id());
         }
         assert!(counts.values().all(|count| *count > 0), "{counts:?}");
         // The rules of a new format need a group of their own.
         for row in zten::rules::rows().chain(zten::formats::rules::rows()) {
             assert_ne!(group(row), "callers", "{}: {:?}", row.id(), row.scope());
+        }
+    }
+    /// A page must not say that no program writes a file that programs are free to write.
+    #[test]
+    fn writers_are_named_or_described_by_the_kind_of_rule() {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+        let examples = Examples::new(&root, &std::env::current_exe().unwrap()).unwrap();
+        for (id, wanted) in [
+            ("policy-size", "the caller decides"),
+            ("list-changed", "the caller decides"),
+            ("store-digest", "knows of no program"),
+            ("store-unfinished", "llama.cpp"),
+            ("patch-version", "what zten does not read"),
+            ("format-unknown", "what zten does not read"),
+            ("format-html", "Servers"),
+            ("index-key", "such a file is valid"),
+            ("torch-global", "Lightning"),
+            ("limit-header", "beyond a limit"),
+            ("format-keras", "of that format"),
+        ] {
+            let text = writers_of(zten_report::catalog::find(id).unwrap(), &examples);
+            assert!(text.contains(wanted), "{id}: {text}");
         }
     }
 }

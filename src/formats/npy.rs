@@ -117,7 +117,7 @@ impl NpyHeader {
             }
         };
         if length > LITERAL {
-            let sentence = format_args!("NumPy header exceeds the maximum of {LITERAL} bytes");
+            let sentence = format_args!("the NumPy header exceeds the maximum of {LITERAL} bytes");
             return Err(FormatError::violation(Rule::LimitHeader, sentence));
         }
         let all = u64::from(length).saturating_add(u64_from_usize(prefix));
@@ -170,10 +170,7 @@ impl NpyHeader {
             .try_fold(width.unwrap_or(1), |bytes, dimension| bytes.checked_mul(*dimension))
             .filter(|bytes| i64::try_from(*bytes).is_ok());
         let Some(most) = most else {
-            return Err(FormatError::violation(
-                Rule::NpyShape,
-                "the bytes of the array cannot be counted",
-            ));
+            return Err(FormatError::violation(Rule::NpyShape, Rule::NpyShape.row().broken()));
         };
         let bytes = width.map(|_| if shape.contains(&0) { 0 } else { most });
         let type_name = if is_number { String::new() } else { copied(spelled)? };

@@ -82,7 +82,7 @@ pub(super) fn open(
                     let what = if entry.is_folder() {
                         "is a folder"
                     } else {
-                        "is no array, and is not read"
+                        "is not an array, and zten does not read it"
                     };
                     let note = about(FormatError::predicate(Rule::NpzName, what));
                     builder.found(note.or_at(entry.at).into());

@@ -287,7 +287,7 @@ impl Recognition {
 
 /// Returns the error for opening a file without tensors, which `description` describes.
 fn of_other(description: &str) -> Error {
-    let sentence = format_args!("this is {description}, and no tensor file that zten knows");
+    let sentence = format_args!("this is {description}, not a tensor file that zten knows");
     FormatError::violation_at(Rule::FormatUnknown, sentence, 0).into()
 }
 
@@ -473,7 +473,7 @@ const JOBLIB: &[u8] = b"joblib.numpy_pickle";
 fn of_archive(rule: Rule, kind: &str, member: Option<String>) -> Result<Recognition, FormatError> {
     let Some(member) = member else { return Ok(Recognized::Named(rule).into()) };
     let sentence = copied(format_args!(
-        "this {kind} archive holds a pickle of Python: loading that runs code of its author"
+        "this {kind} archive holds a pickle of Python: loading the pickle runs code of its author"
     ))?;
     let (sentence, member) = (Some(sentence), Some(member));
     Ok(Recognition { sentence, member, ..Recognized::Named(Rule::FormatPickle).into() })

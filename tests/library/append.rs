@@ -11,7 +11,7 @@ use zten::{
 };
 use zten_testkit::{check, oracles, reject_index, slice};
 
-/// Opens `file` with `options`, and appends to it what `add` writes.
+/// Opens the file `old` with `options`, and appends to it what `add` writes.
 fn append(
     old: &[u8],
     options: &OpenOptions,

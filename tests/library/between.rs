@@ -241,7 +241,7 @@ fn unknown_types_get_no_meaning() {
             assert_eq!(why.rule(), Some("unsupported-type"), "{name}");
             assert_eq!(why.location(), part.location());
             let wanted = format!(
-                "it can be read, but not written: the `type` is unknown, and would get a \
+                "the file can be read, but not written: the `type` is unknown, and would get a \
                  meaning in {to} in tensor \"w\", component \"data\""
             );
             assert_eq!(why.to_string(), wanted);

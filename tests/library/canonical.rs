@@ -114,7 +114,7 @@ fn a_dtype_that_would_become_a_second_type_is_rejected() {
     let wrong = valid.clone().set("x:data/type", text("foo"));
     validate(&zten_testkit::canonical(&valid.build("").bytes).unwrap()).unwrap();
     let error = zten_testkit::canonical(&wrong.build("").bytes).unwrap_err();
-    assert!(error.to_string().contains("there is another `type` already"));
+    assert!(error.to_string().contains("the component has another `type`"));
 }
 
 /// Writes two objects with equal bytes. If `announced` is a SHA-256, the bytes come in pieces with this announcement; otherwise

@@ -165,7 +165,7 @@ fn links_are_rejected() {
     symlink("x.zt", at("link")).unwrap();
     symlink("nothing", at("dangling")).unwrap();
     for link in ["link", "dangling"] {
-        assert!(rejected(&at(link)).starts_with("it is a symbolic link"));
+        assert!(rejected(&at(link)).starts_with("is a symbolic link"));
         assert!(fs::symlink_metadata(at(link)).unwrap().is_symlink());
     }
     assert!(!at("nothing").exists());
@@ -193,7 +193,7 @@ fn only_regular_files_are_replaced() {
         assert!(rejected(&path).contains("the path does not end"), "{}", path.display());
     }
     #[cfg(unix)]
-    assert!(rejected(Path::new("/dev/null")).starts_with("it is not a regular file"));
+    assert!(rejected(Path::new("/dev/null")).starts_with("is not a regular file"));
     assert_eq!(names(&folder.path().join("x.zt")), ["a"]);
 }
 

@@ -278,14 +278,17 @@ fn an_error_says_both_types() {
         assert_eq!(error.to_string(), format!("{sentence}{place}"));
         assert_eq!(misuse(error), Misuse::Type);
     };
-    says(float.to_vec::<bf16>().unwrap_err(), "component is f32, requested bf16");
-    says(float.to_cow::<u8>().unwrap_err(), "component is f32, requested u8");
+    says(float.to_vec::<bf16>().unwrap_err(), "the component is f32, requested bf16");
+    says(float.to_cow::<u8>().unwrap_err(), "the component is f32, requested u8");
     says(
         float.to_cow::<zten::element::Complex<f32>>().unwrap_err(),
-        "component is f32, requested complex64",
+        "the component is f32, requested complex64",
     );
-    says(float.slice(..).unwrap().to_vec::<i8>().unwrap_err(), "component is f32, requested i8");
-    says(float.read_into(&mut [0_u64; 3]).unwrap_err(), "component is f32, requested u64");
+    says(
+        float.slice(..).unwrap().to_vec::<i8>().unwrap_err(),
+        "the component is f32, requested i8",
+    );
+    says(float.read_into(&mut [0_u64; 3]).unwrap_err(), "the component is f32, requested u64");
 }
 
 #[test]

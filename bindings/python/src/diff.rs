@@ -2,7 +2,7 @@
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use pyo3::exceptions::{PyKeyError, PyValueError};
+use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use zten::json::to_line;
 use zten::shards::Files;
@@ -12,13 +12,13 @@ use zten_report::check::stored;
 use zten_report::diff::{
     Difference, ObjectDifference, Side, Summary, Tolerance, compare, document,
 };
-use zten_report::glob::Glob;
 use zten_report::sums::{self, Of, Sum};
 
 use crate::content::{each, threads_for};
 use crate::error::CallFailure;
 use crate::interrupt::{self, Cancel};
 use crate::reader::Reader;
+use crate::select::select;
 use crate::source::{Open, OpenShards};
 
 /// The differences of two files: the JSON document of `zten diff --json`, the totals as text, and the changes of each changed or
@@ -26,62 +26,26 @@ use crate::source::{Open, OpenShards};
 #[derive(IntoPyObject)]
 pub(crate) struct Compared(String, String, Vec<(String, String)>);
 
-/// The tensors that are compared.
-struct Selected {
-    /// The ordinals of the selected tensors of each file.
-    ordinals: [Vec<u32>; 2],
-    /// True if all tensors are compared, and so the attributes of the files, too.
-    is_all: bool,
-}
-
-impl Selected {
-    /// Selects the tensors of `files` that match one of `patterns`, or all tensors if it is `None`.
-    ///
-    /// # Errors
-    /// A `KeyError` if a pattern matches no tensor of either file.
-    fn new(files: [&Open; 2], patterns: Option<&[String]>) -> PyResult<Self> {
-        let mut globs: Vec<_> =
-            patterns.into_iter().flatten().map(|text| (text, Glob::new(text), false)).collect();
-        let ordinals = files.map(|open| {
-            let mut ordinals = Vec::new();
-            for tensor in open.manifest().tensors() {
-                let mut is_selected = patterns.is_none();
-                for (_, glob, is_used) in &mut globs {
-                    let matches = glob.matches(tensor.name());
-                    (is_selected, *is_used) = (is_selected | matches, *is_used | matches);
-                }
-                if is_selected {
-                    ordinals.push(tensor.ordinal());
-                }
-            }
-            ordinals
-        });
-        match globs.iter().find(|(_, _, is_used)| !is_used) {
-            Some((text, ..)) => Err(PyKeyError::new_err(format!("no name matches {text:?}"))),
-            None => Ok(Self { ordinals, is_all: patterns.is_none() }),
-        }
-    }
-}
-
-/// Compares the `selected` tensors of two files, which are read and verified.
+/// Compares the tensors `ordinals` of two files, which are read and verified. The attributes of the files are compared only if
+/// `with_attributes` is true.
 ///
 /// # Errors
 /// The index (0 or 1) of the file that cannot be read, and the error.
 fn compare_selected(
     files: [&Open; 2],
-    selected: &Selected,
+    (ordinals, with_attributes): (&[Vec<u32>; 2], bool),
     tolerance: Option<Tolerance>,
     cancel: &Cancel,
 ) -> Result<Compared, (usize, Error)> {
     let [old, new] = files;
-    let [old_ordinals, new_ordinals] = &selected.ordinals;
+    let [old_ordinals, new_ordinals] = ordinals;
     let old_sums = content_sums(old, old_ordinals, cancel).map_err(|error| (0, error))?;
     let new_sums = content_sums(new, new_ordinals, cancel).map_err(|error| (1, error))?;
     let sides = [
         Side::new(old.manifest(), old_sums.iter().map(|(tensor, sums)| (*tensor, &**sums))),
         Side::new(new.manifest(), new_sums.iter().map(|(tensor, sums)| (*tensor, &**sums))),
     ];
-    let mut found = compare(sides, selected.is_all);
+    let mut found = compare(sides, with_attributes);
     measure(files, &mut found.objects, tolerance, cancel)?;
     if tolerance.is_some() {
         found.accept();
@@ -165,7 +129,7 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Compares the contents of `old` and `new`: all tensors, or those whose names match one of `patterns`. `tolerance` has the
+/// Compares the contents of `old` and `new`: all tensors, or those that `patterns`, names or patterns, select. `tolerance` has the
 /// relative and the absolute difference of elements that is accepted.
 ///
 /// # Errors
@@ -191,11 +155,17 @@ pub(crate) fn diff(
     let readers = [old.get(), new.get()];
     let (one, other) = (old.get().open()?, new.get().open()?);
     let files = [&*one, &*other];
-    let selected = Selected::new(files, patterns.as_deref())?;
+    let all =
+        |open: &Open| open.manifest().tensors().map(|tensor| tensor.ordinal()).collect::<Vec<_>>();
+    let ordinals = match &patterns {
+        Some(texts) => select(files, texts)?,
+        None => files.map(all),
+    };
+    let selected = (&ordinals, patterns.is_none());
     let effort = files.map(|open| open.effort(stored(open.manifest())));
     let effort = effort.into_iter().fold(0, u64::saturating_add);
     let compared =
-        interrupt::run(py, effort, |cancel| compare_selected(files, &selected, tolerance, cancel))?;
+        interrupt::run(py, effort, |cancel| compare_selected(files, selected, tolerance, cancel))?;
     compared.map_err(|(side, error)| {
         let both = readers.into_iter().zip(files);
         match both.into_iter().nth(side) {

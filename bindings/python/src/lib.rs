@@ -21,6 +21,7 @@ mod part;
 mod patch;
 mod read;
 mod reader;
+mod select;
 mod source;
 mod value;
 mod write;

@@ -20,7 +20,6 @@ use zten::verify::DigestAlgorithm;
 use zten::{Component, DType, Encoding, Error, ErrorKind, Generation, Layout, Tensor};
 use zten_report::blocks::{reason, state};
 use zten_report::check::stored;
-use zten_report::glob::Glob;
 use zten_report::notation;
 
 use crate::content::{self, Hashed};
@@ -30,6 +29,7 @@ use crate::interrupt;
 use crate::options::Strictness;
 use crate::part::{self, IndexedPart};
 use crate::read;
+use crate::select::select;
 use crate::source::{Given, Open};
 use crate::value;
 
@@ -164,28 +164,13 @@ impl Reader {
         PyList::new(py, self.open()?.manifest().tensors().map(|tensor| tensor.name()))
     }
 
-    /// Returns the ordinals of the objects whose names match one of `patterns`, in the order of the file.
+    /// Returns the ordinals of the objects that `texts`, names or patterns, select, in the order of the file.
     ///
     /// # Errors
-    /// A `KeyError` if a pattern matches no name.
-    fn select(&self, patterns: Vec<String>) -> PyResult<Vec<u32>> {
-        let (open, mut selected) = (self.open()?, Vec::new());
-        let mut globs: Vec<_> = patterns.iter().map(|text| (Glob::new(text), false)).collect();
-        for tensor in open.manifest().tensors() {
-            let mut is_selected = false;
-            for (glob, is_used) in &mut globs {
-                let matches = glob.matches(tensor.name());
-                (is_selected, *is_used) = (is_selected | matches, *is_used | matches);
-            }
-            if is_selected {
-                selected.push(tensor.ordinal());
-            }
-        }
-        let unused = patterns.iter().zip(&globs).find(|(_, (_, is_used))| !is_used);
-        match unused {
-            Some((text, _)) => Err(PyKeyError::new_err(format!("no name matches {text:?}"))),
-            None => Ok(selected),
-        }
+    /// A `KeyError` if a text selects no object.
+    fn select(&self, texts: Vec<String>) -> PyResult<Vec<u32>> {
+        let [ordinals] = select([&*self.open()?], &texts)?;
+        Ok(ordinals)
     }
 
     /// Returns the shards that the file lists: the name, the number of bytes, and the digest if there is one.

@@ -119,6 +119,18 @@ def test_some_tensors_are_compared(old: Path, tmp_path: Path) -> None:
             zten.diff(old, new, names=["f32", "x*"])
 
 
+def test_a_name_with_brackets_is_a_name(tmp_path: Path) -> None:
+    """Programs of JAX name tensors so. A text that is no name is a pattern."""
+    names = ["['params']['w']", "w[0]", "w0", "*"]
+    one = saved({name: np.full(2, number) for number, name in enumerate(names)}, tmp_path / "one.safetensors")
+    other = saved({name: np.full(2, 9) for name in names}, tmp_path / "other.zt")
+    for name in names:
+        assert list(zten.diff(one, other, names=name).changed) == [name]
+        assert list(zten.stat(one, names=[name])) == list(zten.numpy.load_file(one, names=name)) == [name]
+    assert set(zten.diff(one, other, names="w*").changed) == {"w[0]", "w0"}
+    assert set(zten.diff(one, other, names=["w[0-9]", "w[0]"]).changed) == {"w[0]", "w0"}
+
+
 def test_differences_are_not_a_truth(old: Path) -> None:
     with pytest.raises(TypeError, match=r"\.equal"):
         bool(zten.diff(old, old))

@@ -133,7 +133,7 @@ def test_a_file_raises_nothing_but_errors_of_the_package(tmp_path: Path) -> None
                 call()
             except zten.Unsupported as error:
                 # A file that only a check rejects may have metadata that no zTensor file can have.
-                is_inexpressible = "it can be read, but not written" in error.message
+                is_inexpressible = "the file can be read, but not written" in error.message
                 assert error.rule or error.object or is_inexpressible, (path, error)
             except zten.Error as error:
                 assert error.rule, (path, error)

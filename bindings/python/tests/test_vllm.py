@@ -203,3 +203,8 @@ def test_an_unknown_option_is_an_error(loader: Any) -> None:
     for options in ({"files": "x"}, {"digest": "x", "file": "y"}):
         with pytest.raises(ValueError, match="expected a mapping with keys"):
             loader(**options)
+
+
+def test_one_pattern_alone_is_an_error(loader: Any) -> None:
+    with pytest.raises(ValueError, match="expected a list of patterns"):
+        loader(skip="*.inv_freq")

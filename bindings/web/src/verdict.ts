@@ -25,8 +25,8 @@ const MISSING: typeof HEADINGS[Problem['verdict']] = ['unsure', 'Not validated: 
 
 /** Headings for rules whose verdict would say too little. */
 const OWN: Record<string, typeof MISSING> = {
-  'header-magic': ['bad', 'Unknown format: this is no tensor file that can be read, or its first bytes are damaged'],
-  'format-unknown': ['unsure', 'Unknown format: this is no tensor file that can be read'],
+  'header-magic': ['bad', 'Unknown format: zten does not know a tensor file like this, or its first bytes are damaged'],
+  'format-unknown': ['unsure', 'Unknown format: zten does not know a tensor file like this'],
   'index-file': MISSING,
   'gguf-split-file': MISSING,
   'unsupported-shard': MISSING,

@@ -15,6 +15,7 @@ pub(crate) mod stat;
 
 use std::fs::File;
 use std::io;
+use std::iter;
 
 use zten::OpenOptions;
 
@@ -51,9 +52,6 @@ pub(crate) trait Create {
 /// printed in the order of the files, and counted.
 pub(crate) fn run(call: &Call, app: &mut App, job: Job<'_>) -> io::Result<Option<RenderedOutcome>> {
     let Job { number, files, create, longest_result } = job;
-    if let Call::Patch(args) = call {
-        return patch::run(app, args, files, create).map(|()| None);
-    }
     let mut files = files.into_iter();
     let Some(file) = files.next() else { return Ok(None) };
     let options = call.strictness().options();
@@ -75,7 +73,7 @@ pub(crate) fn run(call: &Call, app: &mut App, job: Job<'_>) -> io::Result<Option
         },
         Call::Convert(args) => convert::run(app, args, file, create),
         Call::Edit(args) => edit::run(app, args, file, create),
-        Call::Patch(args) => patch::run(app, args, vec![file], create),
+        Call::Patch(args) => patch::run(app, args, iter::once(file).chain(files).collect(), create),
     }?;
     Ok(None)
 }

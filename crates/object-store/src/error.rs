@@ -19,9 +19,10 @@ pub enum Error {
         /// What is wrong with the answer.
         what: String,
     },
-    /// A tensor is stored in more bytes than the limit `decoded`, so none of them was fetched.
+    /// A tensor, or a shard that has to be fetched as a whole, is stored in more bytes than the limit `decoded`, so none of them was
+    /// fetched.
     TooLarge {
-        /// The name of the tensor.
+        /// The name of the tensor or of the shard.
         name: String,
         /// The number of stored bytes.
         stored: u64,
@@ -45,7 +46,7 @@ impl fmt::Display for Error {
             }
             Self::TooLarge { name, stored, most } => write!(
                 f,
-                "stored size of {stored} bytes exceeds the limit decoded of {most} bytes, in {}",
+                "the stored size of {stored} bytes exceeds the limit decoded of {most} bytes, in {}",
                 Quoted(name)
             ),
             Self::OutOfMemory => f.write_str("out of memory"),

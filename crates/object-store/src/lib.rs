@@ -145,19 +145,19 @@ impl TensorObject {
     /// is fetched as a whole if only its own digest covers one of the tensors.
     ///
     /// # Errors
-    /// [`Error::File`] if the file has no such tensor, or a shard differs from its digest; [`Error::TooLarge`] if a tensor is stored in more
-    /// bytes than the limit `decoded`; [`Error::Store`].
+    /// [`Error::File`] if the file has no such tensor, or a shard differs from its digest; [`Error::TooLarge`] if a tensor, or a
+    /// shard that is fetched as a whole, is stored in more bytes than the limit `decoded`; [`Error::Store`].
     pub async fn fetch(
         &self,
         names: impl IntoIterator<Item: AsRef<str>>,
     ) -> Result<Fetched<'_>, Error> {
         let mut components = Vec::new();
+        let most = self.archive.limits().decoded();
         for name in names {
             let tensor = self.archive.tensor(name.as_ref())?;
             let ranges = tensor.components().map(|component| component.read_range());
             let stored = ranges.map(|range| range.end.saturating_sub(range.start));
             let stored = stored.fold(0, u64::saturating_add);
-            let most = self.archive.limits().decoded();
             if stored > most {
                 return Err(Error::TooLarge { name: tensor.name().to_owned(), stored, most });
             }
@@ -171,10 +171,17 @@ impl TensorObject {
         for component in &components {
             let ranges = wanted.entry(component.shard()).or_default();
             ranges.push(component.read_range());
-            let own = component.shard().and_then(|name| self.siblings.get(name));
-            let is_whole = component.digest().is_none()
-                && component.shard().is_some_and(|name| verified.contains(name));
-            ranges.extend(own.filter(|_| is_whole).map(|object| 0..object.length()));
+            let whole = component.shard().filter(|name| verified.contains(name));
+            let whole = whole.filter(|_| component.digest().is_none());
+            let Some((name, object)) = whole.and_then(|name| self.siblings.get_key_value(name))
+            else {
+                continue;
+            };
+            let stored = object.length();
+            if stored > most {
+                return Err(Error::TooLarge { name: name.clone(), stored, most });
+            }
+            ranges.push(0..stored);
         }
         let fetch = |(name, ranges): (Option<_>, Vec<Range<u64>>)| async move {
             let object = name.map_or(Some(&self.object), |name: &str| self.siblings.get(name));

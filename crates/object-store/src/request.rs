@@ -55,9 +55,17 @@ impl ObjectVersion {
         if length == 0 {
             return Ok(Bytes::new());
         }
+        // A server fails each request for a weak tag, because such a tag does not tell bytes apart (RFC 9110, 13.1.1). In its place, the
+        // object must not have changed since the time that the server gave. Object stores show a missing time as zero.
+        let (weak, strong) = match &self.0.e_tag {
+            Some(tag) if tag.starts_with("W/") => (true, None),
+            tag => (false, tag.clone()),
+        };
+        let time = self.0.last_modified;
         let options = GetOptions {
             range: Some(GetRange::Bounded(range.clone())),
-            if_match: self.0.e_tag.clone(),
+            if_match: strong,
+            if_unmodified_since: (weak && time.timestamp() != 0).then_some(time),
             ..GetOptions::default()
         };
         let answer = store.get_opts(&self.0.location, options).await?;

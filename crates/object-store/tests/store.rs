@@ -271,6 +271,49 @@ fn an_object_that_changes_is_not_mixed_with_the_first_version() {
     });
 }
 
+/// A server that compresses gives weak tags, which fit no condition. The time of the last change, which it may leave out, stands in.
+#[test]
+fn an_object_with_a_weak_tag_is_read() {
+    for fault in [Fault::WeakTag, Fault::WeakTagAlone] {
+        run(async {
+            let (store, location) = (Arc::new(Odd::default()), Path::from("w.zt"));
+            store.set(fault);
+            store.put(&location, large(2).into()).await.unwrap();
+            let file = TensorObject::open(store.clone(), location.clone()).await.unwrap();
+            file.read("w0", content).await.unwrap();
+            store.put(&location, large(2).into()).await.unwrap();
+            let found = file.read("w0", content).await;
+            match fault {
+                Fault::WeakTag => assert!(matches!(
+                    found,
+                    Err(Error::Store(object_store::Error::Precondition { .. }))
+                )),
+                _ => assert!(found.is_ok()),
+            }
+        });
+    }
+}
+
+#[test]
+fn a_shard_that_is_fetched_as_a_whole_is_within_the_limit() {
+    run(async {
+        let (store, location) = stored(&corpus().join("v2/shards/dense.zt")).await;
+        for (decoded, is_within) in [(4151, false), (4152, true)] {
+            let limits = Limits::default().with_named("decoded", decoded).unwrap();
+            let options = OpenOptions::default().limits(limits);
+            let file =
+                TensorObject::open_with(store.clone(), location.clone(), &options).await.unwrap();
+            let name = file.manifest().tensors().next().unwrap().name().to_owned();
+            match file.read(&name, content).await {
+                Err(Error::TooLarge { name, stored: 4152, most: 4151 }) => {
+                    assert!(!is_within && name == "s", "{name}");
+                }
+                found => assert!(is_within && found.is_ok(), "{:?}", found.err()),
+            }
+        }
+    });
+}
+
 #[test]
 fn limits_hold_before_bytes_are_fetched() {
     run(async {

@@ -57,15 +57,15 @@ impl<'c, 'a> Chain<'c, 'a> {
     ///
     /// # Errors
     /// `patch-base` if a patch does not follow the patch before it, or does not fit the tensors that it is applied to: a tensor is
-    /// missing or has another type or shape, or a new name is in use already. `patch-record` if the order in a patch does not list
-    /// each tensor once.
+    /// missing or has another type or shape, a new name is in use already, or the order in a patch is that of more or fewer tensors.
+    /// `patch-record` if this order does not list each tensor once.
     pub fn new(base: &'c Model<'a>, patches: &'c [Patch<'a>]) -> Result<Self, PatchFailure> {
         let mut plan = Plan::new(base).map_err(PatchFailure::Old)?;
         let mut result = None;
         for (number, patch) in patches.iter().enumerate() {
             if result.is_some_and(|result| result != patch.record.base) {
                 let sentence = format!(
-                    "the patch does not follow the one before it: it was made of {}, which is not the result of that patch",
+                    "the patch was made of {}, which is not the result of the patch before it",
                     hex(&patch.record.base)
                 );
                 return Err(PatchFailure::Patch(number, broken(&PATCH_BASE, sentence)));
@@ -333,6 +333,14 @@ impl<'a> Plan<'a> {
             self.names.insert(name, self.slots.len());
             self.slots.push(Some(slot));
         }
+        let ordered = patch.record.order.as_ref().map(Vec::len);
+        let count = self.slots.iter().flatten().count();
+        if let Some(ordered) = ordered.filter(|ordered| *ordered != count) {
+            let sentence = format!(
+                "the result would have {count} tensors, and the result of the patch has {ordered}"
+            );
+            return Err(failure(number, broken(&PATCH_BASE, sentence)));
+        }
         self.order(patch).map_err(|error| PatchFailure::Patch(number, error))
     }
 
@@ -358,7 +366,7 @@ impl<'a> Plan<'a> {
             if self.names.insert(new, at).is_some() {
                 let name = zten::escape::quoted(new);
                 let sentence = format!(
-                    "there is a tensor {name} already, and the patch renames another to that name"
+                    "the patch renames a tensor to {name}, which is the name of another tensor"
                 );
                 return Err(broken(&PATCH_BASE, sentence));
             }
@@ -366,16 +374,13 @@ impl<'a> Plan<'a> {
         Ok(())
     }
 
-    /// Puts the tensors into the order that the patch gives.
+    /// Puts the tensors into the order that the patch gives, which has as many positions as there are tensors.
     fn order(&mut self, patch: &Patch<'a>) -> Result<(), Error> {
         let Some(order) = &patch.record.order else { return Ok(()) };
         let wrong =
             || broken(&PATCH_RECORD, "the order does not have the position of each tensor once");
         let mut old: Vec<_> =
             std::mem::take(&mut self.slots).into_iter().flatten().map(Some).collect();
-        if old.len() != order.len() {
-            return Err(wrong());
-        }
         for at in order {
             let at = usize::try_from(*at).ok().and_then(|at| old.get_mut(at));
             let slot = at.and_then(Option::take).ok_or_else(wrong)?;
@@ -394,7 +399,7 @@ fn failure(number: usize, error: Error) -> PatchFailure {
 
 fn missing(name: &str, changes: &str) -> Error {
     let quoted = zten::escape::quoted(name);
-    broken(&PATCH_BASE, format!("there is no tensor {quoted}, which the patch {changes}"))
+    broken(&PATCH_BASE, format!("the model has no tensor {quoted}, which the patch {changes}"))
 }
 
 /// Checks that the component of `change` has the type and shape that the patch was made of.
@@ -407,7 +412,7 @@ fn check(slot: &ResultTensor<'_>, change: &Change<'_>) -> Result<(), Error> {
     let own = kind(&slot.tensor, &component);
     if own != change.kind {
         let expected = zten::escape::word(change.kind, 80);
-        let sentence = format!("the tensor is {own}, and the patch was made of {expected}");
+        let sentence = format!("the tensor is {own}, but the patch was made of {expected}");
         return Err(broken_in(change.name, &PATCH_BASE, sentence));
     }
     Ok(())
@@ -463,6 +468,6 @@ impl ArraySource for Arrays<'_, '_, '_> {
 /// Returns the error of a result whose identity is not the one that the patch gives.
 pub(crate) fn other_result(expected: &Sha256, found: &Sha256) -> Error {
     let (expected, found) = (hex(expected), hex(found));
-    let sentence = format!("the result has the identity {found}, and the patch gives {expected}");
+    let sentence = format!("the result has the identity {found}, but the patch gives {expected}");
     broken(&PATCH_RESULT, sentence)
 }

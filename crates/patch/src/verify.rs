@@ -45,11 +45,11 @@ pub(crate) fn check_base(base: &Model<'_>, patches: &[Patch<'_>]) -> Result<Sha2
     let expected = hex(&first.base());
     let sentence = if patches.last().is_some_and(|last| found == last.result()) {
         format!(
-            "the tensors are those of the result, so the patch was applied already: it was made of {expected}"
+            "the tensors are those of the result, so the patch was applied already; it was made of {expected}"
         )
     } else {
         let found = hex(&found);
-        format!("the tensors have the identity {found}, and the patch was made of {expected}")
+        format!("the tensors have the identity {found}, but the patch was made of {expected}")
     };
     Err(PatchFailure::Old(broken(&PATCH_BASE, sentence)))
 }

@@ -41,7 +41,7 @@ impl Retries {
         }
     }
 
-    /// Sleeps before the request is repeated that failed with `error`.
+    /// Sleeps before the request that failed with `error` is repeated.
     ///
     /// # Errors
     /// Returns `error` if repeating cannot help or no attempt is left, and [`RemoteError::TotalTime`] if the total time

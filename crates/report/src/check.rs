@@ -32,7 +32,7 @@ pub fn summary(
     if manifest.is_data_shard() {
         // A data shard does not describe its own contents: the file that lists the shard does. So only the size is told.
         let size = human(length);
-        let summary = format!("a data shard, valid as far as its frame tells (2, {size})");
+        let summary = format!("a data shard with a valid frame (2, {size})");
         let verdict = match scope {
             Scope::Manifest => Verdict::ManifestValid,
             Scope::All => Verdict::Valid,

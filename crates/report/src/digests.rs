@@ -302,8 +302,8 @@ const fn texts(holds: &'static str, broken: &'static str) -> Texts {
         broken,
         source: Source::Policy("the caller gives a list of digests"),
         scope: Scope::Other("all, read with a list of digests"),
-        advice: "The file is not the one that the list was made of. Get it again, or make a new list with `zten hash` if \
-                 the change is meant.",
+        advice: "The file is not the file that the list was made of. Fetch the file again, or make a new list with `zten hash` if \
+                 the change is intended.",
     }
 }
 
@@ -312,8 +312,8 @@ static CHANGED: Row = Row::new(
     Class::Invalid,
     const {
         &texts(
-            "Content, type and shape of each component are those of the list of digests.",
-            "content, type or shape differs from the list of digests",
+            "The content, type and shape of each component are those in the list of digests.",
+            "the content, type or shape differs from the list of digests",
         )
     },
 );
@@ -322,8 +322,8 @@ static MISSING: Row = Row::new(
     Class::Invalid,
     const {
         &texts(
-            "Each component of the list of digests is in the file.",
-            "missing component, expected by the list of digests",
+            "Each component in the list of digests is in the file.",
+            "the file lacks a component that is in the list of digests",
         )
     },
 );
@@ -333,7 +333,7 @@ static ADDED: Row = Row::new(
     const {
         &texts(
             "Each component of the file is in the list of digests.",
-            "component without an entry in the list of digests",
+            "the file has a component that is not in the list of digests",
         )
     },
 );
@@ -351,14 +351,21 @@ pub(crate) fn hex_digits(sum: &[u8]) -> String {
 
 /// Parses a SHA-256 digest of 64 hexadecimal digits in lower case.
 pub fn parse_sha256(hex: &str) -> Option<Sha256> {
-    let mut sum = [0; 32];
-    if hex.len() != 64 || !hex.bytes().all(|c| matches!(c, b'0'..=b'9' | b'a'..=b'f')) {
+    parse_hex(hex)
+}
+
+/// Parses `N` bytes, each written as two hexadecimal digits in lower case.
+pub(crate) fn parse_hex<const N: usize>(hex: &str) -> Option<[u8; N]> {
+    let mut bytes = [0; N];
+    let (pairs, rest) = hex.as_bytes().as_chunks::<2>();
+    let is_lower = hex.bytes().all(|c| matches!(c, b'0'..=b'9' | b'a'..=b'f'));
+    if pairs.len() != N || !rest.is_empty() || !is_lower {
         return None;
     }
-    for (byte, two) in sum.iter_mut().zip(hex.as_bytes().chunks(2)) {
-        *byte = u8::from_str_radix(str::from_utf8(two).ok()?, 16).ok()?;
+    for (byte, pair) in bytes.iter_mut().zip(pairs) {
+        *byte = u8::from_str_radix(str::from_utf8(pair).ok()?, 16).ok()?;
     }
-    Some(sum)
+    Some(bytes)
 }
 
 /// The digests of one or more files, as `zten hash` prints them. The list is divided into one part for each file once, so that

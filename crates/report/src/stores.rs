@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use zten::finding::{Finding, Verdict};
 use zten::rules::{Class, Row, Scope, Source, Texts};
 
-use crate::digests::{Sha256, hex_digits, parse_sha256};
+use crate::digests::{Sha256, hex_digits, parse_hex, parse_sha256};
 
 #[cfg(feature = "content")]
 pub use hashed::Hashed;
@@ -40,16 +40,17 @@ pub const MANIFEST_DEPTH: usize = 3;
 pub enum BlobDigest {
     /// The SHA-256 of the content.
     Sha256(Sha256),
-    /// The SHA-1 by which git names a file: of `blob`, a space, the length in decimal, a zero byte, and the content.
-    Git([u8; 20]),
+    /// A SHA-1. The hub gives that by which git names a file: of `blob`, a space, the length in decimal, a zero byte, and the content.
+    /// Some mirrors of the hub give the SHA-1 of the content alone.
+    Sha1([u8; 20]),
 }
 
 impl BlobDigest {
     /// Parses the name of a blob in a cache of the hub: 64 hexadecimal digits of a SHA-256 for a file in large file storage, or 40 of
-    /// git's SHA-1. Returns `None` for a name of another form, which other servers than the hub give.
+    /// a SHA-1. Returns `None` for a name of another form, which other servers than the hub give.
     pub fn of_hub(name: &OsStr) -> Option<Self> {
         let name = name.to_str()?;
-        parse_sha256(name).map(Self::Sha256).or_else(|| parse_git(name).map(Self::Git))
+        parse_sha256(name).map(Self::Sha256).or_else(|| parse_hex(name).map(Self::Sha1))
     }
 
     /// Parses the name of a blob in an Ollama store: `sha256-` and 64 hexadecimal digits.
@@ -61,7 +62,7 @@ impl BlobDigest {
     fn algorithm(&self) -> &'static str {
         match self {
             Self::Sha256(_) => "SHA-256",
-            Self::Git(_) => "git's SHA-1",
+            Self::Sha1(_) => "git's SHA-1",
         }
     }
 
@@ -69,7 +70,7 @@ impl BlobDigest {
     fn hex(&self) -> String {
         match self {
             Self::Sha256(sum) => hex_digits(sum),
-            Self::Git(sum) => hex_digits(sum),
+            Self::Sha1(sum) => hex_digits(sum),
         }
     }
 
@@ -79,22 +80,11 @@ impl BlobDigest {
             return None;
         }
         let (algorithm, found, wanted) = (self.algorithm(), found.hex(), self.hex());
-        let sentence =
-            format!("{algorithm} of the content is {found}, the store names the file {wanted}");
+        let sentence = format!(
+            "{algorithm} of the content is {found}, but the name of the file says {wanted}"
+        );
         Some(finding(&DIGEST, sentence))
     }
-}
-
-/// Parses git's SHA-1 of 40 hexadecimal digits in lower case.
-fn parse_git(hex: &str) -> Option<[u8; 20]> {
-    let mut sum = [0; 20];
-    if hex.len() != 40 || !hex.bytes().all(|c| matches!(c, b'0'..=b'9' | b'a'..=b'f')) {
-        return None;
-    }
-    for (byte, two) in sum.iter_mut().zip(hex.as_bytes().chunks(2)) {
-        *byte = u8::from_str_radix(str::from_utf8(two).ok()?, 16).ok()?;
-    }
-    Some(sum)
 }
 
 /// The role of a file in a store of downloaded models.
@@ -105,7 +95,7 @@ pub enum Role {
     Outside,
     /// A blob whose name says its digest.
     Blob(BlobDigest),
-    /// A blob that was not downloaded to its end.
+    /// A blob that is not complete, because its client is still at work or was interrupted.
     Unfinished,
     /// A manifest of Ollama, which lists the blobs of a model.
     Manifest,
@@ -157,16 +147,19 @@ impl Folder {
 
     /// Returns the role in the store of the file called `name` in this folder.
     pub fn role(self, name: &OsStr) -> Role {
-        let blob = |digest: Option<BlobDigest>| match digest {
+        let blob = |digest: Option<BlobDigest>, is_unfinished: fn(&OsStr) -> bool| match digest {
             Some(digest) => Role::Blob(digest),
             None if is_unfinished(name) => Role::Unfinished,
             None => Role::Outside,
         };
         match self {
-            Self::HubBlobs => blob(BlobDigest::of_hub(name)),
-            Self::OllamaBlobs => blob(BlobDigest::of_ollama(name)),
+            // The client in Rust, and the one in Python until 2023, keep their locks here.
+            Self::HubBlobs if name.as_encoded_bytes().ends_with(b".lock") => Role::Record,
+            Self::HubBlobs => blob(BlobDigest::of_hub(name), is_unfinished_of_hub),
+            Self::OllamaBlobs => blob(BlobDigest::of_ollama(name), is_unfinished_of_ollama),
             Self::HubRecords => Role::Record,
-            Self::OllamaManifests(MANIFEST_DEPTH) => Role::Manifest,
+            // A tag never begins with a dot. Files like `.DS_Store` are not of Ollama.
+            Self::OllamaManifests(MANIFEST_DEPTH) if !is_hidden(name) => Role::Manifest,
             Self::OllamaManifests(_) => Role::Outside,
         }
     }
@@ -180,27 +173,48 @@ pub fn role_of(path: &Path) -> Option<(Role, PathBuf)> {
     matches!(role, Role::Blob(_) | Role::Manifest).then_some((role, real))
 }
 
+/// Returns whether `name` is that of a file that programs keep beside the repositories of a hub's cache: a tag for programs that make
+/// backups, and the versions of the cache for transformers and diffusers.
+pub fn is_record_of_cache(name: &OsStr) -> bool {
+    ["CACHEDIR.TAG", "version.txt", "version_diffusers_cache.txt"].iter().any(|own| name == *own)
+}
+
+/// Returns whether `name` begins with a dot.
+fn is_hidden(name: &OsStr) -> bool {
+    name.as_encoded_bytes().starts_with(b".")
+}
+
 /// Returns whether `name` is that of a repository's folder in a hub's cache.
 pub fn is_repository(name: &OsStr) -> bool {
     let name = name.to_str().unwrap_or_default();
-    ["models--", "datasets--", "spaces--"].iter().any(|kind| name.starts_with(kind))
+    ["models--", "datasets--", "spaces--", "kernels--"].iter().any(|kind| name.starts_with(kind))
 }
 
-/// Returns whether `name` is that of a blob whose download has not ended: `DIGEST.incomplete`, also with other words before the
-/// suffix, in a cache of the hub; `sha256-DIGEST-partial`, or `-partial-` and a number, in a store of Ollama.
-fn is_unfinished(name: &OsStr) -> bool {
-    let Some(name) = name.to_str() else { return false };
-    let is_part = |(_, number): (&str, &str)| {
-        number.is_empty()
-            || number.strip_prefix('-').is_some_and(|number| {
-                !number.is_empty() && number.bytes().all(|digit| digit.is_ascii_digit())
-            })
+/// The suffixes of blobs in a cache of the hub that are not complete: of the clients in Python and JavaScript, of the client in Rust, and
+/// of llama.cpp.
+const UNFINISHED_SUFFIXES: [&str; 3] = [".incomplete", ".part", ".downloadInProgress"];
+
+/// Returns whether `name` is that of a blob in a cache of the hub whose download has not ended.
+fn is_unfinished_of_hub(name: &OsStr) -> bool {
+    let name = name.to_str().unwrap_or_default();
+    UNFINISHED_SUFFIXES.iter().any(|suffix| name.ends_with(suffix))
+}
+
+/// Returns whether `name` is that of a blob in a store of Ollama that is not complete: `sha256-DIGEST-partial`, also with `-` and a
+/// number, of a download, or `sha256-` and a number of at most ten digits, of a model that is being created.
+fn is_unfinished_of_ollama(name: &OsStr) -> bool {
+    let is_number =
+        |text: &str| !text.is_empty() && text.bytes().all(|digit| digit.is_ascii_digit());
+    let Some(rest) = name.to_str().and_then(|name| name.strip_prefix("sha256-")) else {
+        return false;
     };
-    name.ends_with(".incomplete")
-        || name.starts_with("sha256-") && name.rsplit_once("-partial").is_some_and(is_part)
+    let is_of_download = rest
+        .rsplit_once("-partial")
+        .is_some_and(|(_, end)| end.is_empty() || end.strip_prefix('-').is_some_and(is_number));
+    is_of_download || rest.len() <= 10 && is_number(rest)
 }
 
-/// Returns the finding on a blob that was not downloaded to its end. Its content is unknown, and may be part of a valid file.
+/// Returns the finding on a blob that is not complete. Its content is unknown, and may be part of a valid file.
 pub fn unfinished() -> Finding {
     let verdict = Verdict::Unsupported;
     Finding { verdict, ..finding(&UNFINISHED, UNFINISHED.broken().to_owned()) }
@@ -208,7 +222,8 @@ pub fn unfinished() -> Finding {
 
 /// Returns the finding that a manifest of `length` bytes is too long.
 pub fn too_long(length: u64) -> Finding {
-    let sentence = format!("manifest of {length} bytes exceeds the maximum of {MANIFEST} bytes");
+    let sentence =
+        format!("the manifest of {length} bytes exceeds the maximum of {MANIFEST} bytes");
     finding(&MANIFEST_FORM, sentence)
 }
 
@@ -238,23 +253,23 @@ rows! {
     DIGEST "store-digest" Invalid
         "The content of a blob has the digest that is its name."
         "the content differs from the digest that is the name of the file"
-        "The file has changed since it was downloaded. Delete it, and download the model again.";
+        "The download of the file failed, or the file has changed since. Delete it, and download the model again.";
     MANIFEST_FORM "store-manifest" Invalid
         "A manifest of Ollama is a JSON object that lists blobs with SHA-256 digests and sizes."
         "the manifest does not list the blobs of a model"
-        "Pull the model again with `ollama pull`.";
+        "Pull the model again with `ollama pull`, or create it again with `ollama create`.";
     MISSING "store-missing" Invalid
         "Each blob that a manifest of Ollama lists is in the store."
         "a blob of the manifest is missing"
-        "Pull the model again with `ollama pull`.";
+        "Pull the model again with `ollama pull`, or create it again with `ollama create`.";
     LENGTH "store-size" Invalid
         "Each blob has the size that a manifest of Ollama gives it."
         "the size of a blob differs from the manifest"
-        "Pull the model again with `ollama pull`.";
+        "Pull the model again with `ollama pull`, or create it again with `ollama create`.";
     UNFINISHED "store-unfinished" Unsupported
-        "Each blob was downloaded to its end."
-        "the download of the file has not ended, so its content is not checked"
-        "Download the model again, which ends the download, or delete the file.";
+        "Each blob was downloaded or created to its end."
+        "the download or creation of the file has not ended, so its content is not checked"
+        "Download or create the model again, which completes the file, or delete the file.";
 }
 
 #[cfg(test)]
@@ -268,16 +283,28 @@ mod tests {
         let [large, small] = ["0f".repeat(32), "0f".repeat(20)];
         let sha256 = Role::Blob(BlobDigest::Sha256([15; 32]));
         assert_eq!(hub(&large), sha256);
-        assert_eq!(hub(&small), Role::Blob(BlobDigest::Git([15; 20])));
+        assert_eq!(hub(&small), Role::Blob(BlobDigest::Sha1([15; 20])));
         assert_eq!(ollama(&format!("sha256-{large}")), sha256);
         for wrong in ["", "0f", &large[1..], &small[1..], &large.to_uppercase(), "x.incomplet"] {
             assert_eq!((hub(wrong), ollama(wrong)), (Role::Outside, Role::Outside), "{wrong}");
         }
-        for wrong in [&large, &format!("sha256-{small}"), &format!("sha256:{large}"), "sha256-1"] {
+        for wrong in
+            [&large, &format!("sha256-{small}"), &format!("sha256:{large}"), "sha256-", "sha256-x"]
+        {
             assert_eq!(ollama(wrong), Role::Outside, "{wrong}");
         }
-        for unfinished in [format!("{large}.incomplete"), format!("{small}.0a1b.incomplete")] {
-            assert_eq!(hub(&unfinished), Role::Unfinished, "{unfinished}");
+        for end in [".incomplete", ".0a1b.incomplete", ".part", ".sync.part", ".downloadInProgress"]
+        {
+            for digest in [&large, &small] {
+                assert_eq!(hub(&format!("{digest}{end}")), Role::Unfinished, "{end}");
+                assert_eq!(ollama(&format!("sha256-{digest}{end}")), Role::Outside, "{end}");
+            }
+        }
+        let lock = format!("{large}.lock");
+        assert_eq!((hub(&lock), ollama(&lock)), (Role::Record, Role::Outside));
+        for number in ["0", "4294967295"] {
+            assert_eq!(ollama(&format!("sha256-{number}")), Role::Unfinished, "{number}");
+            assert_eq!(hub(&format!("sha256-{number}")), Role::Outside, "{number}");
         }
         for end in ["-partial", "-partial-0", "-partial-17"] {
             assert_eq!(ollama(&format!("sha256-{large}{end}")), Role::Unfinished, "{end}");
@@ -295,7 +322,9 @@ mod tests {
             fs::create_dir_all(&path).unwrap();
             Folder::of(&path)
         };
-        assert_eq!(folder("hub/models--a--b/blobs"), Some(Folder::HubBlobs));
+        for repository in ["models--a--b", "datasets--a--b", "spaces--a--b", "kernels--a--b"] {
+            assert_eq!(folder(&format!("hub/{repository}/blobs")), Some(Folder::HubBlobs));
+        }
         assert_eq!(folder("hub/models--a--b/refs/pr"), Some(Folder::HubRecords));
         assert_eq!(folder("hub/models--a--b/.no_exist/0123"), Some(Folder::HubRecords));
         for none in [

@@ -84,7 +84,7 @@ pub(crate) struct Input {
     #[serde(with = "crate::args::os_path::list")]
     pub(crate) other_names: Vec<std::path::PathBuf>,
     pub(crate) origin: Origin,
-    /// The part that the file has in a store.
+    /// The role of the file in a store of downloaded models.
     pub(crate) role: Role,
 }
 

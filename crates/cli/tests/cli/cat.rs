@@ -129,7 +129,7 @@ fn dots_in_slices() {
     assert_eq!(elements(slice("...")), json!([[-1.25, -0.75, -0.25], [0.25, 0.75, 1.25]]));
     for (wrong, why) in [
         ("...,...", "--slice: ... is allowed only once"),
-        ("0,...,0,0", "--slice: 3 dimensions given, the shape has 2"),
+        ("0,...,0,0", "--slice: 3 dimensions given, but the shape has 2"),
         ("....", "--slice: \"....\" is not a number"),
     ] {
         let complaint = failed(slice(wrong), 2);
@@ -260,7 +260,7 @@ fn patterns_choose_objects() {
     assert_eq!(succeeded_text(in_corpus(&indptr)), "[0, 2, 2, 4]\n");
     let complaint = |args: &[&str]| failed(in_corpus(&[&["cat"], args].concat()), 2);
     let roles = complaint(&["accept/1.2.3/csr_raw.zt", "csr_f32"]);
-    let wanted = "\"csr_f32\" has several components: choose one with --component; there are indices, indptr, values\n";
+    let wanted = "\"csr_f32\" has several components (indices, indptr, values): choose one with --component\n";
     assert!(roles.ends_with(wanted), "{roles}");
     let roles = complaint(&["accept/1.2.3/csr_raw.zt", "csr_f32", "--component", "data"]);
     assert!(roles.contains("no component data"), "{roles}");

@@ -11,7 +11,7 @@ fn one_message_for_each() {
     let file = "reject/blob-alignment--v12-72.zt";
     let output = in_corpus(&["check", file]);
     let message = "reject/blob-alignment--v12-72.zt: component offset 72 is not a multiple of 64 \
-        (4096 in 2) (rule blob-alignment, v1.2 §4) in \"w\"/data at byte 0xe2, manifest byte 0x52\n  \
+        (4096 in generation 2) (rule blob-alignment, v1.2 §4) in \"w\"/data at byte 0xe2, manifest byte 0x52\n  \
         Write the file again with a program that follows the specification.\n";
     assert_eq!(ended(&output), (Some(1), message, ""));
 

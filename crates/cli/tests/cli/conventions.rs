@@ -171,9 +171,9 @@ fn quantized_tensors_are_written_as_objects_and_restored() {
         ("gptq-8", "2", "zt.quant_group/1"),
         ("packed-4-zero-point", "2", "zt.quant_group/1"),
         ("int8-zero-point", "2", "zt.quant_group/1"),
-        ("gptq-4-g-idx", "2", "its groups are in another order (g_idx)"),
-        ("mxfp4", "1.2", "1.2 has no scales that are exponents"),
-        ("nf4", "2", "a group has no table of values"),
+        ("gptq-4-g-idx", "2", "the groups are not in ascending order (g_idx)"),
+        ("mxfp4", "1.2", "generation 1.2 has no scales that are exponents"),
+        ("nf4", "2", "a quantized group of zTensor has no table of values"),
     ] {
         for (mode, option) in [(&[][..], None), (&["--no-sandbox"], None), (&[], Some("--plain"))] {
             let file = case(name);
@@ -245,7 +245,7 @@ fn objects_are_written_with_other_options() {
     let text = succeeded_text(zten([
         "convert", "--force", "--to", "2", "--except", "*_scale", &file, &zt,
     ]));
-    assert!(text.contains("not all of its tensors are written"), "{text}");
+    assert!(text.contains("not all tensors of the group are written"), "{text}");
     assert!(!convert(&["--except", "*_scale"]));
     // The new name of the object determines the names of the tensors that are restored from it.
     let rename = ["--rename", "layer.proj.weight=y"];

@@ -166,7 +166,7 @@ fn many_components_are_not_all_listed() {
     };
     let found = lines(&with("diff-many-1.zt", 1), &with("diff-many-2.zt", 2));
     assert!(
-        found.starts_with("~ \"w\": r00 1 of 1 elements changed (max 1.0, ")
+        found.starts_with("~ \"w\": r00 1 of 1 element changed (max 1.0, ")
             && found.contains(" r15 ")
             && !found.contains(" r16 ")
             && found.ends_with(", …\n"),

@@ -77,7 +77,7 @@ fn types_of_2_are_kept() {
     assert!(listed.contains("f4_e2m1? (u8)") && listed.contains("f8_e8m0? (u8)"), "{listed}");
     let rejected = convert(&path("1.zt"), &path("z.safetensors"), &[]);
     assert!(
-        ended(&rejected).2.contains("unknown tensor type \"f8_e8m0\""),
+        ended(&rejected).2.contains("its type \"f8_e8m0\" is unknown"),
         "{:?}",
         ended(&rejected)
     );
@@ -137,7 +137,7 @@ fn existing_files_stay_unless_force_is_given() {
     fs::write(&out, "before").unwrap();
     for options in [&[][..], &["--no-sandbox"]] {
         let why = failed(convert(&other_format("stored.npz"), &out, options), 2);
-        assert!(why.ends_with(": a file exists there; --force replaces it\n"), "{why}");
+        assert!(why.ends_with(": the file exists already; --force replaces it\n"), "{why}");
         assert_eq!(fs::read(&out).unwrap(), b"before");
     }
     succeeded_text(convert(&other_format("stored.npz"), &out, &["--force"]));

@@ -160,9 +160,11 @@ fn a_content_digest_covers_what_was_verified_by_digests_as_strong() {
     }
     rejected("v2/accept/tied.zt", "--content", "the part has no digest");
     rejected("accept/1.2.3/dense_all.zt", "--content", "only files of generation 2 have one");
-    let weak = "the digest of the part is weaker, or of an unknown algorithm; \
-        `zten convert --to 2 --digest sha256` writes a file that has one in";
+    let weak = "the digest of the part is weaker, or of an unknown algorithm in ";
     rejected("v2/2.1/walk.zt", "--content=sha256", weak);
+    let advice =
+        "\n  `zten convert --to 2 --digest sha256` writes a file that has a content digest.\n";
+    rejected("v2/2.1/walk.zt", "--content=sha256", advice);
     // The advice in the message works.
     let strong = Path::new(env!("CARGO_TARGET_TMPDIR")).join("hash-strong.zt");
     let strong = strong.to_str().unwrap();
@@ -366,7 +368,7 @@ fn files_of_a_list_are_found_from_its_folder() {
     let single = succeeded(of("models", &["hash", "sub dir/b.zt"]));
     fs::write(folder.path().join("single"), single).unwrap();
     let complaint = failed(of(".", &["hash", "-c", "single"]), 2);
-    let wanted = "single: the list names no file: give the file to compare with it\n";
+    let wanted = "single: the list names no file: give the file to compare with the list\n";
     assert_eq!(complaint, wanted);
     assert_eq!(failed(of(".", &["hash", "-c", "none"]), 2).lines().count(), 1);
     // A list does not choose which servers get requests.

@@ -172,7 +172,7 @@ fn a_line_says_what_it_is() {
     let (status, complaint, errors) = ended(&output);
     assert_eq!((status, errors), (Some(3), ""));
     assert!(
-        complaint.contains("this is a pickle") && complaint.contains("Do not load it"),
+        complaint.contains("this is a pickle") && complaint.contains("Do not load the file"),
         "{complaint}"
     );
     let canonical = zten(["check".as_ref(), "--canonical".as_ref(), file.as_os_str()]);

@@ -60,7 +60,7 @@ allow-dtypes = ['u32'] | accept/1.2.3/empty.zt | v2/accept/coo-of-an-unknown-typ
 max-file-size = 200 | other/npy/accept/scalar.npy | accept/1.2.3/scalar.zt | policy-size | exceeds the maximum of 200 bytes (200 B) (rule policy-size, policy)
 max-decoded-size = '13' | accept/1.2.3/empty.zt | accept/1.2.3/scalar.zt | policy-size | decoded size 14 exceeds the maximum of 13 bytes (13 B) (rule policy-size, policy)
 max-tensor-size = 7 | accept/1.2.3/empty.zt | accept/1.2.3/scalar.zt | policy-size | decoded size 8 exceeds the maximum of 7 bytes (7 B) (rule policy-size, policy) in
-max-tensors = 3 | accept/1.2.3/empty.zt | accept/1.2.3/scalar.zt | policy-size | 4 tensors exceed the maximum of 3 (rule policy-size, policy)
+max-tensors = 3 | accept/1.2.3/empty.zt | accept/1.2.3/scalar.zt | policy-size | number of tensors 4 exceeds the maximum of 3 (rule policy-size, policy)
 require-digests = ['sha256'] | accept/1.2.3/sha256.zt | accept/1.2.3/complex.zt | policy-digest | expected a digest by sha256, found "crc32c" (rule policy-digest, policy) in
 require-digests = ['sha256', 'xxh3'] | v2/accept/dense.zt | other/safetensors/accept/two.safetensors | policy-digest | expected a digest by sha256 or xxh3, found none (rule policy-digest, policy) in
 forbid-compression = true | other/npz/accept/stored.npz | other/npz/accept/compressed.npz | policy-compression | encoding "deflate" is not allowed (rule policy-compression, policy) in
@@ -82,7 +82,7 @@ fn each_requirement_has_a_rule() {
         assert!(sentence.contains(message), "{text}: {sentence}");
         let explained = succeeded_text(zten(["explain", rule]));
         assert!(
-            explained.contains("policy of the caller: the caller names a policy"),
+            explained.contains("policy of the caller: the caller gives a policy"),
             "{explained}"
         );
     }

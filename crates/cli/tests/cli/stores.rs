@@ -153,6 +153,13 @@ fn blobs_of_a_hub_are_compared_with_their_names() {
         flip(&config, at);
     }
     expect(&[root], (0, &[]));
+    // A mirror of the hub may give the SHA-1 of the content alone.
+    let plain = hex(&Sha1::digest(small));
+    let mirrored = hub.blob(&plain, small);
+    expect(&[root], (0, &[]));
+    flip(&mirrored, 5);
+    expect(&[root], (1, &[(&plain, "store-digest")]));
+    fs::remove_file(mirrored).unwrap();
     // The blob has the bytes of another file, whose digest is known and whose content is valid.
     fs::copy(&config, &weights).unwrap();
     expect(&[root], (1, &[(&weights_name, "store-digest")]));
@@ -170,13 +177,18 @@ fn a_digest_that_differs_is_a_finding_like_others() {
     flip(&blob, 500);
     let found = sha256(&fs::read(&blob).unwrap());
     let path = blob.to_str().unwrap();
-    let message =
-        format!("SHA-256 of the content is {found}, the store names the file {}", sha256(&content));
+    let message = format!(
+        "SHA-256 of the content is {found}, but the name of the file says {}",
+        sha256(&content)
+    );
     each_way(&[path], |output| {
         let text = format!("{path}: {message} (rule store-digest, policy)\n");
         let (status, out, error) = ended(output);
         assert!(out.starts_with(&text), "{out}");
-        assert!(out.contains("\n  The file has changed since it was downloaded."), "{out}");
+        assert!(
+            out.contains("\n  The download of the file failed, or the file has changed since."),
+            "{out}"
+        );
         assert_eq!((status, error), (Some(1), ""));
     });
     let schema = Schema::at("../../docs/json.schema.json");
@@ -252,6 +264,10 @@ fn files_that_a_hub_keeps_for_itself_may_be_empty() {
     let absent = hub.repository.join(".no_exist/0123/deep");
     put(&absent.join("model.safetensors"), b"");
     put(&hub.repository.join("refs/refs/pr/1"), b"0123");
+    hub.blob(&(sha256(&content) + ".lock"), b"");
+    for name in ["CACHEDIR.TAG", "version.txt", "version_diffusers_cache.txt"] {
+        put(&hub.root.path().join(name), b"1");
+    }
     let folder = tempfile::tempdir().unwrap();
     let required = policy(folder.path(), "require-store-digest = true");
     for path in [hub.root.path(), &hub.repository, &hub.repository.join(".no_exist"), &absent] {
@@ -260,6 +276,18 @@ fn files_that_a_hub_keeps_for_itself_may_be_empty() {
             assert_eq!(ended(output), (Some(0), "", ""));
         });
     }
+    // No name gives the digest of a tensor file in these folders, so a policy that requires a comparison rejects it.
+    put(&absent.join("model.safetensors"), &content);
+    expect(&[hub.root.path()], (0, &[]));
+    each_way(&["-r", "--json", &required, hub.root.path().to_str().unwrap()], |output| {
+        assert_eq!(rules(output), [("model.safetensors".to_owned(), "policy-store".to_owned())]);
+    });
+    fs::remove_file(absent.join("model.safetensors")).unwrap();
+    // Other files next to the repositories do not belong to the client.
+    put(&hub.root.path().join("notes.txt"), b"1");
+    each_way(&["-r", "--json", &required, hub.root.path().to_str().unwrap()], |output| {
+        assert_eq!(rules(output), [("notes.txt".to_owned(), "policy-store".to_owned())]);
+    });
     // Files in these folders are checked like other files.
     put(&absent.join("model.safetensors"), b"cos\nsystem\n.");
     expect(&[hub.root.path()], (1, &[("model.safetensors", "torch-global")]));
@@ -276,7 +304,8 @@ fn unfinished_downloads_are_not_supported() {
     let hub = Hub::new();
     let content = weights(1000);
     let digest = sha256(&content);
-    let names = [format!("{digest}.0a1b2c3d.incomplete"), format!("{digest}.incomplete")];
+    let ends = [".0a1b2c3d.incomplete", ".downloadInProgress", ".incomplete", ".sync.part"];
+    let mut names: Vec<_> = ends.iter().map(|end| format!("{digest}{end}")).collect();
     for name in &names {
         hub.blob(name, &content[..500]);
     }
@@ -284,15 +313,17 @@ fn unfinished_downloads_are_not_supported() {
     let partial = format!("sha256-{digest}-partial");
     ollama.put(&partial, &content[..500]);
     ollama.put(&format!("{partial}-0"), b"{}");
-    let part = format!("{partial}-0");
-    let [first, second, third, fourth] =
-        [&names[0], &names[1], &partial, &part].map(|name| (&**name, "store-unfinished"));
+    // What an interrupted `ollama create` leaves.
+    ollama.put("sha256-2893749283", &content[..500]);
+    names.extend([format!("{partial}-0"), partial, "sha256-2893749283".to_owned()]);
+    names.sort();
+    let wanted: Vec<_> = names.iter().map(|name| (&**name, "store-unfinished")).collect();
     let roots = [hub.root.path(), ollama.0.path()];
-    expect(&roots, (3, &[first, second, third, fourth]));
+    expect(&roots, (3, &wanted));
     each_way(&["-r", "--allow-unsupported", hub.root.path().to_str().unwrap()], |output| {
         let (status, out, _) = ended(output);
         assert_eq!(status, Some(0));
-        assert!(out.contains(": the download of the file has not ended, so its content is not checked (rule store-unfinished, policy)"), "{out}");
+        assert!(out.contains(": the download or creation of the file has not ended, so its content is not checked (rule store-unfinished, policy)"), "{out}");
     });
     let tolerates = policy(ollama.0.path(), "tolerate = ['store-unfinished']");
     let output = zten([
@@ -302,9 +333,9 @@ fn unfinished_downloads_are_not_supported() {
         &tolerates,
         ollama.0.path().join("blobs").to_str().unwrap(),
     ]);
-    assert_eq!((output.status.code(), rules(&output).len()), (Some(0), 2));
+    assert_eq!((output.status.code(), rules(&output).len()), (Some(0), 3));
     // Outside of a cache, the suffix of unfinished downloads has no meaning.
-    let elsewhere = hub.root.path().join(&names[1]);
+    let elsewhere = hub.root.path().join(format!("{digest}.incomplete"));
     put(&elsewhere, b"text");
     expect(&[&elsewhere], (0, &[]));
 }
@@ -558,6 +589,7 @@ fn a_store_of_ollama_is_compared() {
     store.blob(b"orphan");
     put(&manifests.join("notes.txt"), b"text");
     put(&manifests.join("registry.ollama.ai/library/model/deep/er"), b"text");
+    put(&manifests.join("registry.ollama.ai/library/model/.DS_Store"), b"text");
     expect(&[root], (0, &[]));
     let required = policy(store.0.path(), "require-store-digest = true");
     let check = zten([
@@ -581,12 +613,12 @@ fn a_manifest_of_another_form_is_invalid() {
         String::new(),
         "no JSON".to_owned(),
         "[]".to_owned(),
-        r#"{"layers":null}"#.to_owned(),
+        "{}".to_owned(),
         "{\"layers\":".to_owned() + &"[".repeat(500_000),
         manifest(&config, &[]) + "}",
         " ".repeat(5 << 20) + &manifest(&config, &[]),
         digest(&sum),
-        digest(&format!("sha256-{sum}")),
+        digest(&format!("sha256{sum}")),
         digest(&format!("sha256:{}", sum.to_uppercase())),
         digest(&format!("sha256:../{}", &sum[3..])),
         digest(&format!("sha512:{sum}{sum}")),
@@ -605,6 +637,11 @@ fn a_manifest_of_another_form_is_invalid() {
     store.manifest("latest", &manifest(&config, &[]));
     expect(&[store.0.path()], (0, &[]));
     store.manifest("latest", &(manifest(&config, &[]) + "\n"));
+    expect(&[store.0.path()], (0, &[]));
+    // Ollama writes such manifests for a model without layers, and for a model without a configuration.
+    store.manifest("latest", &manifest(&config, &[]).replace("[]", "null"));
+    expect(&[store.0.path()], (0, &[]));
+    store.manifest("latest", &digest(""));
     expect(&[store.0.path()], (0, &[]));
     // A manifest of many blobs is checked in bounded time, and the message names some of the missing blobs.
     let layers: Vec<_> = (0_u32..20_000).map(|at| layer(&at.to_le_bytes())).collect();

@@ -220,7 +220,7 @@ fn checkpoints_of_a_folder_are_found_by_their_names() {
     let output = run("check", folder.path(), &["-r", "--allow-unsupported"]);
     let (status, why, _) = ended(&output);
     assert_eq!(status, Some(1), "{why}");
-    assert!(why.contains("Do not load it"), "{why}");
+    assert!(why.contains("Do not load the file"), "{why}");
 }
 
 #[test]
@@ -279,7 +279,7 @@ fn findings_are_reported_as_json_and_sarif() {
         let region = &result["locations"][0]["physicalLocation"]["region"];
         assert_eq!(region["byteOffset"], line["offset"]);
         assert!(line["offset"].is_u64(), "{line}");
-        assert!(line["advice"].as_str().unwrap().contains("Do not load it"), "{line}");
+        assert!(line["advice"].as_str().unwrap().contains("Do not load the file"), "{line}");
     }
     assert_eq!((&lines[2]["verdict"], &lines[2]["format"]), (&"valid".into(), &"torch".into()));
 }

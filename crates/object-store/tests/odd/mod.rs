@@ -9,8 +9,8 @@ use futures_util::stream::{self, BoxStream, StreamExt as _};
 use object_store::memory::InMemory;
 use object_store::path::Path;
 use object_store::{
-    CopyOptions, GetOptions, GetResult, GetResultPayload, ListResult, MultipartUpload, ObjectMeta,
-    ObjectStore, PutMultipartOptions, PutOptions, PutPayload, PutResult, Result,
+    CopyOptions, Error, GetOptions, GetResult, GetResultPayload, ListResult, MultipartUpload,
+    ObjectMeta, ObjectStore, PutMultipartOptions, PutOptions, PutPayload, PutResult, Result,
 };
 
 /// The fault of an answer.
@@ -28,6 +28,10 @@ pub(crate) enum Fault {
     OtherRange,
     /// The answer is right, and comes in pieces of a thousand bytes.
     Pieces,
+    /// Right answers with a weak entity tag, as of a server that compresses. It fits no condition.
+    WeakTag,
+    /// The same, without the time of the last change.
+    WeakTagAlone,
 }
 
 /// A store in memory.
@@ -75,13 +79,23 @@ impl ObjectStore for Odd {
 
     async fn get_opts(&self, location: &Path, options: GetOptions) -> Result<GetResult> {
         let is_head = options.head;
+        if options.if_match.as_ref().is_some_and(|tag| tag.starts_with("W/")) {
+            let source = "a weak tag".into();
+            return Err(Error::Precondition { path: location.to_string(), source });
+        }
         let mut answer = self.inner.get_opts(location, options).await?;
+        let fault = *self.fault.lock().unwrap();
+        if matches!(fault, Fault::WeakTag | Fault::WeakTagAlone) {
+            answer.meta.e_tag = answer.meta.e_tag.map(|tag| format!("W/\"{tag}\""));
+        }
+        if fault == Fault::WeakTagAlone {
+            answer.meta.last_modified = Default::default();
+        }
         if is_head {
             return Ok(answer);
         }
         self.requests.fetch_add(1, Ordering::Relaxed);
         self.fetched.fetch_add(answer.range.end - answer.range.start, Ordering::Relaxed);
-        let fault = *self.fault.lock().unwrap();
         if fault == Fault::OtherRange {
             answer.range = answer.range.start + 1..answer.range.end + 1;
         }
@@ -93,7 +107,7 @@ impl ObjectStore for Odd {
         );
         let bytes = answer.bytes().await?;
         let pieces = match fault {
-            Fault::None | Fault::OtherRange => vec![bytes],
+            Fault::None | Fault::OtherRange | Fault::WeakTag | Fault::WeakTagAlone => vec![bytes],
             Fault::Longer => vec![bytes, "x".into()],
             Fault::Shorter => vec![bytes.slice(1..)],
             Fault::Empty => Vec::new(),

@@ -35,14 +35,18 @@ struct HashState {
 #[derive(Debug)]
 enum Hasher {
     Sha256(Sha256),
-    Git(Sha1),
+    /// The hasher of git's SHA-1, and that of the SHA-1 of the content alone, which some mirrors of the hub give.
+    Sha1(Sha1, Sha1),
 }
 
 impl Hasher {
     fn update(&mut self, bytes: &[u8]) {
         match self {
             Self::Sha256(hasher) => hasher.update(bytes),
-            Self::Git(hasher) => hasher.update(bytes),
+            Self::Sha1(git, plain) => {
+                git.update(bytes);
+                plain.update(bytes);
+            }
         }
     }
 }
@@ -52,7 +56,9 @@ impl<S: ReadAt> Hashed<S> {
     pub fn new(source: S, length: u64, expected: BlobDigest) -> Self {
         let hasher = match expected {
             BlobDigest::Sha256(_) => Hasher::Sha256(Sha256::new()),
-            BlobDigest::Git(_) => Hasher::Git(Sha1::new_with_prefix(format!("blob {length}\0"))),
+            BlobDigest::Sha1(_) => {
+                Hasher::Sha1(Sha1::new_with_prefix(format!("blob {length}\0")), Sha1::new())
+            }
         };
         let state = HashState { hasher, position: 0, is_in_order: false };
         Self { source, length, expected, state: Mutex::new(state) }
@@ -92,7 +98,20 @@ impl<S: ReadAt> Hashed<S> {
         Ok(())
     }
 
-    /// Reads the bytes that have not been read, and returns the digest of the whole file, by the algorithm of the expected digest.
+    /// Returns whether the content begins as what git hashes of a file: `blob`, a space, and the length. The SHA-1 of such content alone
+    /// is git's SHA-1 of the file, so the content would pass for the file.
+    fn is_git_object(&self) -> Result<bool, Error> {
+        const START: [u8; 5] = *b"blob ";
+        let mut start = [0; START.len()];
+        if self.length < u64_from_usize(start.len()) {
+            return Ok(false);
+        }
+        self.source.read_at(0, &mut start)?;
+        Ok(start == START)
+    }
+
+    /// Reads the bytes that have not been read, and returns the digest of the whole file, by the algorithm of the expected digest. Of
+    /// the two kinds of SHA-1, this is the kind that has the expected value, or else git's.
     ///
     /// # Errors
     /// The file cannot be read.
@@ -101,7 +120,13 @@ impl<S: ReadAt> Hashed<S> {
         self.hash_up_to(&mut state, self.length)?;
         Ok(match &state.hasher {
             Hasher::Sha256(hasher) => BlobDigest::Sha256(hasher.clone().finalize().into()),
-            Hasher::Git(hasher) => BlobDigest::Git(hasher.clone().finalize().into()),
+            Hasher::Sha1(git, plain) => {
+                let plain = BlobDigest::Sha1(plain.clone().finalize().into());
+                if plain == self.expected && !self.is_git_object()? {
+                    return Ok(plain);
+                }
+                BlobDigest::Sha1(git.clone().finalize().into())
+            }
         })
     }
 }
@@ -206,9 +231,25 @@ mod tests {
             (0, "e69de29bb2d1d6434b8b29ae775ad8c2e48c5391"),
             (1, "f76dd238ade08917e6712764a16a22005a50573d"),
         ] {
-            let file = hashed(length, BlobDigest::Git([0; 20]));
+            let file = hashed(length, BlobDigest::Sha1([0; 20]));
             assert_eq!(file.finish().unwrap().hex(), wanted);
         }
+    }
+
+    #[test]
+    fn a_mirror_names_a_file_with_the_sha1_of_its_content() {
+        let content = hashed(1000, BlobDigest::Sha1([0; 20])).source.0;
+        let plain = BlobDigest::Sha1(Sha1::digest(&content).into());
+        assert_eq!(hashed(1000, plain).finish().unwrap(), plain);
+        assert_ne!(hashed(999, plain).finish().unwrap(), plain);
+        let short = BlobDigest::Sha1(Sha1::digest(&content[..4]).into());
+        assert_eq!(hashed(4, short).finish().unwrap(), short);
+        // What git hashes of a file is another file.
+        let object = [&b"blob 1000\0"[..], &content].concat();
+        let source = Counted(object, Mutex::default());
+        let git = hashed(1000, BlobDigest::Sha1([0; 20])).finish().unwrap();
+        assert_eq!(BlobDigest::Sha1(Sha1::digest(&source.0).into()), git);
+        assert_ne!(Hashed::new(source, 1010, git).finish().unwrap(), git);
     }
 
     #[test]

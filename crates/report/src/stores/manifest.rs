@@ -30,7 +30,9 @@ struct Layer {
 #[derive(Debug, Deserialize)]
 struct Fields {
     config: Option<Layer>,
-    layers: Vec<Layer>,
+    /// Ollama writes `null` for a model without layers, such as one that a server runs. A missing field is an error.
+    #[serde(deserialize_with = "Option::deserialize")]
+    layers: Option<Vec<Layer>>,
 }
 
 /// The blobs of a model: for each its digest and its size in bytes, each blob once.
@@ -49,18 +51,22 @@ impl Manifest {
             let what = if error.is_data() { "blobs with digests and sizes" } else { "JSON" };
             let (line, column) = (error.line(), error.column());
             bad(format!(
-                "this is no manifest of Ollama: expected {what} in line {line}, column {column}"
+                "this is not a manifest of Ollama: expected {what} in line {line}, column {column}"
             ))
         })?;
         let (mut blobs, mut seen) = (Vec::new(), HashSet::new());
-        for Layer { digest, size } in fields.config.into_iter().chain(fields.layers) {
-            let sha256 =
-                digest.strip_prefix("sha256:").and_then(parse_sha256).ok_or_else(|| {
-                    let digest = quoted(&digest);
-                    bad(format!(
-                        "digest {digest} of a blob is not a SHA-256: expected sha256: and 64 digits"
-                    ))
-                })?;
+        let layers = fields.layers.into_iter().flatten();
+        // Ollama writes an empty digest for a model without a configuration.
+        let layers =
+            fields.config.into_iter().chain(layers).filter(|layer| !layer.digest.is_empty());
+        for Layer { digest, size } in layers {
+            let hex = digest.strip_prefix("sha256").and_then(|rest| rest.strip_prefix([':', '-']));
+            let sha256 = hex.and_then(parse_sha256).ok_or_else(|| {
+                let digest = quoted(&digest);
+                bad(format!(
+                    "digest {digest} of a blob is not a SHA-256: expected sha256: and 64 digits"
+                ))
+            })?;
             if seen.insert((sha256, size)) {
                 blobs.push((sha256, size));
             }
@@ -93,8 +99,9 @@ pub fn check_blobs(
             Some(found) if found == *size => {}
             Some(found) => {
                 let sentence = format!(
-                    "blob sha256-{} has {found} bytes, the manifest says {size}",
-                    hex(sha256)
+                    "blob sha256-{} has {}, but the manifest says {size}",
+                    hex(sha256),
+                    counted(found, "byte")
                 );
                 sizes = sizes.or(Some(finding(&LENGTH, sentence)));
             }
@@ -140,6 +147,14 @@ mod tests {
         assert_eq!(parsed.summary(), "a manifest of Ollama, which lists 2 blobs");
         assert!(Manifest::parse(br#"{"layers":[]}"#).unwrap().0.is_empty());
         assert!(Manifest::parse(br#"{"layers":[],"config":null}"#).unwrap().0.is_empty());
+        // What Ollama writes for a model without layers, and for one without a configuration.
+        let null = manifest(&layer(ONE, 3), &[]).replace("[]", "null");
+        assert_eq!(Manifest::parse(null.as_bytes()).unwrap().0, [([0x11; 32], 3)]);
+        let absent = manifest(r#"{"mediaType":"","digest":"","size":0}"#, &[layer(TWO, 4)]);
+        assert_eq!(Manifest::parse(absent.as_bytes()).unwrap().0, [([0x22; 32], 4)]);
+        // Ollama keeps the digest of a blob as its client gave it.
+        let dashed = absent.replace("sha256:", "sha256-");
+        assert_eq!(Manifest::parse(dashed.as_bytes()).unwrap().0, [([0x22; 32], 4)]);
         let wrong = [
             String::new(),
             "[]".to_owned(),
@@ -155,6 +170,7 @@ mod tests {
             text.replace(&TWO[1..], &ONE[2..]),
             text.replace("sha256:2", "sha512:2"),
             text.replace("sha256:2", "2"),
+            text.replace("sha256:2", "sha2562"),
             text.replace("sha256:22", "sha256:2/"),
             text.replace("sha256:22", "sha256:AA"),
         ];
@@ -181,7 +197,7 @@ mod tests {
         assert_eq!(sentence, format!("1 blob of the model is missing: sha256-{TWO} (4 B)"));
         let (rule, sentence) = check([Some(2), Some(5)]).unwrap();
         assert_eq!(rule, "store-size");
-        assert_eq!(sentence, format!("blob sha256-{ONE} has 2 bytes, the manifest says 3"));
+        assert_eq!(sentence, format!("blob sha256-{ONE} has 2 bytes, but the manifest says 3"));
         let (_, sentence) = check([None, None]).unwrap();
         assert!(sentence.starts_with("2 blobs of the model are missing: "), "{sentence}");
     }

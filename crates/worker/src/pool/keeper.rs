@@ -206,10 +206,10 @@ fn ready(process: &mut Process) -> Result<(), Unusable> {
     }
 }
 
-/// Waits up to `patience` for a packet of the worker.
+/// Waits for the greeting of a new worker, for [`PATIENCE`] at most. Returns `None` if the worker has ended.
 ///
 /// # Errors
-/// `WouldBlock` if no packet has arrived in that time.
+/// `WouldBlock` if nothing has arrived in that time.
 fn greeted(process: &mut Process) -> io::Result<Option<Greeting>> {
     match received(process, PATIENCE) {
         Ok(None) => Ok(None),
@@ -219,10 +219,10 @@ fn greeted(process: &mut Process) -> io::Result<Option<Greeting>> {
     }
 }
 
-/// Waits up to `patience` for a packet.
+/// Waits up to `patience` for a packet of the worker. Returns `None` if the worker has ended.
 ///
 /// # Errors
-/// `WouldBlock` if none has arrived.
+/// `WouldBlock` if no packet has arrived in that time.
 fn received(process: &Process, patience: Duration) -> io::Result<Option<crate::process::Received>> {
     let patience = Timespec::try_from(patience).ok();
     let socket = process.descriptor();

@@ -66,7 +66,8 @@ pub(super) fn check_store(
     (path, role): (&Path, &Role),
     outcome: Outcome,
 ) -> Outcome {
-    match (policy.check_store(role), outcome) {
+    let holds_no_tensors = outcome.as_ref().is_ok_and(|valid| valid.verdict == Verdict::Other);
+    match (policy.check_store(role, holds_no_tensors), outcome) {
         (None, outcome) => outcome,
         (Some(finding), Ok(valid)) => {
             Err(Box::new(Problem::found(path, finding).with_notes(valid.notes)))

@@ -22,15 +22,15 @@ pub(super) struct Hub {
 }
 
 impl Hub {
-    /// Scans the repository in `folder`. Returns `None` if `folder` lacks blobs. Links whose names `is_taken` rejects are left out.
+    /// Scans the repository in `folder`. Returns `None` if `folder` lacks blobs. Links whose names `is_selected` rejects are left out.
     pub(super) fn of_repository(
         folder: &Folder,
         path: &Path,
-        is_taken: &dyn Fn(&OsStr) -> bool,
+        is_selected: &dyn Fn(&OsStr) -> bool,
     ) -> Option<Self> {
         let blobs = folder.folder(BLOBS.as_ref(), false).ok()?;
         Some(match folder.folder(SNAPSHOTS.as_ref(), false) {
-            Ok(snapshots) => Self::scan(blobs, snapshots, path.join(SNAPSHOTS), 0, is_taken),
+            Ok(snapshots) => Self::scan(blobs, snapshots, path.join(SNAPSHOTS), 0, is_selected),
             Err(_) => Self { blobs, names: HashMap::new(), taken: HashSet::new() },
         })
     }
@@ -40,7 +40,7 @@ impl Hub {
     pub(super) fn of_part(
         folder: &Folder,
         path: &Path,
-        is_taken: &dyn Fn(&OsStr) -> bool,
+        is_selected: &dyn Fn(&OsStr) -> bool,
     ) -> Option<(Self, usize)> {
         let real = fs::canonicalize(path).ok()?;
         let is_snapshots = |above: &Path| {
@@ -49,7 +49,7 @@ impl Hub {
         };
         let depth = real.ancestors().position(is_snapshots)?;
         let blobs = folder.folder_above(depth.saturating_add(1), BLOBS).ok()?;
-        let hub = Self::scan(blobs, folder.clone(), path.to_owned(), depth, is_taken);
+        let hub = Self::scan(blobs, folder.clone(), path.to_owned(), depth, is_selected);
         Some((hub, depth))
     }
 
@@ -59,7 +59,7 @@ impl Hub {
         folder: Folder,
         path: PathBuf,
         depth: usize,
-        is_taken: &dyn Fn(&OsStr) -> bool,
+        is_selected: &dyn Fn(&OsStr) -> bool,
     ) -> Self {
         let mut names: HashMap<OsString, Vec<PathBuf>> = HashMap::new();
         // A folder is opened when its turn comes: a repository may have more folders than a process may have open.
@@ -73,7 +73,7 @@ impl Hub {
                         let below = path.join(&name);
                         closed.push((folder.clone(), name, below, depth.saturating_add(1)));
                     }
-                    EntryType::Link if is_taken(&name) => {
+                    EntryType::Link if is_selected(&name) => {
                         if let Some(blob) = blob_of(&folder, &name, depth) {
                             names.entry(blob).or_default().push(path.join(&name));
                         }

@@ -137,6 +137,7 @@ impl FolderKind {
         match self {
             Self::Blobs(_) => stores::Folder::HubBlobs.role(name),
             Self::Store(folder, _) => folder.role(name),
+            Self::Cache if stores::is_record_of_cache(name) => Role::Record,
             _ => Role::Outside,
         }
     }
@@ -240,13 +241,13 @@ impl DirectoryWalk {
     /// Lists the folder at `path`, which the user named. Its files come before the remaining files of other folders.
     pub(super) fn enter(&mut self, path: PathBuf) {
         let entered = Folder::open(&path).and_then(|folder| {
-            let is_taken = |name: &OsStr| self.suffixes.takes(name);
+            let is_selected = |name: &OsStr| self.suffixes.takes(name);
             let real = fs::canonicalize(&path).unwrap_or_default();
             let place = if real.file_name().is_some_and(is_repository) {
-                let hub = Hub::of_repository(&folder, &path, &is_taken);
+                let hub = Hub::of_repository(&folder, &path, &is_selected);
                 hub.map(|hub| FolderKind::Repository(Rc::new(RefCell::new(hub))))
             } else {
-                let part = Hub::of_part(&folder, &path, &is_taken);
+                let part = Hub::of_part(&folder, &path, &is_selected);
                 part.map(|(hub, depth)| FolderKind::Snapshots(Rc::new(RefCell::new(hub)), depth))
                     .or_else(|| match (stores::Folder::of(&real)?, blobs_of(&real)) {
                         (stores::Folder::OllamaManifests(_), None) => None,
@@ -274,8 +275,8 @@ impl DirectoryWalk {
         let entered = opened.and_then(|folder| {
             let mut place = above.below(name, &parent);
             if matches!(place, FolderKind::Elsewhere) && is_repository(name) {
-                let is_taken = |name: &OsStr| self.suffixes.takes(name);
-                if let Some(hub) = Hub::of_repository(&folder, &path, &is_taken) {
+                let is_selected = |name: &OsStr| self.suffixes.takes(name);
+                if let Some(hub) = Hub::of_repository(&folder, &path, &is_selected) {
                     place = FolderKind::Repository(Rc::new(RefCell::new(hub)));
                 }
             }
