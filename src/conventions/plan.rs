@@ -226,6 +226,10 @@ impl<'a> Plan<'a> {
     pub(super) fn of(tensor: &Tensor<'a>) -> Result<Option<Self>, Error> {
         let Some(form) = QuantizedForm::of(tensor) else { return Ok(None) };
         let parts = UncheckedGroup { tensor: *tensor, form };
+        // Old releases of bitsandbytes also stored weights in the order of a kernel, and noted it here: 0 is the usual order.
+        if parts.numbers("weight_format")?.is_some_and(|format| format != [0.0]) {
+            return Ok(None);
+        }
         let Some(plan) = parts.plan()? else { return Ok(None) };
         Ok(if plan.has_sizes() == Some(true) { Some(plan) } else { None })
     }
@@ -321,10 +325,6 @@ impl<'a> UncheckedGroup<'a> {
             }
             Convention::Fp8 | Convention::Int8 | Convention::Fp8Block | Convention::Bnb8 => {
                 let Some(codes) = dtype.and_then(bytes_of) else { return Ok(None) };
-                // Old releases of bitsandbytes also stored rows in the order of a kernel, and noted it here: 0 is the usual order.
-                if self.numbers("weight_format")?.is_some_and(|format| format != [0.0]) {
-                    return Ok(None);
-                }
                 basic("data", codes, scales).map(|plan| self.scaled(plan))
             }
             Convention::Gptq => {

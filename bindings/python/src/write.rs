@@ -10,13 +10,19 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 use sha2::{Digest as _, Sha256};
-use zten::conventions::Composites;
+use zten::attributes::Attributes;
+use zten::conventions::{Composites, Restored};
 use zten::element::{LogicalType, StorageType};
+use zten::error::OutOfMemory;
 use zten::finding::{Finding, Verdict};
-use zten::formats::write::{self, Settings, Tensors, WrittenFormat, written_generation};
+use zten::formats::write::{
+    self, Array, ArrayList, ArraySource, ChunkFn, Inexpressible, Settings, Tensors, WriteFailure,
+    WrittenFormat, written_generation,
+};
 use zten::formats::{find_without_profile, profile};
 use zten::manifest::ElementType;
-use zten::shards::Files;
+use zten::manifest::Manifest;
+use zten::shards::{Files, Source};
 use zten::verify::Verifier;
 use zten::view::Packing;
 use zten::write::{
@@ -278,6 +284,88 @@ fn element_type<'a>(storage: &str, element: &'a str) -> PyResult<ElementType<'a>
     Ok(logical.map_or(ElementType::UnknownLogical(element, storage), Into::into))
 }
 
+/// The tensors of a file, in which each composite object is replaced by the tensors that it was made of.
+struct Arrays<'a> {
+    tensors: Tensors<'a>,
+    /// `None` if each object is written as it is.
+    restored: Option<Restored<'a>>,
+    source: &'a dyn Source,
+    /// The verifier of the components of restored tensors.
+    verifier: Verifier,
+}
+
+impl<'a> Arrays<'a> {
+    fn new<B: AsRef<[u8]>>(
+        manifest: &'a Manifest<B>,
+        source: &'a dyn Source,
+        verifier: impl Fn() -> Verifier,
+    ) -> Result<Self, WriteFailure<Error>> {
+        let objects = manifest.tensors().map(|object| (object, object.name()));
+        let failed = |error: OutOfMemory| WriteFailure::Source(error.into());
+        let restored = Restored::find(objects).map_err(failed)?;
+        let tensors = Tensors::new(manifest, source, verifier()).map_err(WriteFailure::Source)?;
+        if let Some(restored) = &restored
+            && let Some(name) = restored.repeated_name(|at| tensors.name(at)).map_err(failed)?
+        {
+            let sentence = "another quantized tensor is restored to a tensor of this name";
+            return Err(Inexpressible::tensor(name, sentence).into());
+        }
+        Ok(Self { tensors, restored, source, verifier: verifier() })
+    }
+
+    /// Returns the index of the object that is written as array `at`. Returns `None` if this array is restored from an object.
+    fn object(&self, at: usize) -> Option<usize> {
+        self.restored.as_ref().map_or(Some(at), |restored| restored.object(at))
+    }
+}
+
+impl ArrayList for Arrays<'_> {
+    fn count(&self) -> usize {
+        self.restored.as_ref().map_or(self.tensors.count(), Restored::count)
+    }
+
+    fn name(&self, at: usize) -> &str {
+        match self.restored.as_ref().and_then(|restored| restored.original(at)) {
+            Some(original) => original.name(),
+            None => self.object(at).map_or("", |at| self.tensors.name(at)),
+        }
+    }
+
+    fn array(&self, at: usize) -> Result<Array, String> {
+        match self.restored.as_ref().and_then(|restored| restored.original(at)) {
+            Some(original) => {
+                Ok(Array { shape: original.shape().to_vec(), dtype: original.dtype() })
+            }
+            None => self.tensors.array(self.object(at).ok_or("no such tensor")?),
+        }
+    }
+
+    fn attributes(&self) -> Attributes<'_> {
+        self.tensors.attributes()
+    }
+}
+
+impl ArraySource for Arrays<'_> {
+    type Error = Error;
+
+    fn read(&mut self, at: usize, take: &mut ChunkFn<'_>) -> Result<(), WriteFailure<Error>> {
+        if let Some(original) = self.restored.as_ref().and_then(|restored| restored.original(at)) {
+            let mut stopped = None;
+            let read = original.read(self.source, &mut self.verifier, &mut |chunk| {
+                if stopped.is_none() {
+                    stopped = take(chunk).err();
+                }
+                Ok(())
+            });
+            return match stopped {
+                Some(error) => Err(WriteFailure::Output(error)),
+                None => read.map_err(WriteFailure::Source),
+            };
+        }
+        self.object(at).map_or(Ok(()), |at| self.tensors.read(at, take))
+    }
+}
+
 /// Converts the file `source`, of any format that zten reads, and returns the number of objects that were written.
 #[pyfunction]
 #[pyo3(signature = (source, target, strictness, form, zstd))]
@@ -307,29 +395,27 @@ pub(crate) fn convert(
             return Err(exception(py, &finding, path.as_deref()));
         }
         let written = interrupt::run(py, open.effort(stored(manifest)), |cancel| {
-            let input = write::WriteFailure::Source;
+            let input = WriteFailure::Source;
             let mut shards = open.all_shards(cancel).map_err(input)?;
             shards.verify().map_err(input)?;
             let root = open.root(cancel);
             let files = Files { root: &root, shards: &shards };
-            let verifier = Verifier::new(manifest).with_shard_bytes(open.shard_bytes());
-            let mut tensors = Tensors::new(manifest, &files, verifier).map_err(input)?;
+            let verifier = || Verifier::new(manifest).with_shard_bytes(open.shard_bytes());
+            let mut arrays = Arrays::new(manifest, &files, verifier)?;
             let sink = FileSink::create(&target).map_err(io::Error::from)?;
             let mut out = BufWriter::with_capacity(PIECE, sink.file().try_clone()?);
-            write::write(format, &mut tensors, &mut out, Settings::default())?;
+            write::write(format, &mut arrays, &mut out, Settings::default())?;
             drop(out);
             cancel.check()?;
-            Ok(publish(sink).map_err(io::Error::from)?)
+            publish(sink).map_err(io::Error::from)?;
+            Ok(arrays.count())
         })?;
-        let of_target = matches!(written, Err(write::WriteFailure::Output(_)));
+        let of_target = matches!(written, Err(WriteFailure::Output(_)));
         let about = if of_target { Some(target.as_path()) } else { path.as_deref() };
-        written.map_err(|failure: write::WriteFailure<Error>| match failure {
-            write::WriteFailure::Source(error) => {
-                CallFailure::reading(manifest, error).at(py, about)
-            }
+        return written.map_err(|failure: WriteFailure<Error>| match failure {
+            WriteFailure::Source(error) => CallFailure::reading(manifest, error).at(py, about),
             failure => arrays::raised(py, failure, about),
-        })?;
-        return Ok(manifest.len());
+        });
     }
     let is_second = form.0 == "2";
     let missing = if is_second { find_without_profile(manifest.tensors()) } else { None };

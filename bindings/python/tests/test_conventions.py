@@ -113,6 +113,16 @@ def test_what_keeps_the_names_of_the_file(tmp_path: Path) -> None:
         assert sorted(file) == plain
 
 
+@pytest.mark.parametrize(("case", "generation"), [("mxfp4", "2"), ("gptq-4", "1.2"), ("int8-zero-point", "2")])
+def test_objects_become_the_tensors_that_they_were_made_of(case: str, generation: Any, tmp_path: Path) -> None:
+    source, back = FOLDER / f"{case}.safetensors", tmp_path / "back.safetensors"
+    assert zten.convert(source, tmp_path / "x.zt", generation=generation) == 1
+    with zten.open(tmp_path / "x.zt") as file:
+        assert not next(iter(file.values())).format.startswith("quant.")
+    assert zten.convert(tmp_path / "x.zt", back) > 1
+    assert back.read_bytes() == source.read_bytes()
+
+
 def test_all_tensors_are_dequantized() -> None:
     values = wanted("mxfp4").reshape(2, 3, 64)
     same(zten.numpy.load_file(MXFP4, dequantize=True)["experts.proj"], values, "f32")

@@ -252,7 +252,7 @@ def convert(
     """Converts a file of any format that :func:`zten.open` reads. The suffix of the target decides the new format: zTensor
     1.2 or 2, safetensors, ``.npz`` or ``.npy``. All bytes that are read are validated. A model in several files becomes one
     file. A zTensor file keeps the quantized blocks of GGUF as they are. A quantized tensor that is stored as several tensors becomes
-    one object of a zTensor file whose generation has its form.
+    one object of a zTensor file whose generation has its form, and becomes these tensors again in a file of another format.
 
     Args:
         source, limits, tolerate, shards: as for :func:`zten.open`.
